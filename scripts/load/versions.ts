@@ -1,5 +1,5 @@
 /**
- * `node scripts/load/versions.ts [COUNT] [DATABASE-URL]`: times of detail, latest and publish with 1,000 versions and
+ * `node scripts/load/versions.ts [COUNT] [DATABASE-URL]`: times of answers, publish and quota with 1,000 versions and
  * with COUNT (100,000), in turns, and the plans of the slowest statements; on SQLite, or in an empty PostgreSQL. The
  * versions are rows that were copied from published ones.
  */
@@ -8,6 +8,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
 import { createHub } from "../../lib/hub/hub.ts";
+import { usageOf } from "../../lib/hub/records/quotas.ts";
 import { openHubDatabase } from "../../lib/hub/storage/open.ts";
 import { type Answer, createProject, hubAt, newSigner, publication } from "../../test/support/hub/harness.ts";
 import { median } from "../bench/statistics.ts";
@@ -65,8 +66,8 @@ try {
     };
     await publish();
     await publishPlugin();
-    await fill("artifacts", "project_id", project.id, count);
-    await fill("releases", "target_id", plugin.id, count);
+    for (const owner of [project.id, plugin.id])
+      for (const table of ["versions", "blobs", "sealed"] as const) await fill(table, owner, count);
     return {
       latest: () => ask("GET", `${base}/versions/latest`, { bearer }),
       location: () => ask("GET", `${base}/artifacts/1.5.0`, { bearer }),
@@ -74,6 +75,8 @@ try {
       detail: () => ask("GET", detail),
       "publish of a plugin": publishPlugin,
       "page of versions": () => ask("GET", `${detail}/versions`),
+      "page of managed versions": () => ask("GET", `/devkeys/projects/${project.id}/versions`),
+      "sum of a quota": () => usageOf(kysely, `project/${project.id}`),
     };
   };
 
@@ -84,12 +87,16 @@ try {
     postgres: `to_char(timestamp '2020-01-01' + n.i * interval '1 minute', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`,
   }[dialect];
 
-  /** Fills a table with copies of the one version that a project has. */
-  const fill = async (table: "artifacts" | "releases", column: string, owner: string, count: number): Promise<void> => {
-    const one = sql<object>`select * from ${sql.table(table)} where ${sql.ref(column)} = ${owner} order by created_at desc`;
-    const columns = Object.keys((await sql<object>`${one} limit 1`.execute(kysely)).rows[0]!);
+  /** Fills a table with copies of the one row that a project has there. Archives are not sealed. */
+  const fill = async (table: "versions" | "blobs" | "sealed", owner: string, count: number): Promise<void> => {
+    // The copies sort after it.
+    const one = sql<object>`select * from ${sql.table(table)} where project_id = ${owner} order by id`;
+    const [first] = (await sql<object>`${one} limit 1`.execute(kysely)).rows;
+    if (first === undefined) return;
+    const columns = Object.keys(first);
     const made: Record<string, string> = {
       id: "t.id || '_' || n.i",
+      version_id: "t.version_id || '_' || n.i",
       version: "'1.' || n.i || '.0'",
       created_at: createdAt,
     };

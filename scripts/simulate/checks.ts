@@ -41,7 +41,7 @@ export function checkStored(
   }
   for (const { version, state, cause, isTakenBack } of oracle.versions.values()) {
     const row = states.get(version);
-    const found = [row?.state ?? "open", row?.cause, (row?.is_taken_back ?? 0) !== 0];
+    const found = [row?.state ?? "open", row?.state_cause, (row?.is_taken_back ?? 0) !== 0];
     requireSame(`the state of ${version}`, found, [state, cause, isTakenBack]);
   }
   for (const version of states.keys())

@@ -59,6 +59,6 @@ export async function furnish(database: Database, plan: Plan, owners: readonly s
 
 /** Tables that a plan leaves rows in, each before those that it refers to. */
 const TABLES = [
-  ...(["audit", "reports", "hosts", "views", "version_states", "rollouts", "deleted_versions", "releases"] as const),
-  ...(["artifacts", "sessions", "api_keys", "projects"] as const),
+  ...(["audit", "reports", "hosts", "views", "rollouts", "deleted_versions", "versions"] as const),
+  ...(["sessions", "api_keys", "projects"] as const),
 ];

@@ -1,17 +1,17 @@
 /** Two hubs on one database and virtual time, with the product's own transactions, decisions and answers. */
 import { HubError } from "../../lib/hub/ground/errors.ts";
 import { findSession } from "../../lib/hub/records/access.ts";
-import { insertArtifact } from "../../lib/hub/records/artifacts.ts";
 import { VersionDeleted } from "../../lib/hub/records/deleted-versions.ts";
 import type { View } from "../../lib/hub/records/fleet.ts";
 import { forgetHost, labelHost } from "../../lib/hub/records/host-rows.ts";
+import { findMarks } from "../../lib/hub/records/latest/states.ts";
 import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/records/managed-versions.ts";
 import { type Database, inTransaction, type Transacted } from "../../lib/hub/records/port.ts";
 import { findProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
 import { storeProjectReport, storeReports, storeTargetReport } from "../../lib/hub/records/reports.ts";
 import { standingOf } from "../../lib/hub/records/rollouts.ts";
-import { insertVersion } from "../../lib/hub/records/targets.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
+import { insertVersion, type NewVersion } from "../../lib/hub/records/versions.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
 import type { HostAnswer } from "../../lib/hub/rollouts/answer.ts";
 import { actOnRollout, startRollout } from "../../lib/hub/rollouts/commands.ts";
@@ -121,28 +121,28 @@ export class Hubs {
   async publish(hub: number, version: string, lost = false): Promise<Verdict> {
     const { id, kind } = this.#target;
     const suffix = (++this.#ids).toString(16).padStart(32, "0");
-    const facts = { version, size_bytes: 1, is_yanked: 0, yanked_reason: null, published_by: null, signature: "c2ln" };
     const before = lost ? await this.#idOf(version) : undefined;
     return this.#run(hub, (transaction, now) => {
       const created_at = new Date(now).toISOString();
       const sha256 = "0".repeat(64);
-      if (kind === "project") {
-        const row = { ...facts, id: `art_${suffix}`, project_id: id, project_name: SLUG, content_sha256: sha256 };
-        const sealed = { artifact_sha256: sha256, signer_public_key: "c2ln", kek_id: "kek", sealed_dek: "c2ln" };
-        return insertArtifact(transaction, { ...row, ...sealed, created_at }, before);
-      }
-      const row = { ...facts, id: `ver_${suffix}`, target_id: id, sha256, repo: null, created_at };
-      return insertVersion(transaction, row, { visibility: undefined, lost: before });
+      const facts = { project_id: id, version, published_by: null, size_bytes: 1, sha256, repo: null, created_at };
+      const sealed = { signature: "c2ln", signer_public_key: "c2ln", kek_id: "kek", sealed_dek: "c2ln" };
+      const row: NewVersion =
+        kind === "project"
+          ? {
+              ...{ ...facts, id: `art_${suffix}`, part: "artifact", project_name: SLUG, content_sha256: sha256 },
+              ...{ archive_signature: null, sealed },
+            }
+          : {
+              ...{ ...facts, id: `rel_${suffix}`, part: "archive", project_name: null, content_sha256: null },
+              ...{ archive_signature: "c2ln", sealed: null },
+            };
+      return insertVersion(transaction, row, { lost: before });
     });
   }
 
   async #idOf(version: string): Promise<string | undefined> {
-    const { kysely } = this.#database;
-    const row =
-      this.#target.kind === "project"
-        ? await kysely.selectFrom("artifacts").select("id").where("version", "=", version).executeTakeFirst()
-        : await kysely.selectFrom("releases").select("id").where("version", "=", version).executeTakeFirst();
-    return row?.id;
+    return (await findMarks(this.#database.kysely, this.#target.id, version))?.id;
   }
 
   /** Starts a rollout with an id that follows from the seed: hosts are placed by it. */
@@ -265,12 +265,7 @@ export class Hubs {
 
   /** Tells whether an agent hears that a version was yanked or deleted when it asks for it by its name. */
   async isGone(version: string): Promise<boolean> {
-    const { kysely } = this.#database;
-    const row = await kysely
-      .selectFrom("artifacts")
-      .select("is_yanked")
-      .where("version", "=", version)
-      .executeTakeFirst();
+    const row = await findMarks(this.#database.kysely, this.#target.id, version);
     return row === undefined || row.is_yanked !== 0;
   }
 
@@ -284,7 +279,7 @@ export class Hubs {
     const { kysely } = this.#database;
     const target = (await findProject(kysely, this.#target.id))!;
     const rollouts = await kysely.selectFrom("rollouts").selectAll().orderBy("id").execute();
-    const states = await kysely.selectFrom("version_states").selectAll().execute();
+    const states = await kysely.selectFrom("versions").selectAll().where("state", "is not", null).execute();
     return {
       target,
       rollouts: rollouts.map((row) => ({ id: row.id, version: row.version, ...standingOf(row) })),

@@ -20,9 +20,9 @@ const TERMS = "../contract/rollout-terms.ts";
 const TALLY = "rollouts/tally.ts";
 
 export const MUTATIONS: readonly Mutation[] = [
-  mutation("the latest is unyanked", CHANGE, ["v.is_yanked = 0 and s.version is null", "s.version is null"]),
-  mutation("open excludes held and rolling", CHANGE, ["v.is_yanked = 0 and s.version is null", "v.is_yanked = 0"]),
-  mutation("a gate has unyanked versions only", CHANGE, ["${id} and v.is_yanked = 0`.execute", "${id}`.execute"]),
+  mutation("the latest is unyanked", CHANGE, ["is_yanked === 0 && state === null", "state === null"]),
+  mutation("open excludes held and rolling", CHANGE, ["is_yanked === 0 && state === null", "is_yanked === 0"]),
+  mutation("a gate has unyanked versions only", CHANGE, ["project_id: id, is_yanked: 0 }", "project_id: id }"]),
   mutation("what was taken back is not kept", ANSWER, ["=== host.running && !isTakenBack", "=== host.running"]),
   mutation("a host keeps what it runs", ANSWER, ["=> isKept(each) || (", "=> ("]),
   mutation("withdrawn is left out below the answer", ANSWER, ["if (isAbove(running) && ", "if (running !== -1 && "]),
@@ -67,11 +67,11 @@ export const MUTATIONS: readonly Mutation[] = [
   ]),
   mutation("published beside a rollout: held", STATES, ["const newest = live ?? (await", "const newest = (await"]),
   mutation("published after an abort: held", STATES, ['else if (state !== "completed")', "else if (false)"]),
-  mutation("published again: what it was", "records/artifacts.ts", [
-    "if (existing === undefined) return",
-    "if (true) return",
+  mutation("published again: what it was", "records/versions.ts", [
+    "existing === undefined ? await enter",
+    "true ? await enter",
   ]),
-  mutation("published again: where it ranked", "records/artifacts.ts", ["...(existing && lastingFacts(existing))", ""]),
+  mutation("published again: where it ranked", "records/versions.ts", ["...(existing && carryOver(existing))", ""]),
   mutation("a replaced version is held", COMMANDS, ["if (live.version !== version) {", "if (false) {"]),
   mutation("an aborted version is held", COMMANDS, ["await hold(transaction, target, row.version, held)", ""]),
   mutation("a halted version is held", CHANGE, [
@@ -80,10 +80,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ]),
   mutation("a halt takes back under --on-halt rollback", CHANGE, ['=== "rollback"', "=== 'never'"]),
   mutation("an abort takes back with --rollback", COMMANDS, ["isTakenBack: rollback", "isTakenBack: false"]),
-  mutation("a replacement keeps the mark", STATES, [
-    "isTakenBack || Number(before?.is_taken_back ?? 0) !== 0",
-    "isTakenBack",
-  ]),
+  mutation("a replacement keeps the mark", STATES, ["isTakenBack || before.is_taken_back !== 0", "isTakenBack"]),
   mutation("a start clears the mark", STATES, [
     "told_at: null, is_taken_back: 0 }",
     "told_at: null, is_taken_back: 1 }",

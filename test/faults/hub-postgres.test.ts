@@ -182,7 +182,7 @@ t.test("a commit whose answer is lost keeps the version that it published", asyn
   const publishing = (): Wire["losesAnswer"] => {
     const writers = new Set<Socket>();
     return (bytes, client) => {
-      if (bytes.includes('insert into "artifacts"')) writers.add(client);
+      if (bytes.includes('insert into "versions"')) writers.add(client);
       return writers.has(client) && bytes.includes("commit");
     };
   };

@@ -21,6 +21,8 @@ t.test("the statements of routes, pages and upkeep reach each table by the index
     const where = path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => named[name] ?? project.id);
     for (const as of [{}, { key: project.key }, { bearer }]) await hub.call("GET", where, as);
   }
+  const asked = { deployment_credential: project.credential, artifact_signature: Buffer.alloc(64).toString("base64") };
+  await hub.call("POST", "/app/deploy/v1/deployments/authorize", { bearer, json: asked });
   const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
   const pages = ["/", "/?q=tide", "/fleets", "/projects", "/keys", "/audit?actor=x", "/quotas", "/webhooks", "/hub"];
   for (const target of ["/plugins/tide", `/projects/${project.id}`, `/projects/${rolled.id}`])

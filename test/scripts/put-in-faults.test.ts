@@ -6,7 +6,7 @@ const FAULTS = [
   {
     what: "an index that is gone",
     file: "lib/hub/records/version-tables.ts",
-    find: `releases_newest: ["target_id", "id"],`,
+    find: `versions_newest: ["project_id", "id"],`,
     replace: "",
     test: "test/golden/query-plans.test.ts",
   },
@@ -19,9 +19,9 @@ const FAULTS = [
   },
   {
     what: "a mark that is not carried over",
-    file: "lib/hub/records/targets.ts",
-    find: "({ created_at, is_yanked, yanked_reason });",
-    replace: "({ created_at, is_yanked: is_yanked * 0, yanked_reason });",
+    file: "lib/hub/records/versions.ts",
+    find: "...Object.keys(UNMARKED)]",
+    replace: '...Object.keys(UNMARKED).filter((name) => name !== "is_yanked")]',
     test: "test/lib/hub/versions.test.ts",
   },
   {

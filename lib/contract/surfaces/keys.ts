@@ -1,7 +1,8 @@
 import * as z from "zod";
 import { type ActionName, ACTIONS } from "../audit-actions.ts";
-import { sha256Hex, slug, timestamp } from "../identifiers.ts";
+import { slug, timestamp } from "../identifiers.ts";
 import { SCOPES } from "../scopes.ts";
+import { versionContent, versionMarks } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
 /** The key service (docs/contract/keys.md). */
@@ -116,17 +117,11 @@ export const projectDeletionQuery = z.object({
 
 /** A published version of a project, plugin or service, for those who manage it. */
 export const managedVersion = z.object({
-  version: z.string(),
-  created_at: z.string(),
-  /** Of the stored artifact or archive. */
-  size_bytes: z.int().nonnegative(),
-  /** Of the stored bytes. */
-  sha256: sha256Hex,
+  ...versionContent,
   /** Base64 of the Ed25519 key that signed it; null for plugins and services. */
   signer_public_key: z.string().nullable(),
   is_latest: z.boolean(),
-  is_yanked: z.boolean(),
-  yanked_reason: z.string().nullable(),
+  ...versionMarks,
   /** Left out for a version that every host may have. */
   state: versionState.optional(),
   /** Why it is in that state, in the words of the hub or of the person who caused it. */

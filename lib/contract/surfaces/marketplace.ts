@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { hostId, sha256Hex, slug, versionLabel } from "../identifiers.ts";
+import { hostId, slug, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
 import { deploymentStatus, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
+import { versionContent, versionMarks } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
 /** Surface A on the wire (docs/contract/marketplace.md). */
@@ -28,12 +29,8 @@ export const repoReference = z
   .refine((text) => !/(^|[/@])\.{1,2}(\/|@|$)/.test(text), "must not have . or .. as a part");
 
 export const versionRecord = z.object({
-  version: z.string(),
-  created_at: z.string(),
-  size_bytes: z.int().nonnegative(),
-  sha256: sha256Hex,
-  is_yanked: z.boolean(),
-  yanked_reason: z.string().nullable(),
+  ...versionContent,
+  ...versionMarks,
   repo: z.string().nullable(),
   /** Left out for a version that every host may have. */
   state: versionState.optional(),

@@ -28,7 +28,7 @@ export async function authorizeDek(
   const { statements } = hub.database;
   const { principal, projectId } = await authentication.session(request);
   requireScope(principal, "deploy");
-  const { artifactId, credential } = await findAuthorization(statements, {
+  const { blobId, credential } = await findAuthorization(statements, {
     projectId,
     credentialHash: hashOf(deploymentCredential),
     signature: artifactSignature,
@@ -42,8 +42,8 @@ export async function authorizeDek(
     throw authentication.rejected(request, error, deploymentCredential);
   }
   const noSuchArtifact = () => notFound("No artifact of the project has this signature.");
-  if (artifactId === undefined) throw noSuchArtifact();
-  const dek = await hub.keyring.open(() => readSealedDek(statements, artifactId), dekContext(projectId, artifactId));
+  if (blobId === undefined) throw noSuchArtifact();
+  const dek = await hub.keyring.open(() => readSealedDek(statements, blobId), dekContext(projectId, blobId));
   if (dek === undefined) throw noSuchArtifact();
   return dek;
 }

@@ -1,14 +1,7 @@
 import { BY_HAND, insertAudit } from "../records/audit.ts";
 import { findKeks, keksInUse, registerKeks, retireKeksExcept } from "../records/keks.ts";
 import type { Database } from "../records/port.ts";
-import {
-  replaceSealed,
-  sealedDeks,
-  sealedDeltaDeks,
-  type SealedRow,
-  sealedSecrets,
-  type SealedTable,
-} from "../records/sealed-rows.ts";
+import { replaceSealed, sealedDeks, type SealedRow, sealedSecrets, type SealedTable } from "../records/sealed-rows.ts";
 import { type DatabasePlace, openHubDatabase } from "../storage/open.ts";
 import { type Kek, lockKekFile, newKek, writeKekFile } from "./kek-file.ts";
 import { foreignKeks, type KekLocation, type KekSource, kekSource } from "./kek-source.ts";
@@ -31,7 +24,7 @@ export interface RotateKekResult {
   dropped: string[];
 }
 
-const TABLES = [sealedDeks, sealedDeltaDeks, sealedSecrets];
+const TABLES = [sealedDeks, sealedSecrets];
 
 /** Returns the context that a row's sealing is bound to: a DEK to its project and artifact, a secret to its name. */
 const contextOf = ({ id, projectId }: SealedRow) =>

@@ -28,7 +28,6 @@ import { errors, noContent, notModified, security } from "../http/documentation.
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { findArtifact } from "../records/artifacts.ts";
-import { deltasOf } from "../records/deltas.ts";
 import { forgetHost } from "../records/host-rows.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { storeProjectReport } from "../records/reports.ts";
@@ -113,26 +112,26 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
     async handler(request) {
       const { project_id: projectId, version } = request.params;
       const { principal } = await access.session(request, projectId, "deploy", "read");
-      const artifact = await findArtifact(statements, projectId, version);
-      if (artifact === undefined) throw notFound("The project has no such version.");
+      const found = await findArtifact(statements, projectId, version);
+      if (found === undefined) throw notFound("The project has no such version.");
+      const { artifact, deltas } = found;
       const isMirrored = HEADERS.mirrored.toLowerCase() in request.headers;
       const urlOf = async (id: string): Promise<string> =>
         (isMirrored ? undefined : await hub.blobs.directUrl?.(id, hub.downloadUrls.lifetimeMs)) ??
         hub.publicUrl() + hub.downloadUrls.create(id, principal.keyId, hub.clock());
-      const deltas = await deltasOf(statements, artifact.id);
       return {
         download_url: await urlOf(artifact.id),
         signature: artifact.signature,
         signer_public_key: artifact.signer_public_key,
-        artifact_sha256: artifact.artifact_sha256,
-        content_sha256: artifact.content_sha256,
+        artifact_sha256: artifact.sha256,
+        content_sha256: artifact.content_sha256!,
         size_bytes: artifact.size_bytes,
         ...(artifact.is_yanked !== 0 && { is_yanked: true, yanked_reason: artifact.yanked_reason }),
         ...(deltas.length > 0 && {
           deltas: await Promise.all(
             deltas.map(async (delta) => ({
               base_version: delta.base_version,
-              base_content_sha256: delta.base_content_sha256,
+              base_content_sha256: delta.base_content_sha256!,
               download_url: await urlOf(delta.id),
               signature: delta.signature,
               signer_public_key: delta.signer_public_key,

@@ -19,11 +19,11 @@ import { targetAccess, targetParams, versionParams } from "../access/target-acce
 import { notFound } from "../ground/errors.ts";
 import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
-import { findState } from "../records/latest/states.ts";
 import { yankVersion } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { versionRecord } from "../records/target-detail.ts";
-import { describeTarget, findVersion } from "../records/targets.ts";
+import { describeTarget } from "../records/targets.ts";
+import { findVersion } from "../records/versions.ts";
 
 /** Routes of an owner for a plugin or service beside publishing: import, yank, describe, hide, grant. */
 export const marketplaceManage: FastifyPluginAsyncZod<
@@ -49,7 +49,7 @@ export const marketplaceManage: FastifyPluginAsyncZod<
       if (row === undefined) throw notFound(`The ${kind} has no such version.`);
       const action = why === undefined ? "version.unyank" : "version.yank";
       await tell({ action, subject: subjectOf(slug), facts: { version, ...why } });
-      return versionRecord(row, await findState(transaction, id, version));
+      return versionRecord(row);
     });
     await hub.rollouts.versionsChanged(id);
     return record;

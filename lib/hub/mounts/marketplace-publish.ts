@@ -58,7 +58,7 @@ export const marketplacePublish: FastifyPluginAsyncZod<
           witness(transaction, { action: "version.publish", subject, facts: { version, sha256 } }),
       );
       await hub.rollouts.versionsChanged(target.id);
-      return reply.code(created ? 201 : 200).send(versionRecord(record, record.state));
+      return reply.code(created ? 201 : 200).send(versionRecord(record));
     },
   });
 };

@@ -27,26 +27,23 @@ import { unvalidated } from "../http/validation.ts";
 import { publishDelta, publishIndex } from "../publications/delta.ts";
 import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
-import type { Artifact } from "../records/artifacts.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
-import { stateRecord } from "../records/latest/states.ts";
-import type { Placed } from "../records/targets.ts";
+import { factsOf, type Version } from "../records/versions.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const versionExists = errorBody
   .extend({ content_sha256: z.string() })
   .describe("The version exists with other bytes; content_sha256 is that of the stored tree.");
 
-const resultOf = (artifact: Placed<Artifact>): PublishResult => ({
-  artifact_id: artifact.id,
-  project_id: artifact.project_id,
-  version: artifact.version,
-  content_sha256: artifact.content_sha256,
-  size_bytes: artifact.size_bytes,
-  created_at: artifact.created_at,
-  artifact_sha256: artifact.artifact_sha256,
-  ...(artifact.state !== undefined && { state: stateRecord(artifact.state) }),
-});
+function resultOf(row: Version): PublishResult {
+  const { version, size_bytes, created_at, sha256, state } = factsOf(row);
+  return {
+    artifact_id: row.id,
+    project_id: row.project_id,
+    ...{ version, content_sha256: row.content_sha256!, size_bytes, created_at, artifact_sha256: sha256 },
+    ...(state !== undefined && { state }),
+  };
+}
 
 const projectParams = z.object({ project_id: z.string() });
 const versionParams = projectParams.extend({ version: z.string() });
@@ -101,7 +98,7 @@ export const publish: FastifyPluginAsyncZod<
         hub,
         { projectId, publishedBy },
         request,
-        (transaction, { version, artifact_sha256: sha256, signer_public_key: signer }) =>
+        (transaction, { version, sha256, signer_public_key: signer }) =>
           witness(transaction, { action: "version.publish", subject: projectId, facts: { version, sha256, signer } }),
       );
       await hub.rollouts.versionsChanged(projectId);
@@ -129,7 +126,7 @@ export const publish: FastifyPluginAsyncZod<
         hub,
         { projectId, version },
         request,
-        (transaction, { base_version, artifact_sha256: sha256 }) =>
+        (transaction, { base_version, sha256 }) =>
           witness(transaction, {
             action: "delta.publish",
             subject: projectId,

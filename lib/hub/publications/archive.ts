@@ -4,8 +4,7 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { recordId } from "../ground/identity.ts";
 import { faultsAnswer } from "../http/validation.ts";
 import { inTransaction } from "../records/port.ts";
-import type { Version } from "../records/target-detail.ts";
-import { findVersionById, insertVersion, type Placed } from "../records/targets.ts";
+import { findVersionById, insertVersion, type NewVersion, type Version } from "../records/versions.ts";
 import { type CheckArchive, requireSoundArchive } from "./archive-check.ts";
 import { type PublicationParts, publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
@@ -33,35 +32,28 @@ export async function publishArchive(
   fields: VersionFields,
   { blob, sha256 }: UploadedFile,
   told: Told<Version>,
-): Promise<Published<Placed<Version>>> {
+): Promise<Published<Version>> {
   await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
-  const row: Version = {
-    id: recordId("rel", hub.clock()),
-    target_id: target.id,
-    version: fields.version,
-    size_bytes: blob.size,
-    sha256,
-    signature: fields.signature,
-    repo: fields.repo ?? null,
-    is_yanked: 0,
-    yanked_reason: null,
-    published_by: target.publishedBy,
-    created_at: hub.now(),
+  const { version, signature, repo = null, visibility } = fields;
+  const row: NewVersion = {
+    ...{ id: recordId("rel", hub.clock()), project_id: target.id, version, archive_signature: signature, repo },
+    ...{ part: "archive", size_bytes: blob.size, sha256, content_sha256: null, project_name: null, sealed: null },
+    ...{ published_by: target.publishedBy, created_at: hub.now() },
   };
-  return publish<Placed<Version>>(hub, {
+  return publish<Version>(hub, {
     kind: target.kind,
     id: row.id,
     blob,
     find: () => findVersionById(hub.database.kysely, row.id),
     insert: (lost) =>
       inTransaction(hub.database.kysely, async (transaction) => {
-        const record = await insertVersion(transaction, row, { visibility: fields.visibility, lost });
+        const record = await insertVersion(transaction, row, { visibility, lost });
         if (record.id === row.id) await told(transaction, record);
         return record;
       }),
     isSameContent: (existing) => existing.sha256 === sha256,
-    refusal: ({ version, sha256: stored, signature }) =>
-      stored === sha256 && signature === fields.signature
+    refusal: ({ sha256: stored, archive_signature }) =>
+      stored === sha256 && archive_signature === signature
         ? undefined
         : versionExists(version, `another ${ARCHIVE_PART.name}`, stored),
   });
@@ -77,7 +69,7 @@ export async function uploadArchive(
   target: PublishedTarget,
   request: FastifyRequest,
   told: Told<Version>,
-): Promise<Published<Placed<Version>>> {
+): Promise<Published<Version>> {
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: ARCHIVE_PART.name,

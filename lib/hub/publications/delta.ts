@@ -3,25 +3,20 @@ import * as z from "zod";
 import { ARTIFACT_PART, deltaFields, INDEX_PART } from "../../contract/surfaces/deploy.ts";
 import { conflict, HubError, notFound } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { type Artifact, findArtifact } from "../records/artifacts.ts";
-import {
-  type Delta,
-  findDeltaById,
-  findIndexById,
-  insertDelta,
-  insertIndex,
-  type StoredIndex,
-} from "../records/deltas.ts";
+import { findArtifact, type SealedBlob } from "../records/artifacts.ts";
+import { findBlob } from "../records/blobs.ts";
+import { insertDelta, insertIndex } from "../records/deltas.ts";
 import { inTransaction } from "../records/port.ts";
+import type { BlobsTable } from "../records/version-tables.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload } from "./receive.ts";
-import { canonical, insertSealed, type SealedParts, signedColumns } from "./signed-bytes.ts";
+import { canonical, insertSealed, type SealedParts } from "./signed-bytes.ts";
 
-async function publishedArtifact(hub: SealedParts, projectId: string, version: string): Promise<Artifact> {
-  const artifact = await findArtifact(hub.database.statements, projectId, version);
-  if (artifact === undefined) throw notFound("The project has no such version.");
-  return artifact;
+async function publishedArtifact(hub: SealedParts, projectId: string, version: string): Promise<SealedBlob> {
+  const found = await findArtifact(hub.database.statements, projectId, version);
+  if (found === undefined) throw notFound("The project has no such version.");
+  return found.artifact;
 }
 
 /**
@@ -34,8 +29,8 @@ export async function publishDelta(
   hub: SealedParts,
   { projectId, version }: { projectId: string; version: string },
   request: FastifyRequest,
-  told: Told<Delta>,
-): Promise<Published<Delta>> {
+  told: Told<BlobsTable>,
+): Promise<Published<BlobsTable>> {
   const artifact = await publishedArtifact(hub, projectId, version);
   const signature = new PassingSignature(request, deltaFields);
   await using upload = await receiveUpload(request, {
@@ -48,41 +43,37 @@ export async function publishDelta(
   if (canonical(fields.signer_public_key) !== artifact.signer_public_key)
     throw new HubError(403, "forbidden", "The delta was signed by another key than the version.");
   const base = await findArtifact(hub.database.statements, projectId, fields.base_version);
-  if (base?.content_sha256 !== fields.base_content_sha256)
+  if (base?.artifact.content_sha256 !== fields.base_content_sha256)
     throw notFound("The project has no such base version, or one with another tree.");
   await signature.check(fields, file.blob);
 
   const id = recordId("dlt", hub.clock());
   const now = hub.now();
-  const facts = {
-    id,
-    artifact_id: artifact.id,
-    project_id: projectId,
-    base_version: fields.base_version,
-    base_content_sha256: fields.base_content_sha256,
-    ...signedColumns(fields, file),
-    created_at: now,
+  const { base_version, base_content_sha256 } = fields;
+  const delta: BlobsTable = {
+    ...{ id, version_id: artifact.id, project_id: projectId, part: "delta", base_version, base_content_sha256 },
+    ...{ size_bytes: file.blob.size, sha256: file.sha256 },
   };
-  return await publish<Delta>(hub, {
+  return await publish<BlobsTable>(hub, {
     kind: "delta",
     id,
     blob: file.blob,
-    find: () => findDeltaById(hub.database.kysely, id),
+    find: () => findBlob(hub.database.kysely, id),
     insert: (lost) =>
       insertSealed(hub, {
         ...{ id, projectId, now, fields, told },
         async insert(transaction, sealed) {
-          const record = await insertDelta(transaction, { ...facts, ...sealed }, lost);
+          const record = await insertDelta(transaction, delta, sealed, lost);
           if (record === undefined) throw conflict("The version has as many deltas as it may have.");
           return record;
         },
       }),
     // Whichever delta leads from this base to this version can stand for one that is lost.
     isSameContent: () => true,
-    refusal: ({ artifact_sha256: stored }) =>
+    refusal: ({ sha256: stored }) =>
       stored === file.sha256
         ? undefined
-        : versionExists(version, "another delta from this base", artifact.content_sha256),
+        : versionExists(version, "another delta from this base", artifact.content_sha256!),
   });
 }
 
@@ -98,8 +89,8 @@ export async function publishIndex(
   hub: SealedParts,
   { projectId, version }: { projectId: string; version: string },
   request: FastifyRequest,
-  told: Told<StoredIndex>,
-): Promise<Published<StoredIndex>> {
+  told: Told<BlobsTable>,
+): Promise<Published<BlobsTable>> {
   const artifact = await publishedArtifact(hub, projectId, version);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
@@ -109,12 +100,15 @@ export async function publishIndex(
   const { blob, sha256 } = completeForm(upload, INDEX_PART.name, z.object({})).file;
   const id = recordId("idx", hub.clock());
   const db = hub.database.kysely;
-  const index = { id, artifact_id: artifact.id, sha256, size_bytes: blob.size, created_at: hub.now() };
-  return await publish<StoredIndex>(hub, {
+  const index: BlobsTable = {
+    ...{ id, version_id: artifact.id, project_id: projectId, part: "index", base_version: "" },
+    ...{ base_content_sha256: null, size_bytes: blob.size, sha256 },
+  };
+  return await publish<BlobsTable>(hub, {
     kind: "index",
     id,
     blob,
-    find: () => findIndexById(db, id),
+    find: () => findBlob(db, id),
     insert: (lost) =>
       inTransaction(db, async (transaction) => {
         const record = await insertIndex(transaction, index, lost);
@@ -124,6 +118,6 @@ export async function publishIndex(
     // An index tells of the version's tree, which is the same in each of them.
     isSameContent: () => true,
     refusal: ({ sha256: stored }) =>
-      stored === sha256 ? undefined : versionExists(version, "another index", artifact.content_sha256),
+      stored === sha256 ? undefined : versionExists(version, "another index", artifact.content_sha256!),
   });
 }

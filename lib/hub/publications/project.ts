@@ -3,12 +3,12 @@ import { publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
 import { HubError } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { type Artifact, findArtifactById, insertArtifact, signersOf } from "../records/artifacts.ts";
-import type { Placed } from "../records/targets.ts";
+import { signersOf } from "../records/artifacts.ts";
+import { findVersionById, insertVersion, type Version } from "../records/versions.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
-import { decode, insertSealed, requireSigner, type SealedParts, signedColumns } from "./signed-bytes.ts";
+import { canonical, decode, insertSealed, requireSigner, type SealedParts } from "./signed-bytes.ts";
 
 /** The project to publish to, and the id of the key that does. */
 export interface PublishedProject {
@@ -16,40 +16,39 @@ export interface PublishedProject {
   publishedBy: string;
 }
 
+/** A version with the key that signed it: base64. */
+type SignedVersion = Version & { signer_public_key: string };
+
 function store(
   hub: SealedParts,
   { projectId, publishedBy }: PublishedProject,
   fields: PublishFields,
   file: UploadedFile,
-  told: Told<Artifact>,
-): Promise<Published<Placed<Artifact>>> {
+  told: Told<SignedVersion>,
+): Promise<Published<Version>> {
   const id = recordId("art", hub.clock());
   const now = hub.now();
+  const { version, project_name, content_sha256 } = fields;
   const facts = {
-    id,
-    project_id: projectId,
-    version: fields.version,
-    project_name: fields.project_name,
-    content_sha256: fields.content_sha256,
-    ...signedColumns(fields, file),
-    is_yanked: 0,
-    yanked_reason: null,
-    published_by: publishedBy,
-    created_at: now,
+    ...{ id, project_id: projectId, version, project_name, content_sha256, archive_signature: null, repo: null },
+    ...({ part: "artifact", size_bytes: file.blob.size, sha256: file.sha256 } as const),
+    ...{ published_by: publishedBy, created_at: now },
   };
-  return publish<Placed<Artifact>>(hub, {
+  return publish<Version>(hub, {
     kind: "project",
     id,
     blob: file.blob,
-    find: () => findArtifactById(hub.database.kysely, id),
+    find: () => findVersionById(hub.database.kysely, id),
     insert: (lost) =>
       insertSealed(hub, {
-        ...{ id, projectId, now, fields, told },
-        insert: (transaction, sealed) => insertArtifact(transaction, { ...facts, ...sealed }, lost),
+        ...{ id, projectId, now, fields },
+        told: (transaction, record) =>
+          told(transaction, { ...record, signer_public_key: canonical(fields.signer_public_key) }),
+        insert: (transaction, sealed) => insertVersion(transaction, { ...facts, sealed }, { lost }),
       }),
-    isSameContent: (existing) => existing.content_sha256 === fields.content_sha256,
-    refusal: ({ version, content_sha256, artifact_sha256 }) =>
-      artifact_sha256 === file.sha256 ? undefined : versionExists(version, "other bytes", content_sha256),
+    isSameContent: (existing) => existing.content_sha256 === content_sha256,
+    refusal: ({ sha256, content_sha256: stored }) =>
+      sha256 === file.sha256 ? undefined : versionExists(version, "other bytes", stored!),
   });
 }
 
@@ -79,8 +78,8 @@ export async function publishArtifact(
   hub: SealedParts,
   project: PublishedProject,
   request: FastifyRequest,
-  told: Told<Artifact>,
-): Promise<Published<Placed<Artifact>>> {
+  told: Told<SignedVersion>,
+): Promise<Published<Version>> {
   const signature = new PassingSignature(request, publishFields);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,

@@ -3,8 +3,8 @@ import { type Keyring, sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import type { Queries, Transacted } from "../records/port.ts";
 import { standingOf } from "../records/signers.ts";
+import type { SealedTable } from "../records/version-tables.ts";
 import type { PublicationParts, Told } from "./publication.ts";
-import type { UploadedFile } from "./receive.ts";
 
 /** The fields of a form that signs its file: base64. */
 export interface SignedFields {
@@ -31,14 +31,6 @@ export async function requireSigner(db: Queries, projectId: string, signer: stri
   throw new HubError(403, "signer_refused", `The signer ${key} ${why}; see \`sealift signer list\`.`);
 }
 
-/** The columns that describe signed bytes. */
-export const signedColumns = (fields: SignedFields, { blob, sha256 }: UploadedFile) => ({
-  artifact_sha256: sha256,
-  size_bytes: blob.size,
-  signature: canonical(fields.signature),
-  signer_public_key: canonical(fields.signer_public_key),
-});
-
 /** The parts of the hub that publishing sealed bytes needs. */
 export interface SealedParts extends PublicationParts {
   keyring: Keyring;
@@ -50,7 +42,7 @@ interface SealedInsertion<Row extends { id: string }> {
   /** ISO 8601. */
   now: string;
   fields: SignedFields;
-  insert: (transaction: Transacted, sealed: { kek_id: string; sealed_dek: string }) => Promise<Row>;
+  insert: (transaction: Transacted, sealed: Omit<SealedTable, "id" | "project_id">) => Promise<Row>;
   told: Told<Row>;
 }
 
@@ -68,8 +60,9 @@ export const insertSealed = <Row extends { id: string }>(
     decode(fields.dek),
     dekContext(projectId, id),
     async (transaction, { kekId, sealed }) => {
+      const [signature, signer_public_key] = [canonical(fields.signature), canonical(fields.signer_public_key)];
       await requireSigner(transaction, projectId, fields.signer_public_key);
-      const record = await insert(transaction, { kek_id: kekId, sealed_dek: sealed });
+      const record = await insert(transaction, { signature, signer_public_key, kek_id: kekId, sealed_dek: sealed });
       if (record.id === id) await told(transaction, record);
       return record;
     },

@@ -1,38 +1,37 @@
-import type { Selectable } from "kysely";
-import { requireNotDeleted } from "./deleted-versions.ts";
-import { admit } from "./hooks.ts";
-import { changeTarget } from "./latest/change-target.ts";
-import { enter, findState } from "./latest/states.ts";
-import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
-import { deleteWhere, newestWhere, selectWhere } from "./rows.ts";
+import type { Queries, Statements } from "./port.ts";
+import { selectWhere } from "./rows.ts";
 import type { Sealed } from "./secrets.ts";
-import { lastingFacts, type Placed } from "./targets.ts";
-import type { ArtifactsTable } from "./version-tables.ts";
+import type { BlobsTable, SealedTable, VersionsTable } from "./version-tables.ts";
 
-export type Artifact = Selectable<ArtifactsTable>;
+/** An artifact, or a delta that leads to its version, with what a host is told of both. */
+export type SealedBlob = BlobsTable &
+  Pick<SealedTable, "signature" | "signer_public_key"> &
+  Pick<VersionsTable, "content_sha256" | "is_yanked" | "yanked_reason">;
 
-const LOCATION = "SELECT * FROM artifacts WHERE project_id = ? AND version = ?";
+/** The artifact sorts before the deltas; an index is not sealed under a key of its own. */
+const LOCATION = `SELECT b.*, s.signature, s.signer_public_key, v.content_sha256, v.is_yanked, v.yanked_reason
+  FROM versions v JOIN blobs b ON b.version_id = v.id JOIN sealed s ON s.id = b.id
+  WHERE v.project_id = ? AND v.version = ? ORDER BY b.part, b.size_bytes, b.id`;
 const AUTHORIZATION = `SELECT k.expires_at, k.revoked_at, (
-    SELECT id FROM artifacts WHERE project_id = ? AND signature = ?
-    UNION ALL SELECT id FROM deltas WHERE project_id = ? AND signature = ? LIMIT 1
-  ) AS artifact_id
+    SELECT id FROM sealed WHERE project_id = ? AND signature = ? ORDER BY id LIMIT 1
+  ) AS blob_id
   FROM deployment_credentials c JOIN api_keys k ON k.id = c.key_id WHERE c.hash = ? AND c.project_id = ?`;
-const SEALED_DEK =
-  "SELECT kek_id, sealed_dek FROM artifacts WHERE id = ? UNION ALL SELECT kek_id, sealed_dek FROM deltas WHERE id = ?";
+const SEALED_DEK = "SELECT kek_id, sealed_dek FROM sealed WHERE id = ?";
 
-/** The artifact of a version: one indexed read. */
+/** Finds the artifact of a version and the deltas that lead to it, smallest first: one indexed statement. */
 export async function findArtifact(
   statements: Statements,
   projectId: string,
   version: string,
-): Promise<Artifact | undefined> {
-  return (await statements.first(LOCATION, [projectId, version])) as Artifact | undefined;
+): Promise<{ artifact: SealedBlob; deltas: SealedBlob[] } | undefined> {
+  const [artifact, ...deltas] = (await statements.all(LOCATION, [projectId, version])) as unknown as SealedBlob[];
+  return artifact && { artifact, deltas };
 }
 
 /** The facts that `authorize` decides on: the artifact or delta of this signature, and the credential with its key. */
 export interface Authorization {
   /** Undefined without a credential, and when no artifact or delta of the project has the signature. */
-  artifactId: string | undefined;
+  blobId: string | undefined;
   /** Undefined for a credential that is unknown, or of another project. */
   credential: { expiresAt: string | null; revokedAt: string | null } | undefined;
 }
@@ -41,58 +40,23 @@ export async function findAuthorization(
   statements: Statements,
   { projectId, credentialHash, signature }: { projectId: string; credentialHash: string; signature: string },
 ): Promise<Authorization> {
-  const row = (await statements.first(AUTHORIZATION, [
-    ...[projectId, signature, projectId, signature],
-    ...[credentialHash, projectId],
-  ])) as { artifact_id: string | null; expires_at: string | null; revoked_at: string | null } | undefined;
-  if (row === undefined) return { artifactId: undefined, credential: undefined };
+  const row = (await statements.first(AUTHORIZATION, [projectId, signature, credentialHash, projectId])) as
+    { blob_id: string | null; expires_at: string | null; revoked_at: string | null } | undefined;
+  if (row === undefined) return { blobId: undefined, credential: undefined };
   const credential = { expiresAt: row.expires_at, revokedAt: row.revoked_at };
-  return { artifactId: row.artifact_id ?? undefined, credential };
+  return { blobId: row.blob_id ?? undefined, credential };
 }
 
-/** The sealed DEK as it stands now; a rotation may have replaced it since the last read. */
-export async function readSealedDek(statements: Statements, artifactId: string): Promise<Sealed | undefined> {
-  const row = (await statements.first(SEALED_DEK, [artifactId, artifactId])) as
-    Pick<Artifact, "kek_id" | "sealed_dek"> | undefined;
+/** Reads a sealed DEK as it stands now; a rotation may have replaced it since the last read. */
+export async function readSealedDek(statements: Statements, blobId: string): Promise<Sealed | undefined> {
+  const row = (await statements.first(SEALED_DEK, [blobId])) as Pick<SealedTable, "kek_id" | "sealed_dek"> | undefined;
   return row && { kekId: row.kek_id, sealed: row.sealed_dek };
-}
-
-export async function findArtifactById(db: Queries, id: string): Promise<Placed<Artifact> | undefined> {
-  const row = await selectWhere(db, "artifacts", { id }).selectAll().executeTakeFirst();
-  return row && { ...row, state: await findState(db, row.project_id, row.version) };
-}
-
-/**
- * Makes an artifact visible.
- *
- * @param lost id of an artifact whose bytes are gone: the new one takes its place
- * @returns the artifact that has this version: the new one, or an earlier one
- */
-export function insertArtifact(transaction: Transacted, artifact: Artifact, lost?: string): Promise<Placed<Artifact>> {
-  const { project_id: projectId, version } = artifact;
-  const now = Date.parse(artifact.created_at);
-  return changeTarget(transaction, projectId, now, async (project, touch) => {
-    const existing = await selectWhere(transaction, "artifacts", { project_id: projectId, version })
-      .selectAll()
-      .executeTakeFirst();
-    if (existing !== undefined && existing.id !== lost)
-      return { ...existing, state: await findState(transaction, projectId, version) };
-    await requireNotDeleted(transaction, projectId, version);
-    if (lost !== undefined) await deleteWhere(transaction, "artifacts", { id: lost }).execute();
-    await admit(transaction, { projectId, bytes: artifact.size_bytes, versions: 1 });
-    // A version that is published again is what it was: in its rank, and in its state.
-    const stored = { ...artifact, ...(existing && lastingFacts(existing)) };
-    await transaction.insertInto("artifacts").values(stored).execute();
-    touch(version);
-    if (existing === undefined) return { ...stored, state: await enter(transaction, project, version, now) };
-    return { ...stored, state: await findState(transaction, projectId, version) };
-  });
 }
 
 /** The base64 keys that signed a project's versions, by an index: `distinct` would read all versions. */
 export async function* signersOf(db: Queries, projectId: string): AsyncGenerator<string> {
   for (let last = ""; ;) {
-    const next = await selectWhere(db, "artifacts", { project_id: projectId })
+    const next = await selectWhere(db, "sealed", { project_id: projectId })
       .select("signer_public_key")
       .where("signer_public_key", ">", last)
       .orderBy("signer_public_key")
@@ -102,7 +66,3 @@ export async function* signersOf(db: Queries, projectId: string): AsyncGenerator
     yield (last = next.signer_public_key);
   }
 }
-
-/** Newest first; pages by id, which sorts by creation. */
-export const listArtifacts = (db: Queries, projectId: string, range: PageRange): Promise<Artifact[]> =>
-  newestWhere(db, "artifacts", { project_id: projectId }, range).selectAll().execute();

@@ -39,11 +39,14 @@ export const nameOf = ({ table, row }: CopiedRow): RowName => ({
 });
 
 /** Names the rows that a row refers to. */
-export const parentsOf = ({ table, row }: CopiedRow): RowName[] =>
-  Object.entries(copiedTable(table).references).flatMap(([column, { table: parent }]) => {
+export function parentsOf({ table, row }: CopiedRow): RowName[] {
+  const { references, needs } = copiedTable(table);
+  const checked = Object.entries(references).map(([column, { table: parent }]) => [column, parent.name] as const);
+  return [...checked, ...Object.entries(needs)].flatMap(([column, parent]) => {
     const id = row[column];
-    return id === undefined || id === null ? [] : [{ table: parent.name, id: String(id) }];
+    return id === undefined || id === null ? [] : [{ table: parent, id: String(id) }];
   });
+}
 
 /** The blob that a row stands for, or undefined. */
 export function blobOf({ table, row }: CopiedRow): { id: string; size: number; sha256: string } | undefined {

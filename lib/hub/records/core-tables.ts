@@ -116,7 +116,7 @@ export const signers = table(
     /** Why it was retired or revoked. */
     reason: text.nullable(),
   },
-  { key: ["project_id", "public_key"], references: { project_id: { table: projects, isChecked: false } } },
+  { key: ["project_id", "public_key"], needs: { project_id: "projects" } },
 );
 export type SignersTable = RowOf<typeof signers>;
 

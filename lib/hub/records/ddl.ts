@@ -27,7 +27,7 @@ function columnOf({ rows, defaults, references }: AnyTable, name: string, dialec
     typeOf(isNullable ? (rule.unwrap() as z.ZodType) : rule, dialect),
     ...(isNullable ? [] : ["not null"]),
     ...(value === undefined || value === null ? [] : [`default ${literal(value)}`]),
-    ...(reference?.isChecked === true ? [`references ${reference.table.name} (id)`] : []),
+    ...(reference === undefined ? [] : [`references ${reference.table.name} (id)`]),
     ...(reference?.cascades === true ? ["on delete cascade"] : []),
   ].join(" ");
 }

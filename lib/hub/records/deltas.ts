@@ -1,48 +1,36 @@
-import type { Selectable } from "kysely";
 import { admit } from "./hooks.ts";
-import type { Queries, Statements, Transacted } from "./port.ts";
+import type { Queries, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
-import type { DeltasTable, IndexesTable } from "./version-tables.ts";
-
-export type Delta = Selectable<DeltasTable>;
-export type StoredIndex = Selectable<IndexesTable>;
+import type { BlobsTable, SealedTable } from "./version-tables.ts";
+import { insertBlob } from "./versions.ts";
 
 /** Deltas that one version may have: each is bytes that a publisher stores. */
 export const MAX_DELTAS = 8;
 
-const OF_VERSION = "SELECT * FROM deltas WHERE artifact_id = ? ORDER BY size_bytes, id";
-
-/** The deltas that lead to an artifact's version, smallest first. */
-export async function deltasOf(statements: Statements, artifactId: string): Promise<Delta[]> {
-  return (await statements.all(OF_VERSION, [artifactId])) as unknown as Delta[];
-}
-
 /**
- * Makes a delta visible. The version's row is held meanwhile: two publishers at once see each other's.
+ * Makes a delta visible. The project's row is held meanwhile: two publishers at once see each other's.
  *
  * @param lost id of a delta whose bytes are gone: the new one takes its place
  * @returns the delta that leads from this base to this version: the new one or an earlier one; undefined when the
  *   version has as many as it may have
  */
-export async function insertDelta(transaction: Transacted, delta: Delta, lost?: string): Promise<Delta | undefined> {
-  await lockProject(transaction, delta.project_id);
-  if (lost !== undefined) await deleteWhere(transaction, "deltas", { id: lost }).execute();
-  const existing = await selectWhere(transaction, "deltas", { artifact_id: delta.artifact_id }).selectAll().execute();
+export async function insertDelta(
+  transaction: Transacted,
+  delta: BlobsTable,
+  sealed: Omit<SealedTable, "id" | "project_id">,
+  lost?: string,
+): Promise<BlobsTable | undefined> {
+  const project = await lockProject(transaction, delta.project_id);
+  if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
+  const { version_id, part } = delta;
+  const existing = await selectWhere(transaction, "blobs", { version_id, part }).selectAll().execute();
   const same = existing.find(({ base_version }) => base_version === delta.base_version);
   if (same !== undefined) return same;
   if (existing.length >= MAX_DELTAS) return undefined;
-  await admit(transaction, { projectId: delta.project_id, bytes: delta.size_bytes, versions: 0 });
-  await transaction.insertInto("deltas").values(delta).execute();
+  await admit(transaction, { project, bytes: delta.size_bytes, versions: 0 });
+  await insertBlob(transaction, delta, sealed);
   return delta;
-}
-
-export function findDeltaById(db: Queries, id: string): Promise<Delta | undefined> {
-  return selectWhere(db, "deltas", { id }).selectAll().executeTakeFirst();
-}
-
-export function findIndexById(db: Queries, id: string): Promise<StoredIndex | undefined> {
-  return selectWhere(db, "indexes", { id }).selectAll().executeTakeFirst();
 }
 
 /**
@@ -51,43 +39,43 @@ export function findIndexById(db: Queries, id: string): Promise<StoredIndex | un
  * @param lost id of an index whose bytes are gone: the new one takes its place
  * @returns the index that the version has now: the new one or an earlier one
  */
-export async function insertIndex(transaction: Transacted, index: StoredIndex, lost?: string): Promise<StoredIndex> {
-  if (lost !== undefined) await deleteWhere(transaction, "indexes", { id: lost }).execute();
+export async function insertIndex(transaction: Transacted, index: BlobsTable, lost?: string): Promise<BlobsTable> {
+  if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
   await transaction
-    .insertInto("indexes")
+    .insertInto("blobs")
     .values(index)
-    .onConflict((conflict) => conflict.column("artifact_id").doNothing())
+    .onConflict((conflict) => conflict.columns(["version_id", "part", "base_version"]).doNothing())
     .execute();
-  return selectWhere(transaction, "indexes", { artifact_id: index.artifact_id }).selectAll().executeTakeFirstOrThrow();
+  const { version_id, part } = index;
+  return selectWhere(transaction, "blobs", { version_id, part }).selectAll().executeTakeFirstOrThrow();
 }
 
-/** Reads the bases and sizes of the deltas that lead to artifacts, by the ids of these. */
+/** Reads the bases and sizes of the deltas that lead to versions, newest first, by the ids of the versions. */
 export async function deltaSizes(
   db: Queries,
-  artifacts: readonly string[],
+  versions: readonly string[],
 ): Promise<Map<string, { base_version: string; size_bytes: number }[]>> {
-  if (artifacts.length === 0) return new Map();
-  const rows = await db
-    .selectFrom("deltas")
-    .select(["artifact_id", "base_version", "size_bytes"])
-    .where("artifact_id", "in", artifacts)
-    .orderBy("created_at", "desc")
+  if (versions.length === 0) return new Map();
+  const rows = await selectWhere(db, "blobs", { part: "delta" })
+    .select(["version_id", "base_version", "size_bytes"])
+    .where("version_id", "in", versions)
+    .orderBy("id", "desc")
     .execute();
   const sizes = new Map<string, { base_version: string; size_bytes: number }[]>();
-  for (const { artifact_id: id, base_version, size_bytes } of rows)
+  for (const { version_id: id, base_version, size_bytes } of rows)
     sizes.set(id, [...(sizes.get(id) ?? []), { base_version, size_bytes: Number(size_bytes) }]);
   return sizes;
 }
 
-export async function findIndex(db: Queries, projectId: string, version: string): Promise<StoredIndex | undefined> {
-  return db
-    .selectFrom("indexes as i")
-    .innerJoin("artifacts as a", "a.id", "i.artifact_id")
+export const findIndex = (db: Queries, projectId: string, version: string): Promise<BlobsTable | undefined> =>
+  db
+    .selectFrom("versions as v")
+    .innerJoin("blobs as i", "i.version_id", "v.id")
     .selectAll("i")
-    .where("a.project_id", "=", projectId)
-    .where("a.version", "=", version)
+    .where("v.project_id", "=", projectId)
+    .where("v.version", "=", version)
+    .where("i.part", "=", "index")
     .executeTakeFirst();
-}
 
 /** A version whose index is stored, with how many hosts run it. */
 export interface IndexedVersion {
@@ -104,8 +92,8 @@ export interface IndexedVersion {
  */
 export async function indexedVersions(db: Queries, projectId: string, limit: number): Promise<IndexedVersion[]> {
   const rows = await db
-    .selectFrom("indexes as i")
-    .innerJoin("artifacts as a", "a.id", "i.artifact_id")
+    .selectFrom("blobs as i")
+    .innerJoin("versions as v", "v.id", "i.version_id")
     .leftJoin(
       db
         .selectFrom("hosts as h")
@@ -117,13 +105,15 @@ export async function indexedVersions(db: Queries, projectId: string, limit: num
         .groupBy("r.version")
         .as("f"),
       "f.version",
-      "a.version",
+      "v.version",
     )
-    .select(["a.version", "a.content_sha256", "i.size_bytes", "f.hosts"])
-    .where("a.project_id", "=", projectId)
+    .select(["v.version", "v.content_sha256", "i.size_bytes", "f.hosts"])
+    .where("i.project_id", "=", projectId)
+    .where("i.part", "=", "index")
     .orderBy((eb) => eb.fn.coalesce("f.hosts", eb.lit(0)), "desc")
-    .orderBy("a.created_at", "desc")
+    .orderBy("v.created_at", "desc")
     .limit(limit)
+    .$narrowType<{ content_sha256: string }>()
     .execute();
   return rows.map((row) => ({ ...row, size_bytes: Number(row.size_bytes), hosts: Number(row.hosts ?? 0) }));
 }

@@ -6,7 +6,7 @@ import type { IncomingReport } from "./reports.ts";
 
 /** The bytes and versions that an upload adds to a project, plugin or service. */
 export interface Upload {
-  projectId: string;
+  project: Pick<Project, "id" | "owner">;
   bytes: number;
   /** 1 for a version; 0 for a delta or an index. */
   versions: number;

@@ -69,9 +69,8 @@ export function underKek<T>(
 /** Names the KEKs under which a row of the database is sealed. */
 export async function keksInUse(db: Queries): Promise<Set<string>> {
   const rows = await db
-    .selectFrom("artifacts")
+    .selectFrom("sealed")
     .select("kek_id")
-    .union(db.selectFrom("deltas").select("kek_id"))
     .union(db.selectFrom("sealed_secrets").select("kek_id"))
     .execute();
   return new Set(rows.map(({ kek_id }) => kek_id));

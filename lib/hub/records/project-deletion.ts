@@ -38,10 +38,7 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
   let kept: Partial<ProjectContents> = {};
   for (const hooks of hooksOf(db)) kept = { ...kept, ...(await hooks.contentsOf?.(db, project)) };
   return {
-    versions: await count(
-      project.kind === "project" ? "artifacts" : "releases",
-      project.kind === "project" ? { project_id: id } : { target_id: id },
-    ),
+    versions: await count("versions", { project_id: id }),
     hosts: await count("hosts", { holder, target }),
     reporting_hosts: reporting,
     rollouts: await count("rollouts", { project_id: id }),
@@ -62,14 +59,8 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
 export async function deleteProject(transaction: Transacted, project: Project, now: string): Promise<string[]> {
   const locked = await lockProject(transaction, project.id);
   const { id, kind, slug, owner } = locked;
-  const artifacts = selectWhere(transaction, "artifacts", { project_id: id }).select("id");
-  const removed = [
-    await transaction.deleteFrom("indexes").where("artifact_id", "in", artifacts).returning("id").execute(),
-    await deleteWhere(transaction, "deltas", { project_id: id }).returning("id").execute(),
-    await deleteWhere(transaction, "artifacts", { project_id: id }).returning("id").execute(),
-    await deleteWhere(transaction, "releases", { target_id: id }).returning("id").execute(),
-  ];
-  for (const table of ["deleted_versions", "version_states", "rollouts", "signers"] as const)
+  const removed = await deleteWhere(transaction, "blobs", { project_id: id }).returning("id").execute();
+  for (const table of ["versions", "deleted_versions", "rollouts", "signers"] as const)
     await deleteWhere(transaction, table, { project_id: id }).execute();
   await deleteWhere(transaction, "grants", { target_id: id }).execute();
 
@@ -87,7 +78,7 @@ export async function deleteProject(transaction: Transacted, project: Project, n
     .values({ id, kind, slug, owner, deleted_at: now, cleared_at: null })
     .execute();
   await deleteWhere(transaction, "projects", { id }).execute();
-  return removed.flat().map((row) => row.id);
+  return removed.map((row) => row.id);
 }
 
 /** Returns when the plugin or service of this slug was deleted; undefined when none was. */

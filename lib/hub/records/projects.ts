@@ -1,4 +1,4 @@
-import { type Selectable, sql } from "kysely";
+import type { Selectable } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
 import { notFound } from "../ground/errors.ts";
@@ -8,12 +8,6 @@ import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./rollout-hosts.ts
 import { given, selectWhere, updateWhere } from "./rows.ts";
 
 export type Project = Selectable<ProjectsTable>;
-
-/** Names the table of the versions of a kind, and its column that holds the id of the project, plugin or service. */
-export const versionTable = (kind: Project["kind"]) =>
-  kind === "project"
-    ? { versions: sql.table("artifacts"), project: sql.ref("project_id") }
-    : { versions: sql.table("releases"), project: sql.ref("target_id") };
 
 export const projectRecord = (project: Project): ProjectRecord => {
   const { id, name, kind, slug, created_at, owner, latest_version } = project;

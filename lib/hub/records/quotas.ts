@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import { HubError } from "../ground/errors.ts";
 import type { Upload } from "./hooks.ts";
 import type { Queries, Transacted } from "./port.ts";
-import { deleteWhere, selectWhere } from "./rows.ts";
+import { deleteWhere } from "./rows.ts";
 
 /** The holder of a quota: an owner, with all that is theirs, or one project, plugin or service by its id. */
 export type QuotaSubject = `owner/${string}` | `project/${string}`;
@@ -40,10 +40,8 @@ export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage
   const { rows } = await sql<{ bytes: number | null; versions: number | null }>`
     select sum(bytes) as bytes, sum(is_version) as versions from (
       select u.size_bytes as bytes, u.is_version from (
-        select a.size_bytes, 1 as is_version, a.project_id from artifacts a
-        union all select r.size_bytes, 1, r.target_id from releases r
-        union all select d.size_bytes, 0, d.project_id from deltas d
-        union all select i.size_bytes, 0, b.project_id from indexes i join artifacts b on b.id = i.artifact_id
+        select b.size_bytes, case when b.part in ('artifact', 'archive') then 1 else 0 end as is_version, b.project_id
+          from blobs b
         union all select v.bytes, 0, v.target from views v where v.holder = ''
       ) u join projects p on p.id = u.project_id where ${column} = ${name}
       ${kind === "owner" ? ownReports : sql``}
@@ -56,13 +54,12 @@ export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage
  *
  * @throws HubError 413 `quota_exceeded`
  */
-export async function requireRoom(transaction: Transacted, { projectId, ...added }: Upload): Promise<void> {
-  const found = selectWhere(transaction, "projects", { id: projectId }).select("owner");
-  const { owner } = await found.executeTakeFirstOrThrow();
+export async function requireRoom(transaction: Transacted, { project, ...added }: Upload): Promise<void> {
+  const { id, owner } = project;
   const quotas = await transaction
     .updateTable("quotas")
     .set((eb) => ({ max_bytes: eb.ref("max_bytes") }))
-    .where("subject", "in", [`owner/${owner}`, `project/${projectId}`])
+    .where("subject", "in", [`owner/${owner}`, `project/${id}`])
     .returningAll()
     .execute();
   for (const row of quotas) {

@@ -1,6 +1,6 @@
 import { sql } from "kysely";
 import type { Dialect, Queries } from "./port.ts";
-import { type Project, versionTable } from "./projects.ts";
+import type { Project } from "./projects.ts";
 import { loggedTarget } from "./reports.ts";
 
 /** Versions of a host that it may go back to: the one that it runs, and the one before. */
@@ -13,13 +13,21 @@ export interface StoredVersion {
   bytes: number;
 }
 
-/** The versions of a project, plugin or service, newest first. */
-export async function storedVersions(db: Queries, { id, kind }: Project): Promise<StoredVersion[]> {
-  const { versions, project } = versionTable(kind);
-  const { rows } = await sql<{ version: string; created_at: string; bytes: number }>`
-    select version, created_at, size_bytes as bytes from ${versions} where ${project} = ${id} order by id desc
-  `.execute(db);
-  return rows.map(({ version, created_at: createdAt, bytes }) => ({ version, createdAt, bytes: Number(bytes) }));
+/** Lists the versions of a project, plugin or service, newest first; a live rollout brings a rolling one to hosts. */
+export async function storedVersions(
+  db: Queries,
+  { id }: Pick<Project, "id">,
+): Promise<(StoredVersion & { isRolling: boolean })[]> {
+  const rows = await db
+    .selectFrom("versions as v")
+    .innerJoin("blobs as b", "b.id", "v.id")
+    .select(["v.version", "v.created_at", "v.state", "b.size_bytes"])
+    .where("v.project_id", "=", id)
+    .orderBy("v.id", "desc")
+    .execute();
+  return rows.map(({ version, created_at: createdAt, size_bytes: bytes, state }) => {
+    return { version, createdAt, bytes: Number(bytes), isRolling: state === "rolling" };
+  });
 }
 
 /** Finds the versions that hosts need: those that they run, and the last two that each deployed, for a rollback. */

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { RolloutRules, RolloutState, WaitingFor } from "../../contract/surfaces/rollouts.ts";
 import type { PageRange, Queries, Transacted } from "./port.ts";
-import { type Project, versionTable } from "./projects.ts";
+import type { Project } from "./projects.ts";
 import type { RolloutsTable } from "./rollout-tables.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
@@ -140,10 +140,8 @@ export async function insertRollout(transaction: Transacted, rollout: RolloutsTa
     .select("id")
     .where("state", "not in", LIVE)
     .where(
-      sql<boolean>`(exists (select 1 from artifacts a where a.project_id = rollouts.project_id
-          and a.version = rollouts.version)
-        or exists (select 1 from releases l where l.target_id = rollouts.project_id
-          and l.version = rollouts.version)
+      sql<boolean>`(exists (select 1 from versions v where v.project_id = rollouts.project_id
+          and v.version = rollouts.version)
         or exists (select 1 from deleted_versions d where d.project_id = rollouts.project_id
           and d.version = rollouts.version))`,
     )
@@ -200,12 +198,11 @@ export async function endRollout(
 /** Tells what has become of a version of a target. */
 export async function versionFate(
   db: Queries,
-  { id, kind }: Pick<Project, "id" | "kind">,
+  { id }: Pick<Project, "id">,
   version: string,
 ): Promise<"published" | "unpublished" | "yanked" | "deleted"> {
-  const { versions, project } = versionTable(kind);
   const { rows } = await sql<{ is_yanked: number | null; is_deleted: number }>`select
-    (select is_yanked from ${versions} where ${project} = ${id} and version = ${version}) as is_yanked,
+    (select is_yanked from versions where project_id = ${id} and version = ${version}) as is_yanked,
     (select count(*) from deleted_versions where project_id = ${id} and version = ${version}) as is_deleted`.execute(
     db,
   );

@@ -1,9 +1,8 @@
 import * as core from "./core-tables.ts";
 import { hostLabels, hosts, reports, views } from "./fleet-tables.ts";
-import { versionStates } from "./latest/state-table.ts";
 import { rollouts } from "./rollout-tables.ts";
 import type { AnyTable, RowOf } from "./table.ts";
-import { artifacts, deletedVersions, deltas, indexes, releases } from "./version-tables.ts";
+import { blobs, deletedVersions, sealed, versions } from "./version-tables.ts";
 import { webhookDeliveries, webhooks } from "./webhook-tables.ts";
 
 /**
@@ -16,10 +15,9 @@ const ALL = [
   core.apiKeys,
   core.deploymentCredentials,
   core.sessions,
-  artifacts,
-  deltas,
-  indexes,
-  releases,
+  versions,
+  blobs,
+  sealed,
   deletedVersions,
   core.deletedProjects,
   core.grants,
@@ -31,7 +29,6 @@ const ALL = [
   core.sealedSecrets,
   core.quotas,
   core.signers,
-  versionStates,
   rollouts,
   webhooks,
   webhookDeliveries,

@@ -5,7 +5,7 @@ import type { Sealed } from "./secrets.ts";
 /** Rows of one page: a transaction over them is so short that a publisher beside it does not notice. */
 const PAGE_ROWS = 200;
 
-/** A DEK of an artifact or a secret of the hub, with what its sealing is bound to. */
+/** A DEK of an artifact or delta, or a secret of the hub, with what its sealing is bound to. */
 export interface SealedRow extends Sealed {
   id: string;
   /** The artifact's project, for a DEK. */
@@ -20,10 +20,11 @@ export interface SealedTable {
   replace(transaction: Queries, old: SealedRow, sealed: Sealed): Promise<void>;
 }
 
-const sealedDeksOf = (table: "artifacts" | "deltas"): SealedTable => ({
+/** DEKs of artifacts and deltas. */
+export const sealedDeks: SealedTable = {
   async page(db, after) {
     const rows = await db
-      .selectFrom(table)
+      .selectFrom("sealed")
       .select(["id", "project_id", "kek_id", "sealed_dek"])
       .where("id", ">", after)
       .orderBy("id")
@@ -33,12 +34,9 @@ const sealedDeksOf = (table: "artifacts" | "deltas"): SealedTable => ({
   },
   async replace(db, old, { kekId, sealed }) {
     const changes = { kek_id: kekId, sealed_dek: sealed };
-    await updateWhere(db, table, { id: old.id, sealed_dek: old.sealed }).set(changes).execute();
+    await updateWhere(db, "sealed", { id: old.id, sealed_dek: old.sealed }).set(changes).execute();
   },
-});
-
-export const sealedDeks = sealedDeksOf("artifacts");
-export const sealedDeltaDeks = sealedDeksOf("deltas");
+};
 
 export const sealedSecrets: SealedTable = {
   async page(db, after) {

@@ -11,8 +11,6 @@ interface Reference {
   table: AnyTable;
   /** Whether the row goes with the one that it names. */
   cascades?: boolean;
-  /** False where the database does not hold the column against the other table. */
-  isChecked?: boolean;
 }
 
 /** Columns and indexes that one migration adds to a table of an earlier one. */
@@ -29,6 +27,8 @@ interface TableOptions<Shape extends Columns> {
   /** Indexes by name, in the order in which they are made; of two that serve equally, SQLite goes by it. */
   indexes?: Indexes<Shape>;
   references?: { readonly [Column in keyof Shape]?: AnyTable | Reference };
+  /** Further columns that name a row of another table, without which a copy leaves the row out. */
+  needs?: { readonly [Column in keyof Shape]?: string };
   /** Values of columns that statements may leave out. */
   defaults?: { readonly [Column in keyof Shape]?: z.output<Shape[Column]> };
   /** False for rows that backups and moves leave behind. */
@@ -43,12 +43,13 @@ interface TableOptions<Shape extends Columns> {
 
 /** A table: rules for its rows, and what migrations and copies need to know. */
 export interface Table<Name extends string, Shape extends Columns> extends Required<
-  Omit<TableOptions<Shape>, "references" | "digest">
+  Omit<TableOptions<Shape>, "references" | "needs" | "digest">
 > {
   name: Name;
   /** Rules for rows of a backup or of another database. */
   rows: z.ZodObject<Shape, z.core.$strict>;
   references: Readonly<Record<string, Required<Reference>>>;
+  needs: Readonly<Record<string, string>>;
   digest: string | undefined;
 }
 
@@ -60,6 +61,7 @@ export interface AnyTable {
   readonly unique: Indexes<Columns>;
   readonly indexes: Indexes<Columns>;
   readonly references: Readonly<Record<string, Required<Reference>>>;
+  readonly needs: Readonly<Record<string, string>>;
   readonly defaults: Readonly<Record<string, string | number | null | undefined>>;
   readonly copied: boolean;
   readonly digest: string | undefined;
@@ -79,15 +81,15 @@ export const FIRST_MIGRATION = "0001-first";
 export function table<Name extends string, Shape extends Columns>(
   name: Name,
   columns: Shape,
-  { references = {}, digest, ...options }: TableOptions<Shape> = {},
+  { references = {}, needs = {}, digest, ...options }: TableOptions<Shape> = {},
 ): Table<Name, Shape> {
   const named = Object.entries(references as Record<string, AnyTable | Reference>).map(([column, to]) => {
-    const reference = "table" in to ? to : { table: to };
-    return [column, { cascades: false, isChecked: true, ...reference }] as const;
+    return [column, { cascades: false, ...("table" in to ? to : { table: to }) }] as const;
   });
   return {
     ...{ key: ["id"], unique: {}, indexes: {}, defaults: {}, copied: true, since: FIRST_MIGRATION, added: {} },
     ...options,
     ...{ name, digest, rows: z.strictObject(columns), references: Object.fromEntries(named) },
+    needs: needs as Record<string, string>,
   };
 }

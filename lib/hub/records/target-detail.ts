@@ -1,28 +1,17 @@
 import { createHash } from "node:crypto";
-import type { Selectable } from "kysely";
 import type { TargetDetail, TargetSummary, VersionRecord } from "../../contract/surfaces/marketplace.ts";
 import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
 import { byPrecedence } from "../../contract/versions.ts";
-import type { VersionStatesTable } from "./latest/state-table.ts";
-import { stateRecord, statesOf } from "./latest/states.ts";
 import type { Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { selectWhere } from "./rows.ts";
-import type { VersionsTable } from "./version-tables.ts";
+import { factsOf, newestVersions, type Version } from "./versions.ts";
 
-export type Version = Selectable<VersionsTable>;
-
-/** @param state undefined for an open version */
-export const versionRecord = (row: Version, state?: VersionStatesTable): VersionRecord => ({
-  version: row.version,
-  created_at: row.created_at,
-  size_bytes: row.size_bytes,
-  sha256: row.sha256,
-  is_yanked: row.is_yanked !== 0,
-  yanked_reason: row.yanked_reason,
-  repo: row.repo,
-  ...(state !== undefined && { state: stateRecord(state) }),
-});
+/** Shapes a version as the marketplace shows it. */
+export function versionRecord(row: Version): VersionRecord {
+  const { state, ...facts } = factsOf(row);
+  return { ...facts, repo: row.repo, ...(state !== undefined && { state }) };
+}
 
 export const targetSummary = (target: Project): TargetSummary => ({
   id: target.id,
@@ -61,13 +50,12 @@ async function shownVersions(
   targetId: string,
   latest: string | null,
 ): Promise<VersionRecord[]> {
-  const stored = () => selectWhere(transaction, "releases", { target_id: targetId }).selectAll();
-  const newest = await stored().orderBy("id", "desc").limit(DETAIL_VERSIONS).execute();
-  const yanked = await stored().where("is_yanked", "=", 1).orderBy("id", "desc").limit(DETAIL_YANKED).execute();
-  const best = latest === null ? [] : await stored().where("version", "=", latest).execute();
-  const rows = [...new Map([...newest, ...yanked, ...best].map((row) => [row.id, row])).values()];
-  const states = await statesOf(transaction, targetId);
-  return rows.map((row) => versionRecord(row, states.get(row.version)));
+  const stored = (limit: number) => newestVersions(transaction, targetId, { after: "", limit });
+  const newest = await stored(DETAIL_VERSIONS).execute();
+  const yanked = await stored(DETAIL_YANKED).where("v.is_yanked", "=", 1).execute();
+  const isShown = latest === null || newest.some(({ version }) => version === latest);
+  const best = isShown ? [] : await stored(1).where("v.version", "=", latest).execute();
+  return [...new Map([...newest, ...yanked, ...best].map((row) => [row.id, row])).values()].map(versionRecord);
 }
 
 /** Makes the detail record of a plugin or service anew, from its row as this transaction has left it. */

@@ -1,118 +1,120 @@
+import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
+import { STATE_CAUSES, VERSION_STATES } from "../../contract/version-states.ts";
 import { base64, blobId, count, name, projectId, text, time, yes } from "./columns.ts";
 import { projects } from "./core-tables.ts";
 import { type RowOf, table } from "./table.ts";
 
-/** Bytes that a publisher has signed, with their key under a KEK. */
-const signedBytes = {
-  /** Of the stored bytes, as the hub counted them. */
-  artifact_sha256: sha256Hex,
-  size_bytes: count,
-  /** Base64 in its one canonical form: authorize looks artifacts and deltas up by it. */
-  signature: base64,
-  signer_public_key: base64,
-  kek_id: name,
-  sealed_dek: base64,
+/** Columns that say what has become of a published version. */
+const marks = {
+  is_yanked: yes,
+  yanked_reason: text.nullable(),
+  /** Null for an open version, which every host may have. */
+  state: z.enum(VERSION_STATES).nullable(),
+  state_cause: z.enum(STATE_CAUSES).nullable(),
+  /** Id of the rollout that caused the state, which may have been pruned since. */
+  state_rollout: name.nullable(),
+  /** When the version entered the state. */
+  state_since: time.nullable(),
+  /** Free text of the hub or of a person. */
+  state_reason: text.nullable(),
+  /** Whether hosts that run the version are to go back. */
+  is_taken_back: yes,
+  /** When `version.held` was last sent; null unless the version is held. */
+  told_at: time.nullable(),
 };
 
-export const artifacts = table(
-  "artifacts",
+/** A published version of a project, plugin or service. */
+export const versions = table(
+  "versions",
   {
+    /** Id of its main blob, too: the artifact or the archive. */
     id: blobId,
     project_id: projectId,
     version: name,
-    project_name: name,
-    /** Of the packed tree, as the publisher says. */
-    content_sha256: sha256Hex,
-    ...signedBytes,
-    is_yanked: yes,
-    yanked_reason: text.nullable(),
     created_at: time,
     /** Id of the key that published it. */
     published_by: text.nullable(),
+    /** Of the packed tree, as the publisher says; null for an archive, as is the next one. */
+    content_sha256: sha256Hex.nullable(),
+    project_name: name.nullable(),
+    /** The value of X-Signature; null for an artifact, as is the next one. */
+    archive_signature: name.nullable(),
+    repo: text.nullable(),
+    ...marks,
   },
   {
-    unique: { artifacts_version: ["project_id", "version"] },
+    unique: { versions_label: ["project_id", "version"] },
     indexes: {
-      artifacts_signature: ["project_id", "signature"],
-      // The newest versions of a project, for lists.
-      artifacts_newest: ["project_id", "id"],
-      artifacts_signer: ["project_id", "signer_public_key"],
+      // The newest versions of a target, and its newest yanked ones, without a look at all the others.
+      versions_newest: ["project_id", "id"],
+      versions_yanked: ["project_id", "is_yanked", "id"],
+      versions_state: ["project_id", "is_yanked", "state"],
+      versions_told: ["told_at"],
     },
     references: { project_id: projects },
-    defaults: { is_yanked: 0 },
-    digest: "artifact_sha256",
+    needs: { id: "blobs" },
   },
 );
-export type ArtifactsTable = RowOf<typeof artifacts>;
+export type VersionsTable = RowOf<typeof versions>;
+export type Marks = Pick<VersionsTable, keyof typeof marks>;
 
-/** A delta that leads to an artifact's version from an earlier one. */
-export const deltas = table(
-  "deltas",
+/** The marks of an open version, which nobody has yanked. */
+export const UNMARKED: Marks = {
+  ...{ is_yanked: 0, yanked_reason: null },
+  ...{ state: null, state_cause: null, state_rollout: null, state_since: null, state_reason: null },
+  ...{ is_taken_back: 0, told_at: null },
+};
+
+export const BLOB_PARTS = ["artifact", "archive", "delta", "index"] as const;
+
+/** The ledger of stored bytes: every blob of every version. */
+export const blobs = table(
+  "blobs",
   {
     id: blobId,
-    artifact_id: blobId,
+    version_id: blobId,
     project_id: projectId,
-    base_version: name,
-    base_content_sha256: sha256Hex,
-    ...signedBytes,
-    created_at: time,
-  },
-  {
-    unique: { deltas_base: ["artifact_id", "base_version"] },
-    indexes: { deltas_signature: ["project_id", "signature"] },
-    references: { project_id: projects, artifact_id: { table: artifacts, cascades: true } },
-    digest: "artifact_sha256",
-  },
-);
-export type DeltasTable = RowOf<typeof deltas>;
-
-/** The sealed index of an artifact's version. */
-export const indexes = table(
-  "indexes",
-  {
-    id: blobId,
-    artifact_id: blobId,
-    /** Of the stored bytes. */
-    sha256: sha256Hex,
+    /** Relation to its version: the artifact or archive itself, a delta that leads to it, or its sealed index. */
+    part: z.enum(BLOB_PARTS),
+    /** The version that a delta leads from; empty for other parts. */
+    base_version: text,
+    base_content_sha256: sha256Hex.nullable(),
     size_bytes: count,
-    created_at: time,
+    /** Of the stored bytes, as the hub counted them. */
+    sha256: sha256Hex,
   },
   {
-    unique: { indexes_artifact_id_key: ["artifact_id"] },
-    references: { artifact_id: { table: artifacts, cascades: true } },
+    unique: { blobs_part: ["version_id", "part", "base_version"] },
+    // The sum of a quota reads nothing but this index.
+    indexes: { blobs_project: ["project_id", "part", "size_bytes"] },
+    references: { project_id: projects, version_id: { table: versions, cascades: true } },
     digest: "sha256",
   },
 );
-export type IndexesTable = RowOf<typeof indexes>;
+export type BlobsTable = RowOf<typeof blobs>;
 
-/** A published version of a plugin or service. */
-export const releases = table(
-  "releases",
+/** Signatures of artifacts and deltas, with their data-encryption keys under a KEK. */
+export const sealed = table(
+  "sealed",
   {
     id: blobId,
-    target_id: projectId,
-    version: name,
-    size_bytes: count,
-    sha256: sha256Hex,
-    /** The value of X-Signature. */
-    signature: name,
-    repo: text.nullable(),
-    is_yanked: yes,
-    yanked_reason: text.nullable(),
-    created_at: time,
-    /** Id of the key that published it. */
-    published_by: text.nullable(),
+    project_id: projectId,
+    /** Base64 in its one canonical form: authorize looks artifacts and deltas up by it. */
+    signature: base64,
+    signer_public_key: base64,
+    kek_id: name,
+    sealed_dek: base64,
   },
   {
-    unique: { releases_version: ["target_id", "version"] },
-    // The newest versions of a target, and its newest yanked ones, without a look at all the others.
-    indexes: { releases_newest: ["target_id", "id"], releases_yanked: ["target_id", "is_yanked", "id"] },
-    references: { target_id: projects },
-    digest: "sha256",
+    indexes: {
+      sealed_signature: ["project_id", "signature", "id"],
+      sealed_signer: ["project_id", "signer_public_key"],
+    },
+    references: { id: { table: blobs, cascades: true } },
   },
 );
-export type VersionsTable = RowOf<typeof releases>;
+export type SealedTable = RowOf<typeof sealed>;
 
 /** The label of a version that somebody has deleted: it never names other bytes. */
 export const deletedVersions = table(

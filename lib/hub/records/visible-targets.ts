@@ -24,21 +24,18 @@ const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner,
   FROM ${CALLER} ${TARGET} ${HOST}`;
 
 const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version, p.rollout,
-    r.id AS version_id, r.version, r.size_bytes, r.sha256, r.signature, r.repo, ${POLLING_HOST}
+    v.id AS version_id, v.version, b.size_bytes, b.sha256, v.archive_signature, v.repo, ${POLLING_HOST}
   FROM ${CALLER} ${TARGET} ${HOST}
-  LEFT JOIN releases r ON r.target_id = p.id AND r.version = COALESCE(CAST(? AS text), p.latest_version)`;
+  LEFT JOIN versions v ON v.project_id = p.id AND v.version = COALESCE(CAST(? AS text), p.latest_version)
+  LEFT JOIN blobs b ON b.id = v.id`;
 
 /** Of an artifact, delta or index no rights but the life of its key are asked: the key has located it. */
 const SHOWN = `SELECT k.id AS key_id,
-    COALESCE(a.size_bytes, d.size_bytes, i.size_bytes, CASE WHEN p.id IS NOT NULL THEN r.size_bytes END) AS size,
-    COALESCE(a.artifact_sha256, d.artifact_sha256, i.sha256, r.sha256) AS sha256
+    CASE WHEN b.part <> 'archive' OR p.id IS NOT NULL THEN b.size_bytes END AS size, b.sha256
   FROM (SELECT CAST(? AS text) AS id, CAST(? AS text) AS blob, CAST(? AS text) AS moment) q
   JOIN api_keys k ON k.id = q.id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > q.moment)
-  LEFT JOIN artifacts a ON a.id = q.blob
-  LEFT JOIN deltas d ON d.id = q.blob
-  LEFT JOIN indexes i ON i.id = q.blob
-  LEFT JOIN releases r ON r.id = q.blob
-  LEFT JOIN projects p ON p.id = r.target_id AND ${VISIBLE}`;
+  LEFT JOIN blobs b ON b.id = q.blob
+  LEFT JOIN projects p ON p.id = b.project_id AND ${VISIBLE}`;
 
 const LIST = `SELECT p.* FROM ${CALLER} JOIN projects p ON p.kind = ? AND p.slug > ? AND ${VISIBLE}
   WHERE CAST(? AS text) = '' OR lower(p.slug) LIKE ? ESCAPE '!' OR lower(p.name) LIKE ? ESCAPE '!'
@@ -141,7 +138,7 @@ export async function findVisibleVersion(
             version: row["version"] as string,
             sizeBytes: row["size_bytes"] as number,
             sha256: row["sha256"] as string,
-            signature: row["signature"] as string,
+            signature: row["archive_signature"] as string,
             repo: row["repo"] as string | null,
           },
   };

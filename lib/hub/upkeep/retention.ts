@@ -1,5 +1,5 @@
 import { BY_HAND, insertAudit } from "../records/audit.ts";
-import { statesOf, subjectOf } from "../records/latest/states.ts";
+import { subjectOf } from "../records/latest/states.ts";
 import { removeVersions } from "../records/managed-versions.ts";
 import { type Database, inTransaction } from "../records/port.ts";
 import { allProjects, lockProject, type Project, projectIdCalled } from "../records/projects.ts";
@@ -128,9 +128,8 @@ function retainProject(
     const now = (await database.now?.()) ?? Date.now();
     const { latest_version: latest } = await lockProject(transaction, project.id);
     const needed = await neededVersions(transaction, database.dialect, project);
-    for (const { version, state } of (await statesOf(transaction, project.id)).values())
-      if (state === "rolling") needed.add(version);
     const versions = await storedVersions(transaction, project);
+    for (const { version, isRolling } of versions) if (isRolling) needed.add(version);
     const due = versionsToRemove({ versions, latest, needed, now }, { keep, minAgeMs });
     if (dryRun || due.length === 0) return { removed: due, unneeded: [] };
     const removed = due.slice(0, BATCH);

@@ -68,7 +68,7 @@ async function play(t: Test, databaseUrl: string | undefined): Promise<void> {
   t.match((await hub.call("DELETE", `${at}?force=false`)).body, { error: /^2 hosts have reported to the project / });
   t.equal((await hub.call("GET", at)).status, 200, "a refusal has changed nothing");
 
-  const artifacts = await database.kysely.selectFrom("artifacts").select(["id", "project_id"]).execute();
+  const blobs = await database.kysely.selectFrom("blobs").select(["id", "project_id"]).execute();
   const deleted = await hub.call("DELETE", `${at}?force=true&reason=moved`);
   t.equal(deleted.status, 200);
   t.match(deleted.body as ProjectDeletion, { id: project.id, contents });
@@ -83,7 +83,7 @@ async function play(t: Test, databaseUrl: string | undefined): Promise<void> {
   );
   t.strictSame(left, {}, "no row names the project or its key");
   const files = await readdir(hub.dataDir, { recursive: true });
-  for (const { id, project_id: of } of artifacts) {
+  for (const { id, project_id: of } of blobs) {
     const inTrash = files.some((file) => file.includes(id) && file.includes("trash"));
     t.equal(inTrash, of === project.id, "only the bytes of its versions are in the trash");
   }

@@ -20,7 +20,6 @@ const BY_HAND: Record<string, Record<string, string | number>> = {
   api_keys: { last_used_at: AT },
   deleted_projects: { cleared_at: AT },
   rollouts: { counted_until: AT },
-  version_states: { told_at: AT },
   webhooks: { last_delivered_at: AT, failing_since: AT, last_error: HOSTILE, disabled_at: AT },
   webhook_deliveries: { last_error: HOSTILE },
 };

@@ -9,8 +9,7 @@ import { type ArchiveParts, publishArchive, type PublishedTarget } from "../../p
 import type { Published, Told } from "../../publications/publication.ts";
 import type { Records } from "../../records/port.ts";
 import { signingSecretName } from "../../records/secrets.ts";
-import type { Version } from "../../records/target-detail.ts";
-import type { Placed } from "../../records/targets.ts";
+import type { Version } from "../../records/versions.ts";
 import type { VisibleTarget } from "../../records/visible-targets.ts";
 import { fetchArchive, type SourceParts } from "./fetch-archive.ts";
 
@@ -36,7 +35,7 @@ export async function importVersion(
   { version, repo, host: hostName, visibility }: ImportRequest,
   told: Told<Version>,
   signal: AbortSignal,
-): Promise<Published<Placed<Version>>> {
+): Promise<Published<Version>> {
   const host = hub.sourceHosts.find(hostName);
   const secret = await signingSecretOf(hub, target.owner);
   const hash = createHash("sha256");

@@ -51,7 +51,7 @@ export const importRoute =
           untilLeft(reply),
         );
         await hub.rollouts.versionsChanged(target.id);
-        return reply.code(created ? 201 : 200).send(versionRecord(record, record.state));
+        return reply.code(created ? 201 : 200).send(versionRecord(record));
       },
     });
   };

@@ -1,11 +1,13 @@
-import { sql } from "kysely";
+import type { NotNull } from "kysely";
+import { VERSION_STATES } from "../../../contract/version-states.ts";
 import { byPrecedence, latestOf, type VersionFacts } from "../../../contract/versions.ts";
 import { BY_HUB, insertAudit } from "../audit.ts";
 import type { Queries, Transacted } from "../port.ts";
-import { lockProject, type Project, versionTable } from "../projects.ts";
+import { lockProject, type Project } from "../projects.ts";
 import { endRollout, findLiveRollout, rulesOf, standingOf, type StoredRollout } from "../rollouts.ts";
-import { updateWhere } from "../rows.ts";
+import { selectWhere, updateWhere } from "../rows.ts";
 import { renewedDetail } from "../target-detail.ts";
+import type { VersionsTable } from "../version-tables.ts";
 import { type AboveVersion, gateText } from "./gate.ts";
 import { hold, subjectOf, type Target } from "./states.ts";
 
@@ -102,31 +104,34 @@ export async function bestOpen(db: Queries, target: Target, except?: string): Pr
   return latestOf(open.filter(({ version }) => version !== except))?.version ?? null;
 }
 
+/** Tells whether every host may have a published version as the latest one. */
+const isOpen = ({ is_yanked, state }: Pick<VersionsTable, "is_yanked" | "state">) => is_yanked === 0 && state === null;
+
 /** Reads open, unyanked versions. @param only those among them; undefined for all */
 async function openVersions(
   db: Queries,
-  { id, kind }: Target,
+  { id }: Pick<Target, "id">,
   only: readonly string[] | undefined,
 ): Promise<VersionFacts[]> {
-  const { versions, project } = versionTable(kind);
-  const named = only === undefined ? sql`` : sql`and v.version in (${sql.join(only)})`;
-  const { rows } = await sql<VersionFacts>`select v.version, v.created_at from ${versions} v
-    left join version_states s on s.project_id = v.${project} and s.version = v.version
-    where v.${project} = ${id} and v.is_yanked = 0 and s.version is null ${named}`.execute(db);
-  return rows;
+  const rows = await selectWhere(db, "versions", { project_id: id })
+    .select(["version", "created_at", "is_yanked", "state"])
+    .$if(only !== undefined, (query) => query.where("version", "in", only!))
+    .execute();
+  return rows.filter(isOpen).map(({ version, created_at }) => ({ version, created_at }));
 }
 
 /** Tells whether a published version ranks above another one, which may be unpublished: it would be the newest then. */
 export async function ranksAbove(
   db: Queries,
-  { id, kind }: Target,
+  { id }: Pick<Target, "id">,
   version: string,
   other: string,
   now: number,
 ): Promise<boolean> {
-  const { versions, project } = versionTable(kind);
-  const { rows } = await sql<VersionFacts>`select version, created_at from ${versions}
-    where ${project} = ${id} and version in (${version}, ${other})`.execute(db);
+  const rows = await selectWhere(db, "versions", { project_id: id })
+    .select(["version", "created_at"])
+    .where("version", "in", [version, other])
+    .execute();
   const factsOf = (label: string): VersionFacts =>
     rows.find((row) => row.version === label) ?? { version: label, created_at: new Date(now).toISOString() };
   return byPrecedence(factsOf(version), factsOf(other)) < 0;
@@ -135,14 +140,15 @@ export async function ranksAbove(
 /** Reads the unyanked versions that are not open and rank above the latest open one, best first. */
 async function versionsAbove(
   db: Queries,
-  { id, kind }: Target,
+  { id }: Pick<Target, "id">,
   latest: string | null,
 ): Promise<(AboveVersion & VersionFacts)[]> {
-  const { versions, project } = versionTable(kind);
-  const { rows } = await sql<AboveVersion & VersionFacts>`select v.version, v.created_at, s.state, s.is_taken_back
-    from version_states s join ${versions} v on v.${project} = s.project_id and v.version = s.version
-    where s.project_id = ${id} and v.is_yanked = 0`.execute(db);
+  const rows = await selectWhere(db, "versions", { project_id: id, is_yanked: 0 })
+    .select(["version", "created_at", "state", "is_taken_back"])
+    .where("state", "in", VERSION_STATES)
+    .$narrowType<{ state: NotNull }>()
+    .execute();
   if (rows.length === 0 || latest === null) return rows.sort(byPrecedence);
-  const [floor] = await openVersions(db, { id, kind, slug: "" }, [latest]);
+  const [floor] = await openVersions(db, { id }, [latest]);
   return rows.filter((row) => floor === undefined || byPrecedence(row, floor) < 0).sort(byPrecedence);
 }

@@ -1,13 +1,12 @@
-import { sql } from "kysely";
 import type { StateCause } from "../../../contract/version-states.ts";
 import { BY_HUB, insertAudit } from "../audit.ts";
 import { tellOfDeed } from "../hooks.ts";
 import type { Queries, Transacted } from "../port.ts";
-import { type Project, versionTable } from "../projects.ts";
+import type { Project } from "../projects.ts";
 import type { RolloutsTable } from "../rollout-tables.ts";
 import { findLiveRollout, newestRolloutOf, standingOf } from "../rollouts.ts";
-import { deleteWhere, selectWhere, updateWhere } from "../rows.ts";
-import type { VersionStatesTable } from "./state-table.ts";
+import { selectWhere, updateWhere } from "../rows.ts";
+import { type Marks, UNMARKED, type VersionsTable } from "../version-tables.ts";
 
 /**
  * The states of versions and the moves between them (docs/contract/rollouts.md#what-latest-means). Each move is part of
@@ -20,38 +19,35 @@ export type Target = Pick<Project, "id" | "kind" | "slug">;
 /** The project id, or `kind/slug`: a target in the audit log and in reports. */
 export const subjectOf = ({ id, kind, slug }: Target): string => (kind === "project" ? id : `${kind}/${slug}`);
 
-/** Shapes a stored state as the wire has it. */
-export const stateRecord = (row: Omit<VersionStatesTable, "project_id" | "version" | "reason" | "told_at">) => ({
-  name: row.state,
-  cause: row.cause,
-  rollout: row.rollout_id,
-  since: row.since,
-  taken_back: Number(row.is_taken_back) !== 0,
-});
+/** Shapes the state of a version as the wire has it; undefined for an open one. */
+export const stateRecord = (row: Marks) =>
+  row.state === null
+    ? undefined
+    : {
+        name: row.state,
+        cause: row.state_cause!,
+        rollout: row.state_rollout!,
+        since: row.state_since!,
+        taken_back: row.is_taken_back !== 0,
+      };
 
-export function findState(db: Queries, projectId: string, version: string): Promise<VersionStatesTable | undefined> {
-  return selectWhere(db, "version_states", { project_id: projectId, version }).selectAll().executeTakeFirst();
-}
+/** Reads the marks of a version; undefined for one that is not published. */
+export const findMarks = (db: Queries, projectId: string, version: string): Promise<VersionsTable | undefined> =>
+  selectWhere(db, "versions", { project_id: projectId, version }).selectAll().executeTakeFirst();
 
-/** Reads the states of versions of a target, by version; open ones are left out. */
-export async function statesOf(
-  db: Queries,
-  projectId: string,
-  versions?: readonly string[],
-): Promise<ReadonlyMap<string, VersionStatesTable>> {
-  if (versions?.length === 0) return new Map();
-  const rows = await selectWhere(db, "version_states", { project_id: projectId })
-    .$if(versions !== undefined, (query) => query.where("version", "in", versions!))
-    .selectAll()
-    .execute();
-  return new Map(rows.map((row) => [row.version, row]));
-}
-
-/** Tells whether a version is published, yanked or not. */
-export async function isPublished(db: Queries, { id, kind }: Target, version: string): Promise<boolean> {
-  const { versions, project } = versionTable(kind);
-  const { rows } = await sql`select 1 from ${versions} where ${project} = ${id} and version = ${version}`.execute(db);
-  return rows.length > 0;
+/**
+ * Changes marks of a version.
+ *
+ * @param only facts that it must have still
+ * @returns false when there is no such version
+ */
+export async function markVersion(
+  transaction: Transacted,
+  only: Pick<VersionsTable, "project_id" | "version"> & Partial<VersionsTable>,
+  marks: Partial<Marks>,
+): Promise<boolean> {
+  const { numUpdatedRows } = await updateWhere(transaction, "versions", only).set(marks).executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 export interface Hold {
@@ -66,17 +62,20 @@ export interface Hold {
 
 /** Holds a published version: nobody new gets it. Tells of the entry; a change of the cause is no new entry. */
 export async function hold(transaction: Transacted, target: Target, version: string, given: Hold): Promise<void> {
-  if (!(await isPublished(transaction, target, version))) return;
+  const before = await findMarks(transaction, target.id, version);
+  if (before === undefined) return;
   const { cause, rollout, reason, isTakenBack = false, now } = given;
-  const before = await findState(transaction, target.id, version);
   const at = new Date(now).toISOString();
-  const isEntry = before?.state !== "held";
-  await write(transaction, {
-    ...{ project_id: target.id, version, state: "held", cause, rollout_id: rollout, reason },
-    since: isEntry ? at : before.since,
-    told_at: isEntry ? at : before.told_at,
-    is_taken_back: isTakenBack || Number(before?.is_taken_back ?? 0) !== 0 ? 1 : 0,
-  });
+  const isEntry = before.state !== "held";
+  await markVersion(
+    transaction,
+    { project_id: target.id, version },
+    {
+      ...{ state: "held", state_cause: cause, state_rollout: rollout, state_reason: reason },
+      ...(isEntry && { state_since: at, told_at: at }),
+      is_taken_back: isTakenBack || before.is_taken_back !== 0 ? 1 : 0,
+    },
+  );
   if (!isEntry) return;
   const facts = { version, rollout, cause, reason };
   await insertAudit(transaction, { action: "version.hold", ...BY_HUB, subject: subjectOf(target), facts }, now);
@@ -89,33 +88,35 @@ export async function roll(
   version: string,
   { rollout, now }: Pick<Hold, "rollout" | "now">,
 ): Promise<void> {
-  if (!(await isPublished(transaction, target, version))) return;
-  const since = new Date(now).toISOString();
-  await write(transaction, {
-    ...{ project_id: target.id, version, state: "rolling", cause: "started", rollout_id: rollout },
-    ...{ reason: null, since, told_at: null, is_taken_back: 0 },
-  });
+  const state_since = new Date(now).toISOString();
+  await markVersion(
+    transaction,
+    { project_id: target.id, version },
+    {
+      ...{ state: "rolling", state_cause: "started", state_rollout: rollout },
+      ...{ state_reason: null, state_since, told_at: null, is_taken_back: 0 },
+    },
+  );
 }
 
-/** Opens a version to every host. @returns false when it was open */
-export async function open(transaction: Transacted, { id }: Target, version: string): Promise<boolean> {
-  const facts = { project_id: id, version };
-  const { numDeletedRows } = await deleteWhere(transaction, "version_states", facts).executeTakeFirst();
-  return numDeletedRows > 0n;
+/** Opens a version to every host. */
+export async function open(transaction: Transacted, { id }: Target, version: string): Promise<void> {
+  const { is_yanked: _yanked, yanked_reason: _reason, ...opened } = UNMARKED;
+  await markVersion(transaction, { project_id: id, version }, opened);
 }
 
 /**
  * Gives a new version the state that it has from its publication: its rollout decides, the live rollout of another
  * version, or the end of its newest rollout.
  *
- * @returns the state; undefined for an open version
+ * @returns the marks of a version that is not open; undefined for an open one
  */
 export async function enter(
   transaction: Transacted,
   target: Target,
   version: string,
   now: number,
-): Promise<VersionStatesTable | undefined> {
+): Promise<Marks | undefined> {
   const live = await findLiveRollout(transaction, target.id);
   const newest = live ?? (await newestRolloutOf(transaction, target.id, version));
   if (newest === undefined) return undefined;
@@ -126,56 +127,34 @@ export async function enter(
   } else if (state === "running" || state === "paused") await roll(transaction, target, version, { rollout, now });
   else if (state !== "completed")
     await hold(transaction, target, version, { cause: state, rollout, reason: reasonOf(newest), now });
-  return findState(transaction, target.id, version);
+  return findMarks(transaction, target.id, version);
 }
 
 const reasonOf = (rollout: Pick<RolloutsTable, "state" | "standing">): string | null => standingOf(rollout).reason;
 
+type HeldVersion = VersionsTable & Pick<Project, "kind" | "slug">;
+
 /** Holds that nobody was told of since a time, with their targets. @param before ISO 8601 */
-export function untoldHolds(
-  db: Queries,
-  before: string,
-): Promise<(VersionStatesTable & Pick<Project, "kind" | "slug">)[]> {
+export function untoldHolds(db: Queries, before: string): Promise<HeldVersion[]> {
   return db
-    .selectFrom("version_states as s")
-    .innerJoin("projects as p", "p.id", "s.project_id")
-    .selectAll("s")
+    .selectFrom("versions as v")
+    .innerJoin("projects as p", "p.id", "v.project_id")
+    .selectAll("v")
     .select(["p.kind", "p.slug"])
-    .where("s.state", "=", "held")
-    .where("s.told_at", "<", before)
+    .where("v.told_at", "<", before)
     .execute();
 }
 
 /** Tells the features of a hold that goes on, unless another hub did. @param now milliseconds since 1970 */
-export async function tellAgain(
-  transaction: Transacted,
-  row: VersionStatesTable & Pick<Project, "kind" | "slug">,
-  now: number,
-): Promise<void> {
-  if (!(await noteTold(transaction, row, new Date(now).toISOString()))) return;
-  const { project_id: id, kind, slug, version, rollout_id: rollout, cause, reason } = row;
-  const facts = { version, rollout, cause, reason };
+export async function tellAgain(transaction: Transacted, row: HeldVersion, now: number): Promise<void> {
+  const { project_id: id, kind, slug, version, told_at } = row;
+  const told = { told_at: new Date(now).toISOString() };
+  // Another hub may have told of it, and the version may be held no longer.
+  if (!(await markVersion(transaction, { project_id: id, version, told_at }, told))) return;
+  const facts = { version, rollout: row.state_rollout, cause: row.state_cause, reason: row.state_reason };
   await tellOfDeed(
     transaction,
     { action: "version.hold", ...BY_HUB, subject: subjectOf({ id, kind, slug }), facts },
     now,
   );
-}
-
-/** Notes that a hold was told of again. @returns false when another hub did, or the version is no longer held */
-async function noteTold(transaction: Transacted, row: VersionStatesTable, now: string): Promise<boolean> {
-  const { project_id, version, told_at } = row;
-  const { numUpdatedRows } = await updateWhere(transaction, "version_states", { project_id, version, told_at })
-    .set({ told_at: now })
-    .executeTakeFirst();
-  return numUpdatedRows === 1n;
-}
-
-function write(transaction: Transacted, row: VersionStatesTable): Promise<unknown> {
-  const { project_id: _id, version: _version, ...changes } = row;
-  return transaction
-    .insertInto("version_states")
-    .values(row)
-    .onConflict((conflict) => conflict.columns(["project_id", "version"]).doUpdateSet(changes))
-    .execute();
 }

@@ -127,7 +127,7 @@ t.test("a signed backup that was changed is refused, whatever was changed", asyn
 t.test("a damaged record or artifact is named, and left out where a person says so", async (t) => {
   const backup = await backedUp(t);
   const lines = await linesOf(backup.folder);
-  const artifact = lines.find(([table]) => table === "artifacts")!;
+  const artifact = lines.find(([table]) => table === "blobs")!;
   const id = artifact[1]["id"] as string;
 
   const flipped = await backup.copy();
@@ -140,7 +140,12 @@ t.test("a damaged record or artifact is named, and left out where a person says 
   t.match(whole.error?.message, id);
   const rest = await outcomeOf(flipped, "unsigned", { skipDamaged: true });
   t.equal(rest.error, undefined);
-  t.match(rest.omissions, [{ table: "artifacts", id, reason: "damaged" }, { table: "records" }]);
+  t.match(rest.omissions, [
+    { table: "blobs", id, reason: "damaged" },
+    { table: "sealed", id, reason: "orphaned" },
+    { table: "records" },
+    { table: "versions", id, reason: "orphaned" },
+  ]);
 
   const blob = (folder: string) => join(folder, "blobs", id.slice(-2), id);
   for (const damage of [
@@ -157,11 +162,12 @@ t.test("a damaged record or artifact is named, and left out where a person says 
     const found = await outcomeOf(copy, publicKey);
     t.match(found.error, { code: "record_damaged" });
     t.match(found.error?.message, id);
-    t.match(await outcomeOf(copy, publicKey, { skipDamaged: true }), { error: undefined, omissions: [{ id }] });
+    const left = ["blobs", "sealed", "versions"].map((table) => ({ table, id }));
+    t.match(await outcomeOf(copy, publicKey, { skipDamaged: true }), { error: undefined, omissions: left });
     const findings: unknown[] = [];
     const onFinding = (finding: unknown) => findings.push(finding);
     await verifyBackup(copy, publicKey, { quick: false, onFinding });
-    t.match(findings, [{ table: "artifacts", id }]);
+    t.match(findings, [{ table: "blobs", id }]);
   }
 
   for (const part of [0.3, 0.9]) {
@@ -217,7 +223,7 @@ t.test("each field is held against its rule", (t) => {
     t.ok(faultOf({ table, row: {} }, SCHEMA_VERSION), `${table} needs its fields`);
     t.ok(faultOf({ table, row: { more: 1 } }, older), `${table} has no others`);
   }
-  for (const table of ["artifacts", "deltas", "indexes", "releases"] as const)
+  for (const table of ["versions", "blobs", "sealed"] as const)
     t.ok(faultOf({ table, row: { id: "../../../PWNED" } }, older));
   t.end();
 });

@@ -1,0 +1,135 @@
+import { sql } from "kysely";
+import type { VersionContent, VersionMarks } from "../../contract/surfaces/version-facts.ts";
+import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
+import { admit } from "./hooks.ts";
+import { changeTarget } from "./latest/change-target.ts";
+import { enter, findMarks, stateRecord } from "./latest/states.ts";
+import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
+import type { Project } from "./projects.ts";
+import { deleteWhere, updateWhere } from "./rows.ts";
+import { type BlobsTable, type SealedTable, UNMARKED, type VersionsTable } from "./version-tables.ts";
+
+/** A version with the facts of its main blob. */
+export type Version = VersionsTable & Pick<BlobsTable, "size_bytes" | "sha256">;
+
+/**
+ * Begins a query for versions with the facts of their main blobs. The empty text keeps PostgreSQL from a merge join,
+ * which would walk the versions of all projects for a page of one.
+ */
+const selectVersions = (db: Queries) =>
+  db
+    .selectFrom("versions as v")
+    .innerJoin("blobs as b", (join) => join.on("b.id", "=", sql<string>`v.id || ''`))
+    .selectAll("v")
+    .select(["b.size_bytes", "b.sha256"]);
+
+export const findVersion = (db: Queries, projectId: string, version: string): Promise<Version | undefined> =>
+  selectVersions(db).where("v.project_id", "=", projectId).where("v.version", "=", version).executeTakeFirst();
+
+export const findVersionById = (db: Queries, id: string): Promise<Version | undefined> =>
+  selectVersions(db).where("v.id", "=", id).executeTakeFirst();
+
+/** Begins a query for one page of versions, newest first: ids sort by the time of creation. */
+export const newestVersions = (db: Queries, projectId: string, { after, limit }: PageRange) =>
+  selectVersions(db)
+    .where("v.project_id", "=", projectId)
+    .$if(after !== "", (query) => query.where("v.id", "<", after))
+    .orderBy("v.id", "desc")
+    .limit(limit);
+
+/** The facts of a version that answers of both surfaces show. */
+export interface VersionFacts extends VersionContent, VersionMarks {
+  /** Undefined for an open version. */
+  state: ReturnType<typeof stateRecord>;
+}
+
+/** Shapes the facts of a version as answers have them. */
+export const factsOf = (row: Version): VersionFacts => ({
+  version: row.version,
+  created_at: row.created_at,
+  size_bytes: Number(row.size_bytes),
+  sha256: row.sha256,
+  is_yanked: row.is_yanked !== 0,
+  yanked_reason: row.yanked_reason,
+  state: stateRecord(row),
+});
+
+/** Columns that stay when the lost bytes of a version are published again: labels rank by their time. */
+const LASTING = ["created_at", ...Object.keys(UNMARKED)] as const;
+
+/** Returns what a version that takes the place of another one keeps of it. */
+const carryOver = (row: VersionsTable): Partial<VersionsTable> =>
+  Object.fromEntries(LASTING.map((name) => [name, row[name as keyof VersionsTable]]));
+
+/** A version on its way into the database, as its publisher gives it. */
+export interface NewVersion
+  extends Omit<VersionsTable, keyof typeof UNMARKED>, Pick<BlobsTable, "size_bytes" | "sha256"> {
+  part: "artifact" | "archive";
+  /** Null for an archive. */
+  sealed: Omit<SealedTable, "id" | "project_id"> | null;
+}
+
+/**
+ * Makes a version visible.
+ *
+ * @param lost id of a version whose bytes are gone: the new one takes its place
+ * @param visibility that its target gets
+ * @returns what is stored of this version: the new record, or an earlier one
+ * @throws VersionDeleted, QuotaExceeded
+ */
+export function insertVersion(
+  db: Queries,
+  { part, size_bytes, sha256, sealed, ...added }: NewVersion,
+  { lost, visibility }: { lost?: string | undefined; visibility?: Project["visibility"] | undefined } = {},
+): Promise<Version> {
+  const { id, project_id, version } = added;
+  const now = Date.parse(added.created_at);
+  return inTransaction(db, (transaction) =>
+    changeTarget(transaction, project_id, now, async (target, touch) => {
+      const existing = await findMarks(transaction, project_id, version);
+      if (existing !== undefined && existing.id !== lost) return (await findVersionById(transaction, existing.id))!;
+      await requireNotDeleted(transaction, project_id, version);
+      if (lost !== undefined) await deleteWhere(transaction, "versions", { id: lost }).execute();
+      await admit(transaction, { project: target, bytes: size_bytes, versions: 1 });
+      // A version that is published again is what it was: in its rank, and in its state.
+      const row = { ...added, ...UNMARKED, ...(existing && carryOver(existing)) };
+      await transaction.insertInto("versions").values(row).execute();
+      const blob = { id, version_id: id, project_id, part, base_version: "", base_content_sha256: null };
+      await insertBlob(transaction, { ...blob, size_bytes, sha256 }, sealed);
+      if (visibility !== undefined)
+        await updateWhere(transaction, "projects", { id: project_id }).set({ visibility }).execute();
+      touch(version);
+      const entered = existing === undefined ? await enter(transaction, target, version, now) : undefined;
+      return { ...row, ...entered, size_bytes, sha256 };
+    }),
+  );
+}
+
+/** Enters a blob of a version into the ledger. @param sealed of an artifact or delta */
+export async function insertBlob(
+  transaction: Transacted,
+  blob: BlobsTable,
+  sealed: Omit<SealedTable, "id" | "project_id"> | null,
+): Promise<void> {
+  await transaction.insertInto("blobs").values(blob).execute();
+  const { id, project_id } = blob;
+  if (sealed !== null)
+    await transaction
+      .insertInto("sealed")
+      .values({ id, project_id, ...sealed })
+      .execute();
+}
+
+/** Removes a version with its blobs, and keeps its label. @returns ids of the blobs; undefined for no such version */
+export async function removeVersion(
+  transaction: Transacted,
+  projectId: string,
+  deletion: Deletion,
+): Promise<string[] | undefined> {
+  const found = await findVersion(transaction, projectId, deletion.version);
+  if (found === undefined) return undefined;
+  const blobs = await deleteWhere(transaction, "blobs", { version_id: found.id }).returning("id").execute();
+  await deleteWhere(transaction, "versions", { id: found.id }).execute();
+  await recordDeletion(transaction, projectId, deletion, found.sha256);
+  return blobs.map(({ id }) => id);
+}
