@@ -21,6 +21,9 @@ t.test("the statements of routes, pages and upkeep reach each table by the index
     const where = path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => named[name] ?? project.id);
     for (const as of [{}, { key: project.key }, { bearer }]) await hub.call("GET", where, as);
   }
+  const versions = `/devkeys/projects/${project.id}/versions?limit=1`;
+  const { body: first } = await hub.call("GET", versions);
+  await hub.call("GET", `${versions}&cursor=${first.next as string}`);
   const asked = { deployment_credential: project.credential, artifact_signature: Buffer.alloc(64).toString("base64") };
   await hub.call("POST", "/app/deploy/v1/deployments/authorize", { bearer, json: asked });
   const visitor = await new Visitor(hub.url).signIn(hub.adminKey);

@@ -5,7 +5,7 @@ import { byPrecedence } from "../../contract/versions.ts";
 import type { Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { selectWhere } from "./rows.ts";
-import { factsOf, newestVersions, type Version } from "./versions.ts";
+import { factsOf, findVersion, newestVersions, selectVersions, type Version } from "./versions.ts";
 
 /** Shapes a version as the marketplace shows it. */
 export function versionRecord(row: Version): VersionRecord {
@@ -50,12 +50,17 @@ async function shownVersions(
   targetId: string,
   latest: string | null,
 ): Promise<VersionRecord[]> {
-  const stored = (limit: number) => newestVersions(transaction, targetId, { after: "", limit });
-  const newest = await stored(DETAIL_VERSIONS).execute();
-  const yanked = await stored(DETAIL_YANKED).where("v.is_yanked", "=", 1).execute();
+  const newest = await newestVersions(transaction, targetId, { after: "", limit: DETAIL_VERSIONS }).execute();
+  const yanked = await selectVersions(transaction)
+    .where("v.project_id", "=", targetId)
+    .where("v.is_yanked", "=", 1)
+    .orderBy("v.id", "desc")
+    .limit(DETAIL_YANKED)
+    .execute();
   const isShown = latest === null || newest.some(({ version }) => version === latest);
-  const best = isShown ? [] : await stored(1).where("v.version", "=", latest).execute();
-  return [...new Map([...newest, ...yanked, ...best].map((row) => [row.id, row])).values()].map(versionRecord);
+  const best = isShown ? undefined : await findVersion(transaction, targetId, latest);
+  const rows = [...newest, ...yanked, ...(best === undefined ? [] : [best])];
+  return [...new Map(rows.map((row) => [row.id, row])).values()].map(versionRecord);
 }
 
 /** Makes the detail record of a plugin or service anew, from its row as this transaction has left it. */

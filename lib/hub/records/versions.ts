@@ -1,4 +1,3 @@
-import { sql } from "kysely";
 import type { VersionContent, VersionMarks } from "../../contract/surfaces/version-facts.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
 import { admit } from "./hooks.ts";
@@ -12,14 +11,11 @@ import { type BlobsTable, type SealedTable, UNMARKED, type VersionsTable } from 
 /** A version with the facts of its main blob. */
 export type Version = VersionsTable & Pick<BlobsTable, "size_bytes" | "sha256">;
 
-/**
- * Begins a query for versions with the facts of their main blobs. The empty text keeps PostgreSQL from a merge join,
- * which would walk the versions of all projects for a page of one.
- */
-const selectVersions = (db: Queries) =>
+/** Begins a query for versions with the facts of their main blobs. */
+export const selectVersions = (db: Queries) =>
   db
     .selectFrom("versions as v")
-    .innerJoin("blobs as b", (join) => join.on("b.id", "=", sql<string>`v.id || ''`))
+    .innerJoin("blobs as b", "b.id", "v.id")
     .selectAll("v")
     .select(["b.size_bytes", "b.sha256"]);
 
@@ -29,11 +25,19 @@ export const findVersion = (db: Queries, projectId: string, version: string): Pr
 export const findVersionById = (db: Queries, id: string): Promise<Version | undefined> =>
   selectVersions(db).where("v.id", "=", id).executeTakeFirst();
 
-/** Begins a query for one page of versions, newest first: ids sort by the time of creation. */
+/**
+ * Begins a query for one page of versions, newest first: ids sort by the time of creation. The project is given as a
+ * range, and sorted by, because PostgreSQL would else walk the primary key past the versions of all other projects.
+ */
 export const newestVersions = (db: Queries, projectId: string, { after, limit }: PageRange) =>
   selectVersions(db)
-    .where("v.project_id", "=", projectId)
-    .$if(after !== "", (query) => query.where("v.id", "<", after))
+    .where("v.project_id", ">=", projectId)
+    .where((eb) =>
+      after === ""
+        ? eb("v.project_id", "<=", projectId)
+        : eb(eb.refTuple("v.project_id", "v.id"), "<", eb.tuple(projectId, after)),
+    )
+    .orderBy("v.project_id", "desc")
     .orderBy("v.id", "desc")
     .limit(limit);
 
