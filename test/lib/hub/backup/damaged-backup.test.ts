@@ -162,8 +162,11 @@ t.test("a damaged record or artifact is named, and left out where a person says 
     const found = await outcomeOf(copy, publicKey);
     t.match(found.error, { code: "record_damaged" });
     t.match(found.error?.message, id);
-    const left = ["blobs", "sealed", "versions"].map((table) => ({ table, id }));
-    t.match(await outcomeOf(copy, publicKey, { skipDamaged: true }), { error: undefined, omissions: left });
+    const { error, omissions } = await outcomeOf(copy, publicKey, { skipDamaged: true });
+    t.equal(error, undefined);
+    // Blobs are copied several at a time: rows behind a damaged one may have passed already, and go when read again.
+    const left = omissions.map(({ table, id: of, reason }) => `${reason} ${table} ${of}`).toSorted();
+    t.strictSame(left, [`damaged blobs ${id}`, `orphaned sealed ${id}`, `orphaned versions ${id}`]);
     const findings: unknown[] = [];
     const onFinding = (finding: unknown) => findings.push(finding);
     await verifyBackup(copy, publicKey, { quick: false, onFinding });
