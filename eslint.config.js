@@ -42,8 +42,9 @@ const floors = {
     ["webhooks"],
     ["access", "publications", "upkeep"],
     ["mounts", "pages"],
-    // The interface; each feature below it is an element of its own, which only the list imports.
+    // The interface of features, and what each of them is made of: only the list in the hub's own folder imports those.
     ["features"],
+    ["features/hints", "features/import", "features/quotas", "features/sign-on", "features/webhooks"],
     ["."],
   ],
   agent: [["ground"], ["sources", "supervisors", "reports"], ["deployment"], ["watch", "upgrade"], ["."]],
@@ -117,9 +118,11 @@ export default tseslint.config(
       "boundaries/elements": [
         { type: "bin", pattern: "bin" },
         { type: "commands", pattern: "commands" },
-        // The first that fits counts.
+        // The first that fits counts: inner folders come before outer ones.
         ...Object.keys(floors).flatMap((room) =>
-          placesOf(room).map((place) => ({ type: `${room}/${place}`, pattern: `lib/${room}/${place}` })),
+          placesOf(room)
+            .toReversed()
+            .map((place) => ({ type: `${room}/${place}`, pattern: `lib/${room}/${place}` })),
         ),
         ...Object.keys(rooms)
           .filter((room) => room !== "bin" && room !== "commands")
@@ -185,6 +188,20 @@ export default tseslint.config(
         {
           selector: "MemberExpression[property.name=/^(selectFrom|insertInto|updateTable|deleteFrom|transaction)$/]",
           message: "SQL belongs to lib/hub/records",
+        },
+      ],
+    },
+  },
+  {
+    // The hub's own files know its features by their list, which is one of them.
+    files: ["lib/hub/*.ts"],
+    ignores: ["lib/hub/features.ts"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          paths: [{ name: "kysely", message: "SQL belongs to lib/hub/records" }],
+          patterns: [{ regex: "^./features/.+/", message: "only lib/hub/features.ts imports a feature" }],
         },
       ],
     },

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import type { Labels } from "../contract/labels.ts";
+import { page } from "../contract/paging.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import {
   type ApiKeyRecord,
@@ -12,7 +13,6 @@ import {
   type CreateKeyRequest,
   type ManagedVersion,
   managedVersion,
-  page,
   type ProjectDeletion,
   projectDeletion,
   type ProjectRecord,

@@ -2,8 +2,8 @@ import { Readable } from "node:stream";
 import * as z from "zod";
 import { MAX_PLAINTEXT_BYTES } from "../artifact/limits.ts";
 import { artifactError, SealiftError } from "../contract/errors.ts";
+import { page } from "../contract/paging.ts";
 import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
-import { page } from "../contract/surfaces/keys.ts";
 import {
   ARCHIVE_PART,
   type ImportRequest,

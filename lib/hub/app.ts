@@ -5,6 +5,7 @@ import { tellServer } from "../support/work.ts";
 import { createAuthentication, type MountOptions, refuseAnonymous } from "./access/authentication.ts";
 import { PersonKeys } from "./access/person-keys.ts";
 import { limitRates } from "./access/rate-limits.ts";
+import { addRoutes } from "./access/serve.ts";
 import { WebCalls } from "./access/web-calls.ts";
 import { WebSessions } from "./access/web-sessions.ts";
 import type { Core, Mount, Running } from "./features/feature.ts";
@@ -118,13 +119,13 @@ export async function createApp(
   refuseAnonymous(app);
   const options: MountOptions<Core> = { hub, authentication: createAuthentication(hub, connections) };
   await app.register(health, { connections, upkeep, readiness });
-  const keyService: Mount[] = [
+  const keyService = [
     ...[devkeys, projectManage, rollouts, signers, signingKey],
-    ...features.flatMap(({ mounts }) => mounts?.keys ?? []),
+    ...features.flatMap(({ routes }) => routes ?? []),
     ...[auditLog, hubFacts],
-  ];
+  ].flatMap((routes) => routes(options));
   for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
-    for (const mount of keyService) await app.register(mount, { ...options, prefix });
+    await app.register(async (scope) => addRoutes(scope, keyService, options.authentication), { prefix });
   const deployHub: Mount[] = [deploy, publish, downloads];
   for (const mount of deployHub) await app.register(mount, { ...options, prefix: MOUNTS.deploy });
   const kinds = [

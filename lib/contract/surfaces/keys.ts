@@ -187,6 +187,3 @@ export type QuotaRecord = z.infer<typeof quotaRecord>;
  * surface B.
  */
 export const errorBody = z.object({ error: z.string(), detail: z.string(), code: z.string() });
-
-/** Lists are pages by key: `next` is the cursor of the following page, or null. */
-export const page = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), next: z.string().nullable() });

@@ -90,18 +90,12 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
 /**
  * Returns a function that looks a project, plugin or service up by its id, for a key that may act on it.
  *
- * @throws HubError 401, 403; 404 also for another owner's project
+ * @throws HubError 404, also for another owner's project
  */
-export function controlledProject({ hub, authentication }: MountOptions<Records>) {
-  return async (
-    request: FastifyRequest,
-    id: string,
-    ...scopes: Scope[]
-  ): Promise<{ project: Project; principal: Principal }> => {
-    const principal = await authentication.key(request);
-    requireScope(principal, ...scopes);
-    const project = await findProject(hub.database.kysely, id);
+export function controlledBy({ database }: Records) {
+  return async (principal: Principal, id: string): Promise<Project> => {
+    const project = await findProject(database.kysely, id);
     if (project === undefined || !controls(principal, project)) throw notFound("There is no such project.");
-    return { project, principal };
+    return project;
   };
 }

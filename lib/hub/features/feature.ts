@@ -2,6 +2,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { AuthenticationParts, MountOptions } from "../access/authentication.ts";
+import type { Served } from "../access/serve.ts";
 import type { SignInWay } from "../access/sign-in-way.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import type { Arrivals } from "../http/arrivals.ts";
@@ -24,8 +25,6 @@ export type Mount<More = unknown> = FastifyPluginAsyncZod<MountOptions<Core> & M
 
 /** The routes that a feature adds, by their place in the hub's URLs (contract/surfaces/paths.ts). */
 export interface Mounts {
-  /** At both addresses of the key service. */
-  keys?: readonly Mount[];
   /** Below plugins, and below services. */
   marketplace?: readonly Mount<{ kind: MarketplaceKind }>[];
   /** At the deployments' address. */
@@ -34,6 +33,9 @@ export interface Mounts {
 
 /** The part of a feature that a running hub has. It is disposed when the requests have ended, before the database. */
 export interface Running extends Partial<AsyncDisposable> {
+  /** Returns its routes at the key service, each described in the contract. */
+  routes?: (options: MountOptions<Core>) => readonly Served[];
+  /** Its routes elsewhere. */
   mounts?: Mounts;
   /** Work of every hour and of the start, by what it looks for, as the log and the metrics name it. */
   chores?: Readonly<Record<string, () => Promise<void>>>;

@@ -2,6 +2,7 @@ import type { SwaggerTransform } from "@fastify/swagger";
 import type { FastifySchema } from "fastify";
 import { jsonSchemaTransform } from "fastify-type-provider-zod";
 import * as z from "zod";
+import type { pageQuery } from "../../contract/paging.ts";
 import { errorBody } from "../../contract/surfaces/keys.ts";
 import type { PageRange } from "../records/port.ts";
 
@@ -68,7 +69,6 @@ export const bytes = (description: string, contentType = "application/octet-stre
 });
 
 export const notModified = z.null().describe(MEANINGS[304] ?? "");
-export const noContent = z.null().describe("Done; there is nothing to say.");
 
 /** OpenAPI's names of the credentials, as @fastify/swagger is told them. */
 export const security = {
@@ -77,12 +77,6 @@ export const security = {
   keyOrSession: [{ apiKey: [] }, { session: [] }],
   optionalKey: [{}, { apiKey: [] }],
 };
-
-/** Pages by key: the answer's `next` is the next request's `cursor`. */
-export const pageQuery = z.object({
-  limit: z.coerce.number().int().min(1).max(200).default(50),
-  cursor: z.string().max(300).default(""),
-});
 
 /** The column that a list is in the order of, and what an answer shows of a row; by default all. */
 interface Shown<By extends string, Row, Item> {

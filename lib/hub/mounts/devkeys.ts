@@ -1,23 +1,14 @@
-import type { FastifyRequest } from "fastify";
-import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import * as z from "zod";
-import {
-  apiKeyRecord,
-  createdKey,
-  createKeyRequest,
-  createProjectRequest,
-  page,
-  projectRecord as projectSchema,
-  rotateKeyRequest,
-} from "../../contract/surfaces/keys.ts";
+import * as keys from "../../contract/keys/routes.ts";
+import * as projects from "../../contract/projects/routes.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey } from "../access/key-rights.ts";
 import { newProject } from "../access/new-project.ts";
+import { serve, type Served } from "../access/serve.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../ground/errors.ts";
 import { isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
 import { controlled, controls } from "../ground/rights.ts";
-import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { pageOf } from "../http/documentation.ts";
 import {
   ADMIN_KEY,
   endKey,
@@ -32,7 +23,6 @@ import type { Records } from "../records/port.ts";
 import { deletedAt } from "../records/project-deletion.ts";
 import { findProject, insertProject, listProjects, projectRecord } from "../records/projects.ts";
 
-const tags = ["key service"];
 /** The time for which a rotated key still works: its users have to be told. */
 const GRACE_SECONDS = 86_400;
 
@@ -49,31 +39,21 @@ const shownOnce = ({ record, key, credential }: IssuedKey) => ({
 });
 
 /** The key service (docs/contract/keys.md): API keys and projects. */
-export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app, { hub, authentication }) => {
+export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
   const db = hub.database.kysely;
 
   /** A key that the caller may end: its own, or one that it could have made. */
-  async function changeable(request: FastifyRequest, id: string) {
-    const principal = await authentication.key(request);
+  async function changeable(principal: Principal, id: string) {
     if (id !== principal.keyId) requireScope(principal, "keys");
     const key = await findVisibleKey(db, viewOf(principal), id);
     if (key === undefined) throw notFound("There is no such key.");
     if (id !== principal.keyId && !key.scopes.every((scope) => may(principal, scope)))
       throw forbidden("The key has scopes that yours lacks.");
-    return { principal, key };
+    return key;
   }
 
-  app.post("/api-keys", {
-    schema: {
-      tags,
-      summary: "Issue an API key; its secrets are shown once",
-      security: security.key,
-      body: createKeyRequest,
-      response: { 201: createdKey, ...errors(400, 401, 403, 404, 415, 422) },
-    },
-    async handler(request, reply) {
-      const principal = await authentication.key(request);
-      requireScope(principal, "keys");
+  return [
+    serve(keys.createKey, async (request, principal) => {
       const wanted = grantableKey(principal, request.body, hub.now());
       const project = wanted.projectId === null ? undefined : await findProject(db, wanted.projectId);
       if (wanted.projectId !== null && (project === undefined || !controls(principal, project))) {
@@ -87,71 +67,31 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
         await tell({ action: "key.create", subject, facts });
         return key;
       });
-      return reply.code(201).send(shownOnce(issued));
-    },
-  });
+      return shownOnce(issued);
+    }),
 
-  app.get("/key", {
-    schema: {
-      tags,
-      summary: "The key that asks, without its secrets",
-      security: security.key,
-      response: { 200: apiKeyRecord, ...errors(401) },
-    },
-    async handler(request) {
-      const { keyId, owner } = await authentication.key(request);
+    serve(keys.showOwnKey, async (_request, { keyId, owner }) => {
       const found = await findVisibleKey(db, { owner, projectId: null }, keyId);
       if (found === undefined) throw keyRejected();
       return found;
-    },
-  });
+    }),
 
-  app.get("/api-keys", {
-    schema: {
-      tags,
-      summary: "List the own keys, without their secrets",
-      security: security.key,
-      querystring: pageQuery,
-      response: { 200: page(apiKeyRecord), ...errors(401, 403, 422) },
-    },
-    async handler(request) {
-      const principal = await authentication.key(request);
-      requireScope(principal, "keys");
+    serve(keys.listKeys, async (request, principal) => {
       return pageOf(request.query, { by: "id" }, (range) => listKeys(db, viewOf(principal), range));
-    },
-  });
+    }),
 
-  app.delete("/api-keys/:id", {
-    schema: {
-      tags,
-      summary: "Revoke a key, its sessions and its deployment credential at once",
-      security: security.key,
-      params: z.object({ id: z.string() }),
-      response: { 204: noContent, ...errors(401, 403, 404) },
-    },
-    async handler(request, reply) {
+    serve(keys.revokeKey, async (request, principal) => {
       const { id } = request.params;
-      const { principal, key } = await changeable(request, id);
+      const key = await changeable(principal, id);
       await audited(hub, request, principal, async (transaction, tell) => {
         await revokeKey(transaction, id, hub.now());
         await tell({ action: "key.revoke", subject: id, facts: { owner: key.owner } });
       });
-      return reply.code(204).send(null);
-    },
-  });
+    }),
 
-  app.post("/api-keys/:id/rotate", {
-    schema: {
-      tags,
-      summary: "Issue a key with the same rights, and let the old one end after a grace",
-      security: security.key,
-      params: z.object({ id: z.string() }),
-      body: rotateKeyRequest.nullish(),
-      response: { 201: createdKey, ...errors(400, 401, 403, 404, 409, 415, 422) },
-    },
-    async handler(request, reply) {
+    serve(keys.rotateKey, async (request, principal) => {
       const { id } = request.params;
-      const { principal, key: old } = await changeable(request, id);
+      const old = await changeable(principal, id);
       const now = hub.now();
       if (old.revoked_at !== null || (old.expires_at !== null && old.expires_at <= now))
         throw conflict("The key has ended; create another one.");
@@ -166,22 +106,10 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
         await tell({ action: "key.rotate", subject: id, facts: { owner, new_key: key.record.id, ends } });
         return key;
       });
-      return reply.code(201).send(shownOnce(issued));
-    },
-  });
+      return shownOnce(issued);
+    }),
 
-  app.post("/projects", {
-    schema: {
-      tags,
-      summary: "Create a project, plugin or service",
-      security: security.key,
-      body: createProjectRequest,
-      response: { 201: projectSchema, ...errors(400, 401, 403, 409, 415, 422) },
-    },
-    async handler(request, reply) {
-      const principal = await authentication.key(request);
-      requireScope(principal, "projects");
-      if (principal.projectId !== null) throw forbidden("A key that is bound to a project creates no others.");
+    serve(projects.createProject, async (request, principal) => {
       const project = newProject(request.body, principal.owner, hub.clock());
       const { id: subject, kind, slug } = project;
       await audited(hub, request, principal, async (transaction, tell) => {
@@ -193,22 +121,11 @@ export const devkeys: FastifyPluginAsyncZod<MountOptions<Records>> = async (app,
         if (!(await insertProject(transaction, project))) throw conflict(`The ${kind} slug ${slug} is taken.`);
         await tell({ action: "project.create", subject, facts: { kind, slug } });
       });
-      return reply.code(201).send(projectRecord(project));
-    },
-  });
+      return projectRecord(project);
+    }),
 
-  app.get("/projects", {
-    schema: {
-      tags,
-      summary: "List the own projects, plugins and services",
-      security: security.key,
-      querystring: pageQuery,
-      response: { 200: page(projectSchema), ...errors(401, 403, 422) },
-    },
-    async handler(request) {
-      const principal = await authentication.key(request);
-      requireScope(principal, "projects", "read");
+    serve(projects.listProjects, async (request, principal) => {
       return pageOf(request.query, { by: "id" }, (range) => listProjects(db, controlled(principal), range));
-    },
-  });
-};
+    }),
+  ];
+}

@@ -1,7 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
-import { page } from "../../contract/surfaces/keys.ts";
+import { page, pageQuery } from "../../contract/paging.ts";
+import { noContent } from "../../contract/route.ts";
 import {
   grantRecord,
   grantRequest,
@@ -17,7 +18,7 @@ import type { MountOptions } from "../access/authentication.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { targetAccess, targetParams, versionParams } from "../access/target-access.ts";
 import { notFound } from "../ground/errors.ts";
-import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { errors, pageOf, security } from "../http/documentation.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { yankVersion } from "../records/managed-versions.ts";
 import { loggedTarget } from "../records/reports.ts";

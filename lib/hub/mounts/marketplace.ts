@@ -1,7 +1,7 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
+import { page, pageQuery } from "../../contract/paging.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { page } from "../../contract/surfaces/keys.ts";
 import { targetDetail, targetSummary, versionRecord as versionSchema } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { MountOptions } from "../access/authentication.ts";
@@ -10,7 +10,7 @@ import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess, targetParams } from "../access/target-access.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { keyRejected, notFound, noVersion } from "../ground/errors.ts";
-import { bytes, errors, notModified, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { bytes, errors, notModified, pageOf, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
 import type { PageRange } from "../records/port.ts";

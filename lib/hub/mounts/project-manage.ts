@@ -1,29 +1,15 @@
-import type { FastifyRequest } from "fastify";
-import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import * as z from "zod";
-import {
-  managedVersion,
-  page,
-  projectChanges,
-  projectDeletion,
-  projectDeletionQuery,
-  projectRecord as projectSchema,
-  transferAnswer,
-  transferRequest,
-  versionDeletion,
-  versionReleased,
-  versionReleaseRequest,
-  versionYankRequest,
-} from "../../contract/surfaces/keys.ts";
+import * as projects from "../../contract/projects/routes.ts";
+import * as versions from "../../contract/versions/routes.ts";
 import type { Logger } from "../../support/logging.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { controlledProject } from "../access/project-access.ts";
+import { controlledBy } from "../access/project-access.ts";
+import { type Asked, serve, type Served } from "../access/serve.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { silentBefore } from "../fleets/fleet-view.ts";
 import { forbidden, HubError, notFound, unprocessable } from "../ground/errors.ts";
-import { isAdministrator } from "../ground/principal.ts";
-import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { isAdministrator, type Principal } from "../ground/principal.ts";
+import { pageOf } from "../http/documentation.ts";
 import { subjectOf } from "../records/latest/states.ts";
 import { deleteVersion, listManagedVersions, releaseVersion, yankVersion } from "../records/managed-versions.ts";
 import type { PageRange, Records } from "../records/port.ts";
@@ -32,9 +18,6 @@ import { lockProject, type Project, projectRecord, renameProject } from "../reco
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
-
-const projectParams = z.object({ id: z.string() });
-const versionParams = projectParams.extend({ version: z.string() });
 
 /** Blobs that a request moves to the trash at most. */
 const MOST_BLOBS = 500;
@@ -50,13 +33,11 @@ const inUse = ({ kind, name }: Project, hosts: number) =>
 const noSuchVersion = () => notFound("The project has no such version.");
 
 /** Routes of an owner for a project, plugin or service and its versions (docs/contract/keys.md). */
-export const projectManage: FastifyPluginAsyncZod<
-  MountOptions<Records & { blobs: Blobs; rollouts: Rollouts; logger: Logger | undefined }>
-> = async (app, options) => {
-  const { hub } = options;
-  const controlled = controlledProject(options);
+export function projectManage({
+  hub,
+}: MountOptions<Records & { blobs: Blobs; rollouts: Rollouts; logger: Logger | undefined }>): readonly Served[] {
+  const projectOf = controlledBy(hub);
   const db = hub.database.kysely;
-  const shared = { tags: ["key service"], security: security.key };
 
   /** Moves bytes to the trash, which keeps them for a database that is restored. The sweep moves what is left here. */
   async function trash(blobs: readonly string[]): Promise<void> {
@@ -69,11 +50,12 @@ export const projectManage: FastifyPluginAsyncZod<
 
   /** Yanks a version. @param why undefined takes that back */
   async function yank(
-    request: FastifyRequest,
-    { id, version }: z.output<typeof versionParams>,
+    request: Asked<typeof versions.yankVersion | typeof versions.unyankVersion>,
+    principal: Principal,
     why: { reason: string | null } | undefined,
   ): Promise<void> {
-    const { project, principal } = await controlled(request, id, "publish");
+    const { id, version } = request.params;
+    const project = await projectOf(principal, id);
     await audited(hub, request, principal, async (transaction, tell) => {
       const change = { version, yanked: why !== undefined, reason: why?.reason ?? null };
       if (!(await yankVersion(transaction, project, change, hub.clock()))) throw noSuchVersion();
@@ -83,29 +65,21 @@ export const projectManage: FastifyPluginAsyncZod<
     await hub.rollouts.versionsChanged(id);
   }
 
-  app.get("/projects/:id", {
-    schema: {
-      ...shared,
-      summary: "One project, plugin or service",
-      params: projectParams,
-      response: { 200: projectSchema, ...errors(401, 403, 404) },
-    },
-    async handler(request) {
-      const { project } = await controlled(request, request.params.id, "read", "projects", "publish");
-      return projectRecord(project);
-    },
-  });
+  /** A project for a key that may delete it: the rights of a transfer. */
+  async function deletable(principal: Principal, id: string): Promise<Project> {
+    const project = await projectOf(principal, id);
+    if (!isAdministrator(principal)) throw forbidden("Only an administrator deletes a project.");
+    return project;
+  }
 
-  app.patch("/projects/:id", {
-    schema: {
-      ...shared,
-      summary: "Rename a project, plugin or service; its id and slug stay",
-      params: projectParams,
-      body: projectChanges,
-      response: { 200: projectSchema, ...errors(400, 401, 403, 404, 415, 422) },
-    },
-    async handler(request) {
-      const { project, principal } = await controlled(request, request.params.id, "projects");
+  return [
+    serve(projects.showProject, async (request, principal) => {
+      const project = await projectOf(principal, request.params.id);
+      return projectRecord(project);
+    }),
+
+    serve(projects.renameProject, async (request, principal) => {
+      const project = await projectOf(principal, request.params.id);
       const { name } = request.body;
       await audited(hub, request, principal, async (transaction, tell) => {
         if (project.kind === "project") await renameProject(transaction, project.id, name);
@@ -114,21 +88,10 @@ export const projectManage: FastifyPluginAsyncZod<
         await tell({ action: "project.rename", subject: subjectOf(project), facts });
       });
       return projectRecord({ ...project, name });
-    },
-  });
+    }),
 
-  app.post("/projects/:id/transfer", {
-    schema: {
-      ...shared,
-      summary: "Give a project, plugin or service to another owner",
-      description:
-        "For administrators. Keys that are bound to it are revoked, unless keep_keys makes them the new owner's.",
-      params: projectParams,
-      body: transferRequest,
-      response: { 200: transferAnswer, ...errors(400, 401, 403, 404, 415, 422) },
-    },
-    async handler(request) {
-      const { project, principal } = await controlled(request, request.params.id, "admin");
+    serve(projects.transferProject, async (request, principal) => {
+      const project = await projectOf(principal, request.params.id);
       if (!isAdministrator(principal)) throw forbidden("Only an administrator gives a project to another owner.");
       const { owner, keep_keys: keepKeys = false } = request.body;
       const now = hub.now();
@@ -142,42 +105,15 @@ export const projectManage: FastifyPluginAsyncZod<
         return keys;
       });
       return { ...projectRecord({ ...project, owner }), revoked_keys: revoked };
-    },
-  });
+    }),
 
-  /** A project for a key that may delete it: the rights of a transfer. */
-  async function deletable(request: FastifyRequest, id: string) {
-    const found = await controlled(request, id, "admin");
-    if (!isAdministrator(found.principal)) throw forbidden("Only an administrator deletes a project.");
-    return found;
-  }
-
-  app.get("/projects/:id/deletion", {
-    schema: {
-      ...shared,
-      summary: "What the deletion of a project, plugin or service would take",
-      params: projectParams,
-      response: { 200: projectDeletion, ...errors(401, 403, 404) },
-    },
-    async handler(request) {
-      const { project } = await deletable(request, request.params.id);
+    serve(projects.showDeletion, async (request, principal) => {
+      const project = await deletable(principal, request.params.id);
       return { ...projectRecord(project), contents: await contentsOf(db, project, silentBefore(hub.clock())) };
-    },
-  });
+    }),
 
-  app.delete("/projects/:id", {
-    schema: {
-      ...shared,
-      summary: "Delete a project, plugin or service with its versions, keys, rollouts and fleet",
-      description:
-        "For administrators. 409 with the code project_in_use while hosts report to it, unless force is true. The slug " +
-        "of a plugin or service is never used again.",
-      params: projectParams,
-      querystring: projectDeletionQuery,
-      response: { 200: projectDeletion, ...errors(401, 403, 404, 409, 422) },
-    },
-    async handler(request) {
-      const { project, principal } = await deletable(request, request.params.id);
+    serve(projects.deleteProject, async (request, principal) => {
+      const project = await deletable(principal, request.params.id);
       const { force, reason } = request.query;
       const { contents, blobs } = await audited(hub, request, principal, async (transaction, tell) => {
         const { kind, name, owner } = await lockProject(transaction, project.id);
@@ -196,64 +132,25 @@ export const projectManage: FastifyPluginAsyncZod<
         hub.logger?.warn({ err: error, project: project.id }, "a deleted project's fleet waits for upkeep");
       });
       return { ...projectRecord(project), contents };
-    },
-  });
+    }),
 
-  app.get("/projects/:id/versions", {
-    schema: {
-      ...shared,
-      summary: "The versions of a project, plugin or service, newest first",
-      params: projectParams,
-      querystring: pageQuery,
-      response: { 200: page(managedVersion), ...errors(401, 403, 404, 422) },
-    },
-    async handler(request) {
-      const { project } = await controlled(request, request.params.id, "read", "projects", "publish");
+    serve(versions.listVersions, async (request, principal) => {
+      const project = await projectOf(principal, request.params.id);
       const read = (range: PageRange) => listManagedVersions(db, project, range);
       return pageOf(request.query, { by: "id", show: ({ record }) => record }, read);
-    },
-  });
+    }),
 
-  app.post("/projects/:id/versions/:version/yank", {
-    schema: {
-      ...shared,
-      summary: "Yank a version: it stays deployable by its label, and is no longer the latest",
-      params: versionParams,
-      body: versionYankRequest.nullish(),
-      response: { 204: noContent, ...errors(400, 401, 403, 404, 415, 422) },
-    },
-    async handler(request, reply) {
-      await yank(request, request.params, { reason: request.body?.reason ?? null });
-      return reply.code(204).send(null);
-    },
-  });
+    serve(versions.yankVersion, async (request, principal) => {
+      await yank(request, principal, { reason: request.body?.reason ?? null });
+    }),
 
-  app.delete("/projects/:id/versions/:version/yank", {
-    schema: {
-      ...shared,
-      summary: "Take a yank back",
-      params: versionParams,
-      response: { 204: noContent, ...errors(401, 403, 404) },
-    },
-    async handler(request, reply) {
-      await yank(request, request.params, undefined);
-      return reply.code(204).send(null);
-    },
-  });
+    serve(versions.unyankVersion, async (request, principal) => {
+      await yank(request, principal, undefined);
+    }),
 
-  app.post("/projects/:id/versions/:version/release", {
-    schema: {
-      ...shared,
-      summary: "Open a held version to every host",
-      description: "One that every host may have already stays as it is. 409 while its own rollout is live.",
-      params: versionParams,
-      body: versionReleaseRequest.nullish(),
-      response: { 200: versionReleased, ...errors(400, 401, 403, 404, 409, 415, 422) },
-    },
-    async handler(request) {
+    serve(versions.releaseVersion, async (request, principal) => {
       const { id, version } = request.params;
-      // A publisher's key does not end a hold of its own version.
-      const { project, principal } = await controlled(request, id, "projects");
+      const project = await projectOf(principal, id);
       const reason = request.body?.reason ?? null;
       const released = await audited(hub, request, principal, async (transaction, tell) => {
         const done = await releaseVersion(transaction, project, version, hub.clock());
@@ -264,20 +161,11 @@ export const projectManage: FastifyPluginAsyncZod<
       });
       await hub.rollouts.versionsChanged(id);
       return { version, released };
-    },
-  });
+    }),
 
-  app.delete("/projects/:id/versions/:version", {
-    schema: {
-      ...shared,
-      summary: "Delete a version and its bytes; its label is never used again",
-      params: versionParams,
-      querystring: versionDeletion,
-      response: { 204: noContent, ...errors(401, 403, 404, 422) },
-    },
-    async handler(request, reply) {
+    serve(versions.deleteVersion, async (request, principal) => {
       const { version } = request.params;
-      const { project, principal } = await controlled(request, request.params.id, "projects");
+      const project = await projectOf(principal, request.params.id);
       const { reason } = request.query;
       const blobs = await audited(hub, request, principal, async (transaction, tell) => {
         const unneeded = await deleteVersion(transaction, project, { version, reason, now: hub.now() });
@@ -286,7 +174,6 @@ export const projectManage: FastifyPluginAsyncZod<
         return unneeded;
       });
       await trash(blobs);
-      return reply.code(204).send(null);
-    },
-  });
-};
+    }),
+  ];
+}

@@ -1,29 +1,19 @@
 import type { FastifyRequest } from "fastify";
-import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import * as z from "zod";
-import { page } from "../../contract/surfaces/keys.ts";
+import type * as z from "zod";
 import { type MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import {
-  deliveryRecord,
-  redeliveryAnswer,
-  redeliveryRequest,
-  type WebhookRecord,
-  webhookRecord,
-  webhookRequest,
-  webhookRotation,
-  webhookSecret,
-  webhookTest,
-} from "../../contract/surfaces/webhooks.ts";
+import type { WebhookRecord, webhookRequest } from "../../contract/surfaces/webhooks.ts";
 import { parseTarget } from "../../contract/target.ts";
 import type { WebhookMessage } from "../../contract/webhook-events.ts";
+import * as routes from "../../contract/webhooks/routes.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { controlledProject } from "../access/project-access.ts";
+import { controlledBy } from "../access/project-access.ts";
+import { serve, type Served } from "../access/serve.ts";
 import { noSuchTarget, targetAccess, type TargetAccessParts } from "../access/target-access.ts";
-import { conflict, forbidden, notFound, unprocessable } from "../ground/errors.ts";
+import { conflict, notFound, unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { isAdministrator, type Principal, requireScope } from "../ground/principal.ts";
-import { errors, noContent, pageOf, pageQuery, security } from "../http/documentation.ts";
+import { isAdministrator, type Principal } from "../ground/principal.ts";
+import { pageOf } from "../http/documentation.ts";
 import { storeSecret } from "../keys/hub-secret.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { PageRange } from "../records/port.ts";
@@ -46,7 +36,6 @@ import { BadDestination } from "../webhooks/destinations.ts";
 import { newSecret, openSealed, sealedText } from "../webhooks/messages.ts";
 import type { Webhooks } from "../webhooks/webhooks.ts";
 
-const params = z.object({ webhook: z.string() });
 /** The old secret signs for so long, unless the request says otherwise. */
 const GRACE_SECONDS = 86_400;
 
@@ -66,220 +55,137 @@ const deliveryOf = ({ id, event, state, attempts, next_at, last_error, created_a
 });
 
 /** Receivers of events, for their owner (docs/contract/webhooks.md). */
-export const webhooks =
-  (sender: Webhooks): FastifyPluginAsyncZod<MountOptions<TargetAccessParts & { keyring: Keyring }>> =>
-  async (app, options) => {
-    const { hub, authentication } = options;
-    const db = hub.database.kysely;
-    const controlled = controlledProject(options);
-    const accesses = { plugin: targetAccess("plugin", options), service: targetAccess("service", options) };
-    const shared = { tags: ["webhooks"], security: security.key };
+export function webhooks(
+  options: MountOptions<TargetAccessParts & { keyring: Keyring }>,
+  sender: Webhooks,
+): readonly Served[] {
+  const { hub } = options;
+  const db = hub.database.kysely;
+  const projectOf = controlledBy(hub);
+  const accesses = { plugin: targetAccess("plugin", options), service: targetAccess("service", options) };
 
-    async function principalOf(request: FastifyRequest): Promise<Principal> {
-      const principal = await authentication.key(request);
-      requireScope(principal, "projects");
-      if (principal.projectId !== null)
-        throw forbidden("A key that is bound to a project may not see its owner's webhooks.");
-      return principal;
-    }
+  async function owned(principal: Principal, id: string): Promise<CountedWebhook> {
+    const webhook = await findWebhook(db, id);
+    if (webhook === undefined || (webhook.owner !== principal.owner && !isAdministrator(principal)))
+      throw notFound("There is no such webhook.");
+    return webhook;
+  }
 
-    async function owned(request: FastifyRequest, id: string) {
-      const principal = await principalOf(request);
-      const webhook = await findWebhook(db, id);
-      if (webhook === undefined || (webhook.owner !== principal.owner && !isAdministrator(principal)))
-        throw notFound("There is no such webhook.");
-      return { principal, webhook };
-    }
-
-    const found = async (id: string): Promise<WebhookRecord> => {
-      const webhook = await findWebhook(db, id);
-      if (webhook === undefined) throw notFound("There is no such webhook.");
-      return recordOf(webhook);
-    };
-
-    /** @throws HubError 404 for a target that the caller may not see, 422 for an address that is refused */
-    async function requireUsable(request: FastifyRequest, url: string, target: string | undefined): Promise<URL> {
-      if (target !== undefined) {
-        const { kind, slug } = parseTarget(target);
-        if (kind === "project") await controlled(request, slug, "projects");
-        else await requireVisible(request, kind, slug);
-      }
-      const { destinations } = sender;
-      try {
-        const parsed = destinations.parse(url);
-        await destinations.checkNow(parsed);
-        return parsed;
-      } catch (error) {
-        throw error instanceof BadDestination ? unprocessable(`url: The address ${error.message}.`) : error;
-      }
-    }
-
-    async function requireVisible(request: FastifyRequest, kind: MarketplaceKind, slug: string): Promise<void> {
-      const { target } = await findVisibleTarget(hub.database.statements, accesses[kind].question(request, slug));
-      if (target === undefined) throw noSuchTarget(kind);
-    }
-
-    app.post("/webhooks", {
-      schema: {
-        ...shared,
-        summary: "Register a receiver of events; its secret is shown this once",
-        body: webhookRequest,
-        response: { 201: webhookSecret, ...errors(400, 401, 403, 404, 409, 415, 422) },
-      },
-      async handler(request, reply) {
-        const principal = await principalOf(request);
-        const { url, name = "", events = [], target, format = "json" } = request.body;
-        const { href, origin } = await requireUsable(request, url, target);
-        const now = hub.now();
-        const id = recordId("whk", hub.clock());
-        const secret = newSecret();
-        const row: WebhooksTable = {
-          ...{ id, owner: principal.owner, name, origin, format, events: [...new Set(events)].join(" ") },
-          ...{
-            target: target === undefined ? null : subjectOfTarget(target),
-            created_at: now,
-            last_delivered_at: null,
-          },
-          ...{ failing_since: null, last_error: null, disabled_at: null, dropped: 0 },
-        };
-        await audited(hub, request, principal, async (transaction, tell) => {
-          if (!(await insertWebhook(transaction, row)))
-            throw conflict(`An owner has at most ${MAX_WEBHOOKS} webhooks.`);
-          const sealed = {
-            name: webhookSecretName(id),
-            secret: sealedText({ url: href, secret }),
-            now,
-            replace: false,
-          };
-          await storeSecret(transaction, hub.keyring, sealed);
-          await tell({ action: "webhook.add", subject: id, facts: { origin, format } });
-        });
-        return reply.code(201).send({ ...recordOf({ ...row, pending: 0, dead: 0 }), secret });
-      },
-    });
-
-    app.get("/webhooks", {
-      schema: {
-        ...shared,
-        summary: "The own webhooks",
-        querystring: pageQuery,
-        response: { 200: page(webhookRecord), ...errors(401, 403, 422) },
-      },
-      async handler(request) {
-        const { owner } = await principalOf(request);
-        return pageOf(request.query, { by: "id", show: recordOf }, (range) => listWebhooks(db, owner, range));
-      },
-    });
-
-    app.get("/webhooks/:webhook/deliveries", {
-      schema: {
-        ...shared,
-        summary: "Messages of a webhook that wait, or that never arrived, newest first",
-        params,
-        querystring: pageQuery.extend({ state: z.enum(["pending", "dead"]).optional() }),
-        response: { 200: page(deliveryRecord), ...errors(401, 403, 404, 422) },
-      },
-      async handler(request) {
-        const { webhook } = await owned(request, request.params.webhook);
-        const read = (range: PageRange) => listDeliveries(db, webhook.id, request.query.state, range);
-        return pageOf(request.query, { by: "id", show: deliveryOf }, read);
-      },
-    });
-
-    app.post("/webhooks/:webhook/test", {
-      schema: {
-        ...shared,
-        summary: "Send a message to a webhook now, once, and tell whether it arrived",
-        params,
-        response: { 200: webhookTest, ...errors(401, 403, 404, 409) },
-      },
-      async handler(request) {
-        const { webhook } = await owned(request, request.params.webhook);
-        const data = { target: "", name: webhook.name === "" ? webhook.id : webhook.name, version: null };
-        const message: WebhookMessage = { type: "webhook.test", timestamp: hub.now(), data };
-        const outcome = await sender.test(webhook, recordId("msg", hub.clock()), JSON.stringify(message));
-        if (outcome === undefined) throw conflict("Messages are on their way to the webhook; try again.");
-        return outcome.kind === "delivered"
-          ? { delivered: true, error: null }
-          : { delivered: false, error: outcome.error };
-      },
-    });
-
-    app.post("/webhooks/:webhook/redeliver", {
-      schema: {
-        ...shared,
-        summary: "Send messages that never arrived again, under their ids",
-        params,
-        body: redeliveryRequest.nullish(),
-        response: { 200: redeliveryAnswer, ...errors(400, 401, 403, 404, 409, 415, 422) },
-      },
-      async handler(request) {
-        const { webhook } = await owned(request, request.params.webhook);
-        if (webhook.disabled_at !== null) throw conflict("The webhook is disabled; enable it first.");
-        const delivery = request.body?.delivery;
-        const redelivered = await redeliver(db, webhook.id, delivery, hub.now());
-        if (delivery !== undefined && redelivered === 0) throw notFound("The webhook has no such dead message.");
-        void sender.send();
-        return { redelivered };
-      },
-    });
-
-    app.post("/webhooks/:webhook/rotate", {
-      schema: {
-        ...shared,
-        summary: "Give a webhook another secret; for a time, messages are signed with the old one, too",
-        params,
-        body: webhookRotation.nullish(),
-        response: { 200: webhookSecret, ...errors(400, 401, 403, 404, 415, 422) },
-      },
-      async handler(request) {
-        const { webhook, principal } = await owned(request, request.params.webhook);
-        const { id } = webhook;
-        const old = await openSealed(db, hub.keyring, id);
-        if (old === undefined) throw notFound("There is no such webhook.");
-        const secret = newSecret();
-        const until = hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000;
-        const sealed = sealedText({ url: old.url, secret, previous: { secret: old.secret, until } });
-        await audited(hub, request, principal, async (transaction, tell) => {
-          const stored = { name: webhookSecretName(id), secret: sealed, now: hub.now(), replace: true };
-          await storeSecret(transaction, hub.keyring, stored);
-          await tell({ action: "webhook.rotate", subject: id });
-        });
-        return { ...recordOf(webhook), secret };
-      },
-    });
-
-    app.post("/webhooks/:webhook/enable", {
-      schema: {
-        ...shared,
-        summary: "Let a webhook that the hub has disabled hear of events again",
-        params,
-        response: { 200: webhookRecord, ...errors(401, 403, 404) },
-      },
-      async handler(request) {
-        const { webhook, principal } = await owned(request, request.params.webhook);
-        await audited(hub, request, principal, async (transaction, tell) => {
-          await enableWebhook(transaction, webhook.id);
-          await tell({ action: "webhook.enable", subject: webhook.id });
-        });
-        return found(webhook.id);
-      },
-    });
-
-    app.delete("/webhooks/:webhook", {
-      schema: {
-        ...shared,
-        summary: "Remove a webhook with its messages",
-        params,
-        response: { 204: noContent, ...errors(401, 403, 404) },
-      },
-      async handler(request, reply) {
-        const { webhook, principal } = await owned(request, request.params.webhook);
-        await audited(hub, request, principal, async (transaction, tell) => {
-          if (!(await removeWebhook(transaction, webhook.id))) throw notFound("There is no such webhook.");
-          await tell({ action: "webhook.remove", subject: webhook.id, facts: { origin: webhook.origin } });
-        });
-        return reply.code(204).send(null);
-      },
-    });
+  const found = async (id: string): Promise<WebhookRecord> => {
+    const webhook = await findWebhook(db, id);
+    if (webhook === undefined) throw notFound("There is no such webhook.");
+    return recordOf(webhook);
   };
+
+  /** @throws HubError 404 for a target that the caller may not see, 422 for an address that is refused */
+  async function requireUsable(
+    request: FastifyRequest,
+    principal: Principal,
+    { url, target }: z.output<typeof webhookRequest>,
+  ): Promise<URL> {
+    if (target !== undefined) {
+      const { kind, slug } = parseTarget(target);
+      if (kind === "project") await projectOf(principal, slug);
+      else await requireVisible(request, kind, slug);
+    }
+    const { destinations } = sender;
+    try {
+      const parsed = destinations.parse(url);
+      await destinations.checkNow(parsed);
+      return parsed;
+    } catch (error) {
+      throw error instanceof BadDestination ? unprocessable(`url: The address ${error.message}.`) : error;
+    }
+  }
+
+  async function requireVisible(request: FastifyRequest, kind: MarketplaceKind, slug: string): Promise<void> {
+    const { target } = await findVisibleTarget(hub.database.statements, accesses[kind].question(request, slug));
+    if (target === undefined) throw noSuchTarget(kind);
+  }
+
+  return [
+    serve(routes.addWebhook, async (request, principal) => {
+      const { name = "", events = [], target, format = "json" } = request.body;
+      const { href, origin } = await requireUsable(request, principal, request.body);
+      const now = hub.now();
+      const id = recordId("whk", hub.clock());
+      const secret = newSecret();
+      const row: WebhooksTable = {
+        ...{ id, owner: principal.owner, name, origin, format, events: [...new Set(events)].join(" ") },
+        ...{ target: target === undefined ? null : subjectOfTarget(target), created_at: now, last_delivered_at: null },
+        ...{ failing_since: null, last_error: null, disabled_at: null, dropped: 0 },
+      };
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (!(await insertWebhook(transaction, row))) throw conflict(`An owner has at most ${MAX_WEBHOOKS} webhooks.`);
+        const sealed = { name: webhookSecretName(id), secret: sealedText({ url: href, secret }), now, replace: false };
+        await storeSecret(transaction, hub.keyring, sealed);
+        await tell({ action: "webhook.add", subject: id, facts: { origin, format } });
+      });
+      return { ...recordOf({ ...row, pending: 0, dead: 0 }), secret };
+    }),
+
+    serve(routes.listWebhooks, async (request, { owner }) =>
+      pageOf(request.query, { by: "id", show: recordOf }, (range) => listWebhooks(db, owner, range)),
+    ),
+
+    serve(routes.listDeliveries, async (request, principal) => {
+      const webhook = await owned(principal, request.params.webhook);
+      const read = (range: PageRange) => listDeliveries(db, webhook.id, request.query.state, range);
+      return pageOf(request.query, { by: "id", show: deliveryOf }, read);
+    }),
+
+    serve(routes.testWebhook, async (request, principal) => {
+      const webhook = await owned(principal, request.params.webhook);
+      const data = { target: "", name: webhook.name === "" ? webhook.id : webhook.name, version: null };
+      const message: WebhookMessage = { type: "webhook.test", timestamp: hub.now(), data };
+      const outcome = await sender.test(webhook, recordId("msg", hub.clock()), JSON.stringify(message));
+      if (outcome === undefined) throw conflict("Messages are on their way to the webhook; try again.");
+      return outcome.kind === "delivered"
+        ? { delivered: true, error: null }
+        : { delivered: false, error: outcome.error };
+    }),
+
+    serve(routes.redeliver, async (request, principal) => {
+      const webhook = await owned(principal, request.params.webhook);
+      if (webhook.disabled_at !== null) throw conflict("The webhook is disabled; enable it first.");
+      const delivery = request.body?.delivery;
+      const redelivered = await redeliver(db, webhook.id, delivery, hub.now());
+      if (delivery !== undefined && redelivered === 0) throw notFound("The webhook has no such dead message.");
+      void sender.send();
+      return { redelivered };
+    }),
+
+    serve(routes.rotateWebhook, async (request, principal) => {
+      const webhook = await owned(principal, request.params.webhook);
+      const { id } = webhook;
+      const old = await openSealed(db, hub.keyring, id);
+      if (old === undefined) throw notFound("There is no such webhook.");
+      const secret = newSecret();
+      const until = hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000;
+      const sealed = sealedText({ url: old.url, secret, previous: { secret: old.secret, until } });
+      await audited(hub, request, principal, async (transaction, tell) => {
+        const stored = { name: webhookSecretName(id), secret: sealed, now: hub.now(), replace: true };
+        await storeSecret(transaction, hub.keyring, stored);
+        await tell({ action: "webhook.rotate", subject: id });
+      });
+      return { ...recordOf(webhook), secret };
+    }),
+
+    serve(routes.enableWebhook, async (request, principal) => {
+      const webhook = await owned(principal, request.params.webhook);
+      await audited(hub, request, principal, async (transaction, tell) => {
+        await enableWebhook(transaction, webhook.id);
+        await tell({ action: "webhook.enable", subject: webhook.id });
+      });
+      return found(webhook.id);
+    }),
+
+    serve(routes.removeWebhook, async (request, principal) => {
+      const webhook = await owned(principal, request.params.webhook);
+      await audited(hub, request, principal, async (transaction, tell) => {
+        if (!(await removeWebhook(transaction, webhook.id))) throw notFound("There is no such webhook.");
+        await tell({ action: "webhook.remove", subject: webhook.id, facts: { origin: webhook.origin } });
+      });
+    }),
+  ];
+}

@@ -11,7 +11,6 @@ import type { HostRecord } from "./host-columns.ts";
 import { hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
 
-
 /** The host of a report of surface B that names none. */
 const DEFAULT_HOST = "default";
 

@@ -10,6 +10,6 @@ export const quotas: HubFeature = {
   },
   async start() {
     const { quotas: routes } = await import("../../mounts/quotas.ts");
-    return { mounts: { keys: [routes] } };
+    return { routes };
   },
 };

@@ -40,7 +40,7 @@ export const webhooks: HubFeature<WebhookOptions, RunningWebhooks> = {
     const sender = new Webhooks({ database, keyring, clock, logger, onFailure, destinations });
     return {
       sender,
-      mounts: { keys: [routes.webhooks(sender)] },
+      routes: (options) => routes.webhooks(options, sender),
       chores: { "old messages of webhooks": () => removeOldMessages(core) },
       gauges: [
         {

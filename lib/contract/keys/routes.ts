@@ -1,0 +1,59 @@
+import { page, pageQuery } from "../paging.ts";
+import { noContent, type Route } from "../route.ts";
+import { apiKeyRecord, createdKey, createKeyRequest, rotateKeyRequest } from "../surfaces/keys.ts";
+
+const shared = { mount: "devkeys", tags: ["key service"] } as const;
+
+export const createKey = {
+  ...shared,
+  method: "POST",
+  path: "/api-keys",
+  who: { key: ["keys"] },
+  summary: "Issue an API key; its secrets are shown once",
+  body: createKeyRequest,
+  ok: { 201: createdKey },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const satisfies Route;
+
+export const showOwnKey = {
+  ...shared,
+  method: "GET",
+  path: "/key",
+  who: { key: [] },
+  summary: "The key that asks, without its secrets",
+  ok: { 200: apiKeyRecord },
+  errors: [401],
+} as const satisfies Route;
+
+export const listKeys = {
+  ...shared,
+  method: "GET",
+  path: "/api-keys",
+  who: { key: ["keys"] },
+  summary: "List the own keys, without their secrets",
+  query: pageQuery,
+  ok: { 200: page(apiKeyRecord) },
+  errors: [401, 403, 422],
+} as const satisfies Route;
+
+export const revokeKey = {
+  ...shared,
+  method: "DELETE",
+  path: "/api-keys/:id",
+  // A key may end itself; the handler asks for `keys` where it ends another one.
+  who: { key: [] },
+  summary: "Revoke a key, its sessions and its deployment credential at once",
+  ok: { 204: noContent },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const rotateKey = {
+  ...shared,
+  method: "POST",
+  path: "/api-keys/:id/rotate",
+  who: { key: [] },
+  summary: "Issue a key with the same rights, and let the old one end after a grace",
+  body: rotateKeyRequest.nullish(),
+  ok: { 201: createdKey },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const satisfies Route;

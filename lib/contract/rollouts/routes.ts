@@ -1,0 +1,86 @@
+import * as z from "zod";
+import { page, pageQuery } from "../paging.ts";
+import { noContent, type Route } from "../route.ts";
+import { labels } from "../surfaces/labels.ts";
+import { rolloutChange, rolloutRecord, rolloutRequest } from "../surfaces/rollouts.ts";
+
+const shared = { mount: "devkeys", tags: ["rollouts"] } as const;
+
+export const startRollout = {
+  ...shared,
+  method: "POST",
+  path: "/projects/:id/rollouts",
+  who: { key: ["publish", "projects"] },
+  summary: "Start a rollout of a version, which may yet have to be published",
+  body: rolloutRequest,
+  ok: { 201: rolloutRecord },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const satisfies Route;
+
+export const listRollouts = {
+  ...shared,
+  method: "GET",
+  path: "/projects/:id/rollouts",
+  who: { key: ["read", "publish", "projects"] },
+  summary: "The rollouts of a project, plugin or service, newest first",
+  query: pageQuery,
+  ok: { 200: page(rolloutRecord) },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const showRollout = {
+  ...shared,
+  method: "GET",
+  path: "/projects/:id/rollouts/:rollout",
+  who: { key: ["read", "publish", "projects"] },
+  summary: "A rollout, with its waves and the hosts that fail",
+  ok: { 200: rolloutRecord },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+const change = {
+  ...shared,
+  method: "POST",
+  who: { key: ["publish", "projects"] },
+  body: rolloutChange.nullish(),
+  ok: { 200: rolloutRecord },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const;
+
+export const pauseRollout = {
+  ...change,
+  path: "/projects/:id/rollouts/:rollout/pause",
+  summary: "Let no further host have the version for now",
+} as const satisfies Route;
+
+export const resumeRollout = {
+  ...change,
+  path: "/projects/:id/rollouts/:rollout/resume",
+  summary: "Go on with a rollout that is paused or halted; failures so far no longer count",
+} as const satisfies Route;
+
+export const approveRollout = {
+  ...change,
+  path: "/projects/:id/rollouts/:rollout/approve",
+  // A publisher's key does not approve its own version.
+  who: { key: ["projects"] },
+  summary: "Let the next wave open when its time has come, or let an empty one pass",
+} as const satisfies Route;
+
+export const abortRollout = {
+  ...change,
+  path: "/projects/:id/rollouts/:rollout/abort",
+  summary: "End a rollout: no further host gets its version, and with rollback those that took it go back",
+} as const satisfies Route;
+
+export const labelHost = {
+  ...shared,
+  method: "PUT",
+  path: "/projects/:id/hosts/:host_id/labels",
+  who: { key: ["projects"] },
+  summary: "Give a host of the fleet labels in place of its own; null takes that back",
+  params: z.object({ id: z.string(), host_id: z.string().max(255) }),
+  body: z.strictObject({ labels: labels.nullable() }),
+  ok: { 204: noContent },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const satisfies Route;

@@ -1,0 +1,50 @@
+import * as z from "zod";
+import { page, pageQuery } from "../paging.ts";
+import type { Route } from "../route.ts";
+import { addSignerRequest, endSignerRequest, signerKey, signerRecord } from "../surfaces/signers.ts";
+
+const shared = { mount: "devkeys", tags: ["key service"] } as const;
+
+export const listSigners = {
+  ...shared,
+  method: "GET",
+  path: "/projects/:id/signers",
+  who: { key: ["read", "projects", "publish"] },
+  summary: "The signers of a project, by their keys",
+  query: pageQuery,
+  ok: { 200: page(signerRecord) },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const addSigner = {
+  ...shared,
+  method: "POST",
+  path: "/projects/:id/signers",
+  who: { key: ["projects"] },
+  summary: "Add a signer, or take a retired one back; from the first one on, others may not publish",
+  body: addSignerRequest,
+  ok: { 201: signerRecord },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const satisfies Route;
+
+const ending = {
+  ...shared,
+  method: "POST",
+  who: { key: ["projects"] },
+  params: z.object({ id: z.string(), key: signerKey }),
+  body: endSignerRequest.nullish(),
+  ok: { 200: signerRecord },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const;
+
+export const retireSigner = {
+  ...ending,
+  path: "/projects/:id/signers/:key/retire",
+  summary: "Retire a signer: it publishes nothing more, and may be added again",
+} as const satisfies Route;
+
+export const revokeSigner = {
+  ...ending,
+  path: "/projects/:id/signers/:key/revoke",
+  summary: "Revoke a signer for good, such as one that was stolen",
+} as const satisfies Route;

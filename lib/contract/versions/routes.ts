@@ -1,0 +1,67 @@
+import { page, pageQuery } from "../paging.ts";
+import { noContent, type Route } from "../route.ts";
+import {
+  managedVersion,
+  versionDeletion,
+  versionReleased,
+  versionReleaseRequest,
+  versionYankRequest,
+} from "../surfaces/keys.ts";
+
+const shared = { mount: "devkeys", tags: ["key service"] } as const;
+
+export const listVersions = {
+  ...shared,
+  method: "GET",
+  path: "/projects/:id/versions",
+  who: { key: ["read", "projects", "publish"] },
+  summary: "The versions of a project, plugin or service, newest first",
+  query: pageQuery,
+  ok: { 200: page(managedVersion) },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const yankVersion = {
+  ...shared,
+  method: "POST",
+  path: "/projects/:id/versions/:version/yank",
+  who: { key: ["publish"] },
+  summary: "Yank a version: it stays deployable by its label, and is no longer the latest",
+  body: versionYankRequest.nullish(),
+  ok: { 204: noContent },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const satisfies Route;
+
+export const unyankVersion = {
+  ...shared,
+  method: "DELETE",
+  path: "/projects/:id/versions/:version/yank",
+  who: { key: ["publish"] },
+  summary: "Take a yank back",
+  ok: { 204: noContent },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const releaseVersion = {
+  ...shared,
+  method: "POST",
+  path: "/projects/:id/versions/:version/release",
+  // A publisher's key does not end a hold of its own version.
+  who: { key: ["projects"] },
+  summary: "Open a held version to every host",
+  description: "One that every host may have already stays as it is. 409 while its own rollout is live.",
+  body: versionReleaseRequest.nullish(),
+  ok: { 200: versionReleased },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const satisfies Route;
+
+export const deleteVersion = {
+  ...shared,
+  method: "DELETE",
+  path: "/projects/:id/versions/:version",
+  who: { key: ["projects"] },
+  summary: "Delete a version and its bytes; its label is never used again",
+  query: versionDeletion,
+  ok: { 204: noContent },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
