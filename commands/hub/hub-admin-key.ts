@@ -20,7 +20,7 @@ export class HubAdminKey extends withOptions({ dataDir, databaseUrl }) {
 
   override async run(): Promise<number> {
     const { renewAdminKeyOf } = await import("../../lib/hub/keys/admin-key.ts");
-    const path = await renewAdminKeyOf(databaseOf(this.options));
+    const path = await renewAdminKeyOf(await databaseOf(this.options));
     if (this.json) return this.done({ path });
     this.note("The old administrator's key does not work any more.");
     this.print.line(path);

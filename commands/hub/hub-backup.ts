@@ -34,7 +34,7 @@ export class HubBackup extends withOptions(hubBackup) {
     using interruption = interruptible();
     using progress = await copyProgress(this.surroundings(), "Backing up");
     const { signal } = interruption;
-    const result = await backupHub(placeOf(this.options), to, { seed, skipDamaged, signal, ...progress });
+    const result = await backupHub(await placeOf(this.options), to, { seed, skipDamaged, signal, ...progress });
     progress.stop();
     if (this.json) return this.done({ ...result, to });
     this.print.line(`backed up ${summary(result)}`);
@@ -67,7 +67,7 @@ export class HubRestore extends withOptions(hubRestore) {
     using interruption = interruptible();
     using progress = await copyProgress(this.surroundings(), "Restoring");
     const { signal } = interruption;
-    const result = await restoreHub(backup, placeOf(this.options), { trust, skipDamaged, signal, ...progress });
+    const result = await restoreHub(backup, await placeOf(this.options), { trust, skipDamaged, signal, ...progress });
     progress.stop();
     if (this.json) return this.done({ ...result });
     this.print.line(`restored ${summary(result)}`);
@@ -97,12 +97,12 @@ export class HubMove extends withOptions(hubMove) {
   override async run(): Promise<number> {
     const { moveHub } = await import("../../lib/hub/backup/backup.ts");
     const { toDataDir, toDatabaseUrl, toBlobUrl } = this.options;
-    const target = placeOf({ dataDir: toDataDir, databaseUrl: toDatabaseUrl, blobUrl: toBlobUrl });
+    const target = await placeOf({ dataDir: toDataDir, databaseUrl: toDatabaseUrl, blobUrl: toBlobUrl });
     using interruption = interruptible();
     using progress = await copyProgress(this.surroundings(), "Moving");
     const { signal } = interruption;
     const { skipDamaged } = this.options;
-    const result = await moveHub(placeOf(this.options), target, { skipDamaged, signal, ...progress });
+    const result = await moveHub(await placeOf(this.options), target, { skipDamaged, signal, ...progress });
     progress.stop();
     if (this.json) return this.done({ ...result });
     this.print.line(`moved ${summary(result)}`);

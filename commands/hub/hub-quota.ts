@@ -47,7 +47,7 @@ export class HubQuotaSet extends withOptions(hubQuotaSet) {
       });
     }
     const { setQuota } = await import("../../lib/hub/upkeep/quotas.ts");
-    const quota = await setQuota(databaseOf(this.options), {
+    const quota = await setQuota(await databaseOf(this.options), {
       subject: subjectOf(this.options),
       max_bytes: maxBytes,
       max_versions: maxVersions,
@@ -70,7 +70,7 @@ export class HubQuotaRemove extends withOptions(hubQuotaRemove) {
     const subject = subjectOf(this.options);
     const { dropQuota } = await import("../../lib/hub/upkeep/quotas.ts");
     const { dryRun } = this.options;
-    const quota = await dropQuota(databaseOf(this.options), subject, { dryRun });
+    const quota = await dropQuota(await databaseOf(this.options), subject, { dryRun });
     this.note(
       dryRun
         ? `would lift the quota of ${described(quota).replace(/ +/, ": ")}`
@@ -92,7 +92,7 @@ export class HubQuotaList extends withOptions({ dataDir, databaseUrl }) {
 
   override async run(): Promise<number> {
     const { usedQuotas } = await import("../../lib/hub/upkeep/quotas.ts");
-    const quotas = await usedQuotas(databaseOf(this.options));
+    const quotas = await usedQuotas(await databaseOf(this.options));
     for (const quota of quotas) {
       if (this.json) this.print.event({ event: "quota", ...quota });
       else this.print.line(described(quota));

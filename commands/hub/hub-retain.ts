@@ -25,7 +25,7 @@ export class HubRetain extends withOptions(hubRetain) {
   override async run(): Promise<number> {
     const { keep, minAgeMs, project, dryRun } = this.options;
     const { retainVersions } = await import("../../lib/hub/upkeep/retention.ts");
-    const result = await retainVersions(placeOf(this.options), {
+    const result = await retainVersions(await placeOf(this.options), {
       keep,
       minAgeMs,
       dryRun,

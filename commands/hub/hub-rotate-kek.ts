@@ -20,7 +20,7 @@ export class HubRotateKek extends withOptions(hubRotateKek) {
   override async run(): Promise<number> {
     const { dryRun } = this.options;
     const { rotateKek } = await import("../../lib/hub/keys/rotate-kek.ts");
-    const { kekId, rewrapped, dropped } = await rotateKek({ ...storageOf(this.options), dryRun });
+    const { kekId, rewrapped, dropped } = await rotateKek({ ...(await storageOf(this.options)), dryRun });
     if (this.json) return this.done({ kek_id: kekId ?? null, rewrapped, dropped, dry_run: dryRun });
     const [seal, drop] = dryRun ? ["would seal", "would drop"] : ["Sealed", "dropped"];
     this.note(`${seal} ${rewrapped} keys anew; ${drop} ${dropped.length} old key-encryption keys.`);

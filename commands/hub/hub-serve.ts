@@ -44,7 +44,7 @@ export class HubServe extends withOptions(hubOptions) {
     using notifier = systemdNotifier({ warn: (message) => logger.warn(message) });
     notifier.status("Opening the storage");
     const hub = await createHub({
-      ...storageOf(this.options),
+      ...(await storageOf(this.options)),
       listen,
       ...(publicUrl !== undefined && { publicUrl }),
       ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),

@@ -54,7 +54,7 @@ export class HubVerify extends withOptions(hubVerify) {
     };
     const result: VerifyResult =
       backup === undefined
-        ? await verifyHub(placeOf(this.options), options)
+        ? await verifyHub(await placeOf(this.options), options)
         : await verifyBackup(backup, trust, options);
     progress.stop();
     if (result.findings > 0) {

@@ -1,6 +1,5 @@
 import { dirname } from "node:path";
 import { usageError } from "../../lib/contract/errors.ts";
-import { FEATURES } from "../../lib/hub/features.ts";
 import type { KekLocation } from "../../lib/hub/keys/kek-source.ts";
 import type { DatabasePlace, HubStorage } from "../../lib/hub/storage/open.ts";
 import type { hubStorage } from "../../lib/options/hub.ts";
@@ -18,23 +17,24 @@ function keksOf({ kekFile, kekCommand }: Values<typeof hubStorage>): KekLocation
 type Given = Values<typeof hubStorage>;
 
 /** Returns the options of a database as the library takes them. */
-export const databaseOf = ({ dataDir, databaseUrl }: Pick<Given, "dataDir" | "databaseUrl">): DatabasePlace => ({
+export async function databaseOf({
   dataDir,
-  hooks: FEATURES,
-  ...(databaseUrl !== undefined && { databaseUrl }),
-});
+  databaseUrl,
+}: Pick<Given, "dataDir" | "databaseUrl">): Promise<DatabasePlace> {
+  const { FEATURES: hooks } = await import("../../lib/hub/features.ts");
+  return { dataDir, hooks, ...(databaseUrl !== undefined && { databaseUrl }) };
+}
 
 /** Returns the options of records and artifacts as the library takes them. */
-export const placeOf = ({
+export async function placeOf({
   blobUrl,
   ...options
-}: Pick<Given, "dataDir" | "databaseUrl"> & { blobUrl: string | undefined }): HubStorage => ({
-  ...databaseOf(options),
-  ...(blobUrl !== undefined && { blobUrl }),
-});
+}: Pick<Given, "dataDir" | "databaseUrl"> & { blobUrl: string | undefined }): Promise<HubStorage> {
+  return { ...(await databaseOf(options)), ...(blobUrl !== undefined && { blobUrl }) };
+}
 
 /** Returns the options of records and keys as the hub takes them. @throws UsageError `usage` */
-export function storageOf(options: Given): DatabasePlace & { keks?: KekLocation } {
+export async function storageOf(options: Given): Promise<DatabasePlace & { keks?: KekLocation }> {
   const keks = keksOf(options);
-  return { ...databaseOf(options), ...(keks !== undefined && { keks }) };
+  return { ...(await databaseOf(options)), ...(keks !== undefined && { keks }) };
 }

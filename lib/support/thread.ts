@@ -1,3 +1,4 @@
+import { realpathSync } from "node:fs";
 import { getCompileCacheDir } from "node:module";
 import { dirname, extname } from "node:path";
 import { type ResourceLimits, Worker } from "node:worker_threads";
@@ -6,10 +7,18 @@ import { IS_ONE_FILE, threadText } from "./one-file.ts";
 /** Bytes of heap of a thread, unless told. The young heap is small, so that it is looked at often. */
 const HEAP_LIMITS: ResourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
 
-/** Passes the folder of compiled code on: Node asks the environment of each thread anew. */
+/**
+ * Passes the folder of compiled code on: Node asks the environment of each thread anew. A link to it, which a program
+ * that loads plugins takes away, is followed here: a thread would make a folder of that name.
+ */
 function compiledCode(): Record<string, string> {
   const directory = getCompileCacheDir();
-  return directory === undefined ? {} : { NODE_COMPILE_CACHE: dirname(directory), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  if (directory === undefined) return {};
+  try {
+    return { NODE_COMPILE_CACHE: realpathSync(dirname(directory)), NODE_COMPILE_CACHE_PORTABLE: "1" };
+  } catch {
+    return {};
+  }
 }
 
 /**

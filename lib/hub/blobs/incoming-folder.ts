@@ -47,7 +47,7 @@ export class IncomingFolder {
       const path = join(this.#path, name);
       if (this.#arriving.has(path)) continue;
       const facts = await statsOf(path);
-      if (facts === undefined || facts.mtimeMs > before) continue;
+      if (facts === undefined || Math.floor(facts.mtimeMs) > before) continue;
       await rm(path, { force: true, recursive: true });
       removed++;
     }
