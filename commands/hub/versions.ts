@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
-import { versionStateText } from "../../lib/contract/version-states.ts";
+import { deprecationText, versionStateText } from "../../lib/contract/version-states.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { versionChange, versionDeletion } from "../../lib/options/devkeys.ts";
+import { versionAdvice, versionChange, versionDeletion } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { type Managed, managed } from "./managed.ts";
@@ -46,7 +46,12 @@ export class VersionList extends withOptions(connection) {
   }
 }
 
-function stateOf({ is_latest, is_yanked, yanked_reason, state, state_reason: why = null }: ManagedVersion): string {
+function stateOf({ deprecated, ...version }: ManagedVersion): string {
+  const advice = deprecated === undefined ? "" : `deprecated: ${deprecationText(deprecated)}`;
+  return [standingOf(version), advice].filter((part) => part !== "").join("; ");
+}
+
+function standingOf({ is_latest, is_yanked, yanked_reason, state, state_reason: why = null }: ManagedVersion): string {
   if (is_yanked) return yanked_reason === null ? "yanked" : `yanked: ${yanked_reason}`;
   if (state === undefined) return is_latest ? "latest" : "";
   return `${versionStateText(state)}${why === null ? "" : `: ${why}`}`;
@@ -74,6 +79,51 @@ export class VersionYank extends withOptions(versionChange) {
     await client.yankVersion(await idOf(this.target), this.version, reason);
     this.note(`${this.target} ${this.version} is yanked.`);
     return this.done({ target: this.target, version: this.version, is_yanked: true });
+  }
+}
+
+export class VersionDeprecate extends withOptions(versionAdvice) {
+  static override paths = [["version", "deprecate"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Advise against a version",
+    details: `
+      The version stays what it is, also the latest one; hosts that deploy it warn with the text, and lists and the
+      page show it. To take a version out of \`latest\`, yank it. \`version undeprecate\` takes the advice back.
+    `,
+    examples: [
+      ["Advise against a version", "$0 version deprecate Harbour 1.4.0 --message 'loses data' --replaced-by 1.4.1"],
+    ],
+  });
+
+  target = Option.String(TARGET);
+  version = Option.String(VERSION);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    const deprecated = { message: this.options.message, replaced_by: this.options.replacedBy ?? null };
+    await client.deprecateVersion(await idOf(this.target), this.version, deprecated);
+    this.note(`${this.target} ${this.version} is advised against.`);
+    return this.done({ target: this.target, version: this.version, deprecated });
+  }
+}
+
+export class VersionUndeprecate extends withOptions(connection) {
+  static override paths = [["version", "undeprecate"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Take the advice against a version back",
+    examples: [["Take it back", "$0 version undeprecate Harbour 1.4.0"]],
+  });
+
+  target = Option.String(TARGET);
+  version = Option.String(VERSION);
+
+  override async run(): Promise<number> {
+    const { client, idOf } = await managed(this.options);
+    await client.deprecateVersion(await idOf(this.target), this.version, null);
+    this.note(`${this.target} ${this.version} is no longer advised against.`);
+    return this.done({ target: this.target, version: this.version, deprecated: null });
   }
 }
 

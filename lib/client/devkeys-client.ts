@@ -37,18 +37,8 @@ import {
   type RolloutRequest,
 } from "../contract/surfaces/rollouts.ts";
 import { type SignerRecord, signerRecord } from "../contract/surfaces/signers.ts";
-import {
-  type DeliveryRecord,
-  deliveryRecord,
-  redeliveryAnswer,
-  type WebhookRecord,
-  webhookRecord,
-  type WebhookRequest,
-  type WebhookSecret,
-  webhookSecret,
-  type WebhookTest,
-  webhookTest,
-} from "../contract/surfaces/webhooks.ts";
+import type { Deprecation } from "../contract/surfaces/version-facts.ts";
+import * as webhooks from "../contract/surfaces/webhooks.ts";
 import { statusError } from "./answers.ts";
 import { type HttpRequest, send } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -118,6 +108,12 @@ export class DevkeysClient {
     return this.#ended("DELETE", paths.versionYank(id, version));
   }
 
+  /** Advises against a version. @param advice null takes that back */
+  deprecateVersion(id: string, version: string, advice: Deprecation | null): Promise<void> {
+    const path = paths.versionDeprecation(id, version);
+    return advice === null ? this.#ended("DELETE", path) : this.#ended("POST", path, advice);
+  }
+
   /** Opens a held version to every host. @returns false when every host may have it already */
   async releaseVersion(id: string, version: string, reason?: string): Promise<boolean> {
     return (await this.#call(versionReleased, "POST", paths.versionRelease(id, version), { reason })).released;
@@ -169,42 +165,42 @@ export class DevkeysClient {
   }
 
   /** Registers a receiver of events. Its secret is shown this once. */
-  addWebhook(webhook: WebhookRequest): Promise<WebhookSecret> {
+  addWebhook(webhook: webhooks.WebhookRequest): Promise<webhooks.WebhookSecret> {
     const request = this.#request("POST", paths.webhooks(), webhook);
     request.secretBody = true;
     request.secrets = [...request.secrets!, webhook.url];
-    return call(request, webhookSecret, this.#options);
+    return call(request, webhooks.webhookSecret, this.#options);
   }
 
   /** Own webhooks, page by page. */
-  listWebhooks(): AsyncGenerator<WebhookRecord> {
-    return this.#pages(paths.webhooks(), webhookRecord);
+  listWebhooks(): AsyncGenerator<webhooks.WebhookRecord> {
+    return this.#pages(paths.webhooks(), webhooks.webhookRecord);
   }
 
   /** Messages of a webhook that wait or are dead, newest first, page by page. */
-  listDeliveries(id: string): AsyncGenerator<DeliveryRecord> {
-    return this.#pages(`${paths.webhook(id)}/deliveries`, deliveryRecord);
+  listDeliveries(id: string): AsyncGenerator<webhooks.DeliveryRecord> {
+    return this.#pages(`${paths.webhook(id)}/deliveries`, webhooks.deliveryRecord);
   }
 
   /** Sends a message to a webhook now. */
-  testWebhook(id: string): Promise<WebhookTest> {
-    return this.#call(webhookTest, "POST", `${paths.webhook(id)}/test`);
+  testWebhook(id: string): Promise<webhooks.WebhookTest> {
+    return this.#call(webhooks.webhookTest, "POST", `${paths.webhook(id)}/test`);
   }
 
   /** Has one dead message sent again, or all of them. */
   async redeliver(id: string, delivery?: string): Promise<number> {
     const path = `${paths.webhook(id)}/redeliver`;
-    return (await this.#call(redeliveryAnswer, "POST", path, { delivery })).redelivered;
+    return (await this.#call(webhooks.redeliveryAnswer, "POST", path, { delivery })).redelivered;
   }
 
   /** Gives a webhook another secret; messages are signed with the old one, too, for a grace. */
-  rotateWebhook(id: string, graceSeconds: number): Promise<WebhookSecret> {
-    return this.#call(webhookSecret, "POST", `${paths.webhook(id)}/rotate`, { grace_seconds: graceSeconds });
+  rotateWebhook(id: string, graceSeconds: number): Promise<webhooks.WebhookSecret> {
+    return this.#call(webhooks.webhookSecret, "POST", `${paths.webhook(id)}/rotate`, { grace_seconds: graceSeconds });
   }
 
   /** Lets a webhook that the hub has disabled hear of events again. */
-  enableWebhook(id: string): Promise<WebhookRecord> {
-    return this.#call(webhookRecord, "POST", `${paths.webhook(id)}/enable`);
+  enableWebhook(id: string): Promise<webhooks.WebhookRecord> {
+    return this.#call(webhooks.webhookRecord, "POST", `${paths.webhook(id)}/enable`);
   }
 
   removeWebhook(id: string): Promise<void> {

@@ -15,6 +15,7 @@ import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { rolloutAnswer } from "../contract/surfaces/rollouts.ts";
 import { segment } from "../contract/surfaces/segment.ts";
+import { shownVersion } from "../contract/surfaces/version-facts.ts";
 import { printableJson } from "../support/printable.ts";
 import { readJson, statusError } from "./answers.ts";
 import { download, type MirrorUse } from "./download.ts";
@@ -34,10 +35,7 @@ const detailAnswer = z.looseObject({
   name: z.string().optional().catch(undefined),
   next: rolloutAnswer.next.catch(undefined),
   withdrawn: rolloutAnswer.withdrawn.catch(undefined),
-  versions: z
-    .array(z.looseObject({ version: z.string(), sha256: z.string().optional(), is_yanked: z.boolean().optional() }))
-    .optional()
-    .catch(undefined),
+  versions: z.array(shownVersion).optional().catch(undefined),
 });
 export type Detail = z.output<typeof detailAnswer>;
 

@@ -29,6 +29,8 @@ export const ACTIONS = {
   "version.import": { meaning: "a version was imported from a source host", event: "version.published" },
   "version.yank": { meaning: "a version was yanked", event: "version.yanked" },
   "version.unyank": { meaning: "a yank was taken back", event: "version.restored" },
+  "version.deprecate": { meaning: "somebody advised against a version", event: "version.deprecated" },
+  "version.undeprecate": { meaning: "the advice against a version was taken back" },
   "version.delete": { meaning: "a version was deleted" },
   "version.hold": { meaning: "a version is held: `latest` gives it to nobody new", event: "version.held" },
   "version.release": { meaning: "a person opened a held version to every host" },

@@ -1,3 +1,4 @@
+import type { Deprecation } from "./surfaces/version-facts.ts";
 /** States of published versions in words, apart from the schemas, for programs that only show them. */
 
 /**
@@ -26,3 +27,7 @@ export function versionStateText({ name, cause, rollout }: VersionState): string
   if (name === "rolling") return `rolling out by ${rollout}`;
   return cause === "beside" ? `held beside rollout ${rollout}` : `held by rollout ${rollout} (${cause})`;
 }
+
+/** Says what to do about a version that is advised against, on one line. */
+export const deprecationText = ({ message, replaced_by: other }: Deprecation): string =>
+  other === null ? message : `${message} (take ${other})`;

@@ -28,6 +28,11 @@ const EVENTS = {
     fields: "`version`, `actor`",
     sentence: ({ version, actor }) => `${version} is available again, says ${actor}`,
   },
+  "version.deprecated": {
+    when: "somebody advises against a version",
+    fields: "`version`, `actor`, `reason`: the advice, `replaced_by` or null",
+    sentence: ({ version, actor }) => `${actor} advises against ${version}`,
+  },
   "version.held": {
     when: "a version is [held](rollouts.md#what-latest-means), and once a day while it is",
     fields: "`version`, `actor` (`hub`), `rollout`, `reason`; at the entry, and once a day while it lasts",
@@ -95,6 +100,8 @@ export interface WebhookMessage {
     /** The owner whose key did it; `hub` for what the hub does by itself. Left out for reports of hosts. */
     actor?: string;
     reason?: string | null;
+    /** The version to take instead of one that is advised against. */
+    replaced_by?: string | null;
     /** Of the published bytes, hexadecimal. */
     sha256?: string;
     rollout?: string;

@@ -104,6 +104,15 @@ export const removal = {
 /** Options of `version yank` and `version release`. */
 export const versionChange = { ...group("Version", { reason }), ...connection };
 
+/** Options of `version deprecate`. */
+export const versionAdvice = {
+  ...group("Version", {
+    message: required(text({ metavar: "TEXT", help: "The advice, for people who deploy it" })),
+    replacedBy: text({ metavar: "VERSION", help: "The version to take in its place" }),
+  }),
+  ...connection,
+};
+
 /** Options of `version delete`. */
 export const versionDeletion = {
   ...group("Version", { reason: required(reason), dryRun: flag({ help: "Only tell what would go" }) }),

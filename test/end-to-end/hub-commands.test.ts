@@ -46,6 +46,10 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
   const listed = await sealift(hub, "version", "list", "Harbour");
   t.match(listed.stdout, /^1\.1\.0 .* yanked: loses data\n1\.0\.0 .* latest\n$/);
   t.match(await sealift(hub, "version", "unyank", "Harbour", "1.1.0"), { stderr: /no longer yanked/ });
+  const advise = ["version", "deprecate", "Harbour", "1.0.0", "--message", "slow", "--replaced-by"];
+  t.match(await sealift(hub, ...advise, "7.0.0"), { code: 1, stderr: /7\.0\.0 is not another published version/ });
+  t.match(await sealift(hub, ...advise, "1.1.0"), { code: 0, stderr: "Harbour 1.0.0 is advised against.\n" });
+  t.match((await sealift(hub, "version", "list", "Harbour")).stdout, /^1\.0\.0 .* deprecated: slow \(take 1\.1\.0\)$/m);
   t.match(await sealift(hub, "version", "delete", "Harbour", "1.1.0"), { code: 2, stderr: /--reason is missing/ });
   const deleted = await sealift(hub, "version", "delete", "Harbour", "1.1.0", "--reason", "a password");
   t.match(deleted, { code: 0, stderr: "Deleted Harbour 1.1.0.\n" });

@@ -99,6 +99,21 @@ t.test("a project goes from a source tree to a host through the real programs", 
     t.match(included.stdout, /brought back {2}plugins\/tide-table\/notes\.key/);
   });
 
+  await t.test(
+    "a host that would deploy a deprecated version warns, and says nothing once that is taken back",
+    async (t) => {
+      const version = ["version", "deprecate", "Harbour", "1.0.0"];
+      const advise = [...version, "--message", "loses\u001b[2Jdata"];
+      t.equal((await shell("sealift", advise, { env: world.admin })).code, 0);
+      const warned = await deploy(["--dry-run"]);
+      t.match(warned, { code: 0, stderr: /1\.0\.0 is deprecated: loses/ });
+      t.notMatch(warned.stderr, /\u001b\[2J/, "a terminal obeys nothing of it");
+      const undone = version.with(1, "undeprecate");
+      t.match(await shell("sealift", undone, { env: world.admin }), { code: 0, stderr: /no longer advised against/ });
+      t.notMatch((await deploy(["--dry-run"])).stderr, /deprecated/);
+    },
+  );
+
   await t.test("deploying installs it, and a second run changes nothing and says so", async (t) => {
     const first = await deploy();
     t.equal(first.code, 0, first.stderr);

@@ -1,6 +1,8 @@
 import type { SealiftError } from "../../contract/errors.ts";
+import { deprecationText } from "../../contract/version-states.ts";
 import { condemns, quarantine } from "../../releases/quarantine.ts";
 import type { Release } from "../../releases/release.ts";
+import { printable } from "../../support/printable.ts";
 import { traced } from "../../support/work.ts";
 import type { Resolved } from "../sources/source.ts";
 import { admit, alreadyRuns } from "./admit.ts";
@@ -24,6 +26,10 @@ export async function walk<T>(run: Run, previous: Release | undefined, end: Walk
   const runs = previous?.version ?? null;
   const resolved = await traced("resolve", {}, () => source.resolve({ emit, signal, running: runs }));
   emit({ event: "resolve.ok", version: resolved.version, running_version: runs });
+  if (resolved.deprecated !== undefined) {
+    const message = `${resolved.version} is deprecated: ${deprecationText(resolved.deprecated)}`;
+    emit({ event: "warning", message: printable(message) });
+  }
   const running = await alreadyRuns(run, previous, resolved);
   if (running !== undefined) return end.unchanged(running);
   const admitted = await traced("admit", {}, () => admit(run, resolved, previous));

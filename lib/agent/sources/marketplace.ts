@@ -84,10 +84,11 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
         });
       }
       const names = detail.name === undefined ? [slug] : [slug, detail.name];
-      const sha256 = detail.versions?.find((candidate) => candidate.version === version)?.sha256;
+      const shown = detail.versions?.find((candidate) => candidate.version === version);
       return {
         version,
-        identity: sha256 === undefined ? null : `sha256:${sha256}`,
+        identity: shown?.sha256 === undefined ? null : `sha256:${shown.sha256}`,
+        deprecated: shown?.deprecated,
         fetch: (context) => fetchArchive(options, { version, names, plan }, context),
       };
     },

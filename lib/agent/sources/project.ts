@@ -51,6 +51,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
       return {
         version,
         identity: location.signature,
+        deprecated: location.deprecated,
         fetch: (context) => fetchArtifact(options, { client, version, location }, context),
       };
     },

@@ -2,6 +2,7 @@ import type { Limits } from "../../artifact/limits.ts";
 import type { TreeListing } from "../../artifact/tree/tree-listing.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
+import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { FetchedAhead } from "../../releases/ahead.ts";
 import type { Layout } from "../../releases/layout.ts";
@@ -17,6 +18,8 @@ export interface Resolved {
    * tell.
    */
   identity: string | null;
+  /** The advice against the version, where the hub gives any. */
+  deprecated?: Deprecation | undefined;
   /** Fetches, verifies and unpacks this version. */
   fetch(context: FetchContext): Promise<Fetched>;
 }

@@ -3,6 +3,7 @@ import { hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } fr
 import { labels } from "./labels.ts";
 import { reportedSteps, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
+import { deprecation } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
@@ -52,6 +53,8 @@ export const locationAnswer = z.object({
   /** Added by our hub: whether the version was yanked, and why. */
   is_yanked: z.boolean().optional(),
   yanked_reason: z.string().nullish(),
+  /** Added by our hub: advice against the version. A client that cannot read it goes on without. */
+  deprecated: deprecation.optional().catch(undefined),
   /** Added by our hub: smallest first. */
   deltas: deltaLocations.optional(),
 });

@@ -136,6 +136,11 @@ export type ManagedVersion = z.infer<typeof managedVersion>;
 const reason = z.string().min(1).max(1024);
 /** Why a version is yanked; required on no route of surface A, and here optional too. */
 export const versionYankRequest = z.strictObject({ reason: reason.nullish() });
+/** Advice against a version, and the version to take in its place. */
+export const versionDeprecationRequest = z.strictObject({
+  message: reason,
+  replaced_by: z.string().max(128).nullish(),
+});
 /** Why a held version is opened to every host. */
 export const versionReleaseRequest = z.strictObject({ reason: reason.nullish() });
 /** `released` is false for a version that every host may have already. */

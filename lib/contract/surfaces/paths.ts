@@ -69,6 +69,7 @@ export const paths = {
   signers: (id: string) => `${paths.project(id)}/signers`,
   version: (id: string, version: string) => `${paths.versions(id)}/${segment(version)}`,
   versionYank: (id: string, version: string) => `${paths.version(id, version)}/yank`,
+  versionDeprecation: (id: string, version: string) => `${paths.version(id, version)}/deprecation`,
   versionRelease: (id: string, version: string) => `${paths.version(id, version)}/release`,
   signingKey: () => `${MOUNTS.devkeys}/signing-key`,
   audit: () => `${MOUNTS.devkeys}/audit`,

@@ -12,9 +12,27 @@ export const versionContent = {
 };
 export type VersionContent = z.infer<z.ZodObject<typeof versionContent>>;
 
+/** Advice against a version that stays the latest one and deployable: hosts that deploy it warn. */
+export const deprecation = z.object({
+  message: z.string().max(1024),
+  /** The version to take in its place. */
+  replaced_by: z.string().max(128).nullable(),
+});
+export type Deprecation = z.infer<typeof deprecation>;
+
 /** Fields that say what a person has said of a version. */
 export const versionMarks = {
   is_yanked: z.boolean(),
   yanked_reason: z.string().nullable(),
+  /** Left out for a version that nobody advises against. */
+  deprecated: deprecation.optional(),
 };
 export type VersionMarks = z.infer<z.ZodObject<typeof versionMarks>>;
+
+/** A version in a detail record, as a client reads it: other hubs know the label alone. */
+export const shownVersion = z.looseObject({
+  version: z.string(),
+  sha256: z.string().optional(),
+  is_yanked: z.boolean().optional(),
+  deprecated: deprecation.optional().catch(undefined),
+});

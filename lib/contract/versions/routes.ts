@@ -3,6 +3,7 @@ import { noContent, type Route } from "../route.ts";
 import {
   managedVersion,
   versionDeletion,
+  versionDeprecationRequest,
   versionReleased,
   versionReleaseRequest,
   versionYankRequest,
@@ -38,6 +39,27 @@ export const unyankVersion = {
   path: "/projects/:id/versions/:version/yank",
   who: { key: ["publish"] },
   summary: "Take a yank back",
+  ok: { 204: noContent },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const deprecateVersion = {
+  ...shared,
+  method: "POST",
+  path: "/projects/:id/versions/:version/deprecation",
+  who: { key: ["publish"] },
+  summary: "Advise against a version: hosts that deploy it warn, and it stays the latest if it is",
+  body: versionDeprecationRequest,
+  ok: { 204: noContent },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const satisfies Route;
+
+export const undeprecateVersion = {
+  ...shared,
+  method: "DELETE",
+  path: "/projects/:id/versions/:version/deprecation",
+  who: { key: ["publish"] },
+  summary: "Take the advice against a version back",
   ok: { 204: noContent },
   errors: [401, 403, 404],
 } as const satisfies Route;

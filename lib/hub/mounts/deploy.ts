@@ -34,6 +34,7 @@ import type { ReportQueue } from "../records/report-queue.ts";
 import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
+import { deprecationOf } from "../records/versions.ts";
 import { answerEtag, answerFields } from "../rollouts/latest.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
 
@@ -128,6 +129,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
         content_sha256: artifact.content_sha256!,
         size_bytes: artifact.size_bytes,
         ...(artifact.is_yanked !== 0 && { is_yanked: true, yanked_reason: artifact.yanked_reason }),
+        ...deprecationOf(artifact),
         ...(deltas.length > 0 && {
           deltas: await Promise.all(
             deltas.map(async (delta) => ({

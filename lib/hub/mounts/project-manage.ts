@@ -1,4 +1,5 @@
 import * as projects from "../../contract/projects/routes.ts";
+import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
 import * as versions from "../../contract/versions/routes.ts";
 import type { Logger } from "../../support/logging.ts";
 import { audited } from "../access/audit.ts";
@@ -11,7 +12,13 @@ import { forbidden, HubError, notFound, unprocessable } from "../ground/errors.t
 import { isAdministrator, type Principal } from "../ground/principal.ts";
 import { pageOf } from "../http/documentation.ts";
 import { subjectOf } from "../records/latest/states.ts";
-import { deleteVersion, listManagedVersions, releaseVersion, yankVersion } from "../records/managed-versions.ts";
+import {
+  deleteVersion,
+  deprecateVersion,
+  listManagedVersions,
+  releaseVersion,
+  yankVersion,
+} from "../records/managed-versions.ts";
 import type { PageRange, Records } from "../records/port.ts";
 import { clearFleets, contentsOf, deleteProject } from "../records/project-deletion.ts";
 import { lockProject, type Project, projectRecord, renameProject } from "../records/projects.ts";
@@ -63,6 +70,22 @@ export function projectManage({
       await tell({ action, subject: subjectOf(project), facts: { version, ...why } });
     });
     await hub.rollouts.versionsChanged(id);
+  }
+
+  /** Advises against a version. @param advice null takes that back */
+  async function deprecate(
+    request: Asked<typeof versions.deprecateVersion | typeof versions.undeprecateVersion>,
+    principal: Principal,
+    advice: Deprecation | null,
+  ): Promise<void> {
+    const { id, version } = request.params;
+    const project = await projectOf(principal, id);
+    await audited(hub, request, principal, async (transaction, tell) => {
+      if (!(await deprecateVersion(transaction, project, { version, advice }, hub.clock()))) throw noSuchVersion();
+      const action = advice === null ? "version.undeprecate" : "version.deprecate";
+      const facts = advice && { reason: advice.message, replaced_by: advice.replaced_by };
+      await tell({ action, subject: subjectOf(project), facts: { version, ...facts } });
+    });
   }
 
   /** A project for a key that may delete it: the rights of a transfer. */
@@ -146,6 +169,15 @@ export function projectManage({
 
     serve(versions.unyankVersion, async (request, principal) => {
       await yank(request, principal, undefined);
+    }),
+
+    serve(versions.deprecateVersion, async (request, principal) => {
+      const { message, replaced_by = null } = request.body;
+      await deprecate(request, principal, { message, replaced_by });
+    }),
+
+    serve(versions.undeprecateVersion, async (request, principal) => {
+      await deprecate(request, principal, null);
     }),
 
     serve(versions.releaseVersion, async (request, principal) => {

@@ -21,6 +21,7 @@ import {
   TargetHead,
   Time,
 } from "./parts.tsx";
+import { Marks } from "./version-marks.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";
 
 export interface TargetView {
@@ -171,9 +172,7 @@ const STATE_CAUSES: Record<StateCause, string> = {
 /** A version with its badges. @param of its record */
 const Version = ({ of, isLatest }: { of: VersionRecord | ManagedVersion; isLatest: boolean }) => (
   <>
-    <span className="num">{of.version}</span> {isLatest && <Badge tone="good">latest</Badge>}{" "}
-    {of.is_yanked && <Badge tone="warn">yanked</Badge>}
-    {of.is_yanked && of.yanked_reason !== null && <p className="why">{of.yanked_reason}</p>}
+    <span className="num">{of.version}</span> {isLatest && <Badge tone="good">latest</Badge>} <Marks of={of} />
     {of.state !== undefined && <Badge tone={of.state.name === "held" ? "warn" : "busy"}>{of.state.name}</Badge>}
     {of.state !== undefined && (
       <p className="why">

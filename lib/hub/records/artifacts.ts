@@ -6,10 +6,11 @@ import type { BlobsTable, SealedTable, VersionsTable } from "./version-tables.ts
 /** An artifact, or a delta that leads to its version, with what a host is told of both. */
 export type SealedBlob = BlobsTable &
   Pick<SealedTable, "signature" | "signer_public_key"> &
-  Pick<VersionsTable, "content_sha256" | "is_yanked" | "yanked_reason">;
+  Pick<VersionsTable, "content_sha256" | "is_yanked" | "yanked_reason" | "deprecated_message" | "replaced_by">;
 
 /** The artifact sorts before the deltas; an index is not sealed under a key of its own. */
-const LOCATION = `SELECT b.*, s.signature, s.signer_public_key, v.content_sha256, v.is_yanked, v.yanked_reason
+const LOCATION = `SELECT b.*, s.signature, s.signer_public_key, v.content_sha256, v.is_yanked, v.yanked_reason,
+  v.deprecated_message, v.replaced_by
   FROM versions v JOIN blobs b ON b.version_id = v.id JOIN sealed s ON s.id = b.id
   WHERE v.project_id = ? AND v.version = ? ORDER BY b.part, b.size_bytes, b.id`;
 const AUTHORIZATION = `SELECT k.expires_at, k.revoked_at, (

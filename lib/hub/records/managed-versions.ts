@@ -1,5 +1,6 @@
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
-import { conflict } from "../ground/errors.ts";
+import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
+import { conflict, unprocessable } from "../ground/errors.ts";
 import type { Deletion } from "./deleted-versions.ts";
 import { deltaSizes } from "./deltas.ts";
 import { abortByHub, changeTarget, haltByHub } from "./latest/change-target.ts";
@@ -58,6 +59,31 @@ export function yankVersion(
       if (live?.version === version && live.state !== "halted")
         await haltByHub(transaction, target, live, `${version} was yanked.`, now);
       return true;
+    }),
+  );
+}
+
+/**
+ * Advises against a version, or takes that back. It stays what it is to `latest`.
+ *
+ * @param advice null takes it back
+ * @param now milliseconds since 1970
+ * @returns false when there is no such version
+ * @throws HubError 422 when the version to take in its place is not another published one
+ */
+export function deprecateVersion(
+  db: Queries,
+  { id }: Pick<Project, "id">,
+  { version, advice }: { version: string; advice: Deprecation | null },
+  now: number,
+): Promise<boolean> {
+  return inTransaction(db, (transaction) =>
+    changeTarget(transaction, id, now, async () => {
+      const { message: deprecated_message = null, replaced_by = null } = advice ?? {};
+      const isAnother = replaced_by !== version && (await findMarks(transaction, id, replaced_by ?? "")) !== undefined;
+      if (replaced_by !== null && !isAnother)
+        throw unprocessable(`replaced_by: ${replaced_by} is not another published version.`);
+      return markVersion(transaction, { project_id: id, version }, { deprecated_message, replaced_by });
     }),
   );
 }

@@ -9,6 +9,10 @@ import { type RowOf, table } from "./table.ts";
 const marks = {
   is_yanked: yes,
   yanked_reason: text.nullable(),
+  /** Advice against the version; null for none. */
+  deprecated_message: text.nullable(),
+  /** The version that the advice names instead. */
+  replaced_by: name.nullable(),
   /** Null for an open version, which every host may have. */
   state: z.enum(VERSION_STATES).nullable(),
   state_cause: z.enum(STATE_CAUSES).nullable(),
@@ -59,11 +63,16 @@ export const versions = table(
 export type VersionsTable = RowOf<typeof versions>;
 export type Marks = Pick<VersionsTable, keyof typeof marks>;
 
-/** The marks of an open version, which nobody has yanked. */
-export const UNMARKED: Marks = {
-  ...{ is_yanked: 0, yanked_reason: null },
+/** The marks by which every host may have a version. */
+export const OPEN = {
   ...{ state: null, state_cause: null, state_rollout: null, state_since: null, state_reason: null },
   ...{ is_taken_back: 0, told_at: null },
+} satisfies Partial<Marks>;
+
+/** The marks of an open version that nobody has said anything of. */
+export const UNMARKED: Marks = {
+  ...{ is_yanked: 0, yanked_reason: null, deprecated_message: null, replaced_by: null },
+  ...OPEN,
 };
 
 export const BLOB_PARTS = ["artifact", "archive", "delta", "index"] as const;

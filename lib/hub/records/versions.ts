@@ -47,6 +47,14 @@ export interface VersionFacts extends VersionContent, VersionMarks {
   state: ReturnType<typeof stateRecord>;
 }
 
+/** Shapes the advice against a version as answers have it; nothing where there is none. */
+export const deprecationOf = (
+  row: Pick<VersionsTable, "deprecated_message" | "replaced_by">,
+): Pick<VersionMarks, "deprecated"> =>
+  row.deprecated_message === null
+    ? {}
+    : { deprecated: { message: row.deprecated_message, replaced_by: row.replaced_by } };
+
 /** Shapes the facts of a version as answers have them. */
 export const factsOf = (row: Version): VersionFacts => ({
   version: row.version,
@@ -55,6 +63,7 @@ export const factsOf = (row: Version): VersionFacts => ({
   sha256: row.sha256,
   is_yanked: row.is_yanked !== 0,
   yanked_reason: row.yanked_reason,
+  ...deprecationOf(row),
   state: stateRecord(row),
 });
 

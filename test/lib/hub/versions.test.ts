@@ -68,6 +68,11 @@ async function managesVersions(t: Test, hub: RunningHub): Promise<void> {
   t.equal((await hub.call("DELETE", `${at}/versions/1.1.0/yank`, { key })).status, 204);
   t.equal(await latest(), "1.1.0");
   isErrorBody(t, await hub.call("POST", `${at}/versions/7.0.0/yank`, { key }), 404, "not_found");
+  await deprecates(t, { hub, at, key, versions: ["1.1.0", "1.0.0"] });
+  const advice = { message: "loses data", replaced_by: "1.1.0" };
+  await hub.call("POST", `${at}/versions/1.0.0/deprecation`, { key, json: advice });
+  const advised = await hub.call("GET", `${DEPLOY}/projects/${project.id}/artifacts/1.0.0`, { bearer });
+  t.match(advised.body, { deprecated: advice }, "a host is told where the artifact is, and of the advice");
 
   isErrorBody(t, await hub.call("DELETE", `${at}/versions/1.1.0`, { key }), 422, "unprocessable");
   const before = (await storedFiles(hub)).length;
@@ -94,6 +99,37 @@ async function managesVersions(t: Test, hub: RunningHub): Promise<void> {
   t.match(audited, [{ subject: project.id, facts: { version: "1.1.0", reason: "a password" } }]);
 }
 
+/** A version is advised against, which changes nothing but what is said of it, and that is taken back. */
+async function deprecates(
+  t: Test,
+  { hub, at, key, versions: [latest, other] }: { hub: RunningHub; at: string; key: string; versions: [string, string] },
+): Promise<void> {
+  const listed = async (version: string) =>
+    (await hub.call("GET", `${at}/versions`, { key })).body.items.find(
+      (each: { version: string }) => each.version === version,
+    );
+  const advise = (version: string, json: object) =>
+    hub.call("POST", `${at}/versions/${version}/deprecation`, { key, json });
+  const before = await listed(latest);
+  t.notOk("deprecated" in before);
+  t.equal((await advise(latest, { message: "loses data" })).status, 204);
+  const said = { message: "loses data", replaced_by: null };
+  t.strictSame(await listed(latest), { ...before, deprecated: said }, "it stays the latest one");
+  t.equal((await advise(latest, { message: "slow", replaced_by: other })).status, 204, "the last advice counts");
+  await hub.call("POST", `${at}/versions/${latest}/yank`, { key });
+  await hub.call("DELETE", `${at}/versions/${latest}/yank`, { key });
+  t.match(await listed(latest), { deprecated: { message: "slow", replaced_by: other } }, "a yank is another matter");
+  for (const replaced_by of [latest, "7.0.0", ""])
+    isErrorBody(t, await advise(latest, { message: "x", replaced_by }), 422, "unprocessable");
+  for (const json of [{}, { message: "" }, { message: "x".repeat(1025) }, { message: "x", more: 1 }])
+    isErrorBody(t, await advise(latest, json), 422, "unprocessable");
+  isErrorBody(t, await advise("7.0.0", { message: "x" }), 404, "not_found");
+  t.equal((await hub.call("DELETE", `${at}/versions/${latest}/deprecation`, { key })).status, 204);
+  t.strictSame(await listed(latest), before);
+  const { items } = (await hub.call("GET", "/devkeys/audit?action=version.deprecate")).body;
+  t.match(items[0], { facts: { version: latest, reason: "slow", replaced_by: other } });
+}
+
 /** The same holds for the versions of a plugin. */
 async function managesReleases(t: Test, hub: RunningHub): Promise<void> {
   const key = await ownerKey(hub, "alice", ["projects", "publish", "read"]);
@@ -107,6 +143,9 @@ async function managesReleases(t: Test, hub: RunningHub): Promise<void> {
   await hub.call("POST", `${at}/versions/1.1.0/yank`, { key });
   t.match(await detail(), { latest_version: "1.0.0", versions: [{ is_yanked: true }, {}] });
   await hub.call("DELETE", `${at}/versions/1.1.0/yank`, { key });
+  await deprecates(t, { hub, at, key, versions: ["1.1.0", "1.0.0"] });
+  await hub.call("POST", `${at}/versions/1.0.0/deprecation`, { key, json: { message: "old" } });
+  t.match(await detail(), { versions: [{}, { version: "1.0.0", deprecated: { message: "old" } }] });
   t.equal((await hub.call("DELETE", `${at}/versions/1.1.0?reason=broken`, { key })).status, 204);
   t.match(await detail(), { latest_version: "1.0.0", versions: [{ version: "1.0.0" }] });
   t.equal((await detail()).versions.length, 1);
@@ -185,6 +224,7 @@ t.test("a version whose lost bytes are published again keeps its yank, its reaso
     t.equal((await publish[kind]()).status, 201);
     const yank = `/devkeys/projects/${id}/versions/1.0.0/yank`;
     t.equal((await hub.call("POST", yank, { json: { reason: "loses data" } })).status, 204);
+    await hub.call("POST", yank.replace("yank", "deprecation"), { json: { message: "loses data" } });
     [before[id]] = await listed(id);
   }
   const blobs = join(hub.dataDir, "blobs");
@@ -192,8 +232,9 @@ t.test("a version whose lost bytes are published again keeps its yank, its reaso
     if (/(?:art|rel)_[^/]*$/.test(name)) await rm(join(blobs, name));
   for (const { id, kind } of items) {
     t.equal((await publish[kind]()).status, 201, kind);
-    const { is_yanked, yanked_reason, created_at } = before[id] as Record<string, unknown>;
-    t.match((await listed(id))[0], { is_yanked, yanked_reason, created_at }, kind);
+    const { is_yanked, yanked_reason, deprecated, created_at } = before[id] as Record<string, unknown>;
+    t.match((await listed(id))[0], { is_yanked, yanked_reason, deprecated, created_at }, kind);
+    t.match(deprecated, { message: "loses data" });
     t.equal(is_yanked, true);
   }
 });

@@ -106,6 +106,8 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
     if ((await project.publish(what)).status !== 201) throw new Error(`${what.version} was not published`);
   const base = `/devkeys/projects/${project.id}`;
   await done("POST", `${base}/versions/1.0.0/yank`, { json: { reason: HOSTILE } });
+  const advice = { message: HOSTILE, replaced_by: "1.2.0" };
+  await done("POST", `${base}/versions/1.0.0/deprecation`, { json: advice });
   await done("DELETE", `${base}/versions/0.9.0?reason=${encodeURIComponent(HOSTILE)}`);
   const { key } = project;
   const delta = publication("delta", { signer });

@@ -6,7 +6,7 @@ import type { Project } from "../projects.ts";
 import type { RolloutsTable } from "../rollout-tables.ts";
 import { findLiveRollout, newestRolloutOf, standingOf } from "../rollouts.ts";
 import { selectWhere, updateWhere } from "../rows.ts";
-import { type Marks, UNMARKED, type VersionsTable } from "../version-tables.ts";
+import { type Marks, OPEN, type VersionsTable } from "../version-tables.ts";
 
 /**
  * The states of versions and the moves between them (docs/contract/rollouts.md#what-latest-means). Each move is part of
@@ -101,8 +101,7 @@ export async function roll(
 
 /** Opens a version to every host. */
 export async function open(transaction: Transacted, { id }: Target, version: string): Promise<void> {
-  const { is_yanked: _yanked, yanked_reason: _reason, ...opened } = UNMARKED;
-  await markVersion(transaction, { project_id: id, version }, opened);
+  await markVersion(transaction, { project_id: id, version }, OPEN);
 }
 
 /**
