@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import { Programs } from "../quickstart/programs.ts";
 
 /** The commit of the last release: until there is one, the first commit whose database this version opens. */
-const RELEASE = "50104a5";
+const RELEASE = "e9cb9df3";
 const TODAY = fileURLToPath(new URL("../..", import.meta.url));
 
 type Secrets = Record<string, string>;
