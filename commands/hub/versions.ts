@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
-import { deprecationText, versionStateText } from "../../lib/contract/version-states.ts";
+import { saidOf, versionStateText } from "../../lib/contract/version-states.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { versionAdvice, versionChange, versionDeletion } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
@@ -46,15 +46,16 @@ export class VersionList extends withOptions(connection) {
   }
 }
 
-function stateOf({ deprecated, ...version }: ManagedVersion): string {
-  const advice = deprecated === undefined ? "" : `deprecated: ${deprecationText(deprecated)}`;
-  return [standingOf(version), advice].filter((part) => part !== "").join("; ");
+const withReason = (text: string, why: string | null): string => (why === null ? text : `${text}: ${why}`);
+
+function stateOf(version: ManagedVersion): string {
+  const said = saidOf(version).map(({ word, why }) => withReason(word, why));
+  return [version.is_yanked ? "" : standingOf(version), ...said].filter((part) => part !== "").join("; ");
 }
 
-function standingOf({ is_latest, is_yanked, yanked_reason, state, state_reason: why = null }: ManagedVersion): string {
-  if (is_yanked) return yanked_reason === null ? "yanked" : `yanked: ${yanked_reason}`;
+function standingOf({ is_latest, state, state_reason: why = null }: ManagedVersion): string {
   if (state === undefined) return is_latest ? "latest" : "";
-  return `${versionStateText(state)}${why === null ? "" : `: ${why}`}`;
+  return withReason(versionStateText(state), why);
 }
 
 export class VersionYank extends withOptions(versionChange) {

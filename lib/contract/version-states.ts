@@ -1,4 +1,4 @@
-import type { Deprecation } from "./surfaces/version-facts.ts";
+import type { Deprecation, VersionMarks } from "./surfaces/version-facts.ts";
 /** States of published versions in words, apart from the schemas, for programs that only show them. */
 
 /**
@@ -27,6 +27,22 @@ export function versionStateText({ name, cause, rollout }: VersionState): string
   if (name === "rolling") return `rolling out by ${rollout}`;
   return cause === "beside" ? `held beside rollout ${rollout}` : `held by rollout ${rollout} (${cause})`;
 }
+
+/** A word for something that was said of a version, and the reason that was given. */
+interface Said {
+  word: string;
+  why: string | null;
+}
+
+/** Words for each mark that says something; null for one that the words of another one include. */
+const WORDS: { [Mark in keyof Required<VersionMarks>]: ((marks: VersionMarks) => Said | undefined) | null } = {
+  is_yanked: ({ is_yanked, yanked_reason }) => (is_yanked ? { word: "yanked", why: yanked_reason } : undefined),
+  yanked_reason: null,
+  deprecated: ({ deprecated: advice }) => advice && { word: "deprecated", why: deprecationText(advice) },
+};
+
+/** Puts what people have said of a version into words. */
+export const saidOf = (marks: VersionMarks): Said[] => Object.values(WORDS).flatMap((words) => words?.(marks) ?? []);
 
 /** Says what to do about a version that is advised against, on one line. */
 export const deprecationText = ({ message, replaced_by: other }: Deprecation): string =>

@@ -3,7 +3,7 @@ import { hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } fr
 import { labels } from "./labels.ts";
 import { reportedSteps, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
-import { deprecation } from "./version-facts.ts";
+import { deprecation, versionMarks } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
@@ -50,19 +50,23 @@ export const locationAnswer = z.object({
   artifact_sha256: sha256Hex.optional(),
   content_sha256: sha256Hex.optional(),
   size_bytes: z.int().nonnegative().optional(),
-  /** Added by our hub: whether the version was yanked, and why. */
-  is_yanked: z.boolean().optional(),
+  /** Added by our hub: what people have said of the version, as far as they have. */
+  ...z.object(versionMarks).partial().shape,
   yanked_reason: z.string().nullish(),
-  /** Added by our hub: advice against the version. A client that cannot read it goes on without. */
-  deprecated: deprecation.optional().catch(undefined),
   /** Added by our hub: smallest first. */
   deltas: deltaLocations.optional(),
 });
 /** @public of the wire */
 export type ArtifactLocation = z.infer<typeof locationAnswer>;
 
-/** A location as a client reads it. Deltas are additions: an agent looks at them apart, with {@link deltaLocations}. */
-export const hubLocation = locationAnswer.extend({ deltas: z.unknown().optional() });
+/**
+ * A location as a client reads it. Deltas are additions: an agent looks at them apart, with {@link deltaLocations}. An
+ * advice that cannot be read is none.
+ */
+export const hubLocation = locationAnswer.extend({
+  deltas: z.unknown().optional(),
+  deprecated: deprecation.optional().catch(undefined),
+});
 export type HubLocation = z.infer<typeof hubLocation>;
 
 export const authorizeRequest = z.object({

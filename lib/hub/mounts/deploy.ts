@@ -34,7 +34,7 @@ import type { ReportQueue } from "../records/report-queue.ts";
 import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
-import { deprecationOf } from "../records/versions.ts";
+import { marksOf } from "../records/versions.ts";
 import { answerEtag, answerFields } from "../rollouts/latest.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
 
@@ -117,6 +117,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
       const found = await findArtifact(statements, projectId, version);
       if (found === undefined) throw notFound("The project has no such version.");
       const { artifact, deltas } = found;
+      const { is_yanked, yanked_reason, ...said } = marksOf(artifact);
       const isMirrored = HEADERS.mirrored.toLowerCase() in request.headers;
       const urlOf = async (id: string): Promise<string> =>
         (isMirrored ? undefined : await hub.blobs.directUrl?.(id, hub.downloadUrls.lifetimeMs)) ??
@@ -128,8 +129,8 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
         artifact_sha256: artifact.sha256,
         content_sha256: artifact.content_sha256!,
         size_bytes: artifact.size_bytes,
-        ...(artifact.is_yanked !== 0 && { is_yanked: true, yanked_reason: artifact.yanked_reason }),
-        ...deprecationOf(artifact),
+        ...(is_yanked && { is_yanked, yanked_reason }),
+        ...said,
         ...(deltas.length > 0 && {
           deltas: await Promise.all(
             deltas.map(async (delta) => ({

@@ -1,16 +1,19 @@
 import type { Queries, Statements } from "./port.ts";
 import { selectWhere } from "./rows.ts";
 import type { Sealed } from "./secrets.ts";
-import type { BlobsTable, SealedTable, VersionsTable } from "./version-tables.ts";
+import { type BlobsTable, type Marks, type SealedTable, UNMARKED, type VersionsTable } from "./version-tables.ts";
 
 /** An artifact, or a delta that leads to its version, with what a host is told of both. */
 export type SealedBlob = BlobsTable &
   Pick<SealedTable, "signature" | "signer_public_key"> &
-  Pick<VersionsTable, "content_sha256" | "is_yanked" | "yanked_reason" | "deprecated_message" | "replaced_by">;
+  Pick<VersionsTable, "content_sha256"> &
+  Marks;
 
 /** The artifact sorts before the deltas; an index is not sealed under a key of its own. */
-const LOCATION = `SELECT b.*, s.signature, s.signer_public_key, v.content_sha256, v.is_yanked, v.yanked_reason,
-  v.deprecated_message, v.replaced_by
+const LOCATION = `SELECT b.*, s.signature, s.signer_public_key, v.content_sha256,
+  ${Object.keys(UNMARKED)
+    .map((mark) => `v.${mark}`)
+    .join(", ")}
   FROM versions v JOIN blobs b ON b.version_id = v.id JOIN sealed s ON s.id = b.id
   WHERE v.project_id = ? AND v.version = ? ORDER BY b.part, b.size_bytes, b.id`;
 const AUTHORIZATION = `SELECT k.expires_at, k.revoked_at, (

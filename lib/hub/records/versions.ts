@@ -6,7 +6,7 @@ import { enter, findMarks, stateRecord } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { deleteWhere, updateWhere } from "./rows.ts";
-import { type BlobsTable, type SealedTable, UNMARKED, type VersionsTable } from "./version-tables.ts";
+import { type BlobsTable, type Marks, type SealedTable, UNMARKED, type VersionsTable } from "./version-tables.ts";
 
 /** A version with the facts of its main blob. */
 export type Version = VersionsTable & Pick<BlobsTable, "size_bytes" | "sha256">;
@@ -47,13 +47,14 @@ export interface VersionFacts extends VersionContent, VersionMarks {
   state: ReturnType<typeof stateRecord>;
 }
 
-/** Shapes the advice against a version as answers have it; nothing where there is none. */
-export const deprecationOf = (
-  row: Pick<VersionsTable, "deprecated_message" | "replaced_by">,
-): Pick<VersionMarks, "deprecated"> =>
-  row.deprecated_message === null
-    ? {}
-    : { deprecated: { message: row.deprecated_message, replaced_by: row.replaced_by } };
+/** Shapes what people have said of a version as answers have it. */
+export const marksOf = (row: Marks): VersionMarks => ({
+  is_yanked: row.is_yanked !== 0,
+  yanked_reason: row.yanked_reason,
+  ...(row.deprecated_message !== null && {
+    deprecated: { message: row.deprecated_message, replaced_by: row.replaced_by },
+  }),
+});
 
 /** Shapes the facts of a version as answers have them. */
 export const factsOf = (row: Version): VersionFacts => ({
@@ -61,9 +62,7 @@ export const factsOf = (row: Version): VersionFacts => ({
   created_at: row.created_at,
   size_bytes: Number(row.size_bytes),
   sha256: row.sha256,
-  is_yanked: row.is_yanked !== 0,
-  yanked_reason: row.yanked_reason,
-  ...deprecationOf(row),
+  ...marksOf(row),
   state: stateRecord(row),
 });
 
