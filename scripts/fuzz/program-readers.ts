@@ -52,6 +52,8 @@ export function* programListings(
       timeout: TIMEOUT_MS,
       env: { ...process.env, LC_ALL: "C.UTF-8" },
     });
+    // Modes of the archive may keep their owner out, unless that is root.
+    spawnSync("chmod", ["-R", "u+rwX", folder], { stdio: "ignore" });
     if (status === 0) yield { name, listing: listingOf(folder) };
   }
 }
