@@ -9,7 +9,7 @@ import { fleetWait } from "../../lib/options/watch.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 
-/** Of the hosts of a target that live, how many run a version. */
+/** Counts of a target's live hosts: all of them, and those that run a version. */
 interface Progress {
   hosts: number;
   running: number;

@@ -15,7 +15,7 @@ export function projectRootAt(path: string): Layout {
 }
 
 /**
- * The same for a command that writes there.
+ * Opens a project root that something was deployed or watched in, for a command that writes there.
  *
  * @throws UsageError `usage`, DeploymentError `root_foreign`, `root_unusable`
  */

@@ -144,7 +144,7 @@ async function releaseFinding(
   return failed(check, `${message}, but it is damaged: ${damage}`, hint);
 }
 
-/** The same question that a deployment asks before it fetches anything. */
+/** Asks a supervisor whether it is ready, as a deployment does before it fetches anything. */
 async function supervisorFinding(check: SupervisorName, supervisor: Supervisor): Promise<Finding> {
   const why = await supervisor.ready();
   if (why === undefined) return ok(check, "It answers");

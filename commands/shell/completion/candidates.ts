@@ -9,7 +9,7 @@ import { type Kind, type Question, questionOf } from "./question.ts";
 const DEADLINE_MS = 180;
 /** Milliseconds that the hub has when nobody waits any more, so that the next Tab finds its answer. */
 const LATER_MS = 10_000;
-/** Nobody reads more than these, and a hub may have thousands. */
+/** Candidates that are offered at most: a hub may have thousands, which nobody reads. */
 const MOST = 500;
 
 type Add = (word: string) => void;

@@ -41,7 +41,7 @@ export async function watchDashboard(
       ended.deployments++;
       if (event.code !== null) ended.failed++;
     }
-    // Somebody went back, or deployed by hand.
+    // A running version that no deployment here explains: a rollback or a deployment by hand.
     const isNews =
       event.event === "check.done" && store.model.targets.get(event.target)?.running !== event.running_version;
     if (isNews) void relearn(event.target);

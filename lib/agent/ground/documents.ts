@@ -15,7 +15,7 @@ export function parsePlan(text: string, name: string, origin: PlanOrigin): Insta
   return parseYaml(text, installPlan, name, planError(origin));
 }
 
-/** The same for a plan that came with an artifact: nothing in it can stop this process. */
+/** Parses the `install.yaml` of an artifact in a thread of its own: nothing in it can stop this process. */
 export function parseForeignPlan(text: string, name: string): Promise<InstallPlan> {
   return parseForeignYaml(text, installPlan, name, planError("artifact"));
 }

@@ -61,7 +61,7 @@ export const addressIn = (
 export interface VerifiedTree {
   manifest: Manifest;
   files: number;
-  /** Of all files. */
+  /** Size of all files together. */
   bytes: number;
   /** The tree without its manifest. */
   listing: TreeListing;

@@ -39,7 +39,7 @@ export interface Fetched {
   /** Files of the tree's root that the release keeps, for people to read. */
   keep: readonly string[];
   identity: string;
-  /** Of a project, whose whole tree may be the base of a delta. */
+  /** Digest of a project's tree, by which it is the base of a delta; null for a plugin or service. */
   contentSha256: string | null;
   /** Files and empty folders as they were unpacked. */
   listing: TreeListing;

@@ -8,7 +8,7 @@ import { findMarks, markVersion, open } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { findLiveRollout } from "./rollouts.ts";
-import { factsOf, newestVersions, removeVersion } from "./versions.ts";
+import { factsOf, forgetReplacements, newestVersions, removeVersion } from "./versions.ts";
 
 /** A version with the id that pages go by. */
 export interface ListedVersion {
@@ -102,6 +102,7 @@ export function deleteVersion(
     changeTarget(transaction, id, Date.parse(deletion.now), async (target, touch) => {
       const blobs = await endVersion(transaction, target, deletion);
       if (blobs !== undefined) touch(deletion.version);
+      await forgetReplacements(transaction, id);
       return blobs;
     }),
   );
@@ -124,6 +125,7 @@ export function removeVersions(
       blobs.push(...((await endVersion(transaction, target, { ...why, version })) ?? []));
       touch(version);
     }
+    await forgetReplacements(transaction, id);
     return blobs;
   });
 }

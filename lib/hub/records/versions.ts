@@ -87,7 +87,7 @@ export interface NewVersion
  * @param lost id of a version whose bytes are gone: the new one takes its place
  * @param visibility that its target gets
  * @returns what is stored of this version: the new record, or an earlier one
- * @throws VersionDeleted, QuotaExceeded
+ * @throws VersionDeleted; HubError when a feature does not admit it
  */
 export function insertVersion(
   db: Queries,
@@ -144,4 +144,16 @@ export async function removeVersion(
   await deleteWhere(transaction, "versions", { id: found.id }).execute();
   await recordDeletion(transaction, projectId, deletion, found.sha256);
   return blobs.map(({ id }) => id);
+}
+
+/** Takes versions that are gone out of the advice against others. */
+export async function forgetReplacements(transaction: Transacted, projectId: string): Promise<void> {
+  await updateWhere(transaction, "versions", { project_id: projectId })
+    .set({ replaced_by: null })
+    .where("replaced_by", "is not", null)
+    .where((eb) => {
+      const others = eb.selectFrom("versions as o").where("o.project_id", "=", projectId);
+      return eb.not(eb.exists(others.select("o.id").whereRef("o.version", "=", "versions.replaced_by")));
+    })
+    .execute();
 }

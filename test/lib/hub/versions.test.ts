@@ -69,8 +69,7 @@ async function managesVersions(t: Test, hub: RunningHub): Promise<void> {
   t.equal(await latest(), "1.1.0");
   isErrorBody(t, await hub.call("POST", `${at}/versions/7.0.0/yank`, { key }), 404, "not_found");
   await deprecates(t, { hub, at, key, versions: ["1.1.0", "1.0.0"] });
-  const advice = { message: "loses data", replaced_by: "1.1.0" };
-  await hub.call("POST", `${at}/versions/1.0.0/deprecation`, { key, json: advice });
+  const advice = { message: "old", replaced_by: "1.1.0" };
   const advised = await hub.call("GET", `${DEPLOY}/projects/${project.id}/artifacts/1.0.0`, { bearer });
   t.match(advised.body, { deprecated: advice }, "a host is told where the artifact is, and of the advice");
 
@@ -82,6 +81,7 @@ async function managesVersions(t: Test, hub: RunningHub): Promise<void> {
     (await listed()).map(({ version }: { version: string }) => version),
     ["0.9.0", "1.0.0"],
   );
+  t.match((await listed())[1], { deprecated: { message: "old", replaced_by: null } }, "nobody is sent to what is gone");
   t.equal((await storedFiles(hub)).length, before, "the bytes wait in the trash");
   const { download_url: url } = location.body as { download_url: string };
   isErrorBody(t, await hub.call("GET", url, { key: null }), 404, "not_found");
@@ -126,8 +126,9 @@ async function deprecates(
   isErrorBody(t, await advise("7.0.0", { message: "x" }), 404, "not_found");
   t.equal((await hub.call("DELETE", `${at}/versions/${latest}/deprecation`, { key })).status, 204);
   t.strictSame(await listed(latest), before);
-  const { items } = (await hub.call("GET", "/devkeys/audit?action=version.deprecate")).body;
-  t.match(items[0], { facts: { version: latest, reason: "slow", replaced_by: other } });
+  await advise(other, { message: "old", replaced_by: latest });
+  const { items } = (await hub.call("GET", "/devkeys/audit?action=version.deprecate&limit=2")).body;
+  t.match(items, [{ facts: { version: other } }, { facts: { version: latest, reason: "slow", replaced_by: other } }]);
 }
 
 /** The same holds for the versions of a plugin. */
@@ -144,7 +145,6 @@ async function managesReleases(t: Test, hub: RunningHub): Promise<void> {
   t.match(await detail(), { latest_version: "1.0.0", versions: [{ is_yanked: true }, {}] });
   await hub.call("DELETE", `${at}/versions/1.1.0/yank`, { key });
   await deprecates(t, { hub, at, key, versions: ["1.1.0", "1.0.0"] });
-  await hub.call("POST", `${at}/versions/1.0.0/deprecation`, { key, json: { message: "old" } });
   t.match(await detail(), { versions: [{}, { version: "1.0.0", deprecated: { message: "old" } }] });
   t.equal((await hub.call("DELETE", `${at}/versions/1.1.0?reason=broken`, { key })).status, 204);
   t.match(await detail(), { latest_version: "1.0.0", versions: [{ version: "1.0.0" }] });
