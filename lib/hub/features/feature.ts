@@ -55,6 +55,6 @@ export interface Running extends Partial<AsyncDisposable> {
  * @typeParam Part what its start returns; {@link Running} for one that nobody asks for more
  */
 export interface HubFeature<Options = object, Part extends Running = Running> extends RecordHooks {
-  /** Loads what only a server needs, and starts it. */
+  /** Starts what needs a running hub. */
   start?(core: Core, options: Options): Promise<Part>;
 }

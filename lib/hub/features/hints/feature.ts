@@ -1,5 +1,7 @@
 import type { HubFeature } from "../feature.ts";
-import type { HintTimes } from "./streams.ts";
+import { Changes } from "./changes.ts";
+import { changes as routes } from "./routes.ts";
+import { HintStreams, type HintTimes } from "./streams.ts";
 
 export interface HintOptions {
   /** Times of the streams of hints; see {@link HintTimes} for the defaults. */
@@ -10,11 +12,6 @@ export interface HintOptions {
 export const hints: HubFeature<HintOptions> = {
   name: "hints",
   async start({ database, connections, logger }, { hintTimes }) {
-    const [{ Changes }, { HintStreams }, { changes: routes }] = await Promise.all([
-      import("./changes.ts"),
-      import("./streams.ts"),
-      import("./routes.ts"),
-    ]);
     await using opening = new AsyncDisposableStack();
     const changes = opening.use(new Changes(database, logger));
     const streams = opening.use(new HintStreams(changes, connections.mostEndless, hintTimes));

@@ -1,5 +1,6 @@
 import type { HubFeature } from "../feature.ts";
-import type { SourceHost } from "./source-hosts.ts";
+import { importRoute } from "./routes.ts";
+import { type SourceHost, SourceHosts } from "./source-hosts.ts";
 
 export interface ImportOptions {
   /** The hosts to import from, the default one first. Default: github.com, gitlab.com, codeberg.org. */
@@ -9,8 +10,7 @@ export interface ImportOptions {
 /** Publishing a version from a tag of its source host, which the hub fetches and signs. */
 export const importing: HubFeature<ImportOptions> = {
   name: "import",
-  async start(_core, { sourceHosts }) {
-    const [{ SourceHosts }, { importRoute }] = await Promise.all([import("./source-hosts.ts"), import("./routes.ts")]);
-    return { mounts: { marketplace: [importRoute(new SourceHosts(sourceHosts))] } };
-  },
+  start: async (_core, { sourceHosts }) => ({
+    mounts: { marketplace: [importRoute(new SourceHosts(sourceHosts))] },
+  }),
 };

@@ -1,3 +1,4 @@
+import { quotas as routes } from "../../mounts/quotas.ts";
 import { removeQuota, requireRoom } from "../../records/quotas.ts";
 import type { HubFeature } from "../feature.ts";
 
@@ -8,8 +9,5 @@ export const quotas: HubFeature = {
   async onDelete(transaction, { id }) {
     await removeQuota(transaction, `project/${id}`);
   },
-  async start() {
-    const { quotas: routes } = await import("../../mounts/quotas.ts");
-    return { routes };
-  },
+  start: async () => ({ routes }),
 };

@@ -1,6 +1,6 @@
 import { hubKey } from "../../keys/hub-secret.ts";
 import type { HubFeature } from "../feature.ts";
-import type { SignOnOptions } from "./sign-on.ts";
+import { SignOn, type SignOnOptions } from "./sign-on.ts";
 
 export interface SignInOptions {
   /** The identity provider that people sign in by. Default: none, so that they sign in by API keys only. */
@@ -12,7 +12,6 @@ export const signOn: HubFeature<SignInOptions> = {
   name: "sign-on",
   async start({ database, keyring, clock, now }, { signOn: options }) {
     if (options === undefined) return {};
-    const { SignOn } = await import("./sign-on.ts");
     return { signIn: new SignOn(options, await hubKey(database.kysely, keyring, "sign-on", now()), clock) };
   },
 };

@@ -1,9 +1,11 @@
+import { webhooks as webhookRoutes } from "../../mounts/webhooks.ts";
 import { subjectOf } from "../../records/latest/states.ts";
 import type { Queries } from "../../records/port.ts";
 import { countByState, selectWhere } from "../../records/rows.ts";
 import { tellOfDeed, tellOfFailures } from "../../records/webhook-outbox.ts";
 import { removeDeliveries, removeWebhook } from "../../records/webhooks.ts";
-import type { Webhooks } from "../../webhooks/webhooks.ts";
+import { Destinations } from "../../webhooks/destinations.ts";
+import { Webhooks } from "../../webhooks/webhooks.ts";
 import type { Core, HubFeature, Running } from "../feature.ts";
 
 /** The time for which messages are kept that never arrived. */
@@ -29,18 +31,13 @@ export const webhooks: HubFeature<WebhookOptions, RunningWebhooks> = {
     for (const { id } of await webhooksOf(transaction, subjectOf(project))) await removeWebhook(transaction, id);
   },
   async start(core, { webhookAllow }) {
-    const [{ Webhooks }, { Destinations }, routes] = await Promise.all([
-      import("../../webhooks/webhooks.ts"),
-      import("../../webhooks/destinations.ts"),
-      import("../../mounts/webhooks.ts"),
-    ]);
     const { database, keyring, clock, logger, metrics } = core;
     const onFailure = () => metrics?.upkeepFailed("webhooks");
     const destinations = new Destinations(webhookAllow);
     const sender = new Webhooks({ database, keyring, clock, logger, onFailure, destinations });
     return {
       sender,
-      routes: (options) => routes.webhooks(options, sender),
+      routes: (options) => webhookRoutes(options, sender),
       chores: { "old messages of webhooks": () => removeOldMessages(core) },
       gauges: [
         {
