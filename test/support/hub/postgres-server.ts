@@ -83,7 +83,14 @@ export async function startPostgresServer(t: Test): Promise<PostgresServer | und
       const signalAll = async (signal: NodeJS.Signals): Promise<void> => {
         process.kill(pid!, signal);
         const children = await readFile(`/proc/${pid}/task/${pid}/children`, "utf8");
-        for (const child of children.trim().split(" ").filter(Boolean)) process.kill(Number(child), signal);
+        for (const child of children.trim().split(" ").filter(Boolean)) {
+          try {
+            process.kill(Number(child), signal);
+          } catch (error) {
+            // A worker of the server may have ended meanwhile.
+            if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+          }
+        }
       };
       await signalAll("SIGSTOP");
       return () => signalAll("SIGCONT");
