@@ -137,7 +137,7 @@ async function main(): Promise<void> {
   const editions = [edition(RELEASE, build(RELEASE, checkouts)), today];
   /** Ends what still runs of all editions. */
   const stop = async () => {
-    for (const { programs } of editions) await programs[Symbol.asyncDispose]();
+    for (const { programs } of editions) await programs.stop();
   };
   try {
     for (const hub of editions) {

@@ -100,9 +100,14 @@ export class Programs implements AsyncDisposable {
     return result as T;
   }
 
-  /** Ends every program that is still running, the youngest first, and starts no other. */
+  /** Ends every program that is still running, and starts no other. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended = true;
+    await this.stop();
+  }
+
+  /** Ends every program that is still running, the youngest first. */
+  async stop(): Promise<void> {
     for (const child of [...this.#running].toReversed()) {
       if (child.exitCode !== null || child.signalCode !== null) continue;
       const exited = once(child, "exit");
