@@ -61,10 +61,10 @@ export class Login extends withOptions(login) {
       import("node:readline/promises"),
       import("node:stream"),
     ]);
-    stderr.write(`API key for ${hubUrl}: `);
-    // The key is not shown while it is typed.
+    // The key is not shown while it is typed. The terminal is quiet before it is asked for, for a quick paste.
     const silent = new Writable({ write: (_chunk, _encoding, written) => written() });
     const lines = createInterface({ input: stdin, output: silent, terminal: true });
+    stderr.write(`API key for ${hubUrl}: `);
     try {
       const key = (await lines.question("")).trim();
       if (key === "") throw usageError("usage", "No key was typed.");
