@@ -1,11 +1,12 @@
 import fastify, { type FastifyError, type FastifyInstance, type FastifyServerFactory } from "fastify";
-import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
+import type { Route } from "../contract/route.ts";
+import { MOUNTS } from "../contract/surfaces/paths.ts";
 import { hostFault } from "../support/network/host-field.ts";
 import { tellServer } from "../support/work.ts";
+import { addRoutes } from "./access/add-routes.ts";
 import { createAuthentication, type MountOptions, refuseAnonymous } from "./access/authentication.ts";
 import { PersonKeys } from "./access/person-keys.ts";
 import { limitRates } from "./access/rate-limits.ts";
-import { addRoutes } from "./access/serve.ts";
 import { WebCalls } from "./access/web-calls.ts";
 import { WebSessions } from "./access/web-sessions.ts";
 import type { Core, Mount, Running } from "./features/feature.ts";
@@ -117,28 +118,27 @@ export async function createApp(
   await documentRoutes(app, publicUrl);
 
   refuseAnonymous(app);
-  const options: MountOptions<Core> = { hub, authentication: createAuthentication(hub, connections) };
+  const authentication = createAuthentication(hub, connections);
+  const options: MountOptions<Core> = { hub, authentication };
+  const ofFeatures = features.flatMap(({ routes }) => routes?.(options) ?? []);
+  const featuresAt = (mount: Route["mount"]) => ofFeatures.filter(({ route }) => route.mount === mount);
   await app.register(health, { connections, upkeep, readiness });
   const keyService = [
-    ...[devkeys, projectManage, rollouts, signers, signingKey],
-    ...features.flatMap(({ routes }) => routes ?? []),
-    ...[auditLog, hubFacts],
-  ].flatMap((routes) => routes(options));
-  for (const prefix of [MOUNTS.devkeys, MOUNTS.devkeysApp])
-    await app.register(async (scope) => addRoutes(scope, keyService, options.authentication), { prefix });
+    ...[devkeys, projectManage, rollouts, signers, signingKey].flatMap((routes) => routes(options)),
+    ...featuresAt("devkeys"),
+    ...[auditLog, hubFacts].flatMap((routes) => routes(options)),
+  ];
+  await addRoutes(app, keyService, authentication);
+  await addRoutes(app, keyService, authentication, MOUNTS.devkeysApp);
   const deployHub: Mount[] = [deploy, publish, downloads];
   for (const mount of deployHub) await app.register(mount, { ...options, prefix: MOUNTS.deploy });
-  const kinds = [
-    { kind: "plugin", prefix: `${MOUNTS.plugins}/plugins` },
-    { kind: "service", prefix: `${MOUNTS.services}/services` },
-  ] as const;
-  const market: Mount<{ kind: MarketplaceKind }>[] = [
-    ...[marketplace, marketplacePublish],
-    ...features.flatMap(({ mounts }) => mounts?.marketplace ?? []),
-    marketplaceManage,
-  ];
-  for (const { kind, prefix } of kinds) {
-    for (const mount of market) await app.register(mount, { ...options, kind, prefix });
+  for (const kind of ["plugin", "service"] as const) {
+    const market = [
+      ...[marketplace, marketplacePublish].flatMap((routes) => routes(options, kind)),
+      ...featuresAt(`${kind}s`),
+      ...marketplaceManage(options, kind),
+    ];
+    await addRoutes(app, market, authentication);
   }
   const fleet: Mount[] = [deployments, ...features.flatMap(({ mounts }) => mounts?.deployments ?? [])];
   for (const mount of fleet) await app.register(mount, { ...options, prefix: MOUNTS.deployments });

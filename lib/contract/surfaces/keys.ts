@@ -186,9 +186,3 @@ export const quotaRecord = z.object({
   usage: z.object({ bytes: z.number(), versions: z.number() }),
 });
 export type QuotaRecord = z.infer<typeof quotaRecord>;
-
-/**
- * Every error body of ours (docs/contract/marketplace.md): `detail` for readers of surface A, `error` for those of
- * surface B.
- */
-export const errorBody = z.object({ error: z.string(), detail: z.string(), code: z.string() });

@@ -1,10 +1,11 @@
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import * as z from "zod";
-import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Route } from "../../contract/route.ts";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Route, Who } from "../../contract/route.ts";
+import type { Scope } from "../../contract/surfaces/keys.ts";
 import { forbidden } from "../ground/errors.ts";
 import { isAdministrator, type Principal, requireScope } from "../ground/principal.ts";
-import { errors, security } from "../http/documentation.ts";
+import type { Session } from "../records/access.ts";
 import type { Authentication } from "./authentication.ts";
+import { keyOf } from "./credentials.ts";
 
 /** A request for a route, with what its schemas have made of it. */
 export type Asked<R extends Route> = FastifyRequest<{
@@ -16,81 +17,105 @@ export type Asked<R extends Route> = FastifyRequest<{
 /** A route with its handler. */
 export interface Served {
   route: Route;
-  handle: (request: FastifyRequest, reply: FastifyReply, principal: Principal) => unknown;
+  handle: (request: FastifyRequest, reply: FastifyReply, authentication: Authentication) => unknown;
 }
 
-/** Serves a route whose answer is JSON, or nothing. The handler gets a caller that {@link Route.who} admits. */
-export function serve<R extends Route>(
+/** A caller that {@link Route.who} admits. */
+export type Caller<W extends Who> = W extends { session: unknown }
+  ? Session
+  : W extends { keyOrSession: unknown }
+    ? { principal: Principal; projectId: string | null }
+    : W extends { optionalKey: true }
+      ? Principal | undefined
+      : W extends { everyone: true }
+        ? undefined
+        : Principal;
+
+/**
+ * Finds what a request is about together with its caller, in one statement of the database, or by rules of the project
+ * that it names. Refuses a caller with none of the scopes, which are those of {@link Route.who}.
+ */
+export type Find<R extends Route, Found> = (request: Asked<R>, scopes: readonly Scope[]) => Promise<Found>;
+
+type JsonHandler<R extends Route, Found> = (
+  request: Asked<R>,
+  found: Found,
+) => Promise<AnswerOf<R> extends null ? void : AnswerOf<R>>;
+
+type RawHandler<R extends Route, Found> = (request: Asked<R>, reply: FastifyReply, found: Found) => unknown;
+
+type Given = (...given: never[]) => unknown;
+
+/**
+ * Serves a route whose answer is JSON, or nothing. The handler gets a caller that {@link Route.who} admits, or what
+ * `find` has found for one.
+ */
+export function serve<R extends Route>(route: R, handler: JsonHandler<R, Caller<R["who"]>>): Served;
+export function serve<R extends Route, Found>(
   route: R,
-  handler: (request: Asked<R>, principal: Principal) => Promise<AnswerOf<R> extends null ? void : AnswerOf<R>>,
-): Served {
+  find: Find<R, Found>,
+  handler: JsonHandler<R, Awaited<Found>>,
+): Served;
+export function serve(route: Route, ...work: Given[]): Served {
   const status = Number(Object.keys(route.ok)[0]);
+  const handler = work.pop() as JsonHandler<Route, unknown>;
+  return serveRaw(route, ...(work as [Find<Route, unknown>]), async (request, reply, found) =>
+    reply.code(status).send((await handler(request, found)) ?? null),
+  );
+}
+
+/** Serves a route that answers with bytes, a stream or one of several statuses, or that reads its own body. */
+export function serveRaw<R extends Route>(route: R, handler: RawHandler<R, Caller<R["who"]>>): Served;
+export function serveRaw<R extends Route, Found>(
+  route: R,
+  find: Find<R, Found>,
+  handler: RawHandler<R, Awaited<Found>>,
+): Served;
+export function serveRaw(route: Route, ...work: Given[]): Served {
+  const handler = work.pop() as RawHandler<Route, unknown>;
+  const [find] = work as Find<Route, unknown>[];
   return {
     route,
-    handle: async (request, reply, principal) =>
-      reply.code(status).send((await handler(request as Asked<R>, principal)) ?? null),
+    async handle(request, reply, authentication) {
+      const found = find
+        ? await find(request as Asked<Route>, scopesOf(route.who))
+        : await callerOf(request, authentication, route.who);
+      return handler(request as Asked<Route>, reply, found);
+    },
   };
 }
 
-/**
- * Adds routes to a scope that has the prefix of their mount. In this order, a request is refused with 401 without a
- * key, with 400 or 422 for its fields, with 401 for its key, and with 403 for the rights of that.
- */
-export function addRoutes(app: FastifyInstance, served: readonly Served[], authentication: Authentication): void {
-  for (const { route, handle } of served) {
-    const { method, path, query, body, summary, description, tags } = route;
-    const params = paramsOf(route);
-    app.route({
-      method,
-      url: path,
-      schema: {
-        summary,
-        tags: [...tags],
-        security: security.key,
-        ...(description !== undefined && { description }),
-        ...(params && { params }),
-        ...(query && { querystring: query }),
-        ...(body && { body }),
-        response: { ...route.ok, ...errors(...(route.errors ?? [])) },
-      },
-      async handler(request, reply) {
-        try {
-          return await handle(request, reply, await admitted(authentication, request, route));
-        } catch (error) {
-          throw withoutSecrets(error, request.body, route.secret);
-        }
-      },
-    });
+/** Scopes of which a caller needs one; none where the credential alone admits it. */
+function scopesOf(who: Who): readonly Scope[] {
+  if ("key" in who) return who.key;
+  if ("session" in who) return who.session;
+  return "keyOrSession" in who ? who.keyOrSession : [];
+}
+
+/** @throws HubError 403 for a caller that has none of the scopes, where there are any */
+export function requireOneOf(principal: Principal, scopes: readonly Scope[]): void {
+  if (scopes.length > 0) requireScope(principal, ...scopes);
+}
+
+/** @throws HubError 401 without a live credential that the route asks for, 403 for one that it does not admit */
+async function callerOf(
+  request: FastifyRequest,
+  authentication: Authentication,
+  who: Who,
+): Promise<Principal | Session | { principal: Principal } | undefined> {
+  if ("everyone" in who) return undefined;
+  if ("optionalKey" in who) return keyOf(request) === undefined ? undefined : authentication.key(request);
+  if ("session" in who || "keyOrSession" in who) {
+    const caller = await ("session" in who ? authentication.session(request) : authentication.sessionOrKey(request));
+    requireOneOf(caller.principal, scopesOf(who));
+    return caller;
   }
-}
-
-/** Returns the schema of a path's parameters; undefined for a path without any. */
-function paramsOf({ params, path }: Route): z.ZodObject | undefined {
-  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
-  if (params !== undefined || names.length === 0) return params;
-  return z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
-}
-
-/** @throws HubError 401 without a live key, 403 for one that the route does not admit */
-async function admitted(authentication: Authentication, request: FastifyRequest, { who }: Route): Promise<Principal> {
   const principal = await authentication.key(request);
   if ("administrator" in who) {
     if (!isAdministrator(principal)) throw forbidden(who.refusal);
     return principal;
   }
-  if (who.key.length > 0) requireScope(principal, ...who.key);
+  requireOneOf(principal, who.key);
   if (who.boundRefusal !== undefined && principal.projectId !== null) throw forbidden(who.boundRefusal);
   return principal;
-}
-
-/** Takes the values of secret fields out of an error, which the client and the log are told. */
-function withoutSecrets(error: unknown, body: unknown, secret: readonly string[] = []): unknown {
-  if (!(error instanceof Error) || typeof body !== "object" || body === null) return error;
-  for (const name of secret) {
-    const value = (body as Record<string, unknown>)[name];
-    if (typeof value !== "string" || value === "") continue;
-    error.message = error.message.replaceAll(value, "[redacted]");
-    if (error.stack !== undefined) error.stack = error.stack.replaceAll(value, "[redacted]");
-  }
-  return error;
 }

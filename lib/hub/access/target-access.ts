@@ -1,9 +1,8 @@
 import type { FastifyRequest } from "fastify";
-import * as z from "zod";
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { forbidden, keyMissing, keyRejected, notFound } from "../ground/errors.ts";
-import { type Principal, requireScope } from "../ground/principal.ts";
+import type { Principal } from "../ground/principal.ts";
 import { controls } from "../ground/rights.ts";
 import type { View } from "../records/fleet.ts";
 import type { Records } from "../records/port.ts";
@@ -19,25 +18,32 @@ import { detailFor } from "../rollouts/latest.ts";
 import type { AskedBy, Rollouts } from "../rollouts/rollouts.ts";
 import type { MountOptions } from "./authentication.ts";
 import { credentialHash } from "./credentials.ts";
-
-export const targetParams = z.object({ slug: z.string() });
-export const versionParams = targetParams.extend({ version: z.string() });
+import { requireOneOf } from "./serve.ts";
 
 /** The one answer, byte for byte, for a hidden target and for one that does not exist. */
 export const noSuchTarget = (kind: MarketplaceKind) => notFound(`There is no such ${kind}, or none that you may see.`);
 
-/** A target with the key that may change it. */
-export type ControlledTarget = VisibleTarget & { principal: Principal };
+/** A request whose path names a target. */
+export type TargetRequest = FastifyRequest<{ Params: { slug: string } }>;
+
+/** A target with the key that may see it. */
+export type SeenTarget = VisibleTarget & { principal: Principal };
 
 /** Looking at targets of one kind in the caller's name. */
 export interface TargetAccess {
   /** The detail record for anyone who may see it; a key is optional, but a bad one is refused. */
-  detail(request: FastifyRequest, slug: string): Promise<{ detail: string; etag: string }>;
-  /** A version for a key with one of the scopes. */
-  version(request: FastifyRequest, slug: string, version: string | undefined): ReturnType<typeof findVisibleVersion>;
-  /** The target, for a key that may change it. @throws 403 when it may only see it */
-  controlled(request: FastifyRequest, slug: string, ...scopes: Scope[]): Promise<ControlledTarget>;
-  question(request: FastifyRequest, slug: string): Question;
+  detail: (request: TargetRequest) => Promise<{ detail: string; etag: string }>;
+  /** A version for a key with one of the scopes. @param version undefined for the latest */
+  version: (
+    request: TargetRequest,
+    scopes: readonly Scope[],
+    version: string | undefined,
+  ) => ReturnType<typeof findVisibleVersion>;
+  /** The target, for a key with one of the scopes that may see it. */
+  seen: (request: TargetRequest, scopes: readonly Scope[]) => Promise<SeenTarget>;
+  /** The target, for a key with one of the scopes that may change it. @throws 403 when it may only see it */
+  controlled: (request: TargetRequest, scopes: readonly Scope[]) => Promise<SeenTarget>;
+  question: (request: FastifyRequest, slug: string) => Question;
 }
 
 /** The parts of the hub that access to plugins and services needs. */
@@ -69,9 +75,21 @@ export function targetAccess(
     now: hub.now(),
   });
 
+  const seen: TargetAccess["seen"] = async (request, scopes) => {
+    if (!carriesKey(request)) throw keyMissing();
+    const { principal, target } = await findVisibleTarget(statements, question(request, request.params.slug));
+    if (principal === undefined) throw authentication.rejected(request, keyRejected());
+    authentication.accepted(request, principal);
+    requireOneOf(principal, scopes);
+    if (target === undefined) throw noSuchTarget(kind);
+    return { ...target, principal };
+  };
+
   return {
     question,
-    async detail(request, slug) {
+    seen,
+    async detail(request) {
+      const { slug } = request.params;
       const { principal, target } = await findVisibleTarget(statements, question(request, slug));
       if (principal === undefined && carriesKey(request)) throw authentication.rejected(request, keyRejected());
       if (principal !== undefined) authentication.accepted(request, principal);
@@ -81,12 +99,13 @@ export function targetAccess(
       if (target.rollout === null) return target;
       return detailFor(target, hub.rollouts.answer(target, request, askedBy(principal, target, view)));
     },
-    async version(request, slug, version) {
+    async version(request, scopes, version) {
+      const { slug } = request.params;
       if (!carriesKey(request)) throw keyMissing();
       const found = await findVisibleVersion(statements, { ...question(request, slug), version });
       if (found.principal === undefined) throw authentication.rejected(request, keyRejected());
       authentication.accepted(request, found.principal);
-      requireScope(found.principal, "deploy", "read");
+      requireOneOf(found.principal, scopes);
       const { principal, target } = found;
       if (target === undefined) throw noSuchTarget(kind);
       if (version !== undefined || target.rollout === null) return found;
@@ -95,15 +114,10 @@ export function targetAccess(
       if (answer.version === null) return { ...found, version: undefined };
       return findVisibleVersion(statements, { ...question(request, slug), version: answer.version });
     },
-    async controlled(request, slug, ...scopes) {
-      if (!carriesKey(request)) throw keyMissing();
-      const { principal, target } = await findVisibleTarget(statements, question(request, slug));
-      if (principal === undefined) throw authentication.rejected(request, keyRejected());
-      authentication.accepted(request, principal);
-      requireScope(principal, ...scopes);
-      if (target === undefined) throw noSuchTarget(kind);
-      if (!controls(principal, target)) throw forbidden(`The key may not change this ${kind}.`);
-      return { ...target, principal };
+    async controlled(request, scopes) {
+      const found = await seen(request, scopes);
+      if (!controls(found.principal, found)) throw forbidden(`The key may not change this ${kind}.`);
+      return found;
     },
   };
 }

@@ -1,5 +1,4 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { AuthenticationParts, MountOptions } from "../access/authentication.ts";
 import type { Served } from "../access/serve.ts";
@@ -21,19 +20,17 @@ export interface Core extends AuthenticationParts, TargetAccessParts, SealedPart
 }
 
 /** Routes, as a plugin of Fastify. */
-export type Mount<More = unknown> = FastifyPluginAsyncZod<MountOptions<Core> & More>;
+export type Mount = FastifyPluginAsyncZod<MountOptions<Core>>;
 
 /** The routes that a feature adds, by their place in the hub's URLs (contract/surfaces/paths.ts). */
 export interface Mounts {
-  /** Below plugins, and below services. */
-  marketplace?: readonly Mount<{ kind: MarketplaceKind }>[];
   /** At the deployments' address. */
   deployments?: readonly Mount[];
 }
 
 /** The part of a feature that a running hub has. It is disposed when the requests have ended, before the database. */
 export interface Running extends Partial<AsyncDisposable> {
-  /** Returns its routes at the key service, each described in the contract. */
+  /** Returns its routes, each described in the contract. */
   routes?: (options: MountOptions<Core>) => readonly Served[];
   /** Its routes elsewhere. */
   mounts?: Mounts;

@@ -1,13 +1,12 @@
 import type { SwaggerTransform } from "@fastify/swagger";
 import type { FastifySchema } from "fastify";
 import { jsonSchemaTransform } from "fastify-type-provider-zod";
-import * as z from "zod";
+import type * as z from "zod";
 import type { pageQuery } from "../../contract/paging.ts";
-import { errorBody } from "../../contract/surfaces/keys.ts";
+import { errorBody } from "../../contract/route.ts";
 import type { PageRange } from "../records/port.ts";
 
 const MEANINGS: Record<number, string> = {
-  304: "Not changed since the representation that If-None-Match names.",
   400: "A malformed URL, Host, body or field, or a signature that does not verify.",
   401: "The key or token is missing, unknown, revoked or has expired.",
   403: "The key is valid but may not do this.",
@@ -61,14 +60,6 @@ export const describeRoute: SwaggerTransform<FastifySchema> = ({ schema, route, 
   const response = { ...errors(...sharedStatuses(route)), ...(schema.response as object) };
   return jsonSchemaTransform({ schema: { security: [], ...schema, response }, route, ...rest });
 };
-
-/** A body of bytes, as documentation. */
-export const bytes = (description: string, contentType = "application/octet-stream") => ({
-  description,
-  content: { [contentType]: { schema: z.string().meta({ format: "binary" }) } },
-});
-
-export const notModified = z.null().describe(MEANINGS[304] ?? "");
 
 /** OpenAPI's names of the credentials, as @fastify/swagger is told them. */
 export const security = {

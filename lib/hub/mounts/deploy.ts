@@ -1,6 +1,6 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
-import { noContent } from "../../contract/route.ts";
+import { noContent, notModified } from "../../contract/route.ts";
 import {
   authAnswer,
   authorizeAnswer,
@@ -25,7 +25,7 @@ import type { Blobs } from "../blobs/port.ts";
 import { FleetNumbers } from "../fleets/fleet-numbers.ts";
 import { FLEET_ROUTE, fleetQuery, hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { notFound, noVersion } from "../ground/errors.ts";
-import { errors, notModified, security } from "../http/documentation.ts";
+import { errors, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { findArtifact } from "../records/artifacts.ts";

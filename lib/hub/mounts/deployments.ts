@@ -3,7 +3,7 @@ import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
 import { timestamp } from "../../contract/identifiers.ts";
 import { page, pageQuery } from "../../contract/paging.ts";
-import { noContent } from "../../contract/route.ts";
+import { noContent, notModified } from "../../contract/route.ts";
 import { marketplaceKind, type ReportRecord, reportRecord } from "../../contract/surfaces/marketplace.ts";
 import {
   deploymentReport,
@@ -24,7 +24,7 @@ import { FLEET_ROUTE, fleetQuery, hostDetail, noSuchHost, sendFleetView } from "
 import { forbidden } from "../ground/errors.ts";
 import { type Principal, requireScope } from "../ground/principal.ts";
 import { controlled } from "../ground/rights.ts";
-import { errors, notModified, pageOf, security } from "../http/documentation.ts";
+import { errors, pageOf, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { type CountedView, listViews } from "../records/fleet.ts";
 import { forgetHost } from "../records/host-rows.ts";

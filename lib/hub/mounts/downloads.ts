@@ -1,10 +1,11 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
+import { bytes, notModified } from "../../contract/route.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import type { DownloadUrls } from "../access/download-urls.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { HubError, notFound } from "../ground/errors.ts";
-import { bytes, errors, notModified } from "../http/documentation.ts";
+import { errors } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
 import type { Records } from "../records/port.ts";

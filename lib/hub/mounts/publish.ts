@@ -2,6 +2,7 @@ import multipart from "@fastify/multipart";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import * as z from "zod";
+import { bytes, errorBody } from "../../contract/route.ts";
 import {
   ARTIFACT_PART,
   deltaFields,
@@ -14,14 +15,13 @@ import {
   publishResult,
 } from "../../contract/surfaces/deploy.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { errorBody } from "../../contract/surfaces/keys.ts";
 import { type Witness, witnessOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import type { DownloadUrls } from "../access/download-urls.ts";
 import { projectAccess, type ProjectAccessParts } from "../access/project-access.ts";
 import { notFound } from "../ground/errors.ts";
 import type { Arrivals } from "../http/arrivals.ts";
-import { bytes, errors, security } from "../http/documentation.ts";
+import { errors, security } from "../http/documentation.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { unvalidated } from "../http/validation.ts";
 import { publishDelta, publishIndex } from "../publications/delta.ts";

@@ -10,7 +10,10 @@ export interface ImportOptions {
 /** Publishing a version from a tag of its source host, which the hub fetches and signs. */
 export const importing: HubFeature<ImportOptions> = {
   name: "import",
-  start: async (_core, { sourceHosts }) => ({
-    mounts: { marketplace: [importRoute(new SourceHosts(sourceHosts))] },
-  }),
+  start: async (_core, options) => {
+    const sourceHosts = new SourceHosts(options.sourceHosts);
+    return {
+      routes: (mount) => [importRoute(mount, "plugin", sourceHosts), importRoute(mount, "service", sourceHosts)],
+    };
+  },
 };

@@ -1,9 +1,11 @@
-import fastify from "fastify";
+import fastify, { type InjectOptions } from "fastify";
 import t from "tap";
 import * as z from "zod";
 import type { Route } from "../../../../lib/contract/route.ts";
+import { MOUNTS } from "../../../../lib/contract/surfaces/paths.ts";
+import { addRoutes } from "../../../../lib/hub/access/add-routes.ts";
 import type { Authentication } from "../../../../lib/hub/access/authentication.ts";
-import { addRoutes, serve } from "../../../../lib/hub/access/serve.ts";
+import { serve, type Served, serveRaw } from "../../../../lib/hub/access/serve.ts";
 import { forbidden, type HubError, unprocessable } from "../../../../lib/hub/ground/errors.ts";
 import type { Principal } from "../../../../lib/hub/ground/principal.ts";
 import { validatorCompiler } from "../../../../lib/hub/http/validation.ts";
@@ -11,7 +13,15 @@ import { validatorCompiler } from "../../../../lib/hub/http/validation.ts";
 const base = { method: "POST", mount: "devkeys", ok: { 201: z.object({}) }, summary: "", tags: [] } as const;
 
 /** Serves one route to one key. @returns the status and message that it answers a body with */
-async function ask(route: Route, principal: Partial<Principal>, body: object, work = () => Promise.resolve({})) {
+const ask = (route: Route, principal: Partial<Principal>, body: object, work = () => Promise.resolve({})) =>
+  answerOf(serve(route, work), principal, { payload: body });
+
+/** Serves one route to one key, which is behind its sessions, too. @returns the status and body of its answer */
+async function answerOf(
+  served: Served,
+  principal: Partial<Principal>,
+  { method = "POST", headers = { "x-api-key": "k" }, ...sent }: InjectOptions,
+) {
   const app = fastify();
   app.setValidatorCompiler(validatorCompiler as never);
   app.setSerializerCompiler(() => JSON.stringify);
@@ -20,11 +30,11 @@ async function ask(route: Route, principal: Partial<Principal>, body: object, wo
     reply.code(statusCode).send({ message, stack }),
   );
   const caller = { keyId: "key_1", owner: "someone", scopes: new Set(), projectId: null, ...principal };
-  const authentication = { key: () => Promise.resolve(caller) } as unknown as Authentication;
-  addRoutes(app, [serve(route, work)], authentication);
-  const { statusCode: status, body: answer } = await app.inject({
-    ...{ method: "POST", url: route.path, payload: body, headers: { "x-api-key": "k" } },
-  });
+  const session = () => Promise.resolve({ principal: caller, projectId: "prj_of_session" });
+  const authentication = { key: () => Promise.resolve(caller), session, sessionOrKey: session };
+  await addRoutes(app, [served], authentication as unknown as Authentication);
+  const url = MOUNTS.devkeys + served.route.path;
+  const { statusCode: status, body: answer } = await app.inject({ ...sent, method, url, headers });
   await app.close();
   return { status, answer };
 }
@@ -63,4 +73,57 @@ t.test("no message holds the value of a secret field", async (t) => {
     t.match(answer, /\[redacted\] of plain failed/);
     t.notMatch(answer, /s3cret/);
   }
+});
+
+t.test("sessions are admitted by the scopes of their key, and bring their project", async (t) => {
+  for (const who of [{ session: ["deploy"] }, { keyOrSession: ["deploy"] }] as const) {
+    const route = { ...base, path: "/things", who, ok: { 200: z.string() } } as const;
+    const served = serve(route, (_request, { projectId }) => Promise.resolve(String(projectId)));
+    t.match(await answerOf(served, { scopes: new Set(["deploy"]) }, {}), { status: 200, answer: /prj_of_session/ });
+    t.match(await answerOf(served, { scopes: new Set(["read"]) }, {}), { status: 403, answer: /scope deploy/ });
+  }
+});
+
+t.test("a key that is optional is asked for where there is one, and a route for everyone asks for none", async (t) => {
+  const told = { ...base, path: "/things", ok: { 200: z.string() } } as const;
+  const optional = serve({ ...told, who: { optionalKey: true } } as const, (_request, caller) =>
+    Promise.resolve(caller?.owner ?? "nobody"),
+  );
+  t.match(await answerOf(optional, {}, {}), { answer: /someone/ });
+  t.match(await answerOf(optional, {}, { headers: {} }), { answer: /nobody/ });
+  const open = serve({ ...told, who: { everyone: true } } as const, (_request, caller) =>
+    Promise.resolve(String(caller)),
+  );
+  t.match(await answerOf(open, {}, {}), { answer: /undefined/ });
+});
+
+t.test(
+  "what finds a caller together with its question gets the scopes of the route, and finds for the handler",
+  async (t) => {
+    const route = { ...base, path: "/things/:name", who: { key: ["projects"] }, ok: { 200: z.string() } } as const;
+    const served = serve(
+      route,
+      (request, scopes) => Promise.resolve(`${request.params.name} for ${scopes.join()}`),
+      (_request, found) => Promise.resolve(found),
+    );
+    t.match(await answerOf(served, {}, {}), { status: 200, answer: /:name for projects/ });
+  },
+);
+
+t.test("a raw route chooses its status", async (t) => {
+  const route = { ...base, path: "/bytes", who: { key: [] } } as const;
+  const served = serveRaw(route, (_request, reply) => reply.code(206).send("bytes"));
+  t.match(await answerOf(served, {}, {}), { status: 206, answer: "bytes" });
+});
+
+t.test("the parts of a form are the handler's, and no other body comes to it", async (t) => {
+  const route = { ...base, path: "/form", form: true, who: { key: [] }, body: z.object({ name: z.string() }) } as const;
+  const served = serveRaw(route, async (request) => {
+    for await (const part of request.parts()) if (part.type === "field") return part.value;
+    return undefined;
+  });
+  const payload = '--b\r\ncontent-disposition: form-data; name="other"\r\n\r\nvalue\r\n--b--\r\n';
+  const headers = { "x-api-key": "k", "content-type": "multipart/form-data; boundary=b" };
+  t.match(await answerOf(served, {}, { headers, payload }), { status: 200, answer: /value/ });
+  t.match(await answerOf(served, {}, { payload: { name: "x" } }), { status: 415 });
 });

@@ -1,0 +1,153 @@
+import * as z from "zod";
+import { page, pageQuery } from "../paging.ts";
+import { bytes, errorBody, noContent, notModified, ofKinds } from "../route.ts";
+import { HEADERS } from "../surfaces/headers.ts";
+import {
+  ARCHIVE_PART,
+  grantRecord,
+  grantRequest,
+  targetChanges,
+  targetDetail,
+  targetSummary,
+  versionFields,
+  versionRecord,
+  yankRequest,
+} from "../surfaces/marketplace.ts";
+import type { MarketplaceKind } from "../surfaces/paths.ts";
+
+const of = (kind: MarketplaceKind) => ({ mount: `${kind}s`, tags: [`${kind}s`] }) as const;
+
+export const showTarget = ofKinds((kind) => ({
+  ...of(kind),
+  method: "GET",
+  head: true,
+  path: `/${kind}s/:slug`,
+  who: { optionalKey: true },
+  summary: `The detail record of a ${kind}`,
+  description: "A key is needed to see private targets; without access they are as missing ones.",
+  ok: { 200: targetDetail, 304: notModified },
+  errors: [401, 404, 416],
+}));
+
+export const installTarget = ofKinds((kind) => ({
+  ...of(kind),
+  method: "GET",
+  head: true,
+  path: `/${kind}s/:slug/install`,
+  who: { key: ["deploy", "read"] },
+  load: "begun",
+  summary: `The archive of a ${kind}, as it was published`,
+  description:
+    `X-Signature, ${HEADERS.plugin} or ${HEADERS.service} (name@version) and X-Repo come with it. ` +
+    `${HEADERS.download} is where the same bytes are given without a key, for a while.`,
+  query: z.object({ version: z.string().max(128).default("latest") }),
+  ok: {
+    200: bytes("The ZIP archive.", "application/zip"),
+    206: bytes("The range asked for.", "application/zip"),
+    304: notModified,
+  },
+  errors: [401, 403, 404, 416, 422],
+}));
+
+export const listTargets = ofKinds((kind) => ({
+  ...of(kind),
+  method: "GET",
+  path: `/${kind}s`,
+  who: { key: [] },
+  summary: `List and search the ${kind}s that the caller may see, in slug order`,
+  query: pageQuery.extend({
+    q: z.string().max(200).default("").describe("Text in slug, name or description"),
+  }),
+  ok: { 200: page(targetSummary) },
+  errors: [401, 422],
+}));
+
+export const listTargetVersions = ofKinds((kind) => ({
+  ...of(kind),
+  method: "GET",
+  path: `/${kind}s/:slug/versions`,
+  who: { key: [] },
+  summary: `The versions of a ${kind}, newest first`,
+  query: pageQuery,
+  ok: { 200: page(versionRecord) },
+  errors: [401, 404, 422],
+}));
+
+/** The refusal of a label that is taken. */
+export const archiveExists = errorBody
+  .extend({ content_sha256: z.string() })
+  .describe("The version exists with another archive; content_sha256 is the stored archive's.");
+
+export const publishTargetVersion = ofKinds((kind) => ({
+  ...of(kind),
+  method: "POST",
+  path: `/${kind}s/:slug/versions`,
+  who: { key: ["publish"] },
+  summary: `Publish a version of a ${kind}`,
+  form: true,
+  body: versionFields.extend({ [ARCHIVE_PART.name]: z.file() }),
+  ok: { 200: versionRecord.describe("The very same archive is published already."), 201: versionRecord },
+  errors: [400, 401, 403, 404, 413, 415, 422],
+  faults: { 409: archiveExists },
+}));
+
+const yank = (kind: MarketplaceKind) =>
+  ({ ...of(kind), path: `/${kind}s/:slug/versions/:version/yank`, who: { key: ["publish"] } }) as const;
+
+export const yankTargetVersion = ofKinds((kind) => ({
+  ...yank(kind),
+  method: "POST",
+  summary: "Yank a version: it stays installable by its label, and is no longer the latest",
+  body: yankRequest.nullish(),
+  ok: { 200: versionRecord },
+  errors: [401, 403, 404, 415, 422],
+}));
+
+export const unyankTargetVersion = ofKinds((kind) => ({
+  ...yank(kind),
+  method: "DELETE",
+  summary: "Take a yank back",
+  ok: { 200: versionRecord },
+  errors: [401, 403, 404],
+}));
+
+export const changeTarget = ofKinds((kind) => ({
+  ...of(kind),
+  method: "PATCH",
+  path: `/${kind}s/:slug`,
+  who: { key: ["publish", "projects"] },
+  summary: `Describe a ${kind}, or make it public or private`,
+  body: targetChanges,
+  ok: { 200: targetDetail },
+  errors: [400, 401, 403, 404, 415, 422],
+}));
+
+const grants = (kind: MarketplaceKind) =>
+  ({ ...of(kind), path: `/${kind}s/:slug/grants`, who: { key: ["publish", "projects"] } }) as const;
+
+export const listGrants = ofKinds((kind) => ({
+  ...grants(kind),
+  method: "GET",
+  summary: `The owners who may see the private ${kind}`,
+  query: pageQuery,
+  ok: { 200: page(grantRecord) },
+  errors: [401, 403, 404, 422],
+}));
+
+export const addGrant = ofKinds((kind) => ({
+  ...grants(kind),
+  method: "POST",
+  summary: `Let an owner's keys see the private ${kind}`,
+  body: grantRequest,
+  ok: { 201: grantRecord },
+  errors: [400, 401, 403, 404, 415, 422],
+}));
+
+export const removeGrant = ofKinds((kind) => ({
+  ...grants(kind),
+  method: "DELETE",
+  path: `/${kind}s/:slug/grants/:owner`,
+  summary: "Take a grant back",
+  ok: { 204: noContent },
+  errors: [401, 403, 404],
+}));

@@ -1,0 +1,102 @@
+import multipart from "@fastify/multipart";
+import type { FastifyContextConfig, FastifyInstance } from "fastify";
+import * as z from "zod";
+import type { Route, Who } from "../../contract/route.ts";
+import { MOUNTS } from "../../contract/surfaces/paths.ts";
+import { errors, security } from "../http/documentation.ts";
+import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
+import { unvalidated } from "../http/validation.ts";
+import type { Authentication } from "./authentication.ts";
+import type { Served } from "./serve.ts";
+
+const CONFIG: Record<NonNullable<Route["load"]>, FastifyContextConfig> = {
+  begun: { patienceMs: PATIENCE_OF_BEGUN_MS },
+  always: { rateLimit: false, patienceMs: Infinity },
+  endless: { isEndless: true },
+};
+
+const credentialsOf = (who: Who) =>
+  "everyone" in who
+    ? undefined
+    : "optionalKey" in who
+      ? security.optionalKey
+      : "session" in who
+        ? security.session
+        : "keyOrSession" in who
+          ? security.keyOrSession
+          : security.key;
+
+/**
+ * Adds routes below the prefixes of their mounts. In this order, a request is refused with 401 without a credential,
+ * with 400 or 422 for its fields, with 401 for its credential, and with 403 for the rights of that.
+ *
+ * @param prefix in place of the mounts' own
+ */
+export async function addRoutes(
+  app: FastifyInstance,
+  served: readonly Served[],
+  authentication: Authentication,
+  prefix?: string,
+): Promise<void> {
+  for (const one of served) {
+    const url = (prefix ?? MOUNTS[one.route.mount]) + one.route.path;
+    if (one.route.form) await app.register((scope) => addForm(scope, url, one, authentication));
+    else addRoute(app, url, one, authentication);
+  }
+}
+
+/** Adds a route in a scope of its own: forms are read nowhere else, and nothing else is read there. */
+async function addForm(scope: FastifyInstance, url: string, served: Served, authentication: Authentication) {
+  scope.removeAllContentTypeParsers();
+  await scope.register(multipart);
+  addRoute(scope, url, served, authentication);
+}
+
+function addRoute(app: FastifyInstance, url: string, { route, handle }: Served, authentication: Authentication): void {
+  const { method, query, body, summary, description, tags } = route;
+  const params = paramsOf(route);
+  const credentials = credentialsOf(route.who);
+  app.route({
+    method: route.head ? [method, "HEAD"] : method,
+    url,
+    ...(route.load && { config: CONFIG[route.load] }),
+    ...(route.form && { validatorCompiler: unvalidated as never }),
+    schema: {
+      summary,
+      tags: [...tags],
+      ...(credentials && { security: credentials }),
+      ...(description !== undefined && { description }),
+      ...(route.form && { consumes: ["multipart/form-data"] }),
+      ...(params && { params }),
+      ...(query && { querystring: query }),
+      ...(body && { body }),
+      response: { ...route.ok, ...errors(...(route.errors ?? [])), ...route.faults },
+    },
+    async handler(request, reply) {
+      try {
+        return await handle(request, reply, authentication);
+      } catch (error) {
+        throw withoutSecrets(error, request.body, route.secret);
+      }
+    },
+  });
+}
+
+/** Returns the schema of a path's parameters; undefined for a path without any. */
+function paramsOf({ params, path }: Route): z.ZodObject | undefined {
+  const names = [...path.matchAll(/:(\w+)/g)].map(([, name]) => name!);
+  if (params !== undefined || names.length === 0) return params;
+  return z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
+}
+
+/** Takes the values of secret fields out of an error, which the client and the log are told. */
+function withoutSecrets(error: unknown, body: unknown, secret: readonly string[] = []): unknown {
+  if (!(error instanceof Error) || typeof body !== "object" || body === null) return error;
+  for (const name of secret) {
+    const value = (body as Record<string, unknown>)[name];
+    if (typeof value !== "string" || value === "") continue;
+    error.message = error.message.replaceAll(value, "[redacted]");
+    if (error.stack !== undefined) error.stack = error.stack.replaceAll(value, "[redacted]");
+  }
+  return error;
+}
