@@ -118,7 +118,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     sightings,
     rollouts: opened.use(
       new Rollouts({
-        ...{ database, clock: clock.now, sightings, logger, onFailure: () => metrics?.upkeepFailed("rollouts") },
+        ...{ database, clock: clock.now, logger, onFailure: () => metrics?.upkeepFailed("rollouts") },
       }),
     ),
     reports: new ReportQueue(database.kysely, database.dialect === "postgres"),

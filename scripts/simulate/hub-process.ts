@@ -1,34 +1,45 @@
 /** A hub process of the simulation, with a memory and a clock of its own; its timers wait for its next turn. */
+import type { View } from "../../lib/hub/records/fleet.ts";
 import type { Database } from "../../lib/hub/records/port.ts";
 import { Sightings } from "../../lib/hub/records/sightings.ts";
 import { Rollouts } from "../../lib/hub/rollouts/rollouts.ts";
 
+/** Sightings that can be waited for. */
+class NotedSightings extends Sightings {
+  /** Names of hosts that are being stored. */
+  readonly #noted: Promise<void>[] = [];
+
+  constructor({ kysely }: Database, clock: () => number) {
+    super(kysely, clock);
+  }
+
+  override noteFirst(view: View, hostId: string, now: number): Promise<void> {
+    const stored = super.noteFirst(view, hostId, now);
+    this.#noted.push(stored);
+    return stored;
+  }
+
+  async settled(): Promise<void> {
+    await Promise.all(this.#noted.splice(0));
+  }
+}
+
 export class HubProcess {
   readonly rollouts: Rollouts;
-  readonly sightings: Sightings;
+  readonly sightings: NotedSightings;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   #look: () => Promise<void> = async () => {};
   /** Work for a moment later. */
   readonly #soon: (() => Promise<void>)[] = [];
-  /** Names of hosts that are being stored. */
-  readonly #noted: Promise<void>[] = [];
 
   constructor(database: Database, clock: () => number) {
     this.clock = clock;
-    const sightings = new Sightings(database.kysely, clock);
-    this.sightings = sightings;
+    this.sightings = new NotedSightings(database, clock);
     this.rollouts = new Rollouts({
       ...{ database, clock, logger: undefined },
       onFailure: () => {
         throw new Error("a decision failed");
-      },
-      sightings: {
-        noteFirst: (view, id, now) => {
-          const stored = sightings.noteFirst(view, id, now);
-          this.#noted.push(stored);
-          return stored;
-        },
       },
       timers: {
         every: (_ms, work) => {
@@ -45,14 +56,14 @@ export class HubProcess {
 
   /** Does all that is due, and looks at its rollouts. */
   async turn(): Promise<void> {
-    await Promise.all(this.#noted.splice(0));
+    await this.sightings.settled();
     await this.sightings.write();
     for (const work of this.#soon.splice(0)) await work();
     await this.#look();
   }
 
   async end(): Promise<void> {
-    await Promise.all(this.#noted);
+    await this.sightings.settled();
     await this.rollouts[Symbol.asyncDispose]();
     await this.sightings[Symbol.asyncDispose]();
   }

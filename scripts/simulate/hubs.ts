@@ -1,4 +1,7 @@
 /** Two hubs on one database and virtual time, with the product's own transactions, decisions and answers. */
+import type { HostAnswer } from "../../lib/hub/gate/answer.ts";
+import { answerHost } from "../../lib/hub/gate/host-answer.ts";
+import { answerEtag, detailFor } from "../../lib/hub/gate/latest.ts";
 import { HubError } from "../../lib/hub/ground/errors.ts";
 import { findSession } from "../../lib/hub/records/access.ts";
 import { VersionDeleted } from "../../lib/hub/records/deleted-versions.ts";
@@ -13,9 +16,7 @@ import { standingOf } from "../../lib/hub/records/rollouts.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
 import { insertVersion, type NewVersion } from "../../lib/hub/records/versions.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
-import type { HostAnswer } from "../../lib/hub/rollouts/answer.ts";
 import { actOnRollout, startRollout } from "../../lib/hub/rollouts/commands.ts";
-import { answerEtag, detailFor } from "../../lib/hub/rollouts/latest.ts";
 import { viewOf } from "../../lib/hub/rollouts/stored.ts";
 import { furnish, SESSION, SLUG } from "./furnish.ts";
 import { HubProcess } from "./hub-process.ts";
@@ -237,9 +238,9 @@ export class Hubs {
 
   /** Answers a host as the routes do, with the statement that a poll runs. */
   async answer(hub: number, { owner, hostId, labels, running }: HostRequest, isPoll: boolean): Promise<HubAnswer> {
-    const { rollouts, sightings, clock } = this.#hubs[hub]!;
+    const process = this.#hubs[hub]!;
     const { statements } = this.#database;
-    const now = new Date(clock()).toISOString();
+    const now = new Date(process.clock()).toISOString();
     const headers: Record<string, string> = {};
     if (hostId !== undefined) headers["x-sealift-host"] = hostId;
     const labelled = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
@@ -248,17 +249,17 @@ export class Hubs {
     if (this.#target.kind === "project") {
       const session = (await findSession(statements, SESSION, now, hostId))!;
       const view = { holder: "", target: session.projectId };
-      if (isPoll) sightings.note({ headers }, view);
-      const answer = rollouts.answer(session, { headers }, { view: isPoll ? view : undefined, isOwners: true });
+      if (isPoll) process.sightings.note({ headers }, view);
+      const answer = answerHost(process, session, { headers }, { view: isPoll ? view : undefined, isOwners: true });
       return { ...answer, etag: answerEtag(answer), detail: undefined };
     }
     const question = { kind: this.#target.kind, slug: SLUG, credentialHash: owner, hostId, now };
     const { target } = await findVisibleTarget(statements, question);
     const view = owner === undefined ? undefined : this.#viewOf(owner);
-    if (isPoll && view !== undefined) sightings.note({ headers }, view);
+    if (isPoll && view !== undefined) process.sightings.note({ headers }, view);
     const by = { view: isPoll ? view : undefined, isOwners: owner === target!.owner };
     const answer: HostAnswer =
-      target!.rollout === null ? { version: target!.latestVersion } : rollouts.answer(target!, { headers }, by);
+      target!.rollout === null ? { version: target!.latestVersion } : answerHost(process, target!, { headers }, by);
     const { detail, etag } = target!.rollout === null ? target! : detailFor(target!, answer);
     return { ...answer, etag, detail };
   }

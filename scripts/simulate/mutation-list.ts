@@ -13,7 +13,8 @@ const mutation = (clause: string, file: string, ...edits: Mutation["edits"]): Mu
 const CHANGE = "records/latest/change-target.ts";
 const STATES = "records/latest/states.ts";
 const MANAGED = "records/managed-versions.ts";
-const ANSWER = "rollouts/answer.ts";
+const ANSWER = "gate/answer.ts";
+const ASKED = "gate/host-answer.ts";
 const COMMANDS = "rollouts/commands.ts";
 const DECIDE = "rollouts/decide.ts";
 const TERMS = "../contract/rollout-terms.ts";
@@ -26,11 +27,11 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("what was taken back is not kept", ANSWER, ["=== host.running && !isTakenBack", "=== host.running"]),
   mutation("a host keeps what it runs", ANSWER, ["=> isKept(each) || (", "=> ("]),
   mutation("withdrawn is left out below the answer", ANSWER, ["if (isAbove(running) && ", "if (running !== -1 && "]),
-  mutation("a host waits for its wave", ANSWER, ["wave < rollout.open", "rollout.open > 0"]),
-  mutation("hosts switch in the window", ANSWER, ["&& isOpenAt(rollout.window, now)", ""]),
-  mutation("nobody new while paused", ANSWER, ["rollout.isRunning && wave", "wave"]),
-  mutation("no next while paused", ANSWER, ["|| !rollout.isRunning || ", "|| "]),
-  mutation("next is for the next wave at most", ANSWER, ["if (wave <= rollout.open)", "if (wave >= 0)"]),
+  mutation("a host waits for its wave", ANSWER, ["wave < rolling.open", "rolling.open > 0"]),
+  mutation("hosts switch in the window", ANSWER, ["&& isOpenAt(rolling.window, now)", ""]),
+  mutation("nobody new while paused", ANSWER, ["rolling.isRunning && wave", "wave"]),
+  mutation("no next while paused", ANSWER, ["|| !rolling.isRunning || ", "|| "]),
+  mutation("next is for the next wave at most", ANSWER, ["if (wave <= rolling.open)", "if (wave >= 0)"]),
   mutation("a new host is in the last wave", ANSWER, ["firstChange === undefined || firstChange > known", "false"]),
   mutation("hosts are counted that were known before", TALLY, ["|| host.firstChange > known", ""]),
   mutation("hosts are counted that say their name", TALLY, ["!host.isNamed || ", ""]),
@@ -103,15 +104,9 @@ export const MUTATIONS: readonly Mutation[] = [
     "      if (live?.version === version)\n        throw",
     "      if (false)\n        throw",
   ]),
-  mutation("hosts of other owners are in the last wave", "rollouts/rollouts.ts", [
-    "id: isOwners ? id : undefined",
-    "id",
-  ]),
-  mutation("an operator's labels beat a host's own", "rollouts/rollouts.ts", [
-    "labels: given ?? labelsOf",
-    "labels: labelsOf",
-  ]),
-  mutation("a host's word beats its last report", "rollouts/rollouts.ts", [
+  mutation("hosts of other owners are in the last wave", ASKED, ["id: isOwners ? id : undefined", "id"]),
+  mutation("an operator's labels beat a host's own", ASKED, ["labels: given ?? labelsOf", "labels: labelsOf"]),
+  mutation("a host's word beats its last report", ASKED, [
     "told === undefined ? record && runningVersion(record) : told",
     "record && runningVersion(record)",
   ]),

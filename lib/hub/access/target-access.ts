@@ -1,6 +1,8 @@
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { answerHost, type AskedBy } from "../gate/host-answer.ts";
+import { detailFor } from "../gate/latest.ts";
 import { forbidden, keyMissing, keyRejected, notFound } from "../ground/errors.ts";
 import type { Principal } from "../ground/principal.ts";
 import { controls } from "../ground/rights.ts";
@@ -14,8 +16,7 @@ import {
   type Question,
   type VisibleTarget,
 } from "../records/visible-targets.ts";
-import { detailFor } from "../rollouts/latest.ts";
-import type { AskedBy, Rollouts } from "../rollouts/rollouts.ts";
+import type { Rollouts } from "../rollouts/rollouts.ts";
 import type { MountOptions } from "./authentication.ts";
 import { credentialHash } from "./credentials.ts";
 import { requireOneOf } from "./serve.ts";
@@ -97,7 +98,7 @@ export function targetAccess(
       const view = principal && { holder: principal.owner, target: loggedTarget(kind, slug) };
       if (view !== undefined) hub.sightings.note(request, view);
       if (target.rollout === null) return target;
-      return detailFor(target, hub.rollouts.answer(target, request, askedBy(principal, target, view)));
+      return detailFor(target, answerHost(hub, target, request, askedBy(principal, target, view)));
     },
     async version(request, scopes, version) {
       const { slug } = request.params;
@@ -110,7 +111,7 @@ export function targetAccess(
       if (target === undefined) throw noSuchTarget(kind);
       if (version !== undefined || target.rollout === null) return found;
       const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
-      const answer = hub.rollouts.answer(target, request, askedBy(principal, target, view));
+      const answer = answerHost(hub, target, request, askedBy(principal, target, view));
       if (answer.version === null) return { ...found, version: undefined };
       return findVisibleVersion(statements, { ...question(request, slug), version: answer.version });
     },

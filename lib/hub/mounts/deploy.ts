@@ -24,6 +24,8 @@ import { projectAccess } from "../access/project-access.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { FleetNumbers } from "../fleets/fleet-numbers.ts";
 import { FLEET_ROUTE, fleetQuery, hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
+import { answerHost } from "../gate/host-answer.ts";
+import { answerEtag, answerFields } from "../gate/latest.ts";
 import { notFound, noVersion } from "../ground/errors.ts";
 import { errors, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
@@ -35,7 +37,6 @@ import { storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { marksOf } from "../records/versions.ts";
-import { answerEtag, answerFields } from "../rollouts/latest.ts";
 import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const tags = ["deploy hub"];
@@ -91,7 +92,7 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
       const session = await access.session(request, target, "deploy", "read");
       const view = { holder: "", target };
       hub.sightings.note(request, view);
-      const answer = hub.rollouts.answer(session, request, { view, isOwners: true });
+      const answer = answerHost(hub, session, request, { view, isOwners: true });
       const { version } = answer;
       if (version === null) throw noVersion(session);
       const etag = answerEtag(answer);

@@ -1,5 +1,6 @@
 import { ROLLOUT_DEFAULTS } from "../../contract/rollout-terms.ts";
 import type { RolloutAction, RolloutChange, RolloutRequest, RolloutRules } from "../../contract/surfaces/rollouts.ts";
+import { parseWindow } from "../gate/window.ts";
 import { conflict, type HubError, notFound, unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
 import { bestOpen, changeTarget, ranksAbove } from "../records/latest/change-target.ts";
@@ -25,7 +26,6 @@ import { needsHost } from "./decide.ts";
 import { requireHostsOfLabels } from "./label-waves.ts";
 import { decisionRules, emptyProgress, viewOf } from "./stored.ts";
 import type { Tally } from "./tally.ts";
-import { parseWindow } from "./window.ts";
 
 /** The requests of persons to rollouts; each call is a part of a transaction. */
 

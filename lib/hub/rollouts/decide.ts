@@ -1,8 +1,8 @@
 import { type Amount, lacksHost } from "../../contract/rollout-terms.ts";
 import type { WaitingFor, WaveCounts } from "../../contract/surfaces/rollouts.ts";
+import { isOpenAt, nextOpening, type Window } from "../gate/window.ts";
 import type { Standing } from "../records/rollouts.ts";
 import type { Tally } from "./tally.ts";
-import { isOpenAt, nextOpening, type Window } from "./window.ts";
 
 /** The rules of a rollout, as they were given. */
 export interface Rules {

@@ -1,5 +1,6 @@
 import type { ActionName } from "../../contract/audit-actions.ts";
 import type { Logger } from "../../support/logging.ts";
+import { gateOf } from "../gate/stored-gate.ts";
 import { BY_HUB, insertAudit } from "../records/audit.ts";
 import { changeTarget, haltByHub } from "../records/latest/change-target.ts";
 import { open, subjectOf } from "../records/latest/states.ts";
@@ -16,7 +17,7 @@ import {
 } from "../records/rollouts.ts";
 import { decide } from "./decide.ts";
 import { RolloutFleet } from "./fleet.ts";
-import { decisionRules, gateOf, progressText, talliedOf, viewOf } from "./stored.ts";
+import { decisionRules, progressText, talliedOf, viewOf } from "./stored.ts";
 import type { Tally } from "./tally.ts";
 
 /** A rollout is decided about at least this often: hosts fall silent by themselves. */
@@ -110,7 +111,7 @@ export class RolloutRounds {
     const now = this.#options.clock();
     const tally = await known.fleet.at(now);
     const before = standingOf(row);
-    const isPublished = row.gate !== null && gateOf(row.gate).rollout?.id === row.id;
+    const isPublished = row.gate !== null && gateOf(row.gate).rolling?.id === row.id;
     const after = decide(decisionRules(row), before, { now, isPublished, tally });
     known.dueAt = Math.min(after.until ?? Number.POSITIVE_INFINITY, now + DECIDED_MS);
     const changes = { ...standingColumns(after), progress: progressText(tally) };

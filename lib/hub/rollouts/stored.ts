@@ -1,20 +1,16 @@
-import { LRUCache } from "lru-cache";
 import { amountOf, percentOf } from "../../contract/rollout-terms.ts";
 import type { RolloutRecord } from "../../contract/surfaces/rollouts.ts";
+import { gateOf } from "../gate/stored-gate.ts";
+import { wavesOf } from "../gate/waves.ts";
+import { parseWindow } from "../gate/window.ts";
 import type { View } from "../records/fleet.ts";
-import type { StoredGate } from "../records/latest/gate.ts";
 import { loggedTarget } from "../records/reports.ts";
 import type { RolloutsTable } from "../records/rollout-tables.ts";
 import { isLive, rulesOf, standingOf, type StoredRollout } from "../records/rollouts.ts";
-import type { Gate } from "./answer.ts";
 import type { Rules } from "./decide.ts";
 import type { Tallied, Tally } from "./tally.ts";
-import { wavesOf } from "./waves.ts";
-import { parseWindow } from "./window.ts";
 
 /** A rollout between its row and the functions that decide. */
-
-const windowOf = (window: string | null) => (window === null ? undefined : parseWindow(window));
 
 export function decisionRules(row: RolloutsTable): Rules {
   const { waves, soak_seconds, max_failing, min_done, window, approve } = rulesOf(row);
@@ -24,7 +20,7 @@ export function decisionRules(row: RolloutsTable): Rules {
     soakMs: soak_seconds * 1000,
     maxFailing: amountOf(max_failing)!,
     minDone: amountOf(min_done)!,
-    window: windowOf(window),
+    window: window === null ? undefined : parseWindow(window),
     approve,
   };
 }
@@ -63,27 +59,6 @@ type NamedTarget = Pick<StoredRollout, "kind" | "slug" | "owner" | "project_id">
 /** The fleet that a rollout is judged by: the reports of its owner's own keys. */
 export const viewOf = ({ kind, slug, owner, project_id: id }: NamedTarget): View =>
   kind === "project" ? { holder: "", target: id } : { holder: owner, target: loggedTarget(kind, slug) };
-
-/** Gates by their text: each poll of a target with one asks for it. */
-const gates = new LRUCache<string, Gate>({ max: 1000 });
-
-export function gateOf(text: string): Gate {
-  let gate = gates.get(text);
-  if (gate === undefined) {
-    const { above, rollout } = JSON.parse(text) as StoredGate;
-    gate = {
-      above: above.map(({ version, rolling = false, taken_back: isTakenBack = false }) => ({
-        ...{ version, isRolling: rolling, isTakenBack },
-      })),
-      rollout: rollout && {
-        ...{ id: rollout.id, isRunning: rollout.running, open: rollout.open, known: rollout.known },
-        ...{ waves: wavesOf(rollout.waves), window: windowOf(rollout.window) },
-      },
-    };
-    gates.set(text, gate);
-  }
-  return gate;
-}
 
 const timeText = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 

@@ -15,6 +15,8 @@ import { matchesEtag } from "../../../support/network/entity-tags.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { credentialHash } from "../../access/credentials.ts";
 import { askedBy, type TargetAccessParts } from "../../access/target-access.ts";
+import { answerHost } from "../../gate/host-answer.ts";
+import { answerEtag, detailFor } from "../../gate/latest.ts";
 import { notFound } from "../../ground/errors.ts";
 import { type Principal, requireScope } from "../../ground/principal.ts";
 import { controls } from "../../ground/rights.ts";
@@ -25,7 +27,6 @@ import { findAnswer, readPulse } from "../../records/projects.ts";
 import { loggedTarget } from "../../records/reports.ts";
 import { hostOf } from "../../records/sightings.ts";
 import { findVisibleTarget, type VisibleTarget } from "../../records/visible-targets.ts";
-import { answerEtag, detailFor } from "../../rollouts/latest.ts";
 import type { HintStreams, Sight } from "./streams.ts";
 
 const tags = ["hints"];
@@ -180,7 +181,7 @@ export const changes =
           : { holder: owner, target: loggedTarget(kind satisfies MarketplaceKind, slug) };
       hub.sightings.note(request, view);
       const by = kind === "project" ? { view, isOwners: true } : askedBy(principal, seen, view);
-      const answer = hub.rollouts.answer(seen, request, by);
+      const answer = answerHost(hub, seen, request, by);
       const { detail, rollout } = seen;
       if (detail !== undefined) return `"sha256-${(rollout === null ? detail : detailFor(detail, answer)).etag}"`;
       return answer.version === null ? null : answerEtag(answer);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import { byPrecedence, isDowngrade, type VersionFacts } from "../../../../lib/contract/versions.ts";
-import { isOpenAt, nextOpening, parseWindow } from "../../../../lib/hub/rollouts/window.ts";
+import { isOpenAt, nextOpening, parseWindow } from "../../../../lib/hub/gate/window.ts";
 import { openSimulated } from "../../../../scripts/simulate/furnish.ts";
 import { compare, isStepDown } from "../../../../scripts/simulate/oracle/order.ts";
 import { opening } from "../../../../scripts/simulate/oracle/window.ts";

@@ -6,11 +6,13 @@ import { isOpenAt, nextOpening, type Window } from "./window.ts";
 export interface Gate {
   /** Published, unyanked versions that are not open and rank above the latest open one, best first. */
   above: readonly { version: string; isRolling: boolean; isTakenBack: boolean }[];
-  /** The rollout of the rolling version among them. */
-  rollout: GateRollout | undefined;
+  /** Terms of the rolling version among them. */
+  rolling: Rolling | undefined;
 }
 
-export interface GateRollout {
+/** Which hosts may have the rolling version. */
+export interface Rolling {
+  /** Places hosts in waves: each id has other hosts in its first ones. */
   id: string;
   /** False while it is paused. */
   isRunning: boolean;
@@ -43,10 +45,10 @@ export interface HostAnswer {
 }
 
 /** Returns the wave of a host: a new one, and one without a name, is in the last one. */
-const waveOfHost = ({ id: rollout, waves, known }: GateRollout, { id, labels, firstChange }: AskingHost): number =>
+const waveOfHost = ({ id: seed, waves, known }: Rolling, { id, labels, firstChange }: AskingHost): number =>
   id === undefined || firstChange === undefined || firstChange > known
     ? waves.count - 1
-    : waveOf(rollout, waves, { id, labels });
+    : waveOf(seed, waves, { id, labels });
 
 /**
  * Answers a host (docs/contract/rollouts.md#what-latest-means): the greatest of the open versions, the rolling one
@@ -57,9 +59,9 @@ const waveOfHost = ({ id: rollout, waves, known }: GateRollout, { id, labels, fi
  * @param now milliseconds since 1970
  */
 export function answerTo(gate: Gate, latest: string | null, host: AskingHost, now: number): HostAnswer {
-  const { above, rollout } = gate;
-  const wave = rollout === undefined ? 0 : waveOfHost(rollout, host);
-  const isItsTurn = rollout !== undefined && rollout.isRunning && wave < rollout.open && isOpenAt(rollout.window, now);
+  const { above, rolling } = gate;
+  const wave = rolling === undefined ? 0 : waveOfHost(rolling, host);
+  const isItsTurn = rolling !== undefined && rolling.isRunning && wave < rolling.open && isOpenAt(rolling.window, now);
   const isKept = ({ version, isTakenBack }: Gate["above"][number]) => version === host.running && !isTakenBack;
   const best = above.findIndex((each) => isKept(each) || (each.isRolling && isItsTurn));
   const answer: HostAnswer = { version: best === -1 ? latest : above[best]!.version };
@@ -69,10 +71,10 @@ export function answerTo(gate: Gate, latest: string | null, host: AskingHost, no
   const running = above.findIndex(({ version }) => version === host.running);
   // A host goes up rather than back.
   if (isAbove(running) && above[running]!.isTakenBack) answer.withdrawn = above[running]!.version;
-  const rolling = above.findIndex(({ isRolling }) => isRolling);
-  if (rollout?.window === undefined || !rollout.isRunning || !isAbove(rolling)) return answer;
+  const ahead = above.findIndex(({ isRolling }) => isRolling);
+  if (rolling?.window === undefined || !rolling.isRunning || !isAbove(ahead)) return answer;
   // A host of the next wave may fetch the version before that opens.
-  if (wave <= rollout.open)
-    answer.next = { version: above[rolling]!.version, notBefore: nextOpening(rollout.window, now) };
+  if (wave <= rolling.open)
+    answer.next = { version: above[ahead]!.version, notBefore: nextOpening(rolling.window, now) };
   return answer;
 }

@@ -1,20 +1,20 @@
 import fc from "fast-check";
 import t from "tap";
-import { answerTo, type AskingHost, type Gate, type GateRollout } from "../../../../lib/hub/rollouts/answer.ts";
-import { waveOf, wavesOf } from "../../../../lib/hub/rollouts/waves.ts";
-import { isOpenAt, parseWindow } from "../../../../lib/hub/rollouts/window.ts";
+import { answerTo, type AskingHost, type Gate, type Rolling } from "../../../../lib/hub/gate/answer.ts";
+import { waveOf, wavesOf } from "../../../../lib/hub/gate/waves.ts";
+import { isOpenAt, parseWindow } from "../../../../lib/hub/gate/window.ts";
 
 const HOUR = 3_600_000;
 const NOW = Date.parse("2026-11-24T10:00:00Z");
 const WAVES = wavesOf(["env=canary", "30%", "100%"]);
 
 /** @param above `2.0.0` for a held version, `2.0.0*` for the rolling one, `2.0.0-` for one that was taken back */
-const gate = (above: readonly string[], rollout: Partial<GateRollout> = {}): Gate => ({
+const gate = (above: readonly string[], rolling: Partial<Rolling> = {}): Gate => ({
   above: above.map((text) => ({
     ...{ version: text.replace(/[*-]$/, ""), isRolling: text.endsWith("*"), isTakenBack: text.endsWith("-") },
   })),
-  rollout: above.some((text) => text.endsWith("*"))
-    ? { id: "rol_a", isRunning: true, waves: WAVES, open: 1, window: undefined, known: 9, ...rollout }
+  rolling: above.some((text) => text.endsWith("*"))
+    ? { id: "rol_a", isRunning: true, waves: WAVES, open: 1, window: undefined, known: 9, ...rolling }
     : undefined,
 });
 const host = (given: Partial<AskingHost> = {}): AskingHost => ({

@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { IANAZone } from "luxon";
 import t from "tap";
 import { faultOfWaves } from "../../../../lib/contract/rollout-terms.ts";
-import { isOpenAt, nextOpening, parseWindow } from "../../../../lib/hub/rollouts/window.ts";
+import { isOpenAt, nextOpening, parseWindow } from "../../../../lib/hub/gate/window.ts";
 import { rounds } from "../../../support/effort.ts";
 import { needs } from "../../../support/programs/optional.ts";
 

@@ -10,7 +10,7 @@ export const answerFields = ({ next, withdrawn }: HostAnswer) => ({
   ...(withdrawn !== undefined && { withdrawn }),
 });
 
-/** Returns the ETag of an answer to "latest"; without a rollout it is the version alone. */
+/** Returns the ETag of an answer to "latest"; without a gate it is the version alone. */
 export function answerEtag(answer: HostAnswer): string {
   const { version, next, withdrawn } = answer;
   const ahead = next === undefined ? "" : `~next=${next.version}~${next.notBefore}`;
@@ -23,14 +23,14 @@ interface Detail {
   etag: string;
 }
 
-/** Of each record there are a few forms while a rollout is under way, and thousands of hosts ask for them. */
+/** Of each record there are a few forms while a target has a gate, and thousands of hosts ask for them. */
 const details = new LRUCache<string, Detail>({
   max: 64,
   maxSize: 16 * 1024 * 1024,
   sizeCalculation: ({ detail }) => detail.length,
 });
 
-/** Returns a detail record as a host of a rollout gets it: with its own latest version. */
+/** Returns a detail record as a host gets it where the target has a gate: with its own latest version. */
 export function detailFor({ detail, etag }: Detail, answer: HostAnswer): Detail {
   const key = `${etag} ${answerEtag(answer)}`;
   let own = details.get(key);

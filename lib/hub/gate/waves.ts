@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { labelOf, type Labels } from "../../contract/labels.ts";
 import { percentOf } from "../../contract/rollout-terms.ts";
 
-/** Waves of a rollout as hosts are held against them. */
+/** Waves of hosts, which get a version one wave after the other. */
 export interface Waves {
   count: number;
   /** Waves that a label chooses, in their order. */
@@ -27,21 +27,25 @@ export function wavesOf(waves: readonly string[]): Waves {
 /** Places of a host among all, of which a wave of 1% has the first hundredth. */
 const PLACES = 2 ** 48;
 
-/** Returns the place of a host in a rollout, from 0 to below 100. It needs no list, so that new hosts have one, too. */
-const cohortOf = (rolloutId: string, hostId: string): number =>
-  (Number.parseInt(hash("sha256", `${rolloutId}\0${hostId}`).slice(0, 12), 16) / PLACES) * 100;
+/** Returns the place of a host among all, from 0 to below 100. It needs no list, so that new hosts have one, too. */
+const cohortOf = (seed: string, hostId: string): number =>
+  (Number.parseInt(hash("sha256", `${seed}\0${hostId}`).slice(0, 12), 16) / PLACES) * 100;
 
-/** A host as a rollout sees it. */
+/** The facts of a host that its wave depends on. */
 export interface HostName {
   /** Undefined for one that does not say its name: it is in the last wave. */
   id: string | undefined;
   labels: Labels;
 }
 
-/** Returns the index of a host's wave: the first one that a label of it chooses, else by its place. */
-export function waveOf(rolloutId: string, { count, labelled, shares }: Waves, { id, labels }: HostName): number {
+/**
+ * Returns the index of a host's wave: the first one that a label of it chooses, else by its place.
+ *
+ * @param seed that its place depends on
+ */
+export function waveOf(seed: string, { count, labelled, shares }: Waves, { id, labels }: HostName): number {
   if (id === undefined) return count - 1;
   for (const { index, name, value } of labelled) if (labels[name] === value) return index;
-  const cohort = cohortOf(rolloutId, id);
+  const cohort = cohortOf(seed, id);
   return (shares.find(({ percent }) => cohort < percent) ?? shares.at(-1)!).index;
 }

@@ -1,0 +1,75 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { type Labels, labelsIn } from "../../contract/labels.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { NOTHING, runningVersion } from "../../contract/surfaces/host-record.ts";
+import type { View } from "../records/fleet.ts";
+import type { HostRecord } from "../records/host-columns.ts";
+import type { PollingHost } from "../records/rollout-hosts.ts";
+import { hostOf, type Sightings } from "../records/sightings.ts";
+import { answerTo, type AskingHost, type HostAnswer } from "./answer.ts";
+import { gateOf } from "./stored-gate.ts";
+
+const LABELS = HEADERS.labels.toLowerCase();
+const RUNNING = HEADERS.running.toLowerCase();
+/** Header fields beyond it are not looked at. */
+const MAX_LABELS_CHARACTERS = 4096;
+const MAX_VERSION_CHARACTERS = 128;
+
+/** The facts of a target that its answer to a host needs, as the poll's statement has read them. */
+interface AskedTarget {
+  /** The greatest open version. */
+  latestVersion: string | null;
+  /** The gate, as JSON; null where every host gets the same answer. */
+  rollout: string | null;
+  /** The asking host, where there is a gate and the view has it. */
+  host: PollingHost | undefined;
+}
+
+/** The caller's standing with the owner of the target. */
+export interface AskedBy {
+  /** The view that the caller's hosts report to; undefined for anonymous callers. */
+  view: View | undefined;
+  /** Whether that is the owner's view. Hosts of others are in the last wave. */
+  isOwners: boolean;
+}
+
+/** Reads the version that a host says it runs; undefined when it does not say. */
+function runningIn(headers: IncomingHttpHeaders): string | null | undefined {
+  const given = headers[RUNNING];
+  if (typeof given !== "string" || given === "" || given.length > MAX_VERSION_CHARACTERS) return undefined;
+  return given === NOTHING ? null : given;
+}
+
+function labelsOf(headers: IncomingHttpHeaders): Labels | undefined {
+  const given = headers[LABELS];
+  return typeof given === "string" && given.length <= MAX_LABELS_CHARACTERS ? labelsIn(given) : undefined;
+}
+
+/** The parts of the hub that an answer needs. */
+interface AnswerParts {
+  /** Milliseconds since 1970, by the clock of the database. */
+  clock: () => number;
+  sightings: Pick<Sightings, "noteFirst">;
+}
+
+/** Answers a host that asks for the latest version. The one home of that answer, for every route. */
+export function answerHost(
+  { clock, sightings }: AnswerParts,
+  { latestVersion, rollout: gate, host: row }: AskedTarget,
+  { headers }: { headers: IncomingHttpHeaders },
+  { view, isOwners }: AskedBy,
+): HostAnswer {
+  if (gate === null) return { version: latestVersion };
+  const id = hostOf(headers);
+  const record = row && (JSON.parse(row.record) as HostRecord);
+  const given = row?.labels ? (JSON.parse(row.labels) as Labels) : undefined;
+  const told = runningIn(headers);
+  const host: AskingHost = {
+    id: isOwners ? id : undefined,
+    labels: given ?? labelsOf(headers) ?? record?.labels ?? {},
+    firstChange: row?.firstChange,
+    running: told === undefined ? record && runningVersion(record) : told,
+  };
+  if (view !== undefined && id !== undefined && row?.seenAt === null) void sightings.noteFirst(view, id, clock());
+  return answerTo(gateOf(gate), latestVersion, host, clock());
+}
