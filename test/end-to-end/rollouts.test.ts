@@ -3,8 +3,14 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
-import { RolloutWait } from "../../commands/hub/rollout-wait.ts";
-import { RolloutAbort, RolloutChange, RolloutList, RolloutShow, RolloutStart } from "../../commands/hub/rollouts.ts";
+import {
+  RolloutAbort,
+  RolloutChange,
+  RolloutList,
+  RolloutShow,
+  RolloutStart,
+} from "../../commands/rollouts/rollouts.ts";
+import { RolloutWait } from "../../commands/rollouts/wait.ts";
 import type { WatchTarget } from "../../lib/agent/watch/target.ts";
 import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
 import { rolloutHost } from "../support/host/rollout-host.ts";

@@ -4,8 +4,8 @@ import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
 import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
 import { rolloutWait } from "../../lib/options/rollouts.ts";
+import { managed } from "../hub/managed.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
-import { managed } from "./managed.ts";
 import { rolloutOf } from "./rollouts.ts";
 
 /** The newest versions among which held ones are named. */
@@ -27,7 +27,7 @@ export class RolloutWait extends withOptions(rolloutWait) {
 
   override async run(): Promise<number> {
     const { withinMs, intervalMs } = this.options;
-    const { standingText } = await import("../shell/output/rollout-lines.ts");
+    const { standingText } = await import("./lines.ts");
     using interrupt = interruptible();
     const { signal } = interrupt;
     const hub = await managed({ ...this.options, timeoutMs: undefined });

@@ -1,6 +1,6 @@
-import { lacksHost, percentOf } from "../../../lib/contract/rollout-terms.ts";
-import type { RolloutRecord, WaitingFor } from "../../../lib/contract/surfaces/rollouts.ts";
-import { bar, span } from "../../../lib/tui/text.ts";
+import { lacksHost, percentOf } from "../../lib/contract/rollout-terms.ts";
+import type { RolloutRecord, WaitingFor } from "../../lib/contract/surfaces/rollouts.ts";
+import { bar, span } from "../../lib/tui/text.ts";
 
 const WAITS: Record<WaitingFor, string> = {
   publication: "waits for the publication",

@@ -3,9 +3,9 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { QuotaSubject } from "../../lib/hub/records/quotas.ts";
 import type { UsedQuota } from "../../lib/hub/upkeep/quotas.ts";
 import { hubQuotaRemove, hubQuotaSet, hubStorage } from "../../lib/options/hub.ts";
+import { databaseOf } from "../hub/storage.ts";
 import { withOptions } from "../shell/base.ts";
 import { fieldsOf } from "../shell/output/records.ts";
-import { databaseOf } from "./storage.ts";
 
 const { dataDir, databaseUrl } = hubStorage;
 

@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { RolloutRecord } from "../../../lib/contract/surfaces/rollouts.ts";
-import { Pictures } from "../../../lib/tui/pictures.ts";
-import { showRollout, type Terminal } from "../../../lib/tui/show.tsx";
-import { rolloutLines } from "./rollout-lines.ts";
-import { untilQuit } from "./terminal.ts";
+import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
+import { Pictures } from "../../lib/tui/pictures.ts";
+import { showRollout, type Terminal } from "../../lib/tui/show.tsx";
+import { untilQuit } from "../shell/output/terminal.ts";
+import { rolloutLines } from "./lines.ts";
 
 const LOOK_MS = 1000;
 

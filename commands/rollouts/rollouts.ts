@@ -2,10 +2,10 @@ import { Command, Option } from "clipanion";
 import type { RolloutAction, RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { rolloutAbort, rolloutChange, rolloutShow, rolloutStart } from "../../lib/options/rollouts.ts";
+import { type Managed, managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
-import { type Managed, managed } from "./managed.ts";
 
 const TARGET = { required: true, name: "TARGET" } as const;
 
@@ -112,7 +112,7 @@ export class RolloutShow extends withOptions(rolloutShow) {
     const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && this.options.tui && !this.options.screenReader) {
-      const { rolloutDashboard } = await loadForProduction(() => import("../shell/output/rollout-dashboard.ts"));
+      const { rolloutDashboard } = await loadForProduction(() => import("./dashboard.ts"));
       await rolloutDashboard(rollout, () => hub.client.rollout(projectId, rollout.id), {
         ...terminal,
         screenReader: false,
@@ -120,7 +120,7 @@ export class RolloutShow extends withOptions(rolloutShow) {
       return this.done({});
     }
     if (!this.json) {
-      const { rolloutLines } = await import("../shell/output/rollout-lines.ts");
+      const { rolloutLines } = await import("./lines.ts");
       for (const line of rolloutLines(rollout, Date.now())) this.print.line(line);
     }
     return this.done({ rollout });
@@ -183,7 +183,7 @@ export class RolloutAbort extends withOptions(rolloutAbort) {
     const hub = await managed(this.options);
     const { reason, rollback, dryRun } = this.options;
     const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
-    const { hostsText } = await import("../shell/output/rollout-lines.ts");
+    const { hostsText } = await import("./lines.ts");
     const took = rollout.waves.reduce((sum, { done }) => sum + done, 0);
     const isStuck = rollback && rollout.base_version === null;
     const fate = isStuck ? "keep it, since no other version is open" : rollback ? "go back" : "keep it";
