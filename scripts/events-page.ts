@@ -67,25 +67,45 @@ function declaredIn(file: ts.SourceFile): Map<string, EventFacts[]> {
   return found;
 }
 
-/** The events that the objects in a file of a command have, by name. */
-function printedIn(file: ts.SourceFile): Set<string> {
+/** The events that the objects in a statement have, by name. */
+function printedIn(statement: ts.Statement): Set<string> {
   const names = new Set<string>();
   const visit = (node: ts.Node): void => {
-    if (ts.isPropertyAssignment(node) && node.name.getText(file) === "event" && ts.isStringLiteral(node.initializer))
+    if (ts.isPropertyAssignment(node) && node.name.getText() === "event" && ts.isStringLiteral(node.initializer))
       names.add(node.initializer.text);
     ts.forEachChild(node, visit);
   };
-  visit(file);
+  visit(statement);
   return names;
 }
 
-/** The words of the commands that a file defines. */
-const commandsIn = (text: string): string[] =>
-  [...text.matchAll(/static (?:override )?(?:readonly )?paths = \[(.*?)\];/gs)].flatMap(([, list]) =>
-    [...list!.matchAll(/\[([^[\]]*)\]/g)].map(([, words]) =>
+/** The makers of commands that a file has from `resource`, with the first word of what they make. */
+const makersIn = (text: string): Map<string, string> =>
+  new Map([...text.matchAll(/const (\w+) = resource\("(\w+)"/g)].map(([, maker, noun]) => [maker!, noun!]));
+
+/** The words of the commands that a part of a file defines. */
+function commandsIn(text: string, makers: ReadonlyMap<string, string>): string[] {
+  const made = [...text.matchAll(/= (\w+)\(\s*"([\w-]+)"/g)]
+    .filter(([, maker]) => makers.has(maker!))
+    .map(([, maker, verb]) => `${makers.get(maker!)} ${verb}`);
+  const listed = [...text.matchAll(/static (?:override )?(?:readonly )?paths = \[(.*?)\];|also: \[(\[.*?\])\]/gs)];
+  const named = listed.flatMap(([, paths, also]) =>
+    [...(paths ?? also)!.matchAll(/\[([^[\]]*)\]/g)].map(([, words]) =>
       [...words!.matchAll(/"([^"]*)"/g)].map(([, word]) => word).join(" "),
     ),
   );
+  return [...made, ...named];
+}
+
+/** The events that a file prints, each with the commands whose own code prints it, or else all of the file. */
+function commandsByEvent(file: ts.SourceFile): [event: string, commands: string[]][] {
+  const makers = makersIn(file.text);
+  const all = commandsIn(file.text, makers);
+  return file.statements.flatMap((statement) => {
+    const own = commandsIn(statement.getText(file), makers);
+    return [...printedIn(statement)].map((event): [string, string[]] => [event, own.length > 0 ? own : all]);
+  });
+}
 
 /** The text of the page. */
 export function eventsPage(): string {
@@ -100,9 +120,8 @@ export function eventsPage(): string {
       for (const { name } of events) told.add(name);
       sections.push(`## ${TITLES[type] ?? type.replaceAll(/(?<=[a-z])(?=[A-Z])/g, " ")}`, "", ...tableOf(events), "");
     }
-    const commands = commandsIn(text);
-    if (commands.length > 0)
-      for (const name of printedIn(file)) lists.set(name, new Set([...(lists.get(name) ?? []), ...commands]));
+    for (const [name, commands] of commandsByEvent(file))
+      if (commands.length > 0) lists.set(name, new Set([...(lists.get(name) ?? []), ...commands]));
   }
   const rows = [...lists]
     .filter(([name]) => !told.has(name))
