@@ -20,6 +20,16 @@ function flagOf({ kind, flag: main, alias }: Option): unknown {
   return kind === "list" ? Flag.Array(flag) : Flag.String(flag);
 }
 
+/** Declares required arguments on a command. @returns their values once the command line is parsed */
+export function declareArguments<const Names extends readonly string[]>(
+  command: Command,
+  names: Names,
+): () => { [K in keyof Names]: string } {
+  const members = command as unknown as Record<string, unknown>;
+  for (const name of names) members[name] = Flag.String({ required: true, name });
+  return () => names.map((name) => members[name]) as { [K in keyof Names]: string };
+}
+
 /** Whether a yes-or-no option says yes. */
 export const meansYes = (given: Given | undefined): boolean =>
   given === true || (typeof given === "string" && /^(1|true|yes|on)$/i.test(given));

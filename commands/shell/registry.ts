@@ -57,9 +57,10 @@ import * as open from "../publishing/open.ts";
 import * as hubQuota from "../quotas/feature.ts";
 import * as rollouts from "../rollouts/rollouts.ts";
 import * as rolloutWait from "../rollouts/wait.ts";
-import * as webhooks from "../webhooks/feature.ts";
+import { webhooks } from "../webhooks/feature.ts";
 import * as completion from "./completion.ts";
 import * as docs from "./docs.ts";
+import type { CommandFeature } from "./feature.ts";
 
 /** The files of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
@@ -68,15 +69,21 @@ const FILES: readonly object[] = [
   ...[watchControl, watchInit],
   ...[diff, history, logs, pin, releases, remove, rollback, status],
   ...[audit, grants, hubAdminKey, hubBackup, hubCreateKek, hubQuota, hubRetain, hubRotateKek, hubServe, hubVerify],
-  ...[keys, projects, rolloutWait, rollouts, signers, versionDiff, versions, webhooks],
+  ...[keys, projects, rolloutWait, rollouts, signers, versionDiff, versions],
   ...[doctor, health, mirrorServe, selfCheck, systemdInstall, upgrade],
   ...[pluginAudit, pluginDev, pluginInit, pluginPack, pluginPublish, pluginRights, pluginTest, runtimeServe],
   ...[deployPublish, keygen, marketplace, marketplaceSigningKey, open],
   ...[completion, docs],
 ];
 
+/** The features of the hub that have commands. */
+const FEATURES: readonly CommandFeature[] = [webhooks];
+
 const isCommand = (value: unknown): value is CommandClass =>
   typeof value === "function" && value.prototype instanceof Command;
 
 /** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
-export const COMMANDS: readonly CommandClass[] = FILES.flatMap((file) => Object.values(file).filter(isCommand));
+export const COMMANDS: readonly CommandClass[] = [
+  ...FILES.flatMap((file) => Object.values(file).filter(isCommand)),
+  ...FEATURES.flatMap(({ commands }) => commands),
+];

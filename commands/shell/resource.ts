@@ -1,0 +1,50 @@
+import { Command, type CommandClass } from "clipanion";
+import type { common } from "../../lib/options/common.ts";
+import type { connection } from "../../lib/options/connection.ts";
+import type { Values } from "../../lib/options/option.ts";
+import { type SealiftCommand, withOptions } from "./base.ts";
+import { declareArguments } from "./flags.ts";
+import type { Surroundings } from "./output/deployment.ts";
+
+/** The options of every command that asks a hub. */
+export type Connected = Values<typeof connection>;
+
+/** A command's work on the subject that its arguments name, and its help. */
+interface Verb<T extends typeof connection, S> {
+  description: string;
+  details?: string;
+  examples?: [what: string, line: string][];
+  /** Other words that call the same command. */
+  also?: string[][];
+  listed?: typeof SealiftCommand.listed;
+  /** Does the work. @returns the exit code */
+  run: (subject: S, shell: Surroundings & { options: Values<T & typeof common> }) => Promise<number>;
+}
+
+/**
+ * Returns a maker of the commands for one kind of thing on a hub.
+ *
+ * @param noun the first word that calls them
+ * @param names of their arguments, all required
+ * @param open returns the subject that the arguments name
+ */
+export function resource<const Names extends readonly string[], S>(
+  noun: string,
+  names: Names,
+  open: (options: Connected, ...words: { [K in keyof Names]: string }) => Promise<S>,
+) {
+  return <T extends typeof connection>(verb: string, options: T, declared: Verb<T, S>): CommandClass => {
+    const { run, listed, also = [], ...usage } = declared;
+    return class extends withOptions(options) {
+      static override paths = [[noun, verb], ...also];
+      static override usage = Command.Usage({ category: "Hub", ...usage });
+      static override listed = listed;
+      readonly #words = declareArguments(this, names);
+
+      override async run(): Promise<number> {
+        const subject = await open(this.options, ...this.#words());
+        return run(subject, { ...this.surroundings(), options: this.options });
+      }
+    };
+  };
+}
