@@ -5,6 +5,7 @@ import type { UsedQuota } from "../../lib/hub/upkeep/quotas.ts";
 import { hubQuotaRemove, hubQuotaSet, hubStorage } from "../../lib/options/hub.ts";
 import { databaseOf } from "../hub/storage.ts";
 import { withOptions } from "../shell/base.ts";
+import type { CommandFeature } from "../shell/feature.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 
 const { dataDir, databaseUrl } = hubStorage;
@@ -23,7 +24,7 @@ function described({ subject, max_bytes: maxBytes, max_versions: maxVersions, us
   return `${subject.padEnd(40)} ${bytes}, ${versions}`;
 }
 
-export class HubQuotaSet extends withOptions(hubQuotaSet) {
+class HubQuotaSet extends withOptions(hubQuotaSet) {
   static override paths = [["hub", "quota", "set"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -58,7 +59,7 @@ export class HubQuotaSet extends withOptions(hubQuotaSet) {
   }
 }
 
-export class HubQuotaRemove extends withOptions(hubQuotaRemove) {
+class HubQuotaRemove extends withOptions(hubQuotaRemove) {
   static override paths = [["hub", "quota", "remove"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -80,7 +81,7 @@ export class HubQuotaRemove extends withOptions(hubQuotaRemove) {
   }
 }
 
-export class HubQuotaList extends withOptions({ dataDir, databaseUrl }) {
+class HubQuotaList extends withOptions({ dataDir, databaseUrl }) {
   static override paths = [["hub", "quota", "list"]];
   static override listed = () =>
     fieldsOf<UsedQuota>({ subject: true, max_bytes: true, max_versions: true, usage: true });
@@ -101,3 +102,5 @@ export class HubQuotaList extends withOptions({ dataDir, databaseUrl }) {
     return this.done({ count: quotas.length });
   }
 }
+
+export const quotas: CommandFeature = { name: "quotas", commands: [HubQuotaList, HubQuotaRemove, HubQuotaSet] };

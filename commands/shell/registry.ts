@@ -54,9 +54,8 @@ import * as keygen from "../publishing/keygen.ts";
 import * as marketplace from "../publishing/marketplace.ts";
 import * as marketplaceSigningKey from "../publishing/marketplace-signing-key.ts";
 import * as open from "../publishing/open.ts";
-import * as hubQuota from "../quotas/feature.ts";
-import * as rollouts from "../rollouts/rollouts.ts";
-import * as rolloutWait from "../rollouts/wait.ts";
+import { quotas } from "../quotas/feature.ts";
+import { rollouts } from "../rollouts/feature.ts";
 import { webhooks } from "../webhooks/feature.ts";
 import * as completion from "./completion.ts";
 import * as docs from "./docs.ts";
@@ -68,8 +67,8 @@ const FILES: readonly object[] = [
   ...[deployMarketplace, deployProject, fleet, fleetForget, fleetLabel, fleetWait, plan, watch, watchConsent],
   ...[watchControl, watchInit],
   ...[diff, history, logs, pin, releases, remove, rollback, status],
-  ...[audit, grants, hubAdminKey, hubBackup, hubCreateKek, hubQuota, hubRetain, hubRotateKek, hubServe, hubVerify],
-  ...[keys, projects, rolloutWait, rollouts, signers, versionDiff, versions],
+  ...[audit, grants, hubAdminKey, hubBackup, hubCreateKek, hubRetain, hubRotateKek, hubServe, hubVerify],
+  ...[keys, projects, signers, versionDiff, versions],
   ...[doctor, health, mirrorServe, selfCheck, systemdInstall, upgrade],
   ...[pluginAudit, pluginDev, pluginInit, pluginPack, pluginPublish, pluginRights, pluginTest, runtimeServe],
   ...[deployPublish, keygen, marketplace, marketplaceSigningKey, open],
@@ -77,7 +76,7 @@ const FILES: readonly object[] = [
 ];
 
 /** The features of the hub that have commands. */
-const FEATURES: readonly CommandFeature[] = [webhooks];
+const FEATURES: readonly CommandFeature[] = [quotas, rollouts, webhooks];
 
 const isCommand = (value: unknown): value is CommandClass =>
   typeof value === "function" && value.prototype instanceof Command;
