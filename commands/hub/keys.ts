@@ -1,39 +1,36 @@
 import { join } from "node:path";
-import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { deploymentError, SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { ApiKeyRecord, CreatedKey } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { keyCreation, keyRotation, removal } from "../../lib/options/devkeys.ts";
-import { withOptions } from "../shell/base.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
+import { resource } from "../shell/resource.ts";
 import { managed } from "./managed.ts";
 
-export class KeysCreate extends withOptions(keyCreation) {
-  static override paths = [
-    ["key", "create"],
-    ["keys", "create"],
-  ];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Create an API key",
-    details: `
-      The key and, for a key of one project, its deployment credential are shown once, or written to a file (0600) with
-      \`--out\`. Every \`--…-file\` option takes that file. Without \`--scope\` a key may deploy, report and read, which is
-      what a host needs.
-    `,
-    examples: [
-      ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour --out ./host"],
-      [
-        "A key for CI that may only publish, for 90 days",
-        "$0 key create --name ci --project prj_… --scope publish --expires 90d",
-      ],
-    ],
-  });
+const ofHub = resource("key", [], managed);
+const ofKey = resource("key", ["ID"], async (options, text) => {
+  const { client, keyIdOf } = await managed(options);
+  return { client, id: await keyIdOf(text) };
+});
 
-  override async run(): Promise<number> {
-    const { client, idOf } = await managed(this.options);
-    const { name, project, owner, scope: scopes, expires, out } = this.options;
+export const KeysCreate = ofHub("create", keyCreation, {
+  description: "Create an API key",
+  details: `
+    The key and, for a key of one project, its deployment credential are shown once, or written to a file (0600) with
+    \`--out\`. Every \`--…-file\` option takes that file. Without \`--scope\` a key may deploy, report and read, which is
+    what a host needs.
+  `,
+  examples: [
+    ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour --out ./host"],
+    [
+      "A key for CI that may only publish, for 90 days",
+      "$0 key create --name ci --project prj_… --scope publish --expires 90d",
+    ],
+  ],
+  also: [["keys", "create"]],
+  async run({ client, idOf }, { options, json, print, note, done }) {
+    const { name, project, owner, scope: scopes, expires, out } = options;
     const asked = {
       name,
       ...(owner !== undefined && { owner }),
@@ -48,18 +45,17 @@ export class KeysCreate extends withOptions(keyCreation) {
     const created = `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}.`;
     if (file !== undefined) {
       await file.keep(lines);
-      this.note(`${created}\nNext: sealift watch init ${watchedBy(key.project_id)} --out ${out}`);
-      if (this.json)
-        return this.done({ key: { ...key, key: undefined, deployment_credential: undefined }, file: file.path });
-      this.print.line(file.path);
+      note(`${created}\nNext: sealift watch init ${watchedBy(key.project_id)} --out ${out}`);
+      if (json) return done({ key: { ...key, key: undefined, deployment_credential: undefined }, file: file.path });
+      print.line(file.path);
       return 0;
     }
-    if (this.json) return this.done({ key });
-    this.note(`${created} It is shown this once:`);
-    for (const line of lines) this.print.line(line);
+    if (json) return done({ key });
+    note(`${created} It is shown this once:`);
+    for (const line of lines) print.line(line);
     return 0;
-  }
-}
+  },
+});
 
 /** The secrets of a new key as variables. */
 const secretsOf = ({ key, deployment_credential: credential }: CreatedKey): string[] => [
@@ -67,30 +63,21 @@ const secretsOf = ({ key, deployment_credential: credential }: CreatedKey): stri
   ...(credential === undefined ? [] : [`SEALIFT_DEPLOYMENT_CREDENTIAL=${credential}`]),
 ];
 
-export class KeyRotate extends withOptions(keyRotation) {
-  static override paths = [["key", "rotate"]];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Replace an API key by one with the same rights",
-    details: `
-      The new key, and its deployment credential, are shown once. The old ones work for the time of \`--grace\`, in which
-      you put the new ones in their place; \`key list\` shows when a key was last used.
-    `,
-    examples: [["Replace the key of CI within two days", "$0 key rotate ci --grace 2d"]],
-  });
-
-  id = Option.String({ required: true, name: "ID" });
-
-  override async run(): Promise<number> {
-    const { client, keyIdOf } = await managed(this.options);
-    const id = await keyIdOf(this.id);
-    const key = await client.rotateKey(id, Math.ceil(this.options.graceMs / 1000));
-    if (this.json) return this.done({ key, replaced: id });
-    this.note(`Created the key ${key.name} (${key.id}) in the place of ${id}. It is shown this once:`);
-    for (const line of secretsOf(key)) this.print.line(line);
+export const KeyRotate = ofKey("rotate", keyRotation, {
+  description: "Replace an API key by one with the same rights",
+  details: `
+    The new key, and its deployment credential, are shown once. The old ones work for the time of \`--grace\`, in which
+    you put the new ones in their place; \`key list\` shows when a key was last used.
+  `,
+  examples: [["Replace the key of CI within two days", "$0 key rotate ci --grace 2d"]],
+  async run({ client, id }, { options, json, print, note, done }) {
+    const key = await client.rotateKey(id, Math.ceil(options.graceMs / 1000));
+    if (json) return done({ key, replaced: id });
+    note(`Created the key ${key.name} (${key.id}) in the place of ${id}. It is shown this once:`);
+    for (const line of secretsOf(key)) print.line(line);
     return 0;
-  }
-}
+  },
+});
 
 const watchedBy = (projectId: string | null): string =>
   projectId?.startsWith("prj_") === true ? `project:${projectId}` : "TARGET";
@@ -122,18 +109,12 @@ async function openSecretFile(folder: string, name: string) {
   };
 }
 
-export class KeysList extends withOptions(connection) {
-  static override paths = [
-    ["key", "list"],
-    ["keys", "list"],
-  ];
-  static override listed = async () =>
-    Object.keys((await import("../../lib/contract/surfaces/keys.ts")).apiKeyRecord.shape);
-  static override usage = Command.Usage({ category: "Hub", description: "List your API keys, without their secrets" });
-
-  override async run(): Promise<number> {
-    const { client } = await managed(this.options);
-    return showList(this.surroundings(), {
+export const KeysList = ofHub("list", connection, {
+  description: "List your API keys, without their secrets",
+  also: [["keys", "list"]],
+  listed: async () => Object.keys((await import("../../lib/contract/surfaces/keys.ts")).apiKeyRecord.shape),
+  run: ({ client }, shell) =>
+    showList(shell, {
       event: "key",
       rows: client.listKeys(),
       columns: async (keys) => {
@@ -149,9 +130,8 @@ export class KeysList extends withOptions(connection) {
           ID: ({ id }) => id,
         };
       },
-    });
-  }
-}
+    }),
+});
 
 function stateOf({ revoked_at, expires_at }: ApiKeyRecord): string {
   if (revoked_at !== null) return "revoked";
@@ -172,35 +152,22 @@ async function projectNames(client: DevkeysClient, keys: readonly ApiKeyRecord[]
   return names;
 }
 
-export class KeysRevoke extends withOptions(removal) {
-  static override paths = [
-    ["key", "revoke"],
-    ["keys", "revoke"],
-  ];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Revoke an API key and its deployment credential at once",
-    examples: [["Revoke a key, by its id or its name", "$0 key revoke ci"]],
-  });
-
-  id = Option.String({ required: true, name: "ID" });
-
-  override async run(): Promise<number> {
-    const { client, keyIdOf } = await managed(this.options);
-    const id = await keyIdOf(this.id);
-    if (this.options.dryRun) return this.#preview(client, id);
-    await client.revokeKey(id);
-    this.note(`Revoked ${id}.`);
-    return this.done({ id, dry_run: false });
-  }
-
-  async #preview(client: DevkeysClient, id: string): Promise<number> {
+export const KeysRevoke = ofKey("revoke", removal, {
+  description: "Revoke an API key and its deployment credential at once",
+  examples: [["Revoke a key, by its id or its name", "$0 key revoke ci"]],
+  also: [["keys", "revoke"]],
+  async run({ client, id }, { options, note, done }) {
+    if (!options.dryRun) {
+      await client.revokeKey(id);
+      note(`Revoked ${id}.`);
+      return done({ id, dry_run: false });
+    }
     for await (const key of client.listKeys()) {
       if (key.id !== id || key.revoked_at !== null) continue;
       const { name, owner, last_used_at: lastUse } = key;
-      this.note(`would revoke ${id} (${name}) of ${owner}, last used ${lastUse ?? "never"}`);
-      return this.done({ id, key, dry_run: true });
+      note(`would revoke ${id} (${name}) of ${owner}, last used ${lastUse ?? "never"}`);
+      return done({ id, key, dry_run: true });
     }
     throw deploymentError("not_found", `There is no live key ${id}.`);
-  }
-}
+  },
+});

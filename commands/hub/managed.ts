@@ -1,6 +1,7 @@
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import type { Connected } from "../shell/resource.ts";
 
 /** A hub's key service, and what people call things there. */
 export interface Managed {
@@ -33,4 +34,10 @@ export async function managed(options: Parameters<typeof hubConnection>[0]): Pro
     checkName: (kind, name, own) => checkName(client, kind, name, own),
     keyIdOf: (text) => keyIdOf(client, text),
   };
+}
+
+/** The key service, and the id of a project, plugin or service. @throws as {@link Managed.idOf} */
+export async function managedTarget(options: Connected, target: string) {
+  const { client, idOf } = await managed(options);
+  return { client, id: await idOf(target) };
 }

@@ -7,10 +7,8 @@ import { signerAddition, signerEnd, signerRotation } from "../../lib/options/dev
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
-import { managed } from "./managed.ts";
-
-const PROJECT = { required: true, name: "PROJECT" } as const;
-const KEY = { required: true, name: "KEY" } as const;
+import { resource } from "../shell/resource.ts";
+import { managed, managedTarget } from "./managed.ts";
 
 /** The key that a word or file holds, in hexadecimal. */
 async function keyFrom(text: string): Promise<string> {
@@ -21,22 +19,20 @@ async function keyFrom(text: string): Promise<string> {
 const signersOf = (client: DevkeysClient, project: string): Promise<SignerRecord[]> =>
   Array.fromAsync(client.listSigners(project));
 
-export class SignerList extends withOptions(connection) {
-  static override paths = [["signer", "list"]];
-  static override listed = () => ["public_key", "name", "state", "added_at", "added_by", "reason"];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "List the signers that may publish a project",
-    examples: [["Who signs it", "$0 signer list harbour"]],
-  });
+const ofProject = resource("signer", ["PROJECT"], managedTarget);
+const ofSigner = resource("signer", ["PROJECT", "KEY"], async (options, project, key) => ({
+  ...(await managedTarget(options, project)),
+  key: await keyFrom(key),
+}));
 
-  project = Option.String(PROJECT);
-
-  override async run(): Promise<number> {
-    const { client, idOf } = await managed(this.options);
-    return showList(this.surroundings(), {
+export const SignerList = ofProject("list", connection, {
+  description: "List the signers that may publish a project",
+  examples: [["Who signs it", "$0 signer list harbour"]],
+  listed: () => ["public_key", "name", "state", "added_at", "added_by", "reason"],
+  run: ({ client, id }, shell) =>
+    showList(shell, {
       event: "signer",
-      rows: client.listSigners(await idOf(this.project)),
+      rows: client.listSigners(id),
       columns: {
         KEY: ({ public_key: key }) => key,
         NAME: ({ name }) => name,
@@ -44,86 +40,63 @@ export class SignerList extends withOptions(connection) {
         ADDED: ({ added_at: at, added_by: by }) => `${timeText(at)} by ${by}`,
       },
       none: "No signer is registered: every publisher may sign with any key.",
-    });
-  }
-}
+    }),
+});
 
-export class SignerAdd extends withOptions(signerAddition) {
-  static override paths = [["signer", "add"]];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Let a key sign what is published to a project",
-    details: `
-      From the first signer on, the hub refuses publications of all other keys. Hosts still decide by the keys that they
-      pin (\`--signer-public-key\`). A retired signer may be added again, a revoked one not.
-    `,
-    examples: [["Register the key of CI", "$0 signer add harbour signer.pub --name ci"]],
-  });
+export const SignerAdd = ofSigner("add", signerAddition, {
+  description: "Let a key sign what is published to a project",
+  details: `
+    From the first signer on, the hub refuses publications of all other keys. Hosts still decide by the keys that they
+    pin (\`--signer-public-key\`). A retired signer may be added again, a revoked one not.
+  `,
+  examples: [["Register the key of CI", "$0 signer add harbour signer.pub --name ci"]],
+  async run({ client, id, key }, { options, note, done }, [target]) {
+    const signer = await client.addSigner(id, key, options.name);
+    note(`${signer.public_key} may sign ${target}.`);
+    return done({ signer });
+  },
+});
 
-  project = Option.String(PROJECT);
-  key = Option.String(KEY);
-
-  override async run(): Promise<number> {
-    const { client, idOf } = await managed(this.options);
-    const signer = await client.addSigner(await idOf(this.project), await keyFrom(this.key), this.options.name);
-    this.note(`${signer.public_key} may sign ${this.project}.`);
-    return this.done({ signer });
-  }
-}
-
-abstract class SignerEnd extends withOptions(signerEnd) {
-  project = Option.String(PROJECT);
-  key = Option.String(KEY);
-  protected abstract readonly how: "retire" | "revoke";
-
-  override async run(): Promise<number> {
-    const { client, idOf } = await managed(this.options);
-    const id = await idOf(this.project);
-    const { reason, dryRun } = this.options;
-    const key = await keyFrom(this.key);
-    const signer = dryRun ? await this.#find(client, id, key) : await client.endSigner(id, key, this.how, reason);
-    this.note(
+/** The work of a command that ends a signer. */
+const ending =
+  (how: "retire" | "revoke"): Parameters<typeof ofSigner<typeof signerEnd>>[2]["run"] =>
+  async ({ client, id, key }, { options: { reason, dryRun }, note, done }, [target]) => {
+    const signer = dryRun ? await signerOf(client, { id, target, key }) : await client.endSigner(id, key, how, reason);
+    note(
       dryRun
-        ? `would ${this.how} ${key}, which is ${signer.state}`
-        : `${key} is ${signer.state}, and signs nothing more for ${this.project}.`,
+        ? `would ${how} ${key}, which is ${signer.state}`
+        : `${key} is ${signer.state}, and signs nothing more for ${target}.`,
     );
     const left = (await signersOf(client, id)).filter((each) => each.state === "active" && each.public_key !== key);
-    if (left.length === 0) this.note("No other signer is active: nobody can publish before `sealift signer add`.");
-    return this.done({ signer, dry_run: dryRun });
-  }
+    if (left.length === 0) note("No other signer is active: nobody can publish before `sealift signer add`.");
+    return done({ signer, dry_run: dryRun });
+  };
 
-  async #find(client: DevkeysClient, id: string, key: string): Promise<SignerRecord> {
-    const signer = (await signersOf(client, id)).find(({ public_key: known }) => known === key);
-    if (signer !== undefined) return signer;
-    throw deploymentError("not_found", `${key} is no signer of ${this.project}.`);
-  }
+/** @throws DeploymentError `not_found` */
+async function signerOf(
+  client: DevkeysClient,
+  { id, target, key }: { id: string; target: string; key: string },
+): Promise<SignerRecord> {
+  const signer = (await signersOf(client, id)).find(({ public_key: known }) => known === key);
+  if (signer !== undefined) return signer;
+  throw deploymentError("not_found", `${key} is no signer of ${target}.`);
 }
 
-export class SignerRetire extends SignerEnd {
-  static override paths = [["signer", "retire"]];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Retire a signer: it can publish no more",
-    examples: [["After a rotation", "$0 signer retire harbour old.pub"]],
-  });
+export const SignerRetire = ofSigner("retire", signerEnd, {
+  description: "Retire a signer: it can publish no more",
+  examples: [["After a rotation", "$0 signer retire harbour old.pub"]],
+  run: ending("retire"),
+});
 
-  protected readonly how = "retire";
-}
-
-export class SignerRevoke extends SignerEnd {
-  static override paths = [["signer", "revoke"]];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Revoke a signer for good, such as a stolen one",
-    details: `
-      The hub refuses what it signs from now on. Hosts that pin the key go on trusting it: take it out of their pins, and
-      yank versions that you did not publish.
-    `,
-    examples: [["A laptop was stolen", '$0 signer revoke harbour laptop.pub --reason "stolen on Monday"']],
-  });
-
-  protected readonly how = "revoke";
-}
+export const SignerRevoke = ofSigner("revoke", signerEnd, {
+  description: "Revoke a signer for good, such as a stolen one",
+  details: `
+    The hub refuses what it signs from now on. Hosts that pin the key go on trusting it: take it out of their pins, and
+    yank versions that you did not publish.
+  `,
+  examples: [["A laptop was stolen", '$0 signer revoke harbour laptop.pub --reason "stolen on Monday"']],
+  run: ending("revoke"),
+});
 
 export class SignerRotate extends withOptions(signerRotation) {
   static override paths = [["signer", "rotate"]];
@@ -141,7 +114,7 @@ export class SignerRotate extends withOptions(signerRotation) {
     ],
   });
 
-  project = Option.String(PROJECT);
+  project = Option.String({ required: true, name: "PROJECT" });
 
   override async run(): Promise<number> {
     const { out, finish, dryRun } = this.options;

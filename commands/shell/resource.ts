@@ -10,16 +10,18 @@ import type { Surroundings } from "./output/deployment.ts";
 export type Connected = Values<typeof connection>;
 
 /** A command's work on the subject that its arguments name, and its help. */
-interface Verb<T extends typeof connection, S> {
+interface Verb<T extends typeof connection, S, W> {
   description: string;
   details?: string;
   examples?: [what: string, line: string][];
   /** Other words that call the same command. */
   also?: string[][];
   listed?: typeof SealiftCommand.listed;
-  /** Does the work. @returns the exit code */
-  run: (subject: S, shell: Surroundings & { options: Values<T & typeof common> }) => Promise<number>;
+  /** Does the work. @param words of the arguments @returns the exit code */
+  run: (subject: S, shell: Surroundings & { options: Values<T & typeof common> }, words: W) => Promise<number>;
 }
+
+type Words<Names extends readonly string[]> = { [K in keyof Names]: string };
 
 /**
  * Returns a maker of the commands for one kind of thing on a hub.
@@ -31,9 +33,9 @@ interface Verb<T extends typeof connection, S> {
 export function resource<const Names extends readonly string[], S>(
   noun: string,
   names: Names,
-  open: (options: Connected, ...words: { [K in keyof Names]: string }) => Promise<S>,
+  open: (options: Connected, ...words: Words<Names>) => Promise<S>,
 ) {
-  return <T extends typeof connection>(verb: string, options: T, declared: Verb<T, S>): CommandClass => {
+  return <T extends typeof connection>(verb: string, options: T, declared: Verb<T, S, Words<Names>>): CommandClass => {
     const { run, listed, also = [], ...usage } = declared;
     return class extends withOptions(options) {
       static override paths = [[noun, verb], ...also];
@@ -42,8 +44,9 @@ export function resource<const Names extends readonly string[], S>(
       readonly #words = declareArguments(this, names);
 
       override async run(): Promise<number> {
-        const subject = await open(this.options, ...this.#words());
-        return run(subject, { ...this.surroundings(), options: this.options });
+        const words = this.#words();
+        const subject = await open(this.options, ...words);
+        return run(subject, { ...this.surroundings(), options: this.options }, words);
       }
     };
   };

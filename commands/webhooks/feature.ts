@@ -16,7 +16,7 @@ async function clientOf(options: Connected): Promise<DevkeysClient> {
 async function called(options: Connected, text: string) {
   const { webhookCalled } = await import("../../lib/client/lookup.ts");
   const client = await clientOf(options);
-  return { client, text, webhook: await webhookCalled(client, text) };
+  return { client, webhook: await webhookCalled(client, text) };
 }
 
 const webhooksVerb = resource("webhook", [], clientOf);
@@ -154,7 +154,7 @@ const enable = webhookVerb("enable", connection, {
   description: "Enable a webhook that the hub has disabled",
   details: "The hub disables one to which nothing has arrived for five days, or that answers 410.",
   examples: [["It works again", "$0 webhook enable ops"]],
-  async run({ client, text, webhook }, { note, done }) {
+  async run({ client, webhook }, { note, done }, [text]) {
     const enabled = await client.enableWebhook(webhook.id);
     note(`${shownName(webhook)} hears of events again. Send what it missed: sealift webhook redeliver ${text}`);
     return done({ webhook: enabled });
