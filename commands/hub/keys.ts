@@ -24,17 +24,22 @@ export const KeysCreate = ofHub("create", keyCreation, {
   examples: [
     ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour --out ./host"],
     [
+      "A key for one host, which nobody can report as another one with",
+      "$0 key create --name pier-7 --project Harbour --host pier-7 --out ./pier-7",
+    ],
+    [
       "A key for CI that may only publish, for 90 days",
       "$0 key create --name ci --project prj_… --scope publish --expires 90d",
     ],
   ],
   also: [["keys", "create"]],
   async run({ client, idOf }, { options, json, print, note, done }) {
-    const { name, project, owner, scope: scopes, expires, out } = options;
+    const { name, project, owner, host, scope: scopes, expires, out } = options;
     const asked = {
       name,
       ...(owner !== undefined && { owner }),
       ...(project !== undefined && { project_id: await idOf(project) }),
+      ...(host !== undefined && { host }),
       ...(scopes.length > 0 && { scopes: [...scopes] }),
       ...(expires !== undefined && { expires_at: expires.toISOString() }),
     };
@@ -45,7 +50,7 @@ export const KeysCreate = ofHub("create", keyCreation, {
     const created = `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}.`;
     if (file !== undefined) {
       await file.keep(lines);
-      note(`${created}\nNext: sealift watch init ${watchedBy(key.project_id)} --out ${out}`);
+      note(`${created}\nNext: sealift watch init ${watchedBy(key)} --out ${out}`);
       if (json) return done({ key: { ...key, key: undefined, deployment_credential: undefined }, file: file.path });
       print.line(file.path);
       return 0;
@@ -79,8 +84,9 @@ export const KeyRotate = ofKey("rotate", keyRotation, {
   },
 });
 
-const watchedBy = (projectId: string | null): string =>
-  projectId?.startsWith("prj_") === true ? `project:${projectId}` : "TARGET";
+/** Returns the target of a key, and the host that it speaks for, as arguments of `watch init`. */
+const watchedBy = ({ project_id: project, host }: CreatedKey): string =>
+  `${project?.startsWith("prj_") === true ? `project:${project}` : "TARGET"}${host ? ` --host-id ${host}` : ""}`;
 
 /** A new file for a secret, which goes again unless it is kept. */
 async function openSecretFile(folder: string, name: string) {
@@ -125,6 +131,7 @@ export const KeysList = ofHub("list", connection, {
           STATE: stateOf,
           OWNER: ({ owner }) => owner,
           PROJECT: ({ project_id: id }) => (id === null ? "all" : (names.get(id) ?? id)),
+          HOST: ({ host }) => host ?? "any",
           "LAST USE": ({ last_used_at: at }) => (at ? timeText(at) : "never"),
           SCOPES: ({ scopes }) => scopes.join(","),
           ID: ({ id }) => id,

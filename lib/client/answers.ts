@@ -34,6 +34,7 @@ const PRECISE: Partial<Record<Code, string>> = {
   quota_exceeded: "Delete old versions (`sealift version delete`), or ask the hub's operator for a larger quota.",
   project_in_use: "`sealift fleet TARGET --state ok` shows hosts; --force deletes it all the same.",
   wave_empty: "Label hosts first (`sealift fleet label`), or start it with --allow-empty-wave.",
+  other_host: "Start it with the --host-id that the key speaks for, or make this host a key of its own.",
   signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
 };
 

@@ -74,6 +74,7 @@ export const CODES = {
   forbidden: rejected(
     "The key is valid but may not do this: another project, a missing scope, an expired credential (403).",
   ),
+  other_host: rejected("The key speaks for another host than the one that the request is about (403)."),
   not_found: failed("The hub knows no such project, version, artifact or target (404)."),
   conflict: failed("The request contradicts what the hub already holds (409)."),
   rate_limited: tryAgain("Too many requests (429); the message says when to come back."),

@@ -30,6 +30,7 @@ export const keyCreation = {
   ...group("Key", {
     name: required(text({ metavar: "NAME", help: "What the key is for" })),
     project: text({ metavar: "PROJECT", help: "Bind the key to this project: its id or name" }),
+    host: text({ metavar: "NAME", help: "Speak for this host only", defaultText: "any", form: forms.hostId }),
     owner: text({ metavar: "OWNER", help: "Whose key it is; administrators only", defaultText: "your own" }),
     scope: list(
       {

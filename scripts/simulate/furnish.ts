@@ -43,6 +43,7 @@ export async function furnish(database: Database, plan: Plan, owners: readonly s
       owner,
       scopes: "admin",
       project_id: null,
+      host: null,
       prefix: "",
       hash: owner,
     };

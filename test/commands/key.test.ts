@@ -25,3 +25,22 @@ t.test("a key is replaced by one with its rights, and works on for the grace alo
   t.strictSame([await listed(old), await listed(fresh)], [401, 200]);
   t.match(await run("key rotate nobody"), { code: 1, stderr: /no key in use named "nobody"/ });
 });
+
+t.test("a key that speaks for one host is made for that host, listed with it, and replaced with it", async (t) => {
+  process.env["XDG_CONFIG_HOME"] = temporaryFolder(t);
+  const hub = await startHub(t);
+  const { body } = await hub.call("POST", "/devkeys/projects", { json: { name: "Harbour", kind: "project" } });
+  Object.assign(process.env, { SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: hub.adminKey });
+  const run = (line: string) => runHere(keyCommands, line.split(" "));
+  t.match(await run(`key create --name p7 --project Harbour --host pier-7 --out ${temporaryFolder(t)}`), {
+    code: 0,
+    stderr: `sealift watch init project:${body.id as string} --host-id pier-7 --out`,
+  });
+  t.equal((await run("key rotate p7")).code, 0);
+  t.match((await run("key list")).stdout, /^p7 .* Harbour +pier-7 [^]+^p7 .* Harbour +pier-7 [^]+ all +any /m);
+  t.match(await run("key create --name p8 --host pier-8 --scope publish"), {
+    code: 1,
+    stderr: /a key that speaks for a host may deploy, report and read, not publish/,
+  });
+  t.match(await run("key create --name p8 --host .."), { code: 2, stderr: /--host ".." must be printable/ });
+});

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type ActionName, ACTIONS } from "../audit-actions.ts";
-import { slug, timestamp } from "../identifiers.ts";
+import { hostId, slug, timestamp } from "../identifiers.ts";
 import { SCOPES } from "../scopes.ts";
 import { versionContent, versionMarks } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
@@ -18,6 +18,7 @@ export const createKeyRequest = z.strictObject({
   owner: z.string().min(1).max(255).optional(),
   scopes: z.array(scope).min(1).optional(),
   project_id: z.string().min(1).max(64).nullish(),
+  host: hostId.nullish(),
   expires_at: timestamp.nullish(),
 });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
@@ -35,6 +36,8 @@ export const apiKeyRecord = z.object({
   created_at: z.string(),
   /** To the hour; null for a key that was never used. Added by our hub. */
   last_used_at: z.string().nullable().optional(),
+  /** The only host that the key speaks for; null for any. Added by our hub. */
+  host: z.string().nullable().optional(),
 });
 export type ApiKeyRecord = z.infer<typeof apiKeyRecord>;
 

@@ -8,6 +8,7 @@ import type { KeyUse } from "../records/key-use.ts";
 import type { Records } from "../records/port.ts";
 import { hostOf } from "../records/sightings.ts";
 import { bearerOf, credentialHash, keyOf, MAX_CREDENTIAL_CHARACTERS } from "./credentials.ts";
+import { requireOwnHost } from "./own-host.ts";
 import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS, type RateLimits } from "./rate-limits.ts";
 import type { SessionTokens } from "./session-tokens.ts";
 import type { SharedCounts } from "./shared-counts.ts";
@@ -45,7 +46,11 @@ export interface Authentication {
    * @param secret what was refused; by default the request's key or token
    */
   rejected(request: FastifyRequest, error: HubError, secret?: string): HubError;
-  /** Notes a valid credential: its connection is closed later than others, and its key was used. */
+  /**
+   * Notes a valid credential: its connection is closed later than others, and its key was used.
+   *
+   * @throws HubError 403 `other_host` when the request names another host than the key speaks for
+   */
   accepted(request: FastifyRequest, principal?: Principal): void;
 }
 
@@ -92,7 +97,9 @@ export function createAuthentication(context: AuthenticationParts, connections: 
   const rejected = failureLimits(context);
   const accepted: Authentication["accepted"] = (request, principal) => {
     connections.vouch(request);
-    if (principal !== undefined) context.keyUse.note(principal.keyId);
+    if (principal === undefined) return;
+    context.keyUse.note(principal.keyId);
+    if (principal.host !== null) requireOwnHost(principal, hostOf(request.headers));
   };
 
   const key = async (request: FastifyRequest): Promise<Principal> => {

@@ -13,6 +13,15 @@ function grantableScopes(principal: Principal, wanted: readonly Scope[] | undefi
   return [...new Set(scopes)];
 }
 
+/** Returns the host that a key is to speak for. Such a key manages nothing, so it makes none for another host. */
+function ownHost(wanted: string | null | undefined, scopes: readonly Scope[]): string | null {
+  const more = scopes.filter((scope) => !DEFAULT_SCOPES.includes(scope));
+  if (wanted === undefined || wanted === null) return null;
+  if (more.length > 0)
+    throw unprocessable(`scopes: a key that speaks for a host may deploy, report and read, not ${more.join(", ")}.`);
+  return wanted;
+}
+
 function grantableProject(principal: Principal, wanted: string | null | undefined): string | null {
   if (principal.projectId === null) return wanted ?? null;
   if (wanted !== undefined && wanted !== null && wanted !== principal.projectId) {
@@ -34,17 +43,19 @@ function grantableExpiry(principal: Principal, wanted: string | null | undefined
  * Checks what a key hands on (docs/contract/keys.md): no more than it has. What the request leaves out is inherited.
  *
  * @param now ISO 8601
- * @throws 403 for more than the own rights, 422 for an expiry in the past
+ * @throws 403 for more than the own rights, 422 for an expiry in the past, and for a host's key with other scopes
  */
 export function grantableKey(principal: Principal, wanted: CreateKeyRequest, now: string): GrantableKey {
   if (wanted.owner !== undefined && wanted.owner !== principal.owner && !isAdministrator(principal)) {
     throw forbidden("Only an administrator creates keys of another owner.");
   }
+  const scopes = grantableScopes(principal, wanted.scopes);
   return {
     name: wanted.name,
     owner: wanted.owner ?? principal.owner,
-    scopes: grantableScopes(principal, wanted.scopes),
+    scopes,
     projectId: grantableProject(principal, wanted.project_id),
+    host: ownHost(wanted.host, scopes),
     expiresAt: grantableExpiry(principal, wanted.expires_at, now),
   };
 }

@@ -40,7 +40,7 @@ export class PersonKeys {
     return inTransaction(db, async (transaction) => {
       const wanted = { name: nameOf(person), owner, scopes, projectId, expiresAt };
       const { id, hash, replaced } = await keyOfPerson(transaction, wanted, now);
-      const principal = { keyId: id, owner, scopes: new Set(scopes), projectId, expiresAt };
+      const principal = { keyId: id, owner, scopes: new Set(scopes), projectId, host: null, expiresAt };
       actAs(request, hash, person);
       const ended = replaced.length > 0 && { revoked: replaced.join(" ") };
       const facts = { owner, scopes: scopes.join(" "), project_id: projectId, ...ended };

@@ -8,6 +8,8 @@ export interface Principal {
   scopes: ReadonlySet<Scope>;
   /** The only project or target that the key works for; null for all of its owner's. */
   projectId: string | null;
+  /** The only host that the key speaks for; null for any. */
+  host: string | null;
   /** ISO 8601, or null for never. */
   expiresAt: string | null;
 }

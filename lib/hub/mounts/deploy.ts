@@ -19,6 +19,7 @@ import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { authorizeDek } from "../access/authorize-dek.ts";
 import type { DownloadUrls } from "../access/download-urls.ts";
+import { requireOwnHost } from "../access/own-host.ts";
 import type { ProjectAccessParts } from "../access/project-access.ts";
 import { projectAccess } from "../access/project-access.ts";
 import type { Blobs } from "../blobs/port.ts";
@@ -33,7 +34,7 @@ import type { Keyring } from "../keys/keyring.ts";
 import { findArtifact } from "../records/artifacts.ts";
 import { forgetHost } from "../records/host-rows.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
-import { storeProjectReport } from "../records/reports.ts";
+import { hostOfReport, storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { marksOf } from "../records/versions.ts";
@@ -175,7 +176,8 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
     },
     async handler(request) {
       const report = request.body;
-      await access.session(request, report.project_id, "report");
+      const { principal } = await access.session(request, report.project_id, "report");
+      requireOwnHost(principal, hostOfReport(report));
       const deploymentId = await storeProjectReport(hub.reports, report, {
         now: hub.clock(),
         named: hostOf(request.headers),

@@ -17,6 +17,7 @@ import {
 } from "../../contract/surfaces/reports.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
+import { requireOwnHost } from "../access/own-host.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
 import { FleetNumbers } from "../fleets/fleet-numbers.ts";
@@ -87,6 +88,7 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
     async handler(request, reply) {
       const principal = await authentication.key(request);
       requireScope(principal, "report");
+      requireOwnHost(principal, request.body.host_id);
       const record = await storeTargetReport(hub.reports, request.body, principal.owner, {
         now: hub.clock(),
         named: hostOf(request.headers),

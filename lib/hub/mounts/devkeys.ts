@@ -62,8 +62,8 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const withCredential = project?.kind === "project";
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
         const key = await issueKey(transaction, { ...wanted, withCredential }, hub.clock());
-        const { id: subject, owner, scopes, project_id, expires_at } = key.record;
-        const facts = { owner, scopes: scopes.join(" "), project_id, expires_at };
+        const { id: subject, owner, scopes, project_id, host, expires_at } = key.record;
+        const facts = { owner, scopes: scopes.join(" "), project_id, ...(host && { host }), expires_at };
         await tell({ action: "key.create", subject, facts });
         return key;
       });
@@ -97,9 +97,9 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
         throw conflict("The key has ended; create another one.");
       if (id === ADMIN_KEY) throw conflict("The administrator's first key is renewed by `sealift hub admin-key`.");
       const ends = new Date(hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000).toISOString();
-      const { name, owner, scopes, project_id: projectId, expires_at: expiresAt } = old;
+      const { name, owner, scopes, project_id: projectId, host = null, expires_at: expiresAt } = old;
       const kind = projectId === null ? undefined : (await findProject(db, projectId))?.kind;
-      const wanted = { name, owner, scopes, projectId, expiresAt, withCredential: kind === "project" };
+      const wanted = { name, owner, scopes, projectId, host, expiresAt, withCredential: kind === "project" };
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
         const key = await issueKey(transaction, wanted, hub.clock());
         await endKey(transaction, id, ends);

@@ -88,7 +88,7 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
             <>
               {key.name} {key.id === ownKeyId && <Badge tone="busy">this session</Badge>}
               <p className="slug">
-                <code>{key.prefix}…</code> {key.owner}
+                <code>{key.prefix}…</code> {key.owner} {key.host && `only as ${key.host}`}
               </p>
             </>,
             <Badge tone={tone}>{text}</Badge>,

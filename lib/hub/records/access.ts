@@ -3,7 +3,8 @@ import type { Statements } from "./port.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./rollout-hosts.ts";
 
 /** The columns of a key that decide whether and what it may do. */
-export const KEY_COLUMNS = "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.expires_at, k.revoked_at";
+export const KEY_COLUMNS =
+  "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.host AS own_host, k.expires_at, k.revoked_at";
 
 const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
 
@@ -17,6 +18,7 @@ export interface KeyRow {
   owner: string;
   scopes: string;
   bound_to: string | null;
+  own_host: string | null;
   expires_at: string | null;
   revoked_at: string | null;
 }
@@ -47,6 +49,7 @@ export function principalOf(row: KeyRow, now: string): Principal | undefined {
     owner: row.owner,
     scopes: scopesOf(row.scopes),
     projectId: row.bound_to,
+    host: row.own_host,
     expiresAt: row.expires_at,
   };
 }

@@ -65,6 +65,8 @@ export const apiKeys = table(
     /** Scope names, separated by spaces. */
     scopes: text,
     project_id: projectId.nullable(),
+    /** The only host that the key speaks for; null for any. */
+    host: text.nullable(),
     prefix: text,
     /** SHA-256 of the key, hexadecimal. The key itself is nowhere. */
     hash: sha256Hex,

@@ -10,6 +10,8 @@ export interface NewKey {
   owner: string;
   scopes: readonly Scope[];
   projectId: string | null;
+  /** The only host that the key speaks for; null for any. */
+  host: string | null;
   /** ISO 8601 in UTC, or null for never. */
   expiresAt: string | null;
   /** Also make a deployment credential: the key is bound to a surface-B project. */
@@ -28,6 +30,7 @@ export const keyRecord = (row: Selectable<ApiKeysTable>): ApiKeyRecord => ({
   owner: row.owner,
   scopes: row.scopes.split(" ") as Scope[],
   project_id: row.project_id,
+  host: row.host,
   prefix: row.prefix,
   expires_at: row.expires_at,
   revoked_at: row.revoked_at,
@@ -46,6 +49,7 @@ export async function issueKey(db: Queries, wanted: NewKey, now: number): Promis
     owner: wanted.owner,
     scopes: wanted.scopes.join(" "),
     project_id: wanted.projectId,
+    host: wanted.host,
     prefix: shownPrefix(key),
     hash: hashOf(key),
     expires_at: wanted.expiresAt,
@@ -119,7 +123,7 @@ export interface PersonKey {
  */
 export async function keyOfPerson(
   transaction: Transacted,
-  wanted: Omit<NewKey, "withCredential">,
+  wanted: Omit<NewKey, "host" | "withCredential">,
   now: number,
 ): Promise<PersonKey> {
   const { name, owner, projectId: project_id, expiresAt: expires_at } = wanted;
@@ -132,7 +136,14 @@ export async function keyOfPerson(
   const key = known ?? { id: recordId("key", now), hash: hashOf(issue("key")) };
   const replaced = await revokeKeysOfPerson(transaction, name, now, key.id);
   if (known !== undefined) return { ...known, replaced };
-  const values = { ...key, ...facts, expires_at, created_at: new Date(now).toISOString(), last_used_at: null };
+  const values = {
+    ...key,
+    ...facts,
+    host: null,
+    expires_at,
+    created_at: new Date(now).toISOString(),
+    last_used_at: null,
+  };
   await transaction.insertInto("api_keys").values(values).execute();
   return { ...key, replaced };
 }
@@ -172,6 +183,7 @@ const adminRow = (key: string, now: string) => ({
   owner: "admin",
   scopes: "admin",
   project_id: null,
+  host: null,
   prefix: shownPrefix(key),
   hash: hashOf(key),
   expires_at: null,

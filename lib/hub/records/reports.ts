@@ -14,6 +14,9 @@ import type { Queries } from "./port.ts";
 /** The host of a report of surface B that names none. */
 const DEFAULT_HOST = "default";
 
+/** Returns the host that a report of surface B is about. */
+export const hostOfReport = ({ host_id: host = DEFAULT_HOST }: Pick<ProjectReport, "host_id">): string => host;
+
 /** A deployment report on its way into the log and the fleet view. */
 export interface IncomingReport {
   id: string;
@@ -188,7 +191,7 @@ export async function storeProjectReport(
   const id = recordId("dpl", now);
   const deploymentId = report.deployment_id === "" ? id : report.deployment_id;
   const hostRecord: ProjectHost = {
-    host_id: report.host_id ?? DEFAULT_HOST,
+    host_id: hostOfReport(report),
     deployment_id: deploymentId,
     version: report.version,
     status: report.rolled_back === true ? "rolled_back" : report.status,

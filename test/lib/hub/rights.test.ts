@@ -47,7 +47,14 @@ async function compare(t: Test, url: string | undefined): Promise<void> {
   for (const owner of OWNERS)
     for (const scopes of SCOPES)
       for (const projectId of [null, PROJECT, PLUGIN, HIDDEN]) {
-        const key: Principal = { keyId: "key_1", owner, scopes: new Set(scopes), projectId, expiresAt: null };
+        const key: Principal = {
+          keyId: "key_1",
+          owner,
+          scopes: new Set(scopes),
+          projectId,
+          host: null,
+          expiresAt: null,
+        };
         const { rows } = await sql<{ id: string; controls: unknown; sees: unknown }>`
           select p.id, ${sql.raw(CONTROLS)} as controls, ${sql.raw(VISIBLE)} as sees from projects p cross join (
             select cast('key_1' as text) as id, cast(${owner} as text) as owner, cast(${projectId} as text) as project_id,

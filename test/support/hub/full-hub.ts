@@ -133,6 +133,7 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
     json: { name: HOSTILE, project_id: project.id, scopes: ["read"], expires_at: later(3600) },
   });
   await done("DELETE", `/devkeys/api-keys/${doomed.id}`);
+  await done("POST", "/devkeys/api-keys", { json: { name: HOSTILE, host: HOSTILE_HOST, scopes: ["read"] } });
   const signers = `${base}/signers`;
   await done("POST", signers, { json: { public_key: "b".repeat(64), name: HOSTILE } });
   for (const verb of ["retire", "revoke"])
