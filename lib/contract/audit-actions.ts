@@ -27,6 +27,7 @@ export const ACTIONS = {
   "grant.remove": { meaning: "a grant was taken back" },
   "version.publish": { meaning: "a version was published", event: "version.published" },
   "version.import": { meaning: "a version was imported from a source host", event: "version.published" },
+  "version.sign": { meaning: "the author's signature was added to a version of a plugin or service" },
   "version.yank": { meaning: "a version was yanked", event: "version.yanked" },
   "version.unyank": { meaning: "a yank was taken back", event: "version.restored" },
   "version.deprecate": { meaning: "somebody advised against a version", event: "version.deprecated" },

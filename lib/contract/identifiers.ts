@@ -35,6 +35,13 @@ export const versionLabel = z
 
 export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits");
 
+/** Standard base64 of `bytes` bytes, in the one form that an encoder gives it: the bits that no byte needs are zero. */
+export const base64Of = (bytes: number) =>
+  z.base64().refine((text) => {
+    const decoded = Buffer.from(text, "base64");
+    return decoded.length === bytes && decoded.toString("base64") === text;
+  }, `must be the base64 of ${bytes} bytes`);
+
 /** Names a host in reports and the fleet view: printable, at most 255 characters, and no step of a path. */
 export const hostId = z
   .string()

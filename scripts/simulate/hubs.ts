@@ -14,6 +14,7 @@ import { findProject, type Project, readPulse } from "../../lib/hub/records/proj
 import { storeProjectReport, storeReports, storeTargetReport } from "../../lib/hub/records/reports.ts";
 import { standingOf } from "../../lib/hub/records/rollouts.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
+import { UNSIGNED } from "../../lib/hub/records/version-tables.ts";
 import { insertVersion, type NewVersion } from "../../lib/hub/records/versions.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
 import { actOnRollout, startRollout } from "../../lib/hub/rollouts/commands.ts";
@@ -127,16 +128,17 @@ export class Hubs {
       const created_at = new Date(now).toISOString();
       const sha256 = "0".repeat(64);
       const facts = { project_id: id, version, published_by: null, size_bytes: 1, sha256, repo: null, created_at };
-      const sealed = { signature: "c2ln", signer_public_key: "c2ln", kek_id: "kek", sealed_dek: "c2ln" };
+      const dek = { kek_id: "kek", sealed_dek: "c2ln" };
+      const signed = { signature: "c2ln", signer_public_key: "c2ln" };
       const row: NewVersion =
         kind === "project"
           ? {
               ...{ ...facts, id: `art_${suffix}`, part: "artifact", project_name: SLUG, content_sha256: sha256 },
-              ...{ archive_signature: null, sealed },
+              ...{ archive_signature: null, ...signed, dek },
             }
           : {
               ...{ ...facts, id: `rel_${suffix}`, part: "archive", project_name: null, content_sha256: null },
-              ...{ archive_signature: "c2ln", sealed: null },
+              ...{ archive_signature: "c2ln", ...UNSIGNED, dek: null },
             };
       return insertVersion(transaction, row, { lost: before });
     });

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import * as z from "zod";
 import { artifactError, type SealiftError, usageError } from "../../contract/errors.ts";
 import { type Manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
-import { base64Of } from "../../contract/surfaces/deploy.ts";
+import { base64Of } from "../../contract/identifiers.ts";
 import { missing, writeFileAtomic } from "../../support/files.ts";
 import { readChunks } from "../../support/read-chunks.ts";
 import { DEK_BYTES, type Limits } from "../limits.ts";

@@ -38,7 +38,8 @@ export const installTarget = ofKinds((kind) => ({
   load: "begun",
   summary: `The archive of a ${kind}, as it was published`,
   description:
-    `X-Signature, ${HEADERS.plugin} or ${HEADERS.service} (name@version) and X-Repo come with it. ` +
+    `X-Signature, ${HEADERS.plugin} or ${HEADERS.service} (name@version) and X-Repo come with it; ` +
+    `${HEADERS.signatureEd25519} and ${HEADERS.signer}, where its author has signed it. ` +
     `${HEADERS.download} is where the same bytes are given without a key, for a while.`,
   query: z.object({ version: z.string().max(128).default("latest") }),
   ok: {

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { page, pageQuery } from "../paging.ts";
-import type { Route } from "../route.ts";
+import { noContent, type Route } from "../route.ts";
+import { authorSignature } from "../surfaces/marketplace.ts";
 import { addSignerRequest, endSignerRequest, signerKey, signerRecord } from "../surfaces/signers.ts";
 
 const shared = { mount: "devkeys", tags: ["key service"] } as const;
@@ -10,7 +11,7 @@ export const listSigners = {
   method: "GET",
   path: "/projects/:id/signers",
   who: { key: ["read", "projects", "publish"] },
-  summary: "The signers of a project, by their keys",
+  summary: "The signers of a project, plugin or service, by their keys",
   query: pageQuery,
   ok: { 200: page(signerRecord) },
   errors: [401, 403, 404, 422],
@@ -24,6 +25,18 @@ export const addSigner = {
   summary: "Add a signer, or take a retired one back; from the first one on, others may not publish",
   body: addSignerRequest,
   ok: { 201: signerRecord },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const satisfies Route;
+
+export const signVersion = {
+  ...shared,
+  method: "PUT",
+  path: "/projects/:id/versions/:version/signature",
+  who: { key: ["publish"] },
+  summary: "Add the author's signature to a version of a plugin or service that has none",
+  description: "The hub verifies it over the stored bytes. The same signer again changes nothing; another one is 409.",
+  body: authorSignature,
+  ok: { 204: noContent },
   errors: [400, 401, 403, 404, 409, 415, 422],
 } as const satisfies Route;
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
 import { reportedSteps, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
@@ -7,13 +7,6 @@ import { deprecation, versionMarks } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
-
-/** Standard base64 of `bytes` bytes, in the one form that an encoder gives it: the bits that no byte needs are zero. */
-export const base64Of = (bytes: number) =>
-  z.base64().refine((text) => {
-    const decoded = Buffer.from(text, "base64");
-    return decoded.length === bytes && decoded.toString("base64") === text;
-  }, `must be the base64 of ${bytes} bytes`);
 
 export const authRequest = z.object({ xdevkey: z.string().min(1).max(512), project_id: z.string().min(1).max(64) });
 export const authAnswer = z.object({

@@ -2,6 +2,9 @@
 export const HEADERS = {
   apiKey: "X-API-Key",
   signature: "X-Signature",
+  /** The author's Ed25519 signature over the same bytes, and the public key that made it: base64. */
+  signatureEd25519: "X-Signature-Ed25519",
+  signer: "X-Signer",
   signatureStart: "X-Sealift-Signature-Start",
   plugin: "X-Plugin",
   service: "X-Service",

@@ -121,7 +121,7 @@ export const projectDeletionQuery = z.object({
 /** A published version of a project, plugin or service, for those who manage it. */
 export const managedVersion = z.object({
   ...versionContent,
-  /** Base64 of the Ed25519 key that signed it; null for plugins and services. */
+  /** Base64 of the Ed25519 key that signed it; null for a plugin or service that its author has not signed. */
   signer_public_key: z.string().nullable(),
   is_latest: z.boolean(),
   ...versionMarks,

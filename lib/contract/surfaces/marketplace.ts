@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { hostId, slug, versionLabel } from "../identifiers.ts";
+import { base64Of, hostId, slug, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
 import { deploymentStatus, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
@@ -32,6 +32,8 @@ export const versionRecord = z.object({
   ...versionContent,
   ...versionMarks,
   repo: z.string().nullable(),
+  /** The Ed25519 key of the author, base64; left out for a version that only the signing secret vouches for. */
+  signer_public_key: z.string().optional(),
   /** Left out for a version that every host may have. */
   state: versionState.optional(),
 });
@@ -80,10 +82,16 @@ export const targetChanges = z.strictObject({
 });
 export type TargetChanges = z.infer<typeof targetChanges>;
 
+/** The author's Ed25519 signature over an archive, and the key that made it. */
+export const authorSignature = z.strictObject({ signature_ed25519: base64Of(64), signer_public_key: base64Of(32) });
+export type AuthorSignature = z.infer<typeof authorSignature>;
+
 /** The text fields of a marketplace publication; the file part is `archive`. */
 export const versionFields = z.object({
   version: versionLabel,
   signature: hmacSignature,
+  /** Both, or neither. */
+  ...authorSignature.partial().shape,
   repo: repoReference.optional(),
   visibility: visibility.optional(),
 });

@@ -33,6 +33,7 @@ export type VersionMarks = z.infer<z.ZodObject<typeof versionMarks>>;
 export const shownVersion = z.looseObject({
   version: z.string(),
   sha256: z.string().optional(),
+  signer_public_key: z.string().optional().catch(undefined),
   is_yanked: z.boolean().optional(),
   deprecated: deprecation.optional().catch(undefined),
 });

@@ -28,8 +28,12 @@ export function marketplacePublish(
         hub,
         { id, kind, publishedBy: principal.keyId },
         request,
-        (transaction, { version, sha256 }) =>
-          witness(transaction, { action: "version.publish", subject, facts: { version, sha256 } }),
+        (transaction, { version, sha256, signer_public_key: signer }) =>
+          witness(transaction, {
+            action: "version.publish",
+            subject,
+            facts: { version, sha256, ...(signer !== null && { signer }) },
+          }),
       );
       await hub.rollouts.versionsChanged(id);
       return reply.code(created ? 201 : 200).send(versionRecord(record));

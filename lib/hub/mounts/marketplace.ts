@@ -57,6 +57,10 @@ export function marketplace(
           }),
           [HEADERS.signature.toLowerCase()]: found.signature,
           [nameHeader]: `${slug}@${found.version}`,
+          ...(found.author !== null && {
+            [HEADERS.signatureEd25519.toLowerCase()]: found.author.signature,
+            [HEADERS.signer.toLowerCase()]: found.author.key,
+          }),
           ...(found.repo !== null && { [HEADERS.repo.toLowerCase()]: found.repo }),
         });
       },

@@ -1,16 +1,22 @@
 import { isUsablePublicKey } from "../../artifact/signatures/ed25519.ts";
 import * as routes from "../../contract/signers/routes.ts";
-import { audited } from "../access/audit.ts";
+import { audited, witnessOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { controlledBy } from "../access/project-access.ts";
 import { serve, type Served } from "../access/serve.ts";
+import type { Blobs } from "../blobs/port.ts";
 import { conflict, notFound, unprocessable } from "../ground/errors.ts";
 import { pageOf } from "../http/documentation.ts";
+import { addSignature } from "../publications/add-signature.ts";
+import { subjectOf } from "../records/latest/states.ts";
 import type { Records } from "../records/port.ts";
 import { addSigner, endSigner, findSigner, listSigners } from "../records/signers.ts";
 
-/** The register of a project's signers (docs/contract/keys.md#signers). A key that only publishes cannot add itself. */
-export function signers({ hub }: MountOptions<Records>): readonly Served[] {
+/**
+ * The register of a project's, plugin's or service's signers (docs/contract/keys.md#signers), and the signatures of
+ * archives that were published without one. A key that only publishes cannot add itself.
+ */
+export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): readonly Served[] {
   const db = hub.database.kysely;
   const projectOf = controlledBy(hub);
 
@@ -40,7 +46,6 @@ export function signers({ hub }: MountOptions<Records>): readonly Served[] {
 
     serve(routes.addSigner, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
-      if (project.kind !== "project") throw unprocessable("Only projects have signers.");
       const { public_key: key, name = "" } = request.body;
       if (!isUsablePublicKey(Buffer.from(key, "hex"))) throw unprocessable("public_key: no verifier accepts this key.");
       return audited(hub, request, principal, async (transaction, tell) => {
@@ -50,6 +55,24 @@ export function signers({ hub }: MountOptions<Records>): readonly Served[] {
         await tell({ action: "signer.add", subject: project.id, facts: { signer: key, name } });
         return added;
       });
+    }),
+
+    serve(routes.signVersion, async (request, principal) => {
+      const project = await projectOf(principal, request.params.id);
+      const { version } = request.params;
+      // Nothing moves on the connection while the stored bytes are read.
+      request.raw.socket.setTimeout(0);
+      await addSignature(hub, project, version, request.body, (transaction, { sha256, signer_public_key: signer }) =>
+        witnessOf(
+          hub,
+          request,
+          principal,
+        )(transaction, {
+          action: "version.sign",
+          subject: subjectOf(project),
+          facts: { version, sha256, signer },
+        }),
+      );
     }),
 
     end(routes.retireSigner, "retired", "signer.retire"),

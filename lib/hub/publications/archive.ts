@@ -1,13 +1,16 @@
 import type { FastifyRequest } from "fastify";
 import { ARCHIVE_PART, type VersionFields, versionFields } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { faultsAnswer } from "../http/validation.ts";
 import { inTransaction } from "../records/port.ts";
+import { type BlobSignature, UNSIGNED } from "../records/version-tables.ts";
 import { findVersionById, insertVersion, type NewVersion, type Version } from "../records/versions.ts";
 import { type CheckArchive, requireSoundArchive } from "./archive-check.ts";
+import { PassingSignature, type Signed } from "./passing-signature.ts";
 import { type PublicationParts, publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
+import { admitSigner, requireSigner, storedSignature } from "./signed-bytes.ts";
 
 /** The parts of the hub that publishing an archive needs. */
 export interface ArchiveParts extends PublicationParts {
@@ -21,9 +24,24 @@ export interface PublishedTarget {
   publishedBy: string;
 }
 
+/** Names the fields of an author's signature as those of an artifact are called. */
+const signedIn = ({ signature_ed25519: signature, signer_public_key }: Partial<VersionFields>): Partial<Signed> => ({
+  ...(signature !== undefined && { signature }),
+  ...(signer_public_key !== undefined && { signer_public_key }),
+});
+
+/** Returns the author's signature of a form, undefined where it has none. @throws HubError 422 for half of one */
+function authorIn(fields: VersionFields): Signed | undefined {
+  const { signature, signer_public_key } = signedIn(fields);
+  if (signature === undefined && signer_public_key === undefined) return undefined;
+  if (signature !== undefined && signer_public_key !== undefined) return { signature, signer_public_key };
+  throw unprocessable("signature_ed25519, signer_public_key: must both be given, or neither.");
+}
+
 /**
  * Checks an archive that has arrived and publishes it. The caller discards the blob.
  *
+ * @param author null for an imported archive, which its author signs later
  * @throws HubError 422 for an archive that no agent would install, 409 when the version exists with other bytes
  */
 export async function publishArchive(
@@ -32,12 +50,14 @@ export async function publishArchive(
   fields: VersionFields,
   { blob, sha256 }: UploadedFile,
   told: Told<Version>,
+  author: BlobSignature | null = null,
 ): Promise<Published<Version>> {
   await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
   const { version, signature, repo = null, visibility } = fields;
   const row: NewVersion = {
+    ...(author ?? UNSIGNED),
     ...{ id: recordId("rel", hub.clock()), project_id: target.id, version, archive_signature: signature, repo },
-    ...{ part: "archive", size_bytes: blob.size, sha256, content_sha256: null, project_name: null, sealed: null },
+    ...{ part: "archive", size_bytes: blob.size, sha256, content_sha256: null, project_name: null, dek: null },
     ...{ published_by: target.publishedBy, created_at: hub.now() },
   };
   return publish<Version>(hub, {
@@ -47,20 +67,24 @@ export async function publishArchive(
     find: () => findVersionById(hub.database.kysely, row.id),
     insert: (lost) =>
       inTransaction(hub.database.kysely, async (transaction) => {
+        if (author !== null) await requireSigner(transaction, target.id, author.signer_public_key);
         const record = await insertVersion(transaction, row, { visibility, lost });
         if (record.id === row.id) await told(transaction, record);
         return record;
       }),
     isSameContent: (existing) => existing.sha256 === sha256,
-    refusal: ({ sha256: stored, archive_signature }) =>
-      stored === sha256 && archive_signature === signature
-        ? undefined
-        : versionExists(version, `another ${ARCHIVE_PART.name}`, stored),
+    refusal: ({ sha256: stored, archive_signature, signer_public_key: signer }) => {
+      if (stored !== sha256 || archive_signature !== signature)
+        return versionExists(version, `another ${ARCHIVE_PART.name}`, stored);
+      if (author === null || author.signer_public_key === null || author.signer_public_key === signer) return undefined;
+      return versionExists(version, signer === null ? "no signature of its author" : "another signer", stored);
+    },
   });
 }
 
 /**
- * Receives a plugin's or service's archive and publishes it. The developer signed it; the hub never sees the secret.
+ * Receives a plugin's or service's archive, verifies its author's signature where it has one, and publishes it. The hub
+ * never sees the secret that it is signed with besides.
  *
  * @throws HubError as {@link publishArchive} and {@link receiveUpload} do
  */
@@ -70,16 +94,18 @@ export async function uploadArchive(
   request: FastifyRequest,
   told: Told<Version>,
 ): Promise<Published<Version>> {
+  const signature = new PassingSignature(request, versionFields, signedIn);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: ARCHIVE_PART.name,
     maxBytes: hub.maxArtifactBytes,
-    onFile(fields) {
-      const parsed = versionFields.partial().safeParse(fields, { reportInput: true });
-      if (!parsed.success) throw faultsAnswer(parsed.error);
-      return undefined;
-    },
+    onFile: (fields) => signature.begin(fields),
   });
   const { fields, file } = completeForm(upload, ARCHIVE_PART.name, versionFields);
-  return await publishArchive(hub, target, fields, file, told);
+  const author = authorIn(fields);
+  if (author !== undefined) {
+    await signature.check(author, file.blob);
+    await admitSigner(hub.database.kysely, target.id, author.signer_public_key);
+  }
+  return await publishArchive(hub, target, fields, file, told, author ? storedSignature(author) : UNSIGNED);
 }

@@ -7,11 +7,11 @@ import { findArtifact, type SealedBlob } from "../records/artifacts.ts";
 import { findBlob } from "../records/blobs.ts";
 import { insertDelta, insertIndex } from "../records/deltas.ts";
 import { inTransaction } from "../records/port.ts";
-import type { BlobsTable } from "../records/version-tables.ts";
+import { type BlobsTable, UNSIGNED } from "../records/version-tables.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload } from "./receive.ts";
-import { canonical, insertSealed, type SealedParts } from "./signed-bytes.ts";
+import { canonical, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
 
 async function publishedArtifact(hub: SealedParts, projectId: string, version: string): Promise<SealedBlob> {
   const found = await findArtifact(hub.database.statements, projectId, version);
@@ -52,7 +52,7 @@ export async function publishDelta(
   const { base_version, base_content_sha256 } = fields;
   const delta: BlobsTable = {
     ...{ id, version_id: artifact.id, project_id: projectId, part: "delta", base_version, base_content_sha256 },
-    ...{ size_bytes: file.blob.size, sha256: file.sha256 },
+    ...{ size_bytes: file.blob.size, sha256: file.sha256, ...storedSignature(fields) },
   };
   return await publish<BlobsTable>(hub, {
     kind: "delta",
@@ -62,8 +62,8 @@ export async function publishDelta(
     insert: (lost) =>
       insertSealed(hub, {
         ...{ id, projectId, now, fields, told },
-        async insert(transaction, sealed) {
-          const record = await insertDelta(transaction, delta, sealed, lost);
+        async insert(transaction, dek) {
+          const record = await insertDelta(transaction, delta, dek, lost);
           if (record === undefined) throw conflict("The version has as many deltas as it may have.");
           return record;
         },
@@ -102,7 +102,7 @@ export async function publishIndex(
   const db = hub.database.kysely;
   const index: BlobsTable = {
     ...{ id, version_id: artifact.id, project_id: projectId, part: "index", base_version: "" },
-    ...{ base_content_sha256: null, size_bytes: blob.size, sha256 },
+    ...{ base_content_sha256: null, size_bytes: blob.size, sha256, ...UNSIGNED },
   };
   return await publish<BlobsTable>(hub, {
     kind: "index",

@@ -1,14 +1,17 @@
 import type { FastifyRequest } from "fastify";
 import type * as z from "zod";
 import { Ed25519Verifier, R_BYTES } from "../../artifact/signatures/ed25519.ts";
-import { base64Of } from "../../contract/surfaces/deploy.ts";
+import { base64Of } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { IncomingBlob } from "../blobs/port.ts";
 import { HubError, unprocessable } from "../ground/errors.ts";
 import { faultsAnswer } from "../http/validation.ts";
 import { decode, type SignedFields } from "./signed-bytes.ts";
 
-type Signed = Pick<SignedFields, "signature" | "signer_public_key">;
+/** A signature and the key that made it: base64. */
+export type Signed = Pick<SignedFields, "signature" | "signer_public_key">;
+/** Finds the signature in fields that have been checked, as far as they have come. */
+type SignedIn = (fields: Record<string, unknown>) => Partial<Signed>;
 
 /** R ‖ A: all that a verifier needs before the first byte. */
 const startOf = ({ signature, signer_public_key: key }: Signed): Buffer =>
@@ -20,13 +23,15 @@ const startOf = ({ signature, signer_public_key: key }: Signed): Buffer =>
  */
 export class PassingSignature {
   readonly #schema: z.ZodObject;
+  readonly #signedIn: SignedIn;
   readonly #header: string | string[] | undefined;
   #announced: Buffer | undefined;
   #verifier: Ed25519Verifier | undefined;
 
-  /** @param schema of the form's fields */
-  constructor({ headers }: FastifyRequest, schema: z.ZodObject) {
+  /** @param schema of the form's fields @param signedIn where they are not called as in {@link SignedFields} */
+  constructor({ headers }: FastifyRequest, schema: z.ZodObject, signedIn: SignedIn = (fields) => fields) {
     this.#schema = schema;
+    this.#signedIn = signedIn;
     this.#header = headers[HEADERS.signatureStart.toLowerCase()];
   }
 
@@ -45,7 +50,7 @@ export class PassingSignature {
     }
     const parsed = this.#schema.partial().safeParse(fields, { reportInput: true });
     if (!parsed.success) throw faultsAnswer(parsed.error);
-    const { signature, signer_public_key: key } = parsed.data as Partial<Signed>;
+    const { signature, signer_public_key: key } = this.#signedIn(parsed.data);
     const known = signature === undefined || key === undefined ? undefined : { signature, signer_public_key: key };
     if (known !== undefined) this.#agree(known);
     const start = this.#announced ?? (known && startOf(known));

@@ -1,14 +1,11 @@
 import type { FastifyRequest } from "fastify";
-import { publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
-import { HubError } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { signersOf } from "../records/artifacts.ts";
 import { findVersionById, insertVersion, type Version } from "../records/versions.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
-import { canonical, decode, insertSealed, requireSigner, type SealedParts } from "./signed-bytes.ts";
+import { admitSigner, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
 
 /** The project to publish to, and the id of the key that does. */
 export interface PublishedProject {
@@ -16,15 +13,12 @@ export interface PublishedProject {
   publishedBy: string;
 }
 
-/** A version with the key that signed it: base64. */
-type SignedVersion = Version & { signer_public_key: string };
-
 function store(
   hub: SealedParts,
   { projectId, publishedBy }: PublishedProject,
   fields: PublishFields,
   file: UploadedFile,
-  told: Told<SignedVersion>,
+  told: Told<Version>,
 ): Promise<Published<Version>> {
   const id = recordId("art", hub.clock());
   const now = hub.now();
@@ -32,6 +26,7 @@ function store(
   const facts = {
     ...{ id, project_id: projectId, version, project_name, content_sha256, archive_signature: null, repo: null },
     ...({ part: "artifact", size_bytes: file.blob.size, sha256: file.sha256 } as const),
+    ...storedSignature(fields),
     ...{ published_by: publishedBy, created_at: now },
   };
   return publish<Version>(hub, {
@@ -41,31 +36,13 @@ function store(
     find: () => findVersionById(hub.database.kysely, id),
     insert: (lost) =>
       insertSealed(hub, {
-        ...{ id, projectId, now, fields },
-        told: (transaction, record) =>
-          told(transaction, { ...record, signer_public_key: canonical(fields.signer_public_key) }),
-        insert: (transaction, sealed) => insertVersion(transaction, { ...facts, sealed }, { lost }),
+        ...{ id, projectId, now, fields, told },
+        insert: (transaction, dek) => insertVersion(transaction, { ...facts, dek }, { lost }),
       }),
     isSameContent: (existing) => existing.content_sha256 === content_sha256,
     refusal: ({ sha256, content_sha256: stored }) =>
       sha256 === file.sha256 ? undefined : versionExists(version, "other bytes", stored!),
   });
-}
-
-/**
- * Refuses a signer whose private key is an earlier public one: `signer.pub` was given for `signer.key`.
- *
- * @throws HubError 400
- */
-async function refusePublicSeed({ database }: SealedParts, projectId: string, signer: Buffer): Promise<void> {
-  for await (const earlier of signersOf(database.kysely, projectId)) {
-    if (!signer.equals(publicKeyOf(decode(earlier)))) continue;
-    throw new HubError(
-      400,
-      "signature_rejected",
-      "The artifact was signed with a public key in the place of the private one: everybody could sign with it. Sign with signer.key.",
-    );
-  }
 }
 
 /**
@@ -78,7 +55,7 @@ export async function publishArtifact(
   hub: SealedParts,
   project: PublishedProject,
   request: FastifyRequest,
-  told: Told<SignedVersion>,
+  told: Told<Version>,
 ): Promise<Published<Version>> {
   const signature = new PassingSignature(request, publishFields);
   await using upload = await receiveUpload(request, {
@@ -89,7 +66,6 @@ export async function publishArtifact(
   });
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, publishFields);
   await signature.check(fields, file.blob);
-  await requireSigner(hub.database.kysely, project.projectId, fields.signer_public_key);
-  await refusePublicSeed(hub, project.projectId, decode(fields.signer_public_key));
+  await admitSigner(hub.database.kysely, project.projectId, fields.signer_public_key);
   return await store(hub, project, fields, file, told);
 }

@@ -1,9 +1,11 @@
+import { publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { HubError } from "../ground/errors.ts";
 import { type Keyring, sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
+import { signersOf } from "../records/artifacts.ts";
 import type { Queries, Transacted } from "../records/port.ts";
 import { standingOf } from "../records/signers.ts";
-import type { SealedTable } from "../records/version-tables.ts";
+import type { SealedDek } from "../records/version-tables.ts";
 import type { PublicationParts, Told } from "./publication.ts";
 
 /** The fields of a form that signs its file: base64. */
@@ -16,19 +18,55 @@ export interface SignedFields {
 export const decode = (base64: string) => Buffer.from(base64, "base64");
 /** The one form of a base64 text in which it is stored, compared and looked up. */
 export const canonical = (base64: string) => decode(base64).toString("base64");
+/** The signature of a form as it is stored with the bytes. */
+export const storedSignature = ({
+  signature,
+  signer_public_key: key,
+}: Pick<SignedFields, "signature" | "signer_public_key">) => ({
+  signature: canonical(signature),
+  signer_public_key: canonical(key),
+});
 
 /**
- * Requires that a project's register, where there is one, holds the signer.
+ * Requires that the register of a project, plugin or service, where there is one, holds the signer.
  *
- * @param signer base64
+ * @param signer base64; null for an archive that its author has not signed
  * @throws HubError 403
  */
-export async function requireSigner(db: Queries, projectId: string, signer: string): Promise<void> {
-  const standing = await standingOf(db, projectId, signer);
+export async function requireSigner(db: Queries, projectId: string, signer: string | null): Promise<void> {
+  const standing = await standingOf(db, projectId, signer ?? "");
   if (standing === "active" || standing === "no register") return;
+  if (signer === null)
+    throw new HubError(
+      403,
+      "signer_refused",
+      "The archive is not signed by its author, and signers are registered; see `sealift signer list`.",
+    );
   const key = decode(signer).toString("hex");
   const why = standing === "unknown" ? "is not in the project's register" : `was ${standing}`;
   throw new HubError(403, "signer_refused", `The signer ${key} ${why}; see \`sealift signer list\`.`);
+}
+
+/**
+ * Refuses a signer whose private key is an earlier public one: `signer.pub` was given for `signer.key`.
+ *
+ * @throws HubError 400
+ */
+async function refusePublicSeed(db: Queries, projectId: string, signer: Buffer): Promise<void> {
+  for await (const earlier of signersOf(db, projectId)) {
+    if (!signer.equals(publicKeyOf(decode(earlier)))) continue;
+    throw new HubError(
+      400,
+      "signature_rejected",
+      "The artifact was signed with a public key in the place of the private one: everybody could sign with it. Sign with signer.key.",
+    );
+  }
+}
+
+/** Requires a registered signer that nobody else can be. @param signer base64 @throws HubError 400, 403 */
+export async function admitSigner(db: Queries, projectId: string, signer: string): Promise<void> {
+  await requireSigner(db, projectId, signer);
+  await refusePublicSeed(db, projectId, decode(signer));
 }
 
 /** The parts of the hub that publishing sealed bytes needs. */
@@ -42,7 +80,7 @@ interface SealedInsertion<Row extends { id: string }> {
   /** ISO 8601. */
   now: string;
   fields: SignedFields;
-  insert: (transaction: Transacted, sealed: Omit<SealedTable, "id" | "project_id">) => Promise<Row>;
+  insert: (transaction: Transacted, dek: SealedDek) => Promise<Row>;
   told: Told<Row>;
 }
 
@@ -60,9 +98,8 @@ export const insertSealed = <Row extends { id: string }>(
     decode(fields.dek),
     dekContext(projectId, id),
     async (transaction, { kekId, sealed }) => {
-      const [signature, signer_public_key] = [canonical(fields.signature), canonical(fields.signer_public_key)];
       await requireSigner(transaction, projectId, fields.signer_public_key);
-      const record = await insert(transaction, { signature, signer_public_key, kek_id: kekId, sealed_dek: sealed });
+      const record = await insert(transaction, { kek_id: kekId, sealed_dek: sealed });
       if (record.id === id) await told(transaction, record);
       return record;
     },

@@ -1,23 +1,24 @@
 import type { Queries, Statements } from "./port.ts";
 import { selectWhere } from "./rows.ts";
 import type { Sealed } from "./secrets.ts";
-import { type BlobsTable, type Marks, type SealedTable, UNMARKED, type VersionsTable } from "./version-tables.ts";
+import { type BlobsTable, type Marks, type SealedDek, UNMARKED, type VersionsTable } from "./version-tables.ts";
 
 /** An artifact, or a delta that leads to its version, with what a host is told of both. */
-export type SealedBlob = BlobsTable &
-  Pick<SealedTable, "signature" | "signer_public_key"> &
-  Pick<VersionsTable, "content_sha256"> &
+export type SealedBlob = BlobsTable & { signature: string; signer_public_key: string } & Pick<
+    VersionsTable,
+    "content_sha256"
+  > &
   Marks;
 
-/** The artifact sorts before the deltas; an index is not sealed under a key of its own. */
-const LOCATION = `SELECT b.*, s.signature, s.signer_public_key, v.content_sha256,
+/** The artifact sorts before the deltas; an index is not signed. */
+const LOCATION = `SELECT b.*, v.content_sha256,
   ${Object.keys(UNMARKED)
     .map((mark) => `v.${mark}`)
     .join(", ")}
-  FROM versions v JOIN blobs b ON b.version_id = v.id JOIN sealed s ON s.id = b.id
-  WHERE v.project_id = ? AND v.version = ? ORDER BY b.part, b.size_bytes, b.id`;
+  FROM versions v JOIN blobs b ON b.version_id = v.id
+  WHERE v.project_id = ? AND v.version = ? AND b.signature IS NOT NULL ORDER BY b.part, b.size_bytes, b.id`;
 const AUTHORIZATION = `SELECT k.expires_at, k.revoked_at, (
-    SELECT id FROM sealed WHERE project_id = ? AND signature = ? ORDER BY id LIMIT 1
+    SELECT id FROM blobs WHERE project_id = ? AND signature = ? ORDER BY id LIMIT 1
   ) AS blob_id
   FROM deployment_credentials c JOIN api_keys k ON k.id = c.key_id WHERE c.hash = ? AND c.project_id = ?`;
 const SEALED_DEK = "SELECT kek_id, sealed_dek FROM sealed WHERE id = ?";
@@ -53,20 +54,20 @@ export async function findAuthorization(
 
 /** Reads a sealed DEK as it stands now; a rotation may have replaced it since the last read. */
 export async function readSealedDek(statements: Statements, blobId: string): Promise<Sealed | undefined> {
-  const row = (await statements.first(SEALED_DEK, [blobId])) as Pick<SealedTable, "kek_id" | "sealed_dek"> | undefined;
+  const row = (await statements.first(SEALED_DEK, [blobId])) as SealedDek | undefined;
   return row && { kekId: row.kek_id, sealed: row.sealed_dek };
 }
 
-/** The base64 keys that signed a project's versions, by an index: `distinct` would read all versions. */
+/** The base64 keys that signed what a project has, by an index: `distinct` would read all versions. */
 export async function* signersOf(db: Queries, projectId: string): AsyncGenerator<string> {
   for (let last = ""; ;) {
-    const next = await selectWhere(db, "sealed", { project_id: projectId })
+    const next = await selectWhere(db, "blobs", { project_id: projectId })
       .select("signer_public_key")
       .where("signer_public_key", ">", last)
       .orderBy("signer_public_key")
       .limit(1)
       .executeTakeFirst();
     if (next === undefined) return;
-    yield (last = next.signer_public_key);
+    yield (last = next.signer_public_key!);
   }
 }

@@ -2,7 +2,7 @@ import { admit } from "./hooks.ts";
 import type { Queries, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
-import type { BlobsTable, SealedTable } from "./version-tables.ts";
+import type { BlobsTable, SealedDek } from "./version-tables.ts";
 import { insertBlob } from "./versions.ts";
 
 /** Deltas that one version may have: each is bytes that a publisher stores. */
@@ -18,7 +18,7 @@ export const MAX_DELTAS = 8;
 export async function insertDelta(
   transaction: Transacted,
   delta: BlobsTable,
-  sealed: Omit<SealedTable, "id" | "project_id">,
+  dek: SealedDek,
   lost?: string,
 ): Promise<BlobsTable | undefined> {
   const project = await lockProject(transaction, delta.project_id);
@@ -29,7 +29,7 @@ export async function insertDelta(
   if (same !== undefined) return same;
   if (existing.length >= MAX_DELTAS) return undefined;
   await admit(transaction, { project, bytes: delta.size_bytes, versions: 0 });
-  await insertBlob(transaction, delta, sealed);
+  await insertBlob(transaction, delta, dek);
   return delta;
 }
 

@@ -19,9 +19,8 @@ export interface ListedVersion {
 /** Lists the versions of a project, plugin or service alike, newest first. */
 export async function listManagedVersions(db: Queries, project: Project, page: PageRange): Promise<ListedVersion[]> {
   const rows = await newestVersions(db, project.id, page)
-    .leftJoin("sealed as s", "s.id", "v.id")
     .leftJoin("api_keys as k", "k.id", "v.published_by")
-    .select(["s.signer_public_key", "k.name as publisher"])
+    .select("k.name as publisher")
     .execute();
   const ids = rows.map(({ id }) => id);
   const deltas = project.kind === "project" ? await deltaSizes(db, ids) : undefined;

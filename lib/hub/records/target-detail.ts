@@ -10,7 +10,13 @@ import { factsOf, findVersion, newestVersions, selectVersions, type Version } fr
 /** Shapes a version as the marketplace shows it. */
 export function versionRecord(row: Version): VersionRecord {
   const { state, ...facts } = factsOf(row);
-  return { ...facts, repo: row.repo, ...(state !== undefined && { state }) };
+  const { repo, signer_public_key: signer } = row;
+  return {
+    ...facts,
+    repo,
+    ...(signer !== null && { signer_public_key: signer }),
+    ...(state !== undefined && { state }),
+  };
 }
 
 export const targetSummary = (target: Project): TargetSummary => ({

@@ -92,38 +92,41 @@ export const blobs = table(
     size_bytes: count,
     /** Of the stored bytes, as the hub counted them. */
     sha256: sha256Hex,
+    /**
+     * Ed25519 over the stored bytes, in its one canonical form: authorize looks artifacts and deltas up by it. Null for
+     * an index, and for an archive that its author has not signed; so is the key.
+     */
+    signature: base64.nullable(),
+    signer_public_key: base64.nullable(),
   },
   {
     unique: { blobs_part: ["version_id", "part", "base_version"] },
-    // The sum of a quota reads nothing but this index.
-    indexes: { blobs_project: ["project_id", "part", "size_bytes"] },
+    indexes: {
+      blobs_signature: ["project_id", "signature", "id"],
+      blobs_signer: ["project_id", "signer_public_key"],
+      // The sum of a quota reads nothing but this index.
+      blobs_project: ["project_id", "part", "size_bytes"],
+    },
     references: { project_id: projects, version_id: { table: versions, cascades: true } },
     digest: "sha256",
   },
 );
 export type BlobsTable = RowOf<typeof blobs>;
 
-/** Signatures of artifacts and deltas, with their data-encryption keys under a KEK. */
+/** The signature over a blob, and the key that made it: base64. */
+export type BlobSignature = Pick<BlobsTable, "signature" | "signer_public_key">;
+/** The signature of a blob that nobody has signed. */
+export const UNSIGNED = { signature: null, signer_public_key: null } satisfies BlobSignature;
+
+/** Data-encryption keys of artifacts and deltas under a KEK. */
 export const sealed = table(
   "sealed",
-  {
-    id: blobId,
-    project_id: projectId,
-    /** Base64 in its one canonical form: authorize looks artifacts and deltas up by it. */
-    signature: base64,
-    signer_public_key: base64,
-    kek_id: name,
-    sealed_dek: base64,
-  },
-  {
-    indexes: {
-      sealed_signature: ["project_id", "signature", "id"],
-      sealed_signer: ["project_id", "signer_public_key"],
-    },
-    references: { id: { table: blobs, cascades: true } },
-  },
+  { id: blobId, project_id: projectId, kek_id: name, sealed_dek: base64 },
+  { references: { id: { table: blobs, cascades: true } } },
 );
 export type SealedTable = RowOf<typeof sealed>;
+/** A data-encryption key on its way into the database. */
+export type SealedDek = Pick<SealedTable, "kek_id" | "sealed_dek">;
 
 /** The label of a version that somebody has deleted: it never names other bytes. */
 export const deletedVersions = table(

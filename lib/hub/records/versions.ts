@@ -6,10 +6,17 @@ import { enter, findMarks, stateRecord } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { deleteWhere, updateWhere } from "./rows.ts";
-import { type BlobsTable, type Marks, type SealedTable, UNMARKED, type VersionsTable } from "./version-tables.ts";
+import {
+  type BlobSignature,
+  type BlobsTable,
+  type Marks,
+  type SealedDek,
+  UNMARKED,
+  type VersionsTable,
+} from "./version-tables.ts";
 
 /** A version with the facts of its main blob. */
-export type Version = VersionsTable & Pick<BlobsTable, "size_bytes" | "sha256">;
+export type Version = VersionsTable & Pick<BlobsTable, "size_bytes" | "sha256"> & BlobSignature;
 
 /** Begins a query for versions with the facts of their main blobs. */
 export const selectVersions = (db: Queries) =>
@@ -17,7 +24,7 @@ export const selectVersions = (db: Queries) =>
     .selectFrom("versions as v")
     .innerJoin("blobs as b", "b.id", "v.id")
     .selectAll("v")
-    .select(["b.size_bytes", "b.sha256"]);
+    .select(["b.size_bytes", "b.sha256", "b.signature", "b.signer_public_key"]);
 
 export const findVersion = (db: Queries, projectId: string, version: string): Promise<Version | undefined> =>
   selectVersions(db).where("v.project_id", "=", projectId).where("v.version", "=", version).executeTakeFirst();
@@ -75,10 +82,10 @@ const carryOver = (row: VersionsTable): Partial<VersionsTable> =>
 
 /** A version on its way into the database, as its publisher gives it. */
 export interface NewVersion
-  extends Omit<VersionsTable, keyof typeof UNMARKED>, Pick<BlobsTable, "size_bytes" | "sha256"> {
+  extends Omit<VersionsTable, keyof typeof UNMARKED>, Pick<BlobsTable, "size_bytes" | "sha256">, BlobSignature {
   part: "artifact" | "archive";
   /** Null for an archive. */
-  sealed: Omit<SealedTable, "id" | "project_id"> | null;
+  dek: SealedDek | null;
 }
 
 /**
@@ -91,7 +98,7 @@ export interface NewVersion
  */
 export function insertVersion(
   db: Queries,
-  { part, size_bytes, sha256, sealed, ...added }: NewVersion,
+  { part, size_bytes, sha256, signature, signer_public_key, dek, ...added }: NewVersion,
   { lost, visibility }: { lost?: string | undefined; visibility?: Project["visibility"] | undefined } = {},
 ): Promise<Version> {
   const { id, project_id, version } = added;
@@ -101,34 +108,35 @@ export function insertVersion(
       const existing = await findMarks(transaction, project_id, version);
       if (existing !== undefined && existing.id !== lost) return (await findVersionById(transaction, existing.id))!;
       await requireNotDeleted(transaction, project_id, version);
+      const before = lost === undefined ? undefined : await findVersionById(transaction, lost);
       if (lost !== undefined) await deleteWhere(transaction, "versions", { id: lost }).execute();
       await admit(transaction, { project: target, bytes: size_bytes, versions: 1 });
       // A version that is published again is what it was: in its rank, and in its state.
       const row = { ...added, ...UNMARKED, ...(existing && carryOver(existing)) };
       await transaction.insertInto("versions").values(row).execute();
       const blob = { id, version_id: id, project_id, part, base_version: "", base_content_sha256: null };
-      await insertBlob(transaction, { ...blob, size_bytes, sha256 }, sealed);
+      // An archive is signed once, and comes again as it was.
+      const author = signature === null && before !== undefined ? before : { signature, signer_public_key };
+      const signed = { signature: author.signature, signer_public_key: author.signer_public_key };
+      const bytes = { size_bytes, sha256, ...signed };
+      await insertBlob(transaction, { ...blob, ...bytes }, dek);
       if (visibility !== undefined)
         await updateWhere(transaction, "projects", { id: project_id }).set({ visibility }).execute();
       touch(version);
       const entered = existing === undefined ? await enter(transaction, target, version, now) : undefined;
-      return { ...row, ...entered, size_bytes, sha256 };
+      return { ...row, ...entered, ...bytes };
     }),
   );
 }
 
-/** Enters a blob of a version into the ledger. @param sealed of an artifact or delta */
-export async function insertBlob(
-  transaction: Transacted,
-  blob: BlobsTable,
-  sealed: Omit<SealedTable, "id" | "project_id"> | null,
-): Promise<void> {
+/** Enters a blob of a version into the ledger. @param dek of an artifact or delta */
+export async function insertBlob(transaction: Transacted, blob: BlobsTable, dek: SealedDek | null): Promise<void> {
   await transaction.insertInto("blobs").values(blob).execute();
   const { id, project_id } = blob;
-  if (sealed !== null)
+  if (dek !== null)
     await transaction
       .insertInto("sealed")
-      .values({ id, project_id, ...sealed })
+      .values({ id, project_id, ...dek })
       .execute();
 }
 

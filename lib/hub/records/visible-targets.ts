@@ -24,7 +24,8 @@ const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner,
   FROM ${CALLER} ${TARGET} ${HOST}`;
 
 const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version, p.rollout,
-    v.id AS version_id, v.version, b.size_bytes, b.sha256, v.archive_signature, v.repo, ${POLLING_HOST}
+    v.id AS version_id, v.version, b.size_bytes, b.sha256, v.archive_signature, v.repo,
+    b.signature, b.signer_public_key, ${POLLING_HOST}
   FROM ${CALLER} ${TARGET} ${HOST}
   LEFT JOIN versions v ON v.project_id = p.id AND v.version = COALESCE(CAST(? AS text), p.latest_version)
   LEFT JOIN blobs b ON b.id = v.id`;
@@ -118,6 +119,8 @@ export interface VisibleVersion {
   sha256: string;
   signature: string;
   repo: string | null;
+  /** The signature of its author, and the key that made it: base64; null for a version without one. */
+  author: { signature: string; key: string } | null;
 }
 
 /** The caller's key, the target, and one of its versions (`version` undefined for the latest): one statement. */
@@ -140,6 +143,10 @@ export async function findVisibleVersion(
             sha256: row["sha256"] as string,
             signature: row["archive_signature"] as string,
             repo: row["repo"] as string | null,
+            author:
+              row["signature"] === null
+                ? null
+                : { signature: row["signature"] as string, key: row["signer_public_key"] as string },
           },
   };
 }

@@ -3,8 +3,8 @@ import t from "tap";
 import type { z } from "zod";
 import { installPlan, notifiers, provisioners } from "../../../lib/contract/files/install-plan.ts";
 import { manifest } from "../../../lib/contract/files/manifest.ts";
-import { envName, hostId, pluginId, projectId } from "../../../lib/contract/identifiers.ts";
-import { authorizeAnswer, base64Of, latestAnswer, projectReport } from "../../../lib/contract/surfaces/deploy.ts";
+import { base64Of, envName, hostId, pluginId, projectId } from "../../../lib/contract/identifiers.ts";
+import { authorizeAnswer, latestAnswer, projectReport } from "../../../lib/contract/surfaces/deploy.ts";
 import { baseUrl, paths } from "../../../lib/contract/surfaces/paths.ts";
 
 const holds = (schema: z.ZodType, value: unknown): boolean => schema.safeParse(value).success;

@@ -72,7 +72,7 @@ export async function fullHub(t: Test, dataDir: string, options: Partial<HubOpti
 
 /** Fills a plugin whose owner, versions and hosts say hostile things. */
 async function fillPlugin(hub: RunningHub, done: Done): Promise<void> {
-  await done("POST", "/devkeys/projects", { json: { name: HOSTILE, kind: "plugin", slug: "tide" } });
+  const { id } = await done("POST", "/devkeys/projects", { json: { name: HOSTILE, kind: "plugin", slug: "tide" } });
   await done("PATCH", "/app/marketplace/plugins/tide", {
     json: {
       ...{ description: HOSTILE, name: HOSTILE, repository: `https://evil.example/"onmouseover="alert(1)` },
@@ -89,6 +89,14 @@ async function fillPlugin(hub: RunningHub, done: Done): Promise<void> {
         [`<img src=x onerror=alert(1)>${version}.js`]: "1",
       },
     );
+  const { bytes } = await hub.call("GET", "/app/marketplace/plugins/tide/install?version=1.1.0");
+  const author = newSigner();
+  await done("PUT", `/devkeys/projects/${id}/versions/1.1.0/signature`, {
+    json: {
+      signature_ed25519: author.sign(bytes).toString("base64"),
+      signer_public_key: author.publicKey.toString("base64"),
+    },
+  });
   await done("POST", "/app/marketplace/plugins/tide/versions/1.0.0/yank", { json: { reason: HOSTILE } });
   await done("POST", "/app/marketplace/plugins/tide/grants", { json: { owner: HOSTILE } });
   const step = { id: HOSTILE, action: HOSTILE, status: "failed", duration_ms: 1, error_message: HOSTILE };

@@ -13,6 +13,8 @@ interface Optional {
   package: string;
   /** Arguments with which the program ends with exit code 0 where it works. */
   probe: readonly string[];
+  /** The program that is run, where it goes by another name. */
+  program?: string;
   /** It works for users only whom the machine has a name for. */
   forNamedUsers?: true;
 }
@@ -51,6 +53,7 @@ export const OPTIONAL = {
   openssl: from("openssl", "version"),
   promtool: from("prometheus"),
   python3: from("python3"),
+  "python3-cryptography": { ...from("python3-cryptography", "-c", "import cryptography"), program: "python3" },
   "redis-server": from("redis-server"),
   strace: from("strace", "-V"),
   strip: from("binutils"),
@@ -84,8 +87,8 @@ const seen = new Map<OptionalProgram, boolean>();
 function works(name: OptionalProgram): boolean {
   const known = seen.get(name);
   if (known !== undefined) return known;
-  const { probe, forNamedUsers }: Optional = OPTIONAL[name];
-  const { status } = spawnSync(programFile(name), probe, { stdio: "ignore", timeout: 20_000 });
+  const { probe, forNamedUsers, program = name }: Optional = OPTIONAL[name];
+  const { status } = spawnSync(programFile(program), probe, { stdio: "ignore", timeout: 20_000 });
   const isWorking = status === 0 && (forNamedUsers === undefined || hasName());
   seen.set(name, isWorking);
   return isWorking;
