@@ -45,7 +45,10 @@ const floors = {
     ["mounts", "pages"],
     // The interface of features, and what each of them is made of: only the list in the hub's own folder imports those.
     ["features"],
-    ["features/hints", "features/import", "features/quotas", "features/sign-on", "features/webhooks"],
+    [
+      ...["features/hints", "features/import", "features/quotas", "features/rollouts", "features/sign-on"],
+      "features/webhooks",
+    ],
     ["."],
   ],
   agent: [["ground"], ["sources", "supervisors", "reports"], ["deployment"], ["watch", "upgrade"], ["."]],

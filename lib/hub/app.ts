@@ -4,6 +4,7 @@ import { MOUNTS } from "../contract/surfaces/paths.ts";
 import { hostFault } from "../support/network/host-field.ts";
 import { tellServer } from "../support/work.ts";
 import { addRoutes } from "./access/add-routes.ts";
+import { tellDeeds } from "./access/audit.ts";
 import { createAuthentication, type MountOptions, refuseAnonymous } from "./access/authentication.ts";
 import { PersonKeys } from "./access/person-keys.ts";
 import { limitRates } from "./access/rate-limits.ts";
@@ -30,7 +31,6 @@ import { marketplacePublish } from "./mounts/marketplace-publish.ts";
 import { documentRoutes, openapi } from "./mounts/openapi.ts";
 import { projectManage } from "./mounts/project-manage.ts";
 import { publish } from "./mounts/publish.ts";
-import { rollouts } from "./mounts/rollouts.ts";
 import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
 import { pages } from "./pages/pages.ts";
@@ -104,6 +104,9 @@ export async function createApp(
   const unknownPaths: UnknownPaths = {};
   answerErrors(app, hub, unknownPaths);
   markAnswers(app);
+  tellDeeds(app, async (deed) => {
+    for (const feature of features) await feature.afterDeed?.(deed);
+  });
   connections.attach(app);
   tellRequests(app, hub);
   app.addHook("onRequest", ({ headers, raw }, _reply, done) => {
@@ -124,7 +127,7 @@ export async function createApp(
   const featuresAt = (mount: Route["mount"]) => ofFeatures.filter(({ route }) => route.mount === mount);
   await app.register(health, { connections, upkeep, readiness });
   const keyService = [
-    ...[devkeys, projectManage, rollouts, signers, signingKey].flatMap((routes) => routes(options)),
+    ...[devkeys, projectManage, signers, signingKey].flatMap((routes) => routes(options)),
     ...featuresAt("devkeys"),
     ...[auditLog, hubFacts].flatMap((routes) => routes(options)),
   ];

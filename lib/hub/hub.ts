@@ -27,7 +27,6 @@ import { registerKeks } from "./records/keks.ts";
 import { KeyUse } from "./records/key-use.ts";
 import { ReportQueue } from "./records/report-queue.ts";
 import { Sightings } from "./records/sightings.ts";
-import { Rollouts } from "./rollouts/rollouts.ts";
 import { startClock } from "./storage/clock.ts";
 import { openDataDir } from "./storage/data-dir.ts";
 import { claimStorage, databaseId, refuseForeignStorage } from "./storage/ownership.ts";
@@ -103,7 +102,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const connections = new Connections(
     mostConnections(await descriptors(), options.databasePoolSize ?? POSTGRES_DEFAULTS.poolSize),
   );
-  const sightings = opened.use(new Sightings(database.kysely, clock.now));
+  const parts = new Map<HubFeature<FeatureOptions>, Running>();
   const context: Core = {
     database,
     blobs,
@@ -115,13 +114,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     maxArtifactBytes: options.maxArtifactBytes ?? DEFAULTS.maxArtifactBytes,
     rateLimits: options.rateLimits === false ? undefined : { ...DEFAULTS.rateLimits, ...options.rateLimits },
     rateCounts: opened.use(new SharedCounts(database, clock.now, logger)),
-    sightings,
-    rollouts: opened.use(
-      new Rollouts({
-        ...{ database, clock: clock.now, logger, onFailure: () => metrics?.upkeepFailed("rollouts") },
-      }),
-    ),
-    reports: new ReportQueue(database.kysely, database.dialect === "postgres"),
+    sightings: opened.use(new Sightings(database.kysely, clock.now)),
+    reports: new ReportQueue(database.kysely, database.dialect === "postgres", (view) => {
+      for (const part of parts.values()) part.afterReports?.(view);
+    }),
     sessionTokens: new SessionTokens(await hubKey(database.kysely, keyring, "session-tokens", clock.iso())),
     keyUse: opened.use(new KeyUse(database.kysely, clock.now)),
     arrivals: opened.use(new Arrivals(connections, options.arrivalLimits)),
@@ -130,7 +126,6 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     metrics,
     logger,
   };
-  const parts = new Map<HubFeature<FeatureOptions>, Running>();
   for (const feature of FEATURES) {
     const part = (await feature.start?.(context, options)) ?? {};
     opened.defer(async () => part[Symbol.asyncDispose]?.());

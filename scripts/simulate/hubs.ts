@@ -104,7 +104,7 @@ export class Hubs {
 
   /** Decides at once, as a hub does before it answers a command. */
   async heard(hub: number): Promise<void> {
-    await this.#hubs[hub]!.rollouts.decide(this.#target.id);
+    await this.#hubs[hub]!.rollouts.decide(this.#target);
   }
 
   #run(hub: number, work: (transaction: Transacted, now: number) => Promise<unknown>): Promise<Verdict> {

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ActionName } from "../../contract/audit-actions.ts";
 import type { Principal } from "../ground/principal.ts";
 import { insertAudit } from "../records/audit.ts";
@@ -11,16 +11,35 @@ export interface Deed {
   facts?: Record<string, string | number | boolean | null>;
 }
 
+declare module "fastify" {
+  interface FastifyRequest {
+    /** Deeds that the request began so far: one whose transaction was undone is named, too. Null for none. */
+    deeds: Deed[] | null;
+  }
+}
+
+/** Has each request with deeds wait with its answer until they were heard. @param hear never rejects */
+export function tellDeeds(app: FastifyInstance, hear: (deed: Deed) => Promise<void>): void {
+  app.decorateRequest("deeds", null);
+  app.addHook("onSend", ({ deeds }, _reply, _payload, done) => {
+    if (deeds === null) done();
+    else void Promise.all(deeds.map(hear)).then(() => done());
+  });
+}
+
 /** Writes down what a request does, in the transaction that does it: neither is there without the other. */
 export type Witness = (transaction: Transacted, deed: Deed) => Promise<void>;
 
 /** Returns the witness of a request. */
 export function witnessOf(
   { clock }: Pick<Records, "clock">,
-  { ip: address, id: request_id, isWeb, person }: FastifyRequest,
+  request: FastifyRequest,
   { owner, keyId }: Principal,
 ): Witness {
-  return (transaction, { action, subject, facts: given = {} }) => {
+  const { ip: address, id: request_id, isWeb, person } = request;
+  return (transaction, deed) => {
+    const { action, subject, facts: given = {} } = deed;
+    (request.deeds ??= []).push(deed);
     const named = person && { issuer: person.issuer, person: person.subject };
     const facts = isWeb ? { ...given, by: "web", ...named } : given;
     return insertAudit(

@@ -16,7 +16,6 @@ import {
   type Question,
   type VisibleTarget,
 } from "../records/visible-targets.ts";
-import type { Rollouts } from "../rollouts/rollouts.ts";
 import type { MountOptions } from "./authentication.ts";
 import { credentialHash } from "./credentials.ts";
 import { requireOneOf } from "./serve.ts";
@@ -50,7 +49,6 @@ export interface TargetAccess {
 /** The parts of the hub that access to plugins and services needs. */
 export interface TargetAccessParts extends Records {
   sightings: Sightings;
-  rollouts: Rollouts;
 }
 
 /** @param view of the caller's reports */

@@ -1,5 +1,6 @@
 import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import type { Logger } from "../../support/logging.ts";
+import type { Deed } from "../access/audit.ts";
 import type { AuthenticationParts, MountOptions } from "../access/authentication.ts";
 import type { Served } from "../access/serve.ts";
 import type { SignInWay } from "../access/sign-in-way.ts";
@@ -10,6 +11,7 @@ import type { DeployParts } from "../mounts/deploy.ts";
 import type { Gauge } from "../observability/hub-metrics.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
+import type { View } from "../records/fleet.ts";
 import type { RecordHooks } from "../records/hooks.ts";
 
 /** The parts of the running hub that its routes and features build on. */
@@ -34,6 +36,10 @@ export interface Running extends Partial<AsyncDisposable> {
   routes?: (options: MountOptions<Core>) => readonly Served[];
   /** Its routes elsewhere. */
   mounts?: Mounts;
+  /** Hears of a deed that a request has done, before the answer is sent. Never rejects. */
+  afterDeed?(deed: Deed): Promise<void>;
+  /** Hears of a view that reports were stored in. */
+  afterReports?(view: View): void;
   /** Work of every hour and of the start, by what it looks for, as the log and the metrics name it. */
   chores?: Readonly<Record<string, () => Promise<void>>>;
   gauges?: readonly Gauge[];

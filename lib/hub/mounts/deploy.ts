@@ -38,7 +38,6 @@ import { hostOfReport, storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { marksOf } from "../records/versions.ts";
-import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const tags = ["deploy hub"];
 
@@ -53,7 +52,6 @@ export interface DeployParts extends ProjectAccessParts {
   publicUrl: () => string;
   reports: ReportQueue;
   sightings: Sightings;
-  rollouts: Rollouts;
 }
 
 /** Surface B without publishing: sessions, latest version, location, authorisation, reports, the project's fleet. */
@@ -182,7 +180,6 @@ export const deploy: FastifyPluginAsyncZod<MountOptions<DeployParts>> = async (a
         now: hub.clock(),
         named: hostOf(request.headers),
       });
-      hub.rollouts.reported({ holder: "", target: report.project_id });
       return { deployment_id: deploymentId };
     },
   });

@@ -93,7 +93,6 @@ export const deployments: FastifyPluginAsyncZod<MountOptions<TargetAccessParts &
         now: hub.clock(),
         named: hostOf(request.headers),
       });
-      hub.rollouts.reported({ holder: principal.owner, target: loggedTarget(record.kind, record.slug) });
       return reply.code(201).send(record);
     },
   });

@@ -39,7 +39,6 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
       await tell({ action, subject: subjectOf(slug), facts: { version, ...why } });
       return versionRecord(row);
     });
-    await hub.rollouts.versionsChanged(id);
     return record;
   }
 

@@ -35,7 +35,6 @@ export function marketplacePublish(
             facts: { version, sha256, ...(signer !== null && { signer }) },
           }),
       );
-      await hub.rollouts.versionsChanged(id);
       return reply.code(created ? 201 : 200).send(versionRecord(record));
     }),
   ];

@@ -24,7 +24,6 @@ import { clearFleets, contentsOf, deleteProject } from "../records/project-delet
 import { lockProject, type Project, projectRecord, renameProject } from "../records/projects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
-import type { Rollouts } from "../rollouts/rollouts.ts";
 
 /** Blobs that a request moves to the trash at most. */
 const MOST_BLOBS = 500;
@@ -42,7 +41,7 @@ const noSuchVersion = () => notFound("The project has no such version.");
 /** Routes of an owner for a project, plugin or service and its versions (docs/contract/keys.md). */
 export function projectManage({
   hub,
-}: MountOptions<Records & { blobs: Blobs; rollouts: Rollouts; logger: Logger | undefined }>): readonly Served[] {
+}: MountOptions<Records & { blobs: Blobs; logger: Logger | undefined }>): readonly Served[] {
   const projectOf = controlledBy(hub);
   const db = hub.database.kysely;
 
@@ -69,7 +68,6 @@ export function projectManage({
       const action = why === undefined ? "version.unyank" : "version.yank";
       await tell({ action, subject: subjectOf(project), facts: { version, ...why } });
     });
-    await hub.rollouts.versionsChanged(id);
   }
 
   /** Advises against a version. @param advice null takes that back */
@@ -148,7 +146,6 @@ export function projectManage({
         await tell({ action: "project.delete", subject: subjectOf(project), facts });
         return { contents, blobs };
       });
-      await hub.rollouts.versionsChanged(project.id);
       await trash(blobs);
       // A fleet may be large, and upkeep goes on with it: nobody waits for that.
       void clearFleets(db, hub.now).catch((error: unknown) => {
@@ -191,7 +188,6 @@ export function projectManage({
         if (done) await tell({ action: "version.release", subject: subjectOf(project), facts });
         return done;
       });
-      await hub.rollouts.versionsChanged(id);
       return { version, released };
     }),
 

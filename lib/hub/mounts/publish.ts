@@ -29,7 +29,6 @@ import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
 import { factsOf, type Version } from "../records/versions.ts";
-import type { Rollouts } from "../rollouts/rollouts.ts";
 
 const versionExists = errorBody
   .extend({ content_sha256: z.string() })
@@ -55,9 +54,7 @@ const MAX_BASES = 20;
  * deltas from (docs/contract/delta.md). In a scope of its own: only here are forms read.
  */
 export const publish: FastifyPluginAsyncZod<
-  MountOptions<
-    ProjectAccessParts & SealedParts & { arrivals: Arrivals; rollouts: Rollouts; downloadUrls: DownloadUrls }
-  >
+  MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals; downloadUrls: DownloadUrls }>
 > = async (app, options) => {
   const { hub } = options;
   const access = projectAccess(options);
@@ -101,7 +98,6 @@ export const publish: FastifyPluginAsyncZod<
         (transaction, { version, sha256, signer_public_key: signer }) =>
           witness(transaction, { action: "version.publish", subject: projectId, facts: { version, sha256, signer } }),
       );
-      await hub.rollouts.versionsChanged(projectId);
       return reply.code(created ? 201 : 200).send(resultOf(record));
     },
   });

@@ -19,7 +19,7 @@ type ActionRoute =
   typeof routes.pauseRollout | typeof routes.resumeRollout | typeof routes.approveRollout | typeof routes.abortRollout;
 
 /** Rollouts of a project, plugin or service, for its owner (docs/contract/rollouts.md). */
-export function rollouts({ hub }: MountOptions<Records & { rollouts: Rollouts }>): readonly Served[] {
+export function rollouts({ hub }: MountOptions<Records>, decider: Rollouts): readonly Served[] {
   const db = hub.database.kysely;
   const projectOf = controlledBy(hub);
 
@@ -34,7 +34,7 @@ export function rollouts({ hub }: MountOptions<Records & { rollouts: Rollouts }>
         await tell({ action: `rollout.${action}`, subject: subjectOf(project), facts });
         return changed;
       });
-      await hub.rollouts.decide(project.id);
+      await decider.decide(project);
       return rolloutRecord(row);
     });
 
@@ -50,7 +50,7 @@ export function rollouts({ hub }: MountOptions<Records & { rollouts: Rollouts }>
         await tell({ action: "rollout.start", subject, facts: { rollout: started.id, version } });
         return started;
       });
-      await hub.rollouts.decide(project.id);
+      await decider.decide(project);
       return rolloutRecord(row);
     }),
 

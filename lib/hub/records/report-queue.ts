@@ -1,4 +1,5 @@
 import { StorageError, storageTrouble } from "../ground/storage-error.ts";
+import type { View } from "./fleet.ts";
 import type { Queries } from "./port.ts";
 import { type IncomingReport, storeReports } from "./reports.ts";
 
@@ -33,16 +34,21 @@ export class ReportQueue {
   readonly #views = new Map<string, Waiting[]>();
 
   readonly #areTogether: boolean;
+  readonly #onStored: (view: View) => void;
 
-  /** @param areTogether false for SQLite, which commits what comes together by itself: a turn for each costs commits */
-  constructor(db: Queries, areTogether = true) {
+  /**
+   * @param areTogether false for SQLite, which commits what comes together by itself: a turn for each costs commits
+   * @param onStored hears of each view that reports were stored in
+   */
+  constructor(db: Queries, areTogether = true, onStored: (view: View) => void = () => {}) {
     this.#db = db;
     this.#areTogether = areTogether;
+    this.#onStored = onStored;
   }
 
   /** Stores a report. Resolves when it is on the disk. @throws StorageError when too many wait */
   store(report: IncomingReport): Promise<void> {
-    if (!this.#areTogether) return storeReports(this.#db, [report]);
+    if (!this.#areTogether) return this.#storeAll([report]);
     const view = JSON.stringify([report.holder, report.target]);
     const waiting: Waiting = { report, ...Promise.withResolvers<void>() };
     const queue = this.#views.get(view);
@@ -60,13 +66,16 @@ export class ReportQueue {
     this.#views.delete(view);
   }
 
+  async #storeAll(reports: readonly IncomingReport[]): Promise<void> {
+    await storeReports(this.#db, reports);
+    const { holder, target } = reports[0]!;
+    this.#onStored({ holder, target });
+  }
+
   /** Never rejects: those who wait hear of it. */
   async #storeTogether(batch: Waiting[]): Promise<void> {
     try {
-      await storeReports(
-        this.#db,
-        batch.map(({ report }) => report),
-      );
+      await this.#storeAll(batch.map(({ report }) => report));
       for (const { resolve } of batch) resolve();
     } catch (error) {
       // One of them cannot be stored: the others can.

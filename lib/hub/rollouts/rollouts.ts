@@ -1,5 +1,6 @@
 import type { Logger } from "../../support/logging.ts";
 import type { View } from "../records/fleet.ts";
+import { subjectOf, type Target } from "../records/latest/states.ts";
 import type { Database } from "../records/port.ts";
 import { rolloutPulses } from "../records/rollouts.ts";
 import { RolloutRounds } from "./rounds.ts";
@@ -46,7 +47,8 @@ export class Rollouts implements AsyncDisposable {
   readonly #rounds: RolloutRounds;
   /** Targets with a rollout that reports or the time may change, by their owner's view. */
   #targets = new Map<string, string>();
-  #projects = new Set<string>();
+  /** Their ids by their names in the audit log. */
+  #subjects = new Map<string, string>();
   /** Targets whose reports wait for the next decision. */
   readonly #due = new Set<string>();
   #forgetDue: (() => void) | undefined;
@@ -73,15 +75,20 @@ export class Rollouts implements AsyncDisposable {
     });
   }
 
-  /** Decides about a target's rollout, if it has one, before the answer that its versions have changed. */
-  async versionsChanged(projectId: string): Promise<void> {
-    if (this.#projects.has(projectId)) await this.#rounds.decide(projectId);
+  /**
+   * Decides about the rollout of a target whose versions have changed, if it has one. Never rejects.
+   *
+   * @param subject the target as the audit log names it
+   */
+  async versionsChanged(subject: string): Promise<void> {
+    const projectId = this.#subjects.get(subject);
+    if (projectId !== undefined) await this.#rounds.decide(projectId);
   }
 
   /** Decides about a target's rollout with all that was stored before the call. Never rejects. */
-  decide(projectId: string): Promise<void> {
-    this.#projects.add(projectId);
-    return this.#rounds.decide(projectId);
+  decide(target: Target): Promise<void> {
+    this.#subjects.set(subjectOf(target), target.id);
+    return this.#rounds.decide(target.id);
   }
 
   /** Looks which rollouts may have changed, and decides about those. Never rejects. */
@@ -97,7 +104,7 @@ export class Rollouts implements AsyncDisposable {
       const now = clock();
       const pulses = await rolloutPulses(database.kysely, new Date(now).toISOString());
       this.#targets = new Map(pulses.map((pulse) => [viewKey(viewOf(pulse)), pulse.project_id]));
-      this.#projects = new Set(pulses.map(({ project_id: id }) => id));
+      this.#subjects = new Map(pulses.map(({ project_id: id, ...pulse }) => [subjectOf({ ...pulse, id }), id]));
       await this.#rounds.decideDue(pulses, now);
     } catch (error) {
       onFailure();

@@ -32,7 +32,6 @@ export function importRoute(options: MountOptions<Core>, kind: MarketplaceKind, 
         }),
       untilLeft(reply),
     );
-    await hub.rollouts.versionsChanged(target.id);
     return reply.code(created ? 201 : 200).send(versionRecord(record));
   });
 }
