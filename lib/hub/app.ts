@@ -133,8 +133,7 @@ export async function createApp(
   ];
   await addRoutes(app, keyService, authentication);
   await addRoutes(app, keyService, authentication, MOUNTS.devkeysApp);
-  const deployHub: Mount[] = [deploy, publish, downloads];
-  for (const mount of deployHub) await app.register(mount, { ...options, prefix: MOUNTS.deploy });
+  await addRoutes(app, [...deploy(options), ...publish(options), ...downloads(options)], authentication);
   for (const kind of ["plugin", "service"] as const) {
     const market = [
       ...[marketplace, marketplacePublish].flatMap((routes) => routes(options, kind)),

@@ -1,7 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { forbidden, notFound } from "../ground/errors.ts";
 import { hashOf } from "../ground/identity.ts";
-import { requireScope } from "../ground/principal.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { findAuthorization, readSealedDek } from "../records/artifacts.ts";
@@ -10,6 +9,8 @@ import type { MountOptions } from "./authentication.ts";
 
 /** A deployment credential that is asked for the DEK of the artifact with this signature. */
 export interface DekQuestion {
+  /** The project of the session that asks. */
+  projectId: string;
   deploymentCredential: string;
   /** Base64. */
   artifactSignature: string;
@@ -18,16 +19,14 @@ export interface DekQuestion {
 /**
  * Releases the DEK of one artifact to a live session with a live deployment credential; a revocation holds at once.
  *
- * @throws HubError 401, 403; 404 for a signature that no artifact of the project has
+ * @throws HubError 403; 404 for a signature that no artifact of the project has
  */
 export async function authorizeDek(
   { hub, authentication }: MountOptions<Records & { keyring: Keyring }>,
   request: FastifyRequest,
-  { deploymentCredential, artifactSignature }: DekQuestion,
+  { projectId, deploymentCredential, artifactSignature }: DekQuestion,
 ): Promise<Buffer> {
   const { statements } = hub.database;
-  const { principal, projectId } = await authentication.session(request);
-  requireScope(principal, "deploy");
   const { blobId, credential } = await findAuthorization(statements, {
     projectId,
     credentialHash: hashOf(deploymentCredential),

@@ -10,7 +10,11 @@ import type { Records } from "../records/port.ts";
 import { findOwnership, findProject, type Project } from "../records/projects.ts";
 import { openSession } from "../records/sessions.ts";
 import type { MountOptions } from "./authentication.ts";
+import { requireOneOf } from "./serve.ts";
 import type { SessionTokens } from "./session-tokens.ts";
+
+/** A request whose path names a project. */
+export type ProjectRequest = FastifyRequest<{ Params: { project_id: string } }>;
 
 /** Looking at projects of surface B in the caller's name. */
 export interface ProjectAccess {
@@ -20,15 +24,15 @@ export interface ProjectAccess {
    * @returns its token, and the project's name
    * @throws 401, 403; 404 for administrators only
    */
-  openSession(request: FastifyRequest, key: string, projectId: string): Promise<{ token: string; name: string }>;
-  /** The live session of this project. @throws 401 without one, 403 for another project's or a missing scope */
-  session(request: FastifyRequest, projectId: string, ...scopes: Scope[]): Promise<Session>;
-  /** @throws 401, 403; 404 for administrators only, when there is no such project */
-  publishable(request: FastifyRequest, projectId: string): Promise<Principal>;
+  openSession: (request: FastifyRequest, key: string, projectId: string) => Promise<{ token: string; name: string }>;
+  /** The live session of a project. @throws 401 without one, 403 for another project's or a missing scope */
+  session: (request: FastifyRequest, projectId: string, scopes: readonly Scope[]) => Promise<Session>;
+  /** A key that may publish to the project. @throws 401, 403; 404 for administrators only */
+  publishable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<Principal>;
   /** A key that may change what belongs to the project. @throws 401, 403; 404 for administrators only */
-  manageable(request: FastifyRequest, projectId: string): Promise<Principal>;
+  manageable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<Principal>;
   /** A session or key that may read the project's fleet. @throws 401, 403; 404 for administrators only */
-  readable(request: FastifyRequest, projectId: string): Promise<void>;
+  readable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<void>;
 }
 
 /** The parts of the hub that access to projects needs. */
@@ -47,6 +51,16 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
     throw isAdministrator(principal) ? notFound("There is no such project.") : forbidden(refusal);
   }
 
+  /** Finds a key that controls the project of a request. */
+  const controlling =
+    (refusal: string): ProjectAccess["publishable"] =>
+    async (request, scopes) => {
+      const principal = await authentication.key(request);
+      requireOneOf(principal, scopes);
+      await requireControl(principal, request.params.project_id, refusal);
+      return principal;
+    };
+
   return {
     async openSession(request, key, projectId) {
       const principal = await findKey(statements, hashOf(key), hub.now());
@@ -59,27 +73,18 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
       hub.metrics?.sessionOpened();
       return { token, name };
     },
-    async session(request, projectId, ...scopes) {
+    async session(request, projectId, scopes) {
       const session = await authentication.session(request);
       if (session.projectId !== projectId) throw forbidden("The session belongs to another project.");
-      requireScope(session.principal, ...scopes);
+      requireOneOf(session.principal, scopes);
       return session;
     },
-    async publishable(request, projectId) {
-      const principal = await authentication.key(request);
-      requireScope(principal, "publish");
-      await requireControl(principal, projectId, "The key may not publish to this project.");
-      return principal;
-    },
-    async manageable(request, projectId) {
-      const principal = await authentication.key(request);
-      requireScope(principal, "projects");
-      await requireControl(principal, projectId, "The key is not for this project.");
-      return principal;
-    },
-    async readable(request, projectId) {
+    publishable: controlling("The key may not publish to this project."),
+    manageable: controlling("The key is not for this project."),
+    async readable(request, scopes) {
+      const { project_id: projectId } = request.params;
       const { principal, projectId: boundTo } = await authentication.sessionOrKey(request);
-      requireScope(principal, "read");
+      requireOneOf(principal, scopes);
       if (boundTo === projectId) return;
       if (boundTo !== null) throw forbidden("The key or session is for another project.");
       await requireControl(principal, projectId, "The key is not for this project.");

@@ -31,6 +31,15 @@ export type Caller<W extends Who> = W extends { session: unknown }
         ? undefined
         : Principal;
 
+/** A route that admits a caller by its scopes alone. */
+type ByScopes = Route & {
+  who:
+    | { key: readonly Scope[]; boundRefusal?: never }
+    | { session: readonly Scope[] }
+    | { keyOrSession: readonly Scope[] }
+    | { optionalKey: true };
+};
+
 /**
  * Finds what a request is about together with its caller, in one statement of the database, or by rules of the project
  * that it names. Refuses a caller with none of the scopes, which are those of {@link Route.who}.
@@ -51,7 +60,7 @@ type Given = (...given: never[]) => unknown;
  * `find` has found for one.
  */
 export function serve<R extends Route>(route: R, handler: JsonHandler<R, Caller<R["who"]>>): Served;
-export function serve<R extends Route, Found>(
+export function serve<R extends ByScopes, Found>(
   route: R,
   find: Find<R, Found>,
   handler: JsonHandler<R, Awaited<Found>>,
@@ -59,27 +68,31 @@ export function serve<R extends Route, Found>(
 export function serve(route: Route, ...work: Given[]): Served {
   const status = Number(Object.keys(route.ok)[0]);
   const handler = work.pop() as JsonHandler<Route, unknown>;
-  return serveRaw(route, ...(work as [Find<Route, unknown>]), async (request, reply, found) =>
+  return served(route, work, async (request, reply, found) =>
     reply.code(status).send((await handler(request, found)) ?? null),
   );
 }
 
 /** Serves a route that answers with bytes, a stream or one of several statuses, or that reads its own body. */
 export function serveRaw<R extends Route>(route: R, handler: RawHandler<R, Caller<R["who"]>>): Served;
-export function serveRaw<R extends Route, Found>(
+export function serveRaw<R extends ByScopes, Found>(
   route: R,
   find: Find<R, Found>,
   handler: RawHandler<R, Awaited<Found>>,
 ): Served;
 export function serveRaw(route: Route, ...work: Given[]): Served {
   const handler = work.pop() as RawHandler<Route, unknown>;
-  const [find] = work as Find<Route, unknown>[];
+  return served(route, work, handler);
+}
+
+function served(route: Route, [find]: Given[], handler: RawHandler<Route, unknown>): Served {
+  const { who } = route;
   return {
     route,
     async handle(request, reply, authentication) {
       const found = find
-        ? await find(request as Asked<Route>, scopesOf(route.who))
-        : await callerOf(request, authentication, route.who);
+        ? await (find as Find<Route, unknown>)(request as Asked<Route>, scopesOf(who))
+        : await callerOf(request, authentication, who);
       return handler(request as Asked<Route>, reply, found);
     },
   };

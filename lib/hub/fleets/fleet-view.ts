@@ -1,9 +1,14 @@
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import * as z from "zod";
+import {
+  CURSOR_HEADER,
+  type FleetQuery,
+  MOST_HOSTS,
+  NEXT_HEADER,
+  WHOLE_HEADER,
+} from "../../contract/surfaces/fleet.ts";
 import { HOST_STATES, type HostState, STALE_MS, stateOfHost } from "../../contract/surfaces/host-record.ts";
-import { hostState } from "../../contract/surfaces/reports.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { countRows } from "../ground/buffer-collection.ts";
 import { notFound, unprocessable } from "../ground/errors.ts";
@@ -12,52 +17,7 @@ import { type FleetCursor, listHosts } from "../records/fleet-pages.ts";
 import type { HostRecord } from "../records/host-columns.ts";
 import type { Statements } from "../records/port.ts";
 
-/** The header that carries the cursor for the next `?since=`. */
-export const CURSOR_HEADER = "X-Cursor";
-
-/** The header of an answer with every host of the view, though only changes were asked for: others are gone. */
-export const WHOLE_HEADER = "X-Whole-View";
-
-/** The header of one screen of a list: the value of `after` for the next one. */
-export const NEXT_HEADER = "X-Next";
-
-/** The description of the routes that {@link sendFleetView} answers. */
-export const FLEET_ROUTE =
-  `Streamed in host-id order. ${CURSOR_HEADER} in the answer is the value for the next \`since\`. With a parameter of ` +
-  `a list, one screen of it: by state (failed, held, ok, silent), then by host id; ${NEXT_HEADER} is the value for the ` +
-  "next `after`, and missing at the end.";
-
 export const noSuchHost = () => notFound("The fleet has no such host.");
-
-/** Hosts of one screen at most, and where a list is asked for without a limit. */
-const MOST_HOSTS = 500;
-
-const filterText = z.string().min(1).max(255).optional();
-
-export const fleetQuery = z.object({
-  since: z
-    .string()
-    .max(32)
-    .optional()
-    .describe(`Gives only hosts that changed since an earlier answer; its value is that answer's ${CURSOR_HEADER}.`),
-  limit: z.coerce
-    .number()
-    .int()
-    .min(1)
-    .max(MOST_HOSTS)
-    .optional()
-    .describe("Gives one screen of a list by state, then by host id. So do the parameters below."),
-  after: z
-    .string()
-    .max(4096)
-    .optional()
-    .describe(`Begins behind an earlier screen; its value is that one's ${NEXT_HEADER}.`),
-  state: hostState.optional().describe("Only hosts in this state"),
-  version: filterText.describe("Only hosts that are shown with this version"),
-  label: filterText.describe("Only hosts with this label: `name=value`, or a name"),
-  text: filterText.describe("Only hosts whose id has this text in it, in any case"),
-});
-export type FleetQuery = z.output<typeof fleetQuery>;
 
 /** Returns a host's record as the view shows it: with the labels that an operator gave it. */
 const shownRecord = ({ record, labels }: HostRow): string =>

@@ -4,6 +4,7 @@ import * as z from "zod";
 import { timestamp } from "../../contract/identifiers.ts";
 import { page, pageQuery } from "../../contract/paging.ts";
 import { noContent, notModified } from "../../contract/route.ts";
+import { FLEET_ROUTE, fleetQuery } from "../../contract/surfaces/fleet.ts";
 import { marketplaceKind, type ReportRecord, reportRecord } from "../../contract/surfaces/marketplace.ts";
 import {
   deploymentReport,
@@ -21,7 +22,7 @@ import { requireOwnHost } from "../access/own-host.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
 import { FleetNumbers } from "../fleets/fleet-numbers.ts";
-import { FLEET_ROUTE, fleetQuery, hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
+import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { forbidden } from "../ground/errors.ts";
 import { type Principal, requireScope } from "../ground/principal.ts";
 import { controlled } from "../ground/rights.ts";

@@ -1,38 +1,21 @@
-import multipart from "@fastify/multipart";
-import type { FastifyReply, FastifyRequest } from "fastify";
-import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
-import * as z from "zod";
-import { bytes, errorBody } from "../../contract/route.ts";
-import {
-  ARTIFACT_PART,
-  deltaFields,
-  deltaResult,
-  INDEX_PART,
-  indexesAnswer,
-  indexResult,
-  publishFields,
-  type PublishResult,
-  publishResult,
-} from "../../contract/surfaces/deploy.ts";
+import type { FastifyReply } from "fastify";
+import * as routes from "../../contract/publishing/routes.ts";
+import type { PublishResult } from "../../contract/surfaces/deploy.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { type Witness, witnessOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import type { DownloadUrls } from "../access/download-urls.ts";
-import { projectAccess, type ProjectAccessParts } from "../access/project-access.ts";
+import { projectAccess, type ProjectAccessParts, type ProjectRequest } from "../access/project-access.ts";
+import { serve, type Served, serveRaw } from "../access/serve.ts";
 import { notFound } from "../ground/errors.ts";
+import type { Principal } from "../ground/principal.ts";
 import type { Arrivals } from "../http/arrivals.ts";
-import { errors, security } from "../http/documentation.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
-import { unvalidated } from "../http/validation.ts";
 import { publishDelta, publishIndex } from "../publications/delta.ts";
 import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
 import { factsOf, type Version } from "../records/versions.ts";
-
-const versionExists = errorBody
-  .extend({ content_sha256: z.string() })
-  .describe("The version exists with other bytes; content_sha256 is that of the stored tree.");
 
 function resultOf(row: Version): PublishResult {
   const { version, size_bytes, created_at, sha256, state } = factsOf(row);
@@ -44,80 +27,42 @@ function resultOf(row: Version): PublishResult {
   };
 }
 
-const projectParams = z.object({ project_id: z.string() });
-const versionParams = projectParams.extend({ version: z.string() });
 /** Versions that a publisher is offered as bases. */
 const MAX_BASES = 20;
 
 /**
  * Publishing to a project (surface B): artifacts, deltas between versions, and the sealed indexes that publishers make
- * deltas from (docs/contract/delta.md). In a scope of its own: only here are forms read.
+ * deltas from (docs/contract/delta.md).
  */
-export const publish: FastifyPluginAsyncZod<
-  MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals; downloadUrls: DownloadUrls }>
-> = async (app, options) => {
+export function publish(
+  options: MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals; downloadUrls: DownloadUrls }>,
+): readonly Served[] {
   const { hub } = options;
-  const access = projectAccess(options);
-  app.removeAllContentTypeParsers();
-  await app.register(multipart);
-  const form = { tags: ["deploy hub"], security: security.key, consumes: ["multipart/form-data"] };
-  const validatorCompiler = unvalidated as never;
+  const { publishable } = projectAccess(options);
 
-  /** Lets an upload to a project begin. @returns the witness of its request, and the id of its key */
-  async function admitted(
-    request: FastifyRequest,
-    reply: FastifyReply,
-    projectId: string,
-  ): Promise<{ witness: Witness; publishedBy: string }> {
-    const principal = await access.publishable(request, projectId);
+  /** Lets an upload to a project begin. @returns the witness of its request */
+  function admitted(request: ProjectRequest, reply: FastifyReply, principal: Principal): Witness {
     hub.arrivals.admit(request, reply, principal.owner);
-    return { witness: witnessOf(hub, request, principal), publishedBy: principal.keyId };
+    return witnessOf(hub, request, principal);
   }
 
-  app.post("/v1/projects/:project_id/publish", {
-    validatorCompiler,
-    schema: {
-      ...form,
-      summary: "Publish an encrypted project artifact",
-      params: projectParams,
-      body: publishFields.extend({ [ARTIFACT_PART.name]: z.file() }),
-      response: {
-        200: publishResult.describe("The very same bytes are published already."),
-        201: publishResult,
-        ...errors(400, 401, 403, 404, 413, 415, 422),
-        409: versionExists,
-      },
-    },
-    async handler(request, reply) {
+  return [
+    serveRaw(routes.publishArtifact, publishable, async (request, reply, principal) => {
       const { project_id: projectId } = request.params;
-      const { witness, publishedBy } = await admitted(request, reply, projectId);
+      const witness = admitted(request, reply, principal);
       const { record, created } = await publishArtifact(
         hub,
-        { projectId, publishedBy },
+        { projectId, publishedBy: principal.keyId },
         request,
         (transaction, { version, sha256, signer_public_key: signer }) =>
           witness(transaction, { action: "version.publish", subject: projectId, facts: { version, sha256, signer } }),
       );
       return reply.code(created ? 201 : 200).send(resultOf(record));
-    },
-  });
+    }),
 
-  app.post("/v1/projects/:project_id/artifacts/:version/deltas", {
-    validatorCompiler,
-    schema: {
-      ...form,
-      summary: "Publish a delta that leads to a published version",
-      params: versionParams,
-      body: deltaFields.extend({ [ARTIFACT_PART.name]: z.file() }),
-      response: {
-        200: deltaResult.describe("The version has a delta from this base already."),
-        201: deltaResult,
-        ...errors(400, 401, 403, 404, 409, 413, 415, 422),
-      },
-    },
-    async handler(request, reply) {
+    serveRaw(routes.publishDelta, publishable, async (request, reply, principal) => {
       const { project_id: projectId, version } = request.params;
-      const { witness } = await admitted(request, reply, projectId);
+      const witness = admitted(request, reply, principal);
       const { record, created } = await publishDelta(
         hub,
         { projectId, version },
@@ -133,61 +78,23 @@ export const publish: FastifyPluginAsyncZod<
       return reply
         .code(created ? 201 : 200)
         .send({ delta_id: id, version, base_version, size_bytes: Number(size_bytes) });
-    },
-  });
+    }),
 
-  app.post("/v1/projects/:project_id/artifacts/:version/index", {
-    validatorCompiler,
-    schema: {
-      ...form,
-      summary: "Store the sealed index of a published version",
-      params: versionParams,
-      body: z.object({ [INDEX_PART.name]: z.file() }),
-      response: {
-        200: indexResult.describe("The version has an index already."),
-        201: indexResult,
-        ...errors(400, 401, 403, 404, 409, 413, 415, 422),
-      },
-    },
-    async handler(request, reply) {
+    serveRaw(routes.publishIndex, publishable, async (request, reply, principal) => {
       const { project_id: projectId, version } = request.params;
-      const { witness } = await admitted(request, reply, projectId);
+      const witness = admitted(request, reply, principal);
       const { record, created } = await publishIndex(hub, { projectId, version }, request, (transaction, { sha256 }) =>
         witness(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
       );
       return reply.code(created ? 201 : 200).send({ version, size_bytes: Number(record.size_bytes) });
-    },
-  });
+    }),
 
-  app.get("/v1/projects/:project_id/indexes", {
-    schema: {
-      tags: form.tags,
-      summary: "Versions whose index is stored: those first that most hosts run, then the newest",
-      security: security.key,
-      params: projectParams,
-      response: { 200: indexesAnswer, ...errors(401, 403, 404) },
-    },
-    async handler(request) {
-      const { project_id: projectId } = request.params;
-      await access.publishable(request, projectId);
-      return { indexes: await indexedVersions(hub.database.kysely, projectId, MAX_BASES) };
-    },
-  });
+    serve(routes.listIndexes, publishable, async (request) => ({
+      indexes: await indexedVersions(hub.database.kysely, request.params.project_id, MAX_BASES),
+    })),
 
-  app.route({
-    method: ["GET", "HEAD"],
-    url: "/v1/projects/:project_id/artifacts/:version/index",
-    schema: {
-      tags: form.tags,
-      summary: "The sealed index of a version",
-      description: `${HEADERS.download} is where the same bytes are given without a key, for a while.`,
-      security: security.key,
-      params: versionParams,
-      response: { 200: bytes("The whole index."), 206: bytes("The range asked for."), ...errors(401, 403, 404, 416) },
-    },
-    async handler(request, reply) {
+    serveRaw(routes.readIndex, publishable, async (request, reply, { keyId }) => {
       const { project_id: projectId, version } = request.params;
-      const { keyId } = await access.publishable(request, projectId);
       const index = await findIndex(hub.database.kysely, projectId, version);
       if (index === undefined) throw notFound("The version has no index.");
       const { id, size_bytes, sha256 } = index;
@@ -195,6 +102,6 @@ export const publish: FastifyPluginAsyncZod<
         "content-type": "application/octet-stream",
         [HEADERS.download.toLowerCase()]: hub.downloadUrls.create(id, keyId, hub.clock()),
       });
-    },
-  });
-};
+    }),
+  ];
+}

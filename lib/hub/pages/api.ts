@@ -1,8 +1,8 @@
 import type { FastifyInstance, FastifyRequest, InjectOptions } from "fastify";
 import type { Code } from "../../contract/codes.ts";
+import { NEXT_HEADER } from "../../contract/surfaces/fleet.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { WebCalls } from "../access/web-calls.ts";
-import { NEXT_HEADER } from "../fleets/fleet-view.ts";
 import { HubError } from "../ground/errors.ts";
 import { queryOf } from "./desk.ts";
 

@@ -1,0 +1,61 @@
+import * as z from "zod";
+import { noContent, notModified, type Route } from "../route.ts";
+import { projectHost } from "../surfaces/deploy.ts";
+import { FLEET_ROUTE, fleetQuery } from "../surfaces/fleet.ts";
+import { fleetCounts, hostState, hostStateField, seenAtField, stepOutcome } from "../surfaces/reports.ts";
+
+const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
+const projectHostParams = z.object({ project_id: z.string(), host_id: z.string().max(255) });
+
+export const listProjectHosts = {
+  ...ofProject,
+  method: "GET",
+  head: true,
+  path: "/v1/projects/:project_id/hosts",
+  who: { keyOrSession: ["read"] },
+  summary: "The project's fleet: each host's newest record, keyed by host id",
+  description: FLEET_ROUTE,
+  query: fleetQuery,
+  ok: {
+    200: z.record(z.string(), projectHost.extend({ seen_at: seenAtField, state: hostStateField })),
+    304: notModified,
+  },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const showProjectHost = {
+  ...ofProject,
+  method: "GET",
+  path: "/v1/projects/:project_id/hosts/:host_id",
+  who: { keyOrSession: ["read"] },
+  summary: "One host: its newest record, with its state and the steps and plugins of its last report",
+  params: projectHostParams,
+  ok: {
+    200: projectHost.extend({
+      ...{ seen_at: seenAtField, state: hostState, steps: z.array(stepOutcome) },
+      plugins: z.array(z.record(z.string(), z.unknown())).optional(),
+    }),
+  },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const countProjectFleet = {
+  ...ofProject,
+  method: "GET",
+  path: "/v1/projects/:project_id/fleet",
+  who: { keyOrSession: ["read"] },
+  summary: "The project's fleet in numbers: its hosts by state and by version, and their labels",
+  ok: { 200: fleetCounts },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const forgetProjectHost = {
+  ...ofProject,
+  method: "DELETE",
+  path: "/v1/projects/:project_id/hosts/:host_id",
+  who: { key: ["projects"] },
+  summary: "Forget a host of the project's fleet, until it reports again",
+  params: projectHostParams,
+  ok: { 204: noContent },
+  errors: [401, 403, 404],
+} as const satisfies Route;

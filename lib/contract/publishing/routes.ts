@@ -1,0 +1,73 @@
+import * as z from "zod";
+import { bytes, errorBody, type Route } from "../route.ts";
+import {
+  ARTIFACT_PART,
+  deltaFields,
+  deltaResult,
+  INDEX_PART,
+  indexesAnswer,
+  indexResult,
+  publishFields,
+  publishResult,
+} from "../surfaces/deploy.ts";
+import { HEADERS } from "../surfaces/headers.ts";
+
+const shared = { mount: "deploy", who: { key: ["publish"] }, tags: ["deploy hub"] } as const;
+
+const versionExists = errorBody
+  .extend({ content_sha256: z.string() })
+  .describe("The version exists with other bytes; content_sha256 is that of the stored tree.");
+
+export const publishArtifact = {
+  ...shared,
+  method: "POST",
+  path: "/v1/projects/:project_id/publish",
+  summary: "Publish an encrypted project artifact",
+  form: true,
+  body: publishFields.extend({ [ARTIFACT_PART.name]: z.file() }),
+  ok: { 200: publishResult.describe("The very same bytes are published already."), 201: publishResult },
+  errors: [400, 401, 403, 404, 413, 415, 422],
+  faults: { 409: versionExists },
+} as const satisfies Route;
+
+export const publishDelta = {
+  ...shared,
+  method: "POST",
+  path: "/v1/projects/:project_id/artifacts/:version/deltas",
+  summary: "Publish a delta that leads to a published version",
+  form: true,
+  body: deltaFields.extend({ [ARTIFACT_PART.name]: z.file() }),
+  ok: { 200: deltaResult.describe("The version has a delta from this base already."), 201: deltaResult },
+  errors: [400, 401, 403, 404, 409, 413, 415, 422],
+} as const satisfies Route;
+
+export const publishIndex = {
+  ...shared,
+  method: "POST",
+  path: "/v1/projects/:project_id/artifacts/:version/index",
+  summary: "Store the sealed index of a published version",
+  form: true,
+  body: z.object({ [INDEX_PART.name]: z.file() }),
+  ok: { 200: indexResult.describe("The version has an index already."), 201: indexResult },
+  errors: [400, 401, 403, 404, 409, 413, 415, 422],
+} as const satisfies Route;
+
+export const listIndexes = {
+  ...shared,
+  method: "GET",
+  path: "/v1/projects/:project_id/indexes",
+  summary: "Versions whose index is stored: those first that most hosts run, then the newest",
+  ok: { 200: indexesAnswer },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const readIndex = {
+  ...shared,
+  method: "GET",
+  head: true,
+  path: "/v1/projects/:project_id/artifacts/:version/index",
+  summary: "The sealed index of a version",
+  description: `${HEADERS.download} is where the same bytes are given without a key, for a while.`,
+  ok: { 200: bytes("The whole index."), 206: bytes("The range asked for.") },
+  errors: [401, 403, 404, 416],
+} as const satisfies Route;
