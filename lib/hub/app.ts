@@ -1,6 +1,6 @@
 import fastify, { type FastifyError, type FastifyInstance, type FastifyServerFactory } from "fastify";
 import type { Route } from "../contract/route.ts";
-import { MOUNTS } from "../contract/surfaces/paths.ts";
+import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
 import { hostFault } from "../support/network/host-field.ts";
 import { tellServer } from "../support/work.ts";
 import { addRoutes } from "./access/add-routes.ts";
@@ -10,7 +10,7 @@ import { PersonKeys } from "./access/person-keys.ts";
 import { limitRates } from "./access/rate-limits.ts";
 import { WebCalls } from "./access/web-calls.ts";
 import { WebSessions } from "./access/web-sessions.ts";
-import type { Core, Mount, Running } from "./features/feature.ts";
+import type { Core, Running } from "./features/feature.ts";
 import { badRequest, HubError } from "./ground/errors.ts";
 import type { Connections } from "./http/connections.ts";
 import { answerErrors, onClientError, sendError, type UnknownPaths } from "./http/error-answers.ts";
@@ -125,25 +125,22 @@ export async function createApp(
   const options: MountOptions<Core> = { hub, authentication };
   const ofFeatures = features.flatMap(({ routes }) => routes?.(options) ?? []);
   const featuresAt = (mount: Route["mount"]) => ofFeatures.filter(({ route }) => route.mount === mount);
-  await app.register(health, { connections, upkeep, readiness });
   const keyService = [
     ...[devkeys, projectManage, signers, signingKey].flatMap((routes) => routes(options)),
     ...featuresAt("devkeys"),
     ...[auditLog, hubFacts].flatMap((routes) => routes(options)),
   ];
-  await addRoutes(app, keyService, authentication);
+  const market = (kind: MarketplaceKind) => [
+    ...[marketplace, marketplacePublish].flatMap((routes) => routes(options, kind)),
+    ...featuresAt(`${kind}s`),
+    ...marketplaceManage(options, kind),
+  ];
+  const deployHub = [...[deploy, publish, downloads].flatMap((routes) => routes(options)), ...featuresAt("deploy")];
+  const fleets = [...deployments(options), ...featuresAt("deployments")];
+  const atRoot = [...health({ connections, upkeep, readiness }), ...featuresAt("root")];
+  await addRoutes(app, [...atRoot, ...keyService], authentication);
   await addRoutes(app, keyService, authentication, MOUNTS.devkeysApp);
-  await addRoutes(app, [...deploy(options), ...publish(options), ...downloads(options)], authentication);
-  for (const kind of ["plugin", "service"] as const) {
-    const market = [
-      ...[marketplace, marketplacePublish].flatMap((routes) => routes(options, kind)),
-      ...featuresAt(`${kind}s`),
-      ...marketplaceManage(options, kind),
-    ];
-    await addRoutes(app, market, authentication);
-  }
-  const fleet: Mount[] = [deployments, ...features.flatMap(({ mounts }) => mounts?.deployments ?? [])];
-  for (const mount of fleet) await app.register(mount, { ...options, prefix: MOUNTS.deployments });
+  await addRoutes(app, [...deployHub, ...market("plugin"), ...market("service"), ...fleets], authentication);
   app.addHook("preClose", (done) => {
     for (const feature of features) feature.preClose?.();
     done();

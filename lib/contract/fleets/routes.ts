@@ -1,8 +1,10 @@
 import * as z from "zod";
+import { page, pageQuery } from "../paging.ts";
 import { noContent, notModified, type Route } from "../route.ts";
 import { projectHost } from "../surfaces/deploy.ts";
 import { FLEET_ROUTE, fleetQuery } from "../surfaces/fleet.ts";
-import { fleetCounts, hostState, hostStateField, seenAtField, stepOutcome } from "../surfaces/reports.ts";
+import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
+import { fleetCounts, fleetSummary, hostState, hostStateField, seenAtField, stepOutcome } from "../surfaces/reports.ts";
 
 const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
 const projectHostParams = z.object({ project_id: z.string(), host_id: z.string().max(255) });
@@ -58,4 +60,69 @@ export const forgetProjectHost = {
   params: projectHostParams,
   ok: { 204: noContent },
   errors: [401, 403, 404],
+} as const satisfies Route;
+
+const ofTarget = { mount: "deployments", tags: ["deployments"] } as const;
+const targetParams = z.object({ kind: marketplaceKind, slug: z.string() });
+const targetHostParams = targetParams.extend({ host_id: z.string().max(255) });
+
+export const listTargetHosts = {
+  ...ofTarget,
+  method: "GET",
+  head: true,
+  path: "/deployments/:kind/:slug/hosts",
+  who: { key: ["read"] },
+  summary: "Which version runs where: each host's newest record, keyed by host id",
+  description: FLEET_ROUTE,
+  params: targetParams,
+  query: fleetQuery,
+  ok: {
+    200: z.record(z.string(), reportRecord.extend({ seen_at: seenAtField, state: hostStateField })),
+    304: notModified,
+  },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const showTargetHost = {
+  ...ofTarget,
+  method: "GET",
+  path: "/deployments/:kind/:slug/hosts/:host_id",
+  who: { key: ["read"] },
+  summary: "One host: its newest record, with its state and the steps of its last report",
+  params: targetHostParams,
+  ok: { 200: reportRecord.extend({ seen_at: seenAtField, state: hostState, steps: z.array(stepOutcome) }) },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const countTargetFleet = {
+  ...ofTarget,
+  method: "GET",
+  path: "/deployments/:kind/:slug/fleet",
+  who: { key: ["read"] },
+  summary: "The fleet in numbers: its hosts by state and by version, and their labels",
+  params: targetParams,
+  ok: { 200: fleetCounts },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const forgetTargetHost = {
+  ...ofTarget,
+  method: "DELETE",
+  path: "/deployments/:kind/:slug/hosts/:host_id",
+  who: { key: ["projects"] },
+  summary: "Forget a host of the own fleet, until it reports again",
+  params: targetHostParams,
+  ok: { 204: noContent },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const listFleets = {
+  ...ofTarget,
+  method: "GET",
+  path: "/deployments/fleets",
+  who: { key: ["read"] },
+  summary: "The fleets that the key may see: of its owner's reports, and of the projects that it controls",
+  query: pageQuery,
+  ok: { 200: page(fleetSummary) },
+  errors: [401, 403, 422],
 } as const satisfies Route;

@@ -6,6 +6,8 @@ import { segment } from "./segment.ts";
  */
 
 export const MOUNTS = {
+  /** Of the hub itself: what watches it asks there. */
+  root: "",
   plugins: "/app/marketplace",
   services: "/app/services",
   deployments: "/app/deployments",

@@ -1,4 +1,3 @@
-import type { FastifyPluginAsyncZod } from "fastify-type-provider-zod";
 import type { Logger } from "../../support/logging.ts";
 import type { Deed } from "../access/audit.ts";
 import type { AuthenticationParts, MountOptions } from "../access/authentication.ts";
@@ -21,21 +20,10 @@ export interface Core extends AuthenticationParts, TargetAccessParts, SealedPart
   logger: Logger | undefined;
 }
 
-/** Routes, as a plugin of Fastify. */
-export type Mount = FastifyPluginAsyncZod<MountOptions<Core>>;
-
-/** The routes that a feature adds, by their place in the hub's URLs (contract/surfaces/paths.ts). */
-export interface Mounts {
-  /** At the deployments' address. */
-  deployments?: readonly Mount[];
-}
-
 /** The part of a feature that a running hub has. It is disposed when the requests have ended, before the database. */
 export interface Running extends Partial<AsyncDisposable> {
   /** Returns its routes, each described in the contract. */
   routes?: (options: MountOptions<Core>) => readonly Served[];
-  /** Its routes elsewhere. */
-  mounts?: Mounts;
   /** Hears of a deed that a request has done, before the answer is sent. Never rejects. */
   afterDeed?(deed: Deed): Promise<void>;
   /** Hears of a view that reports were stored in. */

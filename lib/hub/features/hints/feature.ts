@@ -1,6 +1,6 @@
 import type { HubFeature } from "../feature.ts";
 import { Changes } from "./changes.ts";
-import { changes as routes } from "./routes.ts";
+import { hintRoutes } from "./routes.ts";
 import { HintStreams, type HintTimes } from "./streams.ts";
 
 export interface HintOptions {
@@ -17,7 +17,7 @@ export const hints: HubFeature<HintOptions> = {
     const streams = opening.use(new HintStreams(changes, connections.mostEndless, hintTimes));
     const opened = opening.move();
     return {
-      mounts: { deployments: [routes(streams)] },
+      routes: (options) => hintRoutes(options, streams),
       gauges: [
         { name: "sealift_hub_streams", help: "Streams of hints to agents now", read: () => streams.numbers.open },
         { name: "sealift_hub_streams_limit", help: "Most streams of hints", read: () => streams.numbers.most },

@@ -1,0 +1,39 @@
+import * as z from "zod";
+import { timestamp } from "../identifiers.ts";
+import { page, pageQuery } from "../paging.ts";
+import type { Route } from "../route.ts";
+import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
+import { deploymentReport, deploymentStatus } from "../surfaces/reports.ts";
+
+const shared = { mount: "deployments", tags: ["deployments"] } as const;
+
+export const reportTarget = {
+  ...shared,
+  method: "POST",
+  path: "/deployments/report",
+  who: { key: ["report"] },
+  load: "begun",
+  summary: "Report a deployment of a plugin or service",
+  description: "Owning or seeing the target is not required: a host may report what it still runs.",
+  body: deploymentReport,
+  ok: { 201: reportRecord },
+  errors: [400, 401, 403, 415, 422],
+} as const satisfies Route;
+
+export const listReports = {
+  ...shared,
+  method: "GET",
+  path: "/deployments/:kind/:slug/reports",
+  who: { key: ["read"] },
+  summary: "The own reports of a plugin or service, newest first",
+  params: z.object({ kind: marketplaceKind, slug: z.string() }),
+  query: pageQuery.extend({
+    host_id: z.string().max(255).optional(),
+    status: deploymentStatus.optional(),
+    version: z.string().max(128).optional(),
+    from: timestamp.optional().describe("Reports received at this time or later"),
+    to: timestamp.optional().describe("Reports received before this time"),
+  }),
+  ok: { 200: page(reportRecord) },
+  errors: [401, 403, 422],
+} as const satisfies Route;
