@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { fleetLabel, labelsOf } from "../../lib/options/rollouts.ts";
+import { fleetLabel, labelsOf } from "../../lib/options/labels.ts";
 import { managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";
 

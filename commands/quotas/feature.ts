@@ -2,13 +2,11 @@ import { Command } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { QuotaSubject } from "../../lib/hub/records/quotas.ts";
 import type { UsedQuota } from "../../lib/hub/upkeep/quotas.ts";
-import { hubQuotaRemove, hubQuotaSet, hubStorage } from "../../lib/options/hub.ts";
+import { quotaListing, quotaRemoval, quotaSetting } from "../../lib/options/quotas.ts";
 import { databaseOf } from "../hub/storage.ts";
 import { withOptions } from "../shell/base.ts";
 import type { CommandFeature } from "../shell/feature.ts";
 import { fieldsOf } from "../shell/output/records.ts";
-
-const { dataDir, databaseUrl } = hubStorage;
 
 /** @throws UsageError `usage` unless one of the two is given */
 function subjectOf({ owner, project }: { owner: string | undefined; project: string | undefined }): QuotaSubject {
@@ -24,7 +22,7 @@ function described({ subject, max_bytes: maxBytes, max_versions: maxVersions, us
   return `${subject.padEnd(40)} ${bytes}, ${versions}`;
 }
 
-class HubQuotaSet extends withOptions(hubQuotaSet) {
+class HubQuotaSet extends withOptions(quotaSetting) {
   static override paths = [["hub", "quota", "set"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -59,7 +57,7 @@ class HubQuotaSet extends withOptions(hubQuotaSet) {
   }
 }
 
-class HubQuotaRemove extends withOptions(hubQuotaRemove) {
+class HubQuotaRemove extends withOptions(quotaRemoval) {
   static override paths = [["hub", "quota", "remove"]];
   static override usage = Command.Usage({
     category: "Hub",
@@ -81,7 +79,7 @@ class HubQuotaRemove extends withOptions(hubQuotaRemove) {
   }
 }
 
-class HubQuotaList extends withOptions({ dataDir, databaseUrl }) {
+class HubQuotaList extends withOptions(quotaListing) {
   static override paths = [["hub", "quota", "list"]];
   static override listed = () =>
     fieldsOf<UsedQuota>({ subject: true, max_bytes: true, max_versions: true, usage: true });

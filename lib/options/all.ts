@@ -3,7 +3,9 @@ import * as common from "./common.ts";
 import * as connection from "./connection.ts";
 import * as devkeys from "./devkeys.ts";
 import * as hub from "./hub.ts";
+import * as importing from "./import.ts";
 import * as inspection from "./inspection.ts";
+import * as labels from "./labels.ts";
 import * as login from "./login.ts";
 import * as marketplace from "./marketplace.ts";
 import * as mirror from "./mirror.ts";
@@ -11,16 +13,18 @@ import * as operating from "./operating.ts";
 import type { Option, Table } from "./option.ts";
 import * as plan from "./plan.ts";
 import * as publish from "./publish.ts";
+import * as quotas from "./quotas.ts";
 import * as rollouts from "./rollouts.ts";
 import * as runtime from "./runtime.ts";
+import * as signOn from "./sign-on.ts";
 import * as sources from "./sources.ts";
 import * as watch from "./watch.ts";
 import * as webhooks from "./webhooks.ts";
 
 /** The files that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
-  ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, hub, runtime],
-  ...[rollouts, operating, webhooks, mirror],
+  ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
+  ...[runtime, importing, signOn, labels, rollouts, operating, webhooks, mirror],
 ];
 
 const isTable = (value: unknown): value is Table =>

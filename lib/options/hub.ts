@@ -1,61 +1,17 @@
-import { isIP } from "node:net";
-import { SCOPES } from "../contract/scopes.ts";
+import { networkOf, parseListen } from "./addresses.ts";
 import { LOG_LEVELS } from "./common.ts";
-import { choice, duration, flag, list, parsed, path, secret, size, text, url, whole } from "./kinds.ts";
+import { importing } from "./import.ts";
+import { choice, duration, flag, list, parsed, path, secret, size, text, whole } from "./kinds.ts";
 import { group, guarded, required, requiredWhen } from "./option.ts";
+import { signOn } from "./sign-on.ts";
+import { webhookServing } from "./webhooks.ts";
 
 /** Options of the hub as a service. */
-
-/** @throws Error whose message continues "--listen …" */
-export function parseListen(text: string): { host: string; port: number } {
-  const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
-  const host = match?.[1] ?? match?.[2];
-  const port = Number(match?.[3]);
-  if (host === undefined || port > 65_535)
-    throw new Error(`is HOST:PORT, such as 127.0.0.1:8000 or [::1]:0, not ${JSON.stringify(text)}`);
-  return { host, port };
-}
 
 function publicUrlOf(text: string): string {
   const url = URL.parse(text);
   if (url !== null && /^https?:$/.test(url.protocol) && url.search === "" && url.hash === "") return text;
   throw new Error(`is an http or https URL, not ${JSON.stringify(text)}`);
-}
-
-function proxyOf(text: string): string {
-  const [address = "", bits, ...rest] = text.split("/");
-  const most = { 0: -1, 4: 32, 6: 128 }[isIP(address) as 0 | 4 | 6];
-  const isNetwork = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-  if (most > 0 && isNetwork && rest.length === 0) return text;
-  throw new Error(`is an IP address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
-}
-
-function webhookPlaceOf(text: string): string {
-  if (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(text) && /[a-z]/i.test(text)) return text.toLowerCase();
-  try {
-    return proxyOf(text);
-  } catch {
-    throw new Error(`is a host name, an address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
-  }
-}
-
-function grantOf(text: string) {
-  const [, value, owner, words = "", projectId = null] =
-    /^(.+)=([^=:]{1,255}):([a-z+]+)(?::([\w-]+))?$/.exec(text) ?? [];
-  const scopes = SCOPES.filter((scope) => words.split("+").includes(scope));
-  if (value !== undefined && owner !== undefined && scopes.length === words.split("+").length)
-    return { value, owner, scopes, projectId };
-  throw new Error(`is VALUE=OWNER:SCOPE+SCOPE, such as ops=acme:read+publish, not ${JSON.stringify(text)}`);
-}
-
-const SHAPES = ["github", "gitlab", "gitea"] as const;
-
-function sourceHostOf(text: string): { shape: (typeof SHAPES)[number]; origin: string } {
-  const [given, ...rest] = text.split("=");
-  const shape = SHAPES.find((known) => known === given);
-  const url = URL.parse(rest.join("="));
-  if (shape !== undefined && url?.protocol === "https:") return { shape, origin: url.origin };
-  throw new Error(`is github=, gitlab= or gitea= and an https URL, not ${JSON.stringify(text)}`);
 }
 
 /** The storage of a hub. */
@@ -175,31 +131,10 @@ export const hubRetain = {
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
 
-const quotaSubject = {
-  owner: text({ metavar: "NAME", help: "Owner whose quota it is" }),
-  project: text({ metavar: "ID", help: "Project, plugin or service whose quota it is" }),
-};
-
-/** Options of `hub quota remove`. */
-export const hubQuotaRemove = {
-  ...group("Quota", { ...quotaSubject, dryRun: flag({ help: "Only tell what would go" }) }),
-  ...{ dataDir, databaseUrl },
-};
-
 /** Options of `hub rotate-kek`. */
 export const hubRotateKek = {
   ...group("Rotation", { dryRun: flag({ help: "Only tell what would change" }) }),
   ...hubStorage,
-};
-
-/** Options of `hub quota set`. */
-export const hubQuotaSet = {
-  ...group("Quota", {
-    maxBytes: size({ help: "Most bytes to store", defaultText: "no limit" }),
-    maxVersions: whole({ help: "Most versions to store", defaultText: "no limit" }),
-    ...quotaSubject,
-  }),
-  ...{ dataDir, databaseUrl },
 };
 
 export const hub = {
@@ -238,29 +173,11 @@ export const hub = {
     }),
     trustedProxy: list(
       { metavar: "ADDRESS", help: "Proxy or network (CIDR) whose X-Forwarded-For is believed" },
-      proxyOf,
+      networkOf,
     ),
-    importHost: guarded(
-      list(
-        {
-          metavar: "SHAPE=URL",
-          help: "Import archives from here, not from the usual hosts",
-          defaultText: "github.com, gitlab.com, codeberg.org",
-        },
-        sourceHostOf,
-      ),
-    ),
+    ...importing,
     web: flag({ help: "Show the hub in a browser, on /", default: true }),
-    webhookAllow: guarded(
-      list(
-        {
-          metavar: "PLACE",
-          help: "Host, address or network (CIDR) that webhooks may lead to",
-          defaultText: "the public internet by https",
-        },
-        webhookPlaceOf,
-      ),
-    ),
+    ...webhookServing,
     metricsListen: parsed(
       { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
       parseListen,
@@ -269,24 +186,7 @@ export const hub = {
     keepAuditMs: duration({ name: "audit-retention", help: "How long the audit log is kept", defaultText: "for ever" }),
     logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", defaultText: "info; with --json silent" }),
   }),
-  ...group("Sign-in", {
-    webOidcIssuer: guarded(url({ help: "Identity provider that people sign in by on /", defaultText: "none" })),
-    webOidcClientId: requiredWhen(
-      guarded(text({ metavar: "ID", help: "The hub's client id there" })),
-      ({ webOidcIssuer }) => webOidcIssuer !== undefined,
-    ),
-    webOidcClientSecret: requiredWhen(
-      guarded(secret({ metavar: "SECRET", help: "The hub's client secret there", fileOnly: true })),
-      ({ webOidcIssuer }) => (webOidcIssuer === undefined ? false : "if given"),
-    ),
-    webOidcScope: guarded(text({ metavar: "SCOPES", help: "What the hub asks it for", default: "openid" })),
-    webOidcClaim: guarded(
-      text({ metavar: "CLAIM", help: "Claim of the ID token that grants rights", default: "groups" }),
-    ),
-    webOidcGrant: guarded(
-      list({ metavar: "GRANT", help: "Rights by a value: VALUE=OWNER:SCOPE+SCOPE[:PROJECT]" }, grantOf),
-    ),
-  }),
+  ...signOn,
   ...hubStorage,
   ...blobStorage,
   ...group("Storage", {

@@ -1,7 +1,7 @@
 import { LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
+import { parseListen } from "./addresses.ts";
 import { LOG_LEVELS } from "./common.ts";
 import { connection } from "./connection.ts";
-import { parseListen } from "./hub.ts";
 import { choice, duration, parsed, path, size } from "./kinds.ts";
 import { group } from "./option.ts";
 

@@ -1,5 +1,3 @@
-import { usageError } from "../contract/errors.ts";
-import { labelOf } from "../contract/labels.ts";
 import { amountOf, faultOfWaves, ROLLOUT_DEFAULTS } from "../contract/rollout-terms.ts";
 import { connection } from "./connection.ts";
 import { choice, duration, flag, parsed, text } from "./kinds.ts";
@@ -93,20 +91,3 @@ export const rolloutWait = {
   hubUrl: connection.hubUrl,
   apiKey: connection.apiKey,
 };
-
-/** Options of `fleet label`. */
-export const fleetLabel = {
-  ...group("Labels", { reset: flag({ help: "Let the host's own labels count again" }) }),
-  ...connection,
-};
-
-/** Reads labels as people write them: `env=prod`. @throws UsageError `usage` for any other text */
-export function labelsOf(texts: readonly string[]): Record<string, string> {
-  const pairs = texts.map((text) => {
-    const label = labelOf(text);
-    if (label === undefined)
-      throw usageError("usage", `A label is a name and a value such as env=prod, not ${JSON.stringify(text)}.`);
-    return label;
-  });
-  return Object.fromEntries(pairs);
-}

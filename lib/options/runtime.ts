@@ -1,5 +1,5 @@
+import { parseListen } from "./addresses.ts";
 import { LOG_LEVELS } from "./common.ts";
-import { parseListen } from "./hub.ts";
 import { choice, flag, list, parsed, path, text } from "./kinds.ts";
 import { group } from "./option.ts";
 

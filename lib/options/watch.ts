@@ -1,8 +1,8 @@
 import { HOST_STATES, STALE_MS } from "../contract/surfaces/host-record.ts";
+import { parseListen } from "./addresses.ts";
 import { agent } from "./agent.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { parseListen } from "./hub.ts";
 import { choice, duration, flag, parsed, path, text } from "./kinds.ts";
 import { group, guarded, type Option, optional, required, requiredWhen, type Table } from "./option.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";

@@ -1,8 +1,9 @@
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../contract/webhook-events.ts";
+import { networkOf } from "./addresses.ts";
 import { connection } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { choice, duration, list, secret, text } from "./kinds.ts";
-import { group, required } from "./option.ts";
+import { group, guarded, required } from "./option.ts";
 
 /** Options of the commands for webhooks. */
 
@@ -11,6 +12,29 @@ function eventOf(text: string): (typeof WEBHOOK_EVENTS)[number] {
   if (event === undefined) throw new Error(`is one of ${WEBHOOK_EVENTS.join(", ")}, not ${JSON.stringify(text)}`);
   return event;
 }
+
+function webhookPlaceOf(text: string): string {
+  if (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(text) && /[a-z]/i.test(text)) return text.toLowerCase();
+  try {
+    return networkOf(text);
+  } catch {
+    throw new Error(`is a host name, an address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
+  }
+}
+
+/** Options of `hub serve` for webhooks. */
+export const webhookServing = group("Server", {
+  webhookAllow: guarded(
+    list(
+      {
+        metavar: "PLACE",
+        help: "Host, address or network (CIDR) that webhooks may lead to",
+        defaultText: "the public internet by https",
+      },
+      webhookPlaceOf,
+    ),
+  ),
+});
 
 /** Options of `webhook add`. */
 export const webhookAddition = {

@@ -1,0 +1,26 @@
+import { list } from "./kinds.ts";
+import { group, guarded } from "./option.ts";
+
+const SHAPES = ["github", "gitlab", "gitea"] as const;
+
+function sourceHostOf(text: string): { shape: (typeof SHAPES)[number]; origin: string } {
+  const [given, ...rest] = text.split("=");
+  const shape = SHAPES.find((known) => known === given);
+  const url = URL.parse(rest.join("="));
+  if (shape !== undefined && url?.protocol === "https:") return { shape, origin: url.origin };
+  throw new Error(`is github=, gitlab= or gitea= and an https URL, not ${JSON.stringify(text)}`);
+}
+
+/** Options of `hub serve` for imports from source hosts. */
+export const importing = group("Server", {
+  importHost: guarded(
+    list(
+      {
+        metavar: "SHAPE=URL",
+        help: "Import archives from here, not from the usual hosts",
+        defaultText: "github.com, gitlab.com, codeberg.org",
+      },
+      sourceHostOf,
+    ),
+  ),
+});
