@@ -7,9 +7,9 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { parseArgs } from "node:util";
+import { scriptArguments } from "./arguments.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments(import.meta.filename, {
   options: {
     base: { type: "string", default: "main" },
     tests: { type: "string", default: "40" },

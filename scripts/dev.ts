@@ -9,13 +9,13 @@ import { chmodSync, cpSync, existsSync, mkdirSync, readFileSync, writeFileSync }
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import { parseArgs } from "node:util";
+import { scriptArguments } from "./arguments.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
 /** Milliseconds that a program may take to end before it is killed. */
 const STOP_LIMIT_MS = 15_000;
 
-const { values } = parseArgs({
+const { values } = scriptArguments(import.meta.filename, {
   options: {
     folder: { type: "string", default: join(ROOT, ".dev") },
     "hub-listen": { type: "string", default: "127.0.0.1:8787" },

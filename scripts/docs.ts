@@ -9,6 +9,7 @@ import { format, resolveConfig } from "prettier";
 import { CODES, EXIT } from "../lib/contract/codes.ts";
 import { jsonSchemas } from "../lib/contract/files/json-schemas.ts";
 import { optionSchemas } from "../lib/options/schemas.ts";
+import { scriptArguments } from "./arguments.ts";
 import { BUDGETS, budgetTable } from "./bench/budgets.ts";
 import { actionTable, eventTable } from "./event-tables.ts";
 import { eventsPage } from "./events-page.ts";
@@ -36,6 +37,9 @@ function errorsPage(): string {
   ].join("\n");
 }
 
+const { values } = scriptArguments(import.meta.filename, {
+  options: { check: { type: "boolean", default: false } },
+});
 const docs = new URL("../docs/", import.meta.url);
 
 /** A page as prettier writes it. */
@@ -85,7 +89,7 @@ const compared = (name: string, text: string): string =>
 mkdirSync(new URL("schemas/", docs), { recursive: true });
 for (const [name, text] of documents) {
   const path = fileURLToPath(new URL(name, docs));
-  if (!process.argv.includes("--check")) writeFileSync(path, text);
+  if (!values.check) writeFileSync(path, text);
   else if (!existsSync(path) || compared(name, readFileSync(path, "utf8")) !== compared(name, text)) {
     console.error(`docs/${name} is not what the sources say: run npm run docs`);
     process.exitCode = 1;

@@ -12,11 +12,13 @@ import { createHub } from "../lib/hub/hub.ts";
 import { hubAt } from "../test/support/hub/harness.ts";
 import { fillShownHub, pagesOf } from "../test/support/hub/shown-hub.ts";
 import { openBrowser, signIn } from "../test/support/programs/browser.ts";
+import { scriptArguments } from "./arguments.ts";
 
 const SHOWN = ["catalogue", "plugin", "fleet", "rollouts", "keys"];
 
-const [folder = "docs/pictures", ...widths] = process.argv.slice(2);
-const isDocumentation = process.argv.length === 2;
+const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
+const [folder = "docs/pictures", ...widths] = positionals;
+const isDocumentation = positionals.length === 0;
 
 async function takeAll(browser: Browser, url: string, key: string, pages: Record<string, string>): Promise<void> {
   const sizes = isDocumentation ? [1100] : widths.length > 0 ? widths.map(Number) : [360, 1280, 2560];

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sizeText } from "../lib/agent/ground/sentences.ts";
+import { scriptArguments } from "./arguments.ts";
 import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
 import { removeWhenInterrupted } from "./quickstart/interruption.ts";
 import { Programs, type ResultEvent } from "./quickstart/programs.ts";
@@ -21,6 +22,7 @@ const EXAMPLE = fileURLToPath(new URL("../examples/harbour", import.meta.url));
 let isInterrupted = (): boolean => false;
 
 async function main(): Promise<void> {
+  scriptArguments(import.meta.filename, {});
   const folder = await mkdtemp(join(tmpdir(), "sealift-quickstart-"));
   // Started as root, the runtime gives its sandboxes another user, who has to find the plugins here. Secrets have
   // folders of their own.

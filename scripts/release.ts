@@ -5,10 +5,10 @@
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { parseArgs } from "node:util";
 import semver from "semver";
+import { scriptArguments } from "./arguments.ts";
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptArguments(import.meta.filename, {
   allowPositionals: true,
   options: {
     "dry-run": { type: "boolean", default: false },

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import GithubSlugger from "github-slugger";
 import MarkdownIt from "markdown-it";
 import packageJson from "../package.json" with { type: "json" };
+import { scriptArguments } from "./arguments.ts";
 
 type Token = ReturnType<InstanceType<typeof MarkdownIt>["parse"]>[number];
 
@@ -40,7 +41,8 @@ const FILES = ["docs/pictures", "docs/schemas"];
 const markdown = new MarkdownIt({ html: false });
 const [, release] = /^## (.+)$/m.exec(read("CHANGELOG.md"))!;
 const version = release!.split(" ")[0]!;
-const target = join(process.argv[2] ?? join(ROOT, "dist-site"), version);
+const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
+const target = join(positionals[0] ?? join(ROOT, "dist-site"), version);
 const paths = globSync(["*.md", "docs/**/*.md"], { cwd: ROOT }).toSorted();
 const sections: Section[] = [];
 const pages = paths.map(readPage);

@@ -6,6 +6,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import { scriptArguments } from "../arguments.ts";
 import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
 import { deltaMemoryRows } from "./delta-memory.ts";
@@ -55,7 +56,8 @@ const groups: Record<string, () => Promise<Row[]>> = {
   ],
 };
 
-const chosen = process.argv.slice(2).filter((name) => name !== "");
+const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
+const chosen = positionals.filter((name) => name !== "");
 const unknown = chosen.filter((name) => !(name in groups));
 if (unknown.length > 0) {
   console.error(`Unknown group: ${unknown.join(", ")}. Groups are ${Object.keys(groups).join(", ")}.`);

@@ -8,10 +8,10 @@ import { createHash } from "node:crypto";
 import * as fs from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { planUnits, SYSTEMD_SERVICES } from "../../lib/support/systemd/units.ts";
 import packageJson from "../../package.json" with { type: "json" };
+import { scriptArguments } from "../arguments.ts";
 
 const { chmodSync, globSync, readFileSync, statSync } = fs;
 
@@ -36,7 +36,7 @@ const CONFIGURATION: Readonly<Record<string, string>> = {
     "# Options of the mirror: sealift mirror serve --help\n# hub_url: https://hub.example.org\n# listen: 0.0.0.0:8788\n",
 };
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptArguments(import.meta.filename, {
   allowPositionals: true,
   options: {
     arch: { type: "string", default: process.arch },

@@ -7,6 +7,7 @@ import { chmodSync, copyFileSync, globSync, rmSync, writeFileSync } from "node:f
 import { createRequire } from "node:module";
 import { basename } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
+import { scriptArguments } from "../arguments.ts";
 import { type Bundled, bundleGuest, bundlePrograms, bundleZod, copyZodTypes } from "./bundle.ts";
 import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
 import { bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
@@ -14,7 +15,9 @@ import { bundledPackages, dependencyFaults, licencesText } from "./third-party.t
 const node = (...args: string[]): unknown => execFileSync(process.execPath, args, { stdio: "inherit" });
 
 /** Leaves out what only the package needs: checks of types, licences, manual pages, compiled code. */
-const isFast = process.argv.includes("--fast");
+const { fast: isFast } = scriptArguments(import.meta.filename, {
+  options: { fast: { type: "boolean", default: false } },
+}).values;
 
 async function build(): Promise<void> {
   const programs = Object.values(packageJson.bin).map((path) => basename(path, ".js"));

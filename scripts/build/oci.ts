@@ -8,10 +8,10 @@ import { createHash } from "node:crypto";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { parseArgs } from "node:util";
 import { gzipSync } from "node:zlib";
 import { pack } from "tar-stream";
 import packageJson from "../../package.json" with { type: "json" };
+import { scriptArguments } from "../arguments.ts";
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 /** Debian's packages of the libraries in the image, whose licences go with them. */
@@ -23,7 +23,7 @@ const DATA = "/var/lib/sealift";
 const USER = 10_001;
 const OCI = "application/vnd.oci.image";
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptArguments(import.meta.filename, {
   allowPositionals: true,
   options: { compression: { type: "string", default: "gzip" } },
 });

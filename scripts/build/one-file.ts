@@ -8,11 +8,11 @@ import { createHash } from "node:crypto";
 import { copyFileSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
-import { parseArgs } from "node:util";
 import packageJson from "../../package.json" with { type: "json" };
+import { scriptArguments } from "../arguments.ts";
 import { bundleOneFile } from "./bundle.ts";
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptArguments(import.meta.filename, {
   allowPositionals: true,
   options: {
     node: { type: "string", default: process.execPath },

@@ -7,6 +7,7 @@ import { cpSync, existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
+import { scriptArguments } from "../arguments.ts";
 import { embedTypes } from "./sdk-types.ts";
 
 const MAX_BYTES = 4_000_000;
@@ -14,6 +15,7 @@ const MAX_BYTES = 4_000_000;
 /** Keys of package.json that only a checkout has a use for. */
 const CHECKOUT_ONLY = ["dependencies", "devDependencies", "scripts", "allowScripts"];
 
+const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
 const folder = mkdtempSync(join(tmpdir(), "sealift-pack-"));
 try {
   if (!existsSync("dist/bin")) throw new Error("dist/ is missing: npm run build");
@@ -22,7 +24,7 @@ try {
   const published = Object.fromEntries(Object.entries(packageJson).filter(([key]) => !CHECKOUT_ONLY.includes(key)));
   writeFileSync(join(folder, "package.json"), `${JSON.stringify(published, null, 2)}\n`);
   embedTypes(join(folder, "dist/sdk"), resolve("dist/sdk"));
-  const target = resolve(process.argv[2] ?? ".");
+  const target = resolve(positionals[0] ?? ".");
   const output = execFileSync("npm", ["pack", "--json", "--pack-destination", target], {
     cwd: folder,
     encoding: "utf8",

@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DURABILITIES } from "../../lib/contract/deployment-defaults.ts";
+import { scriptArguments } from "../arguments.ts";
 import { HostWorld } from "./host.ts";
 import { HostFacts, installed } from "./host-facts.ts";
 
@@ -15,7 +16,8 @@ import { HostFacts, installed } from "./host-facts.ts";
 const KINDS = { ext4: "loop", xfs: "loop,nouuid", btrfs: "loop" };
 const SIZE = "400M";
 /** With `none` as an argument there have to be faults. */
-const durability = DURABILITIES.find((name) => name === process.argv[2]) ?? "full";
+const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
+const durability = DURABILITIES.find((name) => name === positionals[0]) ?? "full";
 
 /** Runs a program of the system. @throws Error with its own words */
 function run(program: string, ...args: string[]): void {

@@ -7,14 +7,14 @@ import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { DURABILITIES } from "../../lib/contract/deployment-defaults.ts";
+import { scriptArguments } from "../arguments.ts";
 import { explore, linesOf } from "./explore.ts";
 import { hostScenarios, HostWorld } from "./host.ts";
 import { publishScenario, rotateScenario } from "./hub.ts";
 import { hasStrace } from "./strace.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments(import.meta.filename, {
   options: {
     durability: { type: "string", default: "full" },
     limit: { type: "string", default: "3000" },

@@ -5,6 +5,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { scriptArguments } from "../arguments.ts";
 import { fuzzAnswers } from "./answers.ts";
 import { fuzzYaml } from "./documents.ts";
 import { fuzzFrames } from "./frames.ts";
@@ -16,7 +17,8 @@ const PROGRESS_MS = 5_000;
 /** Findings of one kind that are kept as files: more of them have the same cause. */
 const MAX_KEPT = 20;
 
-const [cases = 50_000, seed = Date.now() % 2 ** 31] = process.argv.slice(2).map(Number);
+const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
+const [cases = 50_000, seed = Date.now() % 2 ** 31] = positionals.map(Number);
 if (!(cases >= 100) || !Number.isSafeInteger(seed)) {
   console.error("CASES is a number from 100 on, SEED a whole number.");
   process.exit(2);

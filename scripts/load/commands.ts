@@ -9,9 +9,9 @@ import { Agent, request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { createProject, hubAt, newSigner, publication } from "../../test/support/hub/harness.ts";
 import { FLEET_SCOPES, fleetOf } from "../../test/support/hub/project-fleet.ts";
+import { scriptArguments } from "../arguments.ts";
 import { serveHub } from "../bench/stage.ts";
 import { timesLine } from "../bench/statistics.ts";
 
@@ -21,7 +21,7 @@ const CONNECTIONS = 16;
 const HOSTS = 200;
 const LONG_SOAK = { waves: ["50%", "100%"], soak_seconds: 86_400 };
 
-const { values, positionals } = parseArgs({
+const { values, positionals } = scriptArguments(import.meta.filename, {
   options: {
     rollouts: { type: "string", default: "1000" },
     reports: { type: "string", default: "1000" },

@@ -12,8 +12,8 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
 import { tableLines } from "../../commands/shell/output/table.ts";
+import { scriptArguments } from "../arguments.ts";
 import { runLoad } from "./run.ts";
 
 const UNITS: Record<string, number> = { s: 1000, m: 60_000, h: 3_600_000 };
@@ -34,7 +34,7 @@ function countOf(name: string, text: string): number {
   return /^[1-9]\d{0,6}$/.test(text) ? Number(text) : fail(`--${name} is a whole number, not ${text}`);
 }
 
-const { values } = parseArgs({
+const { values } = scriptArguments(import.meta.filename, {
   options: {
     agents: { type: "string", default: "1000" },
     workers: { type: "string", default: String(availableParallelism()) },

@@ -12,11 +12,11 @@ import { Agent, get } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { isMainThread, parentPort, Worker, workerData } from "node:worker_threads";
 import { type CallOptions, hubAt } from "../../test/support/hub/harness.ts";
 import { fillShownHub, report } from "../../test/support/hub/shown-hub.ts";
 import { Visitor } from "../../test/support/hub/web.ts";
+import { scriptArguments } from "../arguments.ts";
 import { serveHub } from "../bench/stage.ts";
 import { timesLine } from "../bench/statistics.ts";
 
@@ -75,7 +75,7 @@ function memoryOf(child: ChildProcess): string {
 }
 
 async function measure(): Promise<void> {
-  const { values, positionals } = parseArgs({
+  const { values, positionals } = scriptArguments(import.meta.filename, {
     allowPositionals: true,
     options: {
       readers: { type: "string", default: "50" },

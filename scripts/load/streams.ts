@@ -10,17 +10,17 @@ import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
 import { DeployClient } from "../../lib/client/deploy-client.ts";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { paths } from "../../lib/contract/surfaces/paths.ts";
 import { descriptors } from "../../lib/support/descriptors.ts";
+import { scriptArguments } from "../arguments.ts";
 import { peakMbOf } from "../bench/measure.ts";
 import { serveHub } from "../bench/stage.ts";
 import { timesLine } from "../bench/statistics.ts";
 import { randomPublisher } from "./publisher.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments(import.meta.filename, {
   options: {
     streams: { type: "string", default: "10000" },
     publications: { type: "string", default: "10" },

@@ -11,13 +11,15 @@ import { createHub } from "../../lib/hub/hub.ts";
 import { usageOf } from "../../lib/hub/records/quotas.ts";
 import { openHubDatabase } from "../../lib/hub/storage/open.ts";
 import { type Answer, createProject, hubAt, newSigner, publication } from "../../test/support/hub/harness.ts";
+import { scriptArguments } from "../arguments.ts";
 import { median } from "../bench/statistics.ts";
 
 const ROUNDS = 100;
 const FILL_ROWS = 10_000;
 const FEW = 1000;
-const MANY = Number(process.argv[2] ?? 100_000);
-const databaseUrl = process.argv[3];
+const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
+const [many = "100000", databaseUrl] = positionals;
+const MANY = Number(many);
 
 const folder = await mkdtemp(join(tmpdir(), "sealift-versions-"));
 const statements = new Map<string, { count: number; ms: number }>();

@@ -10,6 +10,7 @@ import { chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rm
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { scriptArguments } from "../arguments.ts";
 import { Programs } from "../quickstart/programs.ts";
 
 /** The commit of the last release: until there is one, the first commit whose database this version opens. */
@@ -127,8 +128,9 @@ async function call({ programs }: Edition, root: string): Promise<string> {
 }
 
 async function main(): Promise<void> {
+  const [keeping] = scriptArguments(import.meta.filename, { allowPositionals: true }).positionals;
   const folder = mkdtempSync(join(tmpdir(), "sealift-mixed-"));
-  const kept = process.argv[2] === undefined ? undefined : resolve(process.argv[2]);
+  const kept = keeping === undefined ? undefined : resolve(keeping);
   const checkouts = kept ?? join(folder, "checkouts");
   // Started as root, a runtime gives its sandboxes another user, who has to find the plugins.
   chmodSync(folder, 0o755);

@@ -5,13 +5,13 @@
  * `--hosts` is the size of the fleet, 5 to 20 by default; `--minutes` is the longest plan, 120 by default. With
  * `--for M` it takes further seeds for M minutes of this machine's time.
  */
-import { parseArgs } from "node:util";
+import { scriptArguments } from "../arguments.ts";
 import { openSimulated } from "./furnish.ts";
 import { planOf } from "./plan.ts";
 import { play } from "./play.ts";
 import { shrink } from "./shrink.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments(import.meta.filename, {
   options: {
     seeds: { type: "string", default: "100" },
     seed: { type: "string", default: "1" },

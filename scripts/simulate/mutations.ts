@@ -6,11 +6,12 @@
 import { execFile } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
-import { parseArgs, promisify } from "node:util";
+import { promisify } from "node:util";
 import PQueue from "p-queue";
+import { scriptArguments } from "../arguments.ts";
 import { MUTATIONS } from "./mutation-list.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments(import.meta.filename, {
   options: {
     seeds: { type: "string", default: "400" },
     seed: { type: "string", default: "1" },

@@ -5,10 +5,10 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { scriptArguments } from "../arguments.ts";
 import { soak } from "./soak.ts";
 
-const { values } = parseArgs({
+const { values } = scriptArguments(import.meta.filename, {
   options: {
     minutes: { type: "string", default: "20" },
     seed: { type: "string", default: String(Date.now() % 2 ** 31) },
