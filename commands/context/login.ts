@@ -11,10 +11,8 @@ export class Login extends withOptions(login) {
     description: "Remember a hub and your API key for it",
     details: `
       Asks the hub whether it knows the key, keeps both in a file that only you can read (0600, in
-      \`~/.config/sealift\`), and makes this
-      context the one that commands use. A key is sent to the hub that it was stored for and to no other one. Without
-      \`--api-key-file\` the
-      key is asked for on the terminal.
+      \`~/.config/sealift\`), and makes this context the one that commands use. A key is sent to the hub that it was
+      stored for and to no other one. Without \`--api-key-file\` the key is asked for on the terminal.
     `,
     examples: [
       ["Log in", "$0 login https://hub.example.org"],

@@ -13,10 +13,8 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
     description: "Deploy a plugin or service from a hub's marketplace to this host",
     details: `
       Fetches the ZIP while its HMAC runs, verifies it with the developer's signing secret, checks the whole archive
-      before the first byte is
-      unpacked, carries out your own install plan, switches at once, checks health, and goes back when anything fails.
-      An install plan inside the
-      archive is ignored.
+      before the first byte is unpacked, carries out your own install plan, switches at once, checks health, and goes
+      back when anything fails. An install plan inside the archive is ignored.
     `,
     examples: [
       [

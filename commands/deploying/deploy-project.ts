@@ -13,12 +13,11 @@ export class DeployProject extends withOptions({ projectId, version, ...projectS
     description: "Deploy a project from a hub to this host",
     details: `
       Fetches, verifies, decrypts and unpacks in one pass, carries out the project's install plan, switches at once,
-      checks health, and
-      goes back to the previous release when anything fails. A report of every run is kept under \`.sealift/reports\`.
+      checks health, and goes back to the previous release when anything fails. A report of every run is kept under
+      \`.sealift/reports\`.
 
       The signer's public key is required: it is what makes a hub that you do not own safe to use.
-      \`--trust-on-first-use\` remembers the
-      key of the first deployment instead, and refuses another one later.
+      \`--trust-on-first-use\` remembers the key of the first deployment instead, and refuses another one later.
     `,
     examples: [
       [

@@ -14,8 +14,8 @@ export class FleetForget extends withOptions({ ...fleetForget, ...connection }) 
     category: "Deploying",
     description: "Take hosts that are gone out of a fleet",
     details: `
-      Removes hosts from what \`sealift fleet\` shows and \`sealift fleet wait\` counts. A host that reports again is back;
-      its earlier reports stay in the hub's log. The key needs the scope \`projects\`.
+      Removes hosts from what \`sealift fleet\` shows and \`sealift fleet wait\` counts. A host that reports again is
+      back; its earlier reports stay in the hub's log. The key needs the scope \`projects\`.
     `,
     examples: [
       ["A host that was given away", "$0 fleet forget plugin:tide-table web-3"],

@@ -28,8 +28,8 @@ export class FleetWait extends withOptions(fleetWait) {
     description: "Wait until the hosts of a target run a version",
     details: `
       For CI: ends with 0 as soon as enough of the hosts that report run the version, and with 75 when they have not
-      within \`--timeout\`. \`--min\` is a share such as 95%, or a number of hosts. Hosts that were silent for \`--stale\`
-      do not count; the end names them.
+      within \`--timeout\`. \`--min\` is a share such as 95%, or a number of hosts. Hosts that were silent for
+      \`--stale\` do not count; the end names them.
     `,
     examples: [["After a release", "$0 fleet wait plugin:tide-table --version 1.4.0 --min 95% --timeout 30m"]],
   });

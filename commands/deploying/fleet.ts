@@ -40,12 +40,12 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     category: "Deploying",
     description: "Show who runs what",
     details: `
-      A target is \`plugin:SLUG\`, \`service:SLUG\`, \`project:ID\`, or one of your own by its name; without one,
-      every fleet that the key may see. On a terminal fleets are shown live (\`?\` lists the keys); elsewhere,
-      with \`--no-tui\` and with a filter, hosts are rows as they arrive, those first that need somebody, and a
-      sum ends them: a fleet may be as large as it likes. With \`--json\` they come in the order of their names. A host that has neither reported nor asked for the latest version for \`--stale\` is listed
-      as stale and not counted; \`sealift fleet forget\` removes it. With \`--json\` the result carries the
-      cursor for \`--since\`.
+      A target is \`plugin:SLUG\`, \`service:SLUG\`, \`project:ID\`, or one of your own by its name; without one, every
+      fleet that the key may see. On a terminal fleets are shown live (\`?\` lists the keys); elsewhere, with
+      \`--no-tui\` and with a filter, hosts are rows as they arrive, those first that need somebody, and a sum ends
+      them: a fleet may be as large as it likes. With \`--json\` they come in the order of their names. A host that has
+      neither reported nor asked for the latest version for \`--stale\` is listed as stale and not counted; \`sealift
+      fleet forget\` removes it. With \`--json\` the result carries the cursor for \`--since\`.
     `,
     examples: [
       ["Every fleet", "$0 fleet"],

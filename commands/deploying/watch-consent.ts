@@ -11,10 +11,9 @@ export class WatchConsent extends withOptions(consent) {
     description: "Agree to the rights that a held version asks for",
     details: `
       An upgrade that asks for more rights than the running release is held. This command prints what it asks for, and
-      agrees to exactly that:
-      a further version that asks for still more is held again, and so is this one once another release runs. A watch
-      deploys it at its next
-      check, which is asked for at once; without a watch, deploy it again. \`sealift status\` shows what is held.
+      agrees to exactly that: a further version that asks for still more is held again, and so is this one once another
+      release runs. A watch deploys it at its next check, which is asked for at once; without a watch, deploy it again.
+      \`sealift status\` shows what is held.
     `,
     examples: [
       ["The version that was looked at", "$0 watch consent plugin:tide-table --version 2.0.0 --project-root /srv/app"],

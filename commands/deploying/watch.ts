@@ -20,14 +20,13 @@ export class WatchCommand extends withOptions(watch) {
     description: "Follow the latest version of many targets, with a dashboard",
     details: `
       Targets are \`plugin:SLUG\`, \`service:SLUG\` or \`project:ID\`, from the arguments or from \`--config
-      watch.yaml\`, where each may have its own
-      project root, credentials, plan, supervisor and interval. Every change of \`latest\` is deployed; versions that
-      were rolled back or failed a
-      check wait for a newer one or for \`sealift watch retry\`. A hub that is away only makes the pauses longer.
+      watch.yaml\`, where each may have its own project root, credentials, plan, supervisor and interval. Every change
+      of \`latest\` is deployed; versions that were rolled back or failed a check wait for a newer one or for \`sealift
+      watch retry\`. A hub that is away only makes the pauses longer.
 
-      On a terminal a dashboard is shown (\`?\` lists its keys), elsewhere lines, and events with \`--json\`.
-      \`--once\` checks every target once,
-      deploys what is due, and ends with the worst exit code. SIGHUP reads the configuration again.
+      On a terminal a dashboard is shown (\`?\` lists its keys), elsewhere lines, and events with \`--json\`. \`--once\`
+      checks every target once, deploys what is due, and ends with the worst exit code. SIGHUP reads the configuration
+      again.
     `,
     examples: [
       ["Follow one plugin", "$0 watch plugin:tide-table --install-plan install.yaml --project-root /srv/app"],

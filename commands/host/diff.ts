@@ -16,9 +16,8 @@ export class Diff extends withOptions(host) {
     description: "Compare two kept releases of a target",
     details: `
       Names what plugins may do in one release and not in the other, steps of the install plan, and files with their
-      sizes. Without B, A is
-      compared with the running release; \`sealift releases\` lists what is kept. Of a version that is held because of
-      its rights, they are shown.
+      sizes. Without B, A is compared with the running release; \`sealift releases\` lists what is kept. Of a version
+      that is held because of its rights, they are shown.
     `,
     examples: [
       ["What a rollback would change", "$0 diff plugin:tide-table 1.4.0 --project-root /srv/app"],

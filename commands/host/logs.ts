@@ -14,8 +14,7 @@ export class Logs extends withOptions(logs) {
     description: "Show what a target's plugins write, as their supervisor keeps it",
     details: `
       Asks systemd's journal, docker or kubernetes for the units of the running release, or for those of the plugins
-      that are named. The lines
-      of several containers begin with their names.
+      that are named. The lines of several containers begin with their names.
     `,
     examples: [
       ["Follow a plugin", "$0 logs plugin:tide-table --follow --supervisor systemd"],

@@ -12,8 +12,7 @@ export class PinTarget extends withOptions(pinning) {
     description: "Have a watch keep a target at a version, whatever is latest",
     details: `
       Holds from the watch's next check on, also in a watch that runs: it deploys the pinned version where another one
-      runs, and follows no newer
-      one until \`sealift unpin\`. A deployment by hand is not held back.
+      runs, and follows no newer one until \`sealift unpin\`. A deployment by hand is not held back.
     `,
     examples: [
       ["At what runs now", "$0 pin plugin:tide-table --reason 'audit until Friday'"],

@@ -13,10 +13,8 @@ export class Remove extends withOptions(removal) {
     description: "Take a target off this host",
     details: `
       Stops its units, removes its plugins and extensions and every kept release. Data, environment files, the trusted
-      signer and reports stay
-      for another deployment; \`--purge\` removes them, too. A watch that has the target in its \`watch.yaml\` would
-      install it again: take it out
-      there first.
+      signer and reports stay for another deployment; \`--purge\` removes them, too. A watch that has the target in its
+      \`watch.yaml\` would install it again: take it out there first.
     `,
     examples: [
       ["Remove a plugin", "$0 remove plugin:tide-table --project-root /srv/app --supervisor systemd"],

@@ -22,8 +22,8 @@ export class Rollback extends withOptions(rollback) {
 
       The supervisor and the host's name are those of the target's last deployment; \`sealift status\` shows them, and
       flags override them. So is the hub that is told, with the file of its key; without them a warning says that it is
-      not told, and the next deployment does it. A watch leaves the version alone that was left, until there is a newer one, or until
-      \`sealift watch resume\` or \`retry\`. \`sealift releases\` lists what is kept.
+      not told, and the next deployment does it. A watch leaves the version alone that was left, until there is a newer
+      one, or until \`sealift watch resume\` or \`retry\`. \`sealift releases\` lists what is kept.
     `,
     examples: [
       ["To the version before", "$0 rollback plugin:tide-table --project-root /srv/app"],

@@ -33,9 +33,8 @@ export class Status extends withOptions(host) {
     category: "Operating",
     description: "Show what runs on this host, and what is kept, held back or pinned",
     details: `
-      Reads the project root and asks nobody: the running version and since when, kept releases, versions in
-      quarantine with their reasons,
-      pins and pauses, the last deployment, and the disk that all of it takes.
+      Reads the project root and asks nobody: the running version and since when, kept releases, versions in quarantine
+      with their reasons, pins and pauses, the last deployment, and the disk that all of it takes.
     `,
     examples: [
       ["Everything in a project root", "$0 status --project-root /srv/app"],

@@ -11,9 +11,8 @@ export class AuditList extends withOptions(auditList) {
     category: "Hub",
     description: "Show who did what on a hub, newest first",
     details: `
-      Needs an administrator's key. Each entry names the action, the owner and key that did it, what it was done to,
-      the address and the
-      request id that the hub's log has too.
+      Needs an administrator's key. Each entry names the action, the owner and key that did it, what it was done to, the
+      address and the request id that the hub's log has too.
     `,
     examples: [
       ["The last week", "$0 audit list --since 7d"],

@@ -12,8 +12,8 @@ export class HubAdminKey extends withOptions({ dataDir, databaseUrl }) {
     description: "Replace a hub's administrator key",
     details: `
       Writes a new key to admin.key in the data folder (0600), for when the old one is lost or known to somebody. The
-      old key and its
-      sessions stop working at once, also on the other hubs of the database; keys that it has created go on working.
+      old key and its sessions stop working at once, also on the other hubs of the database; keys that it has created go
+      on working.
     `,
     examples: [["Replace it", "$0 hub admin-key --data-dir /var/lib/sealift-hub"]],
   });

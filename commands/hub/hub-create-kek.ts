@@ -8,8 +8,7 @@ export class HubCreateKek extends withOptions({}) {
     description: "Print a new key-encryption key, for hubs that share one",
     details: `
       Prints what a KEK file holds. Keep it in a key management service or a vault and give every hub the same with
-      --kek-command, as a
-      systemd credential called kek, or as a file (0600) with --kek-file.
+      --kek-command, as a systemd credential called kek, or as a file (0600) with --kek-file.
     `,
     examples: [["For a file", "$0 hub create-kek > kek.json"]],
   });

@@ -13,12 +13,12 @@ export class HubServe extends withOptions(hubOptions) {
     category: "Hub",
     description: "Run a hub: marketplace, encrypted deployments, key service",
     details: `
-      Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event), logs on stderr, and
-      serves until SIGTERM or SIGINT, which let the requests in flight end. SIGHUP reads the key-encryption keys
-      again, the TLS certificate, and \`log_level\` of the configuration file. The first start creates the data folder with
+      Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event), logs on stderr, and serves until
+      SIGTERM or SIGINT, which let the requests in flight end. SIGHUP reads the key-encryption keys again, the TLS
+      certificate, and \`log_level\` of the configuration file. The first start creates the data folder with
       \`admin.key\` (0600), the administrator's API key. Unless the key-encryption keys come from a command, a
-      credential or a file of your own, it also creates \`kek.json\` (0600). Back these keys up: without them no
-      stored artifact can be decrypted.
+      credential or a file of your own, it also creates \`kek.json\` (0600). Back these keys up: without them no stored
+      artifact can be decrypted.
     `,
     examples: [
       ["Try it", "$0 hub serve --listen 127.0.0.1:0"],

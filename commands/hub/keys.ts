@@ -18,8 +18,8 @@ export const KeysCreate = ofHub("create", keyCreation, {
   description: "Create an API key",
   details: `
     The key and, for a key of one project, its deployment credential are shown once, or written to a file (0600) with
-    \`--out\`. Every \`--…-file\` option takes that file. Without \`--scope\` a key may deploy, report and read, which is
-    what a host needs.
+    \`--out\`. Every \`--…-file\` option takes that file. Without \`--scope\` a key may deploy, report and read, which
+    is what a host needs.
   `,
   examples: [
     ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour --out ./host"],

@@ -18,10 +18,11 @@ export class VersionDiff extends withOptions(versionComparison) {
     category: "Hub",
     description: "Compare two versions of a hub",
     details: `
-      Names what plugins may do in one version and not in the other, steps of a project's install plan, and files with their sizes. Both versions
-      are fetched and verified as by a deployment, and nothing is kept: a project needs \`--deployment-credential\` and \`--signer-public-key\`, a
-      plugin or service its developer's \`--signing-secret\`. With \`--signing-key-file\` instead, the signer compares the stored indexes of a
-      project, which are small and tell files only. TARGET is \`plugin:SLUG\`, \`service:SLUG\`, \`project:ID\` or a name.
+      Names what plugins may do in one version and not in the other, steps of a project's install plan, and files with
+      their sizes. Both versions are fetched and verified as by a deployment, and nothing is kept: a project needs
+      \`--deployment-credential\` and \`--signer-public-key\`, a plugin or service its developer's \`--signing-secret\`.
+      With \`--signing-key-file\` instead, the signer compares the stored indexes of a project, which are small and tell
+      files only. TARGET is \`plugin:SLUG\`, \`service:SLUG\`, \`project:ID\` or a name.
     `,
     examples: [
       [

@@ -49,9 +49,8 @@ function standingOf({ is_latest, state, state_reason: why = null }: ManagedVersi
 export const VersionYank = ofVersion("yank", versionChange, {
   description: "Take a version out of `latest`",
   details: `
-    Hosts that follow the latest version go back to the best one that is left, if they have run it; a
-    host that asks for the version by its label still gets it.
-    \`version unyank\` takes it back.
+    Hosts that follow the latest version go back to the best one that is left, if they have run it; a host that asks for
+    the version by its label still gets it. \`version unyank\` takes it back.
   `,
   examples: [["Yank a version", "$0 version yank Harbour 1.4.0 --reason 'loses data'"]],
   async run({ client, id }, { options, note, done }, [target, version]) {

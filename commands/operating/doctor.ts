@@ -18,9 +18,8 @@ export class Doctor extends withOptions(examination) {
     description: "Look at what a deployment on this host needs",
     details: `
       The project root and its file system, free space, deployments that were cut short, what runs and what is in
-      quarantine, the
-      supervisor, the hub, its clock, and the API key. Changes nothing. Ends with 1 when something would make a
-      deployment fail.
+      quarantine, the supervisor, the hub, its clock, and the API key. Changes nothing. Ends with 1 when something would
+      make a deployment fail.
     `,
     examples: [["Before the first deployment", "$0 doctor --project-root /srv/app --hub-url https://hub.example"]],
   });

@@ -10,11 +10,10 @@ export class MirrorServe extends withOptions(mirrorOptions) {
     category: "Hub",
     description: "Run a cache of a hub's artifacts for the agents of one site",
     details: `
-      Agents that are given \`--mirror URL\` fetch artifacts, deltas and archives of the marketplace through it, so
-      that a thin line carries each of them once, and publishers the indexes that they make deltas from. It has no
-      key, and asks the hub for each request whether the
-      caller's download URL holds. Prints one \`ready\` line with its URL on stdout, logs on stderr, and serves until
-      SIGTERM or SIGINT.
+      Agents that are given \`--mirror URL\` fetch artifacts, deltas and archives of the marketplace through it, so that
+      a thin line carries each of them once, and publishers the indexes that they make deltas from. It has no key, and
+      asks the hub for each request whether the caller's download URL holds. Prints one \`ready\` line with its URL on
+      stdout, logs on stderr, and serves until SIGTERM or SIGINT.
     `,
     examples: [
       [

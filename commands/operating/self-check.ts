@@ -34,8 +34,8 @@ export class SelfCheck extends SealiftCommand {
     description: "Prove that this installation works",
     details: `
       Compares the files of the single executable with their digests. Then starts each part in a temporary folder: a
-      sandboxed plugin, a hub, a publication, its deployment and a watch. Asks no other machine and leaves nothing behind. Ends
-      with 1 at the first part that does not work.
+      sandboxed plugin, a hub, a publication, its deployment and a watch. Asks no other machine and leaves nothing
+      behind. Ends with 1 at the first part that does not work.
     `,
     examples: [["After an installation", "$0 self-check"]],
   });

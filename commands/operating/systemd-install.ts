@@ -13,11 +13,9 @@ export class SystemdInstall extends withOptions(systemd) {
     description: "Write the systemd units of hub, mirror, runtime and watch",
     details: `
       Writes hardened units for this Node.js and this installation below \`/etc\`, and with them, for the runtime and
-      the watch, a user, the
-      folders of the project root, and a polkit rule that lets the watch restart \`sealift-plugin-*\` and nothing
-      else. Files that were
-      edited are not replaced without \`--force\`; changes belong in drop-ins. Prints the path of each file; nothing
-      is started.
+      the watch, a user, the folders of the project root, and a polkit rule that lets the watch restart
+      \`sealift-plugin-*\` and nothing else. Files that were edited are not replaced without \`--force\`; changes belong
+      in drop-ins. Prints the path of each file; nothing is started.
     `,
     examples: [
       ["All of them", "$0 systemd install"],

@@ -72,8 +72,9 @@ export class UpgradeBack extends SealiftCommand {
     description: "Go back to the program before the last upgrade",
     details: `
       Exchanges the program and \`sealift.former\` by a rename, without asking a hub. Once more, and the newer one is
-      back. The next \`sealift upgrade\` takes the newest version again, unless it is given a \`--version\`. The hub goes on
-      naming the version that was left, until \`sealift upgrade --version VERSION --allow-downgrade\` tells it the other.
+      back. The next \`sealift upgrade\` takes the newest version again, unless it is given a \`--version\`. The hub
+      goes on naming the version that was left, until \`sealift upgrade --version VERSION --allow-downgrade\` tells it
+      the other.
     `,
     examples: [["Go back", "$0 upgrade back"]],
   });

@@ -11,10 +11,9 @@ export class PluginAudit extends withOptions(audit) {
     description: "Find the smallest permissions that a plugin needs",
     details: `
       Makes the calls of \`plugin.test.yaml\` in a throw-away runtime that refuses nothing and takes notes, and prints
-      the least that
-      plugin.yaml has to ask for and integration.yaml to grant. What the calls do not reach is not seen. Ends with 1
-      when a call fails, when
-      plugin.yaml asks for too little, or when the plugin does what no sandbox allows.
+      the least that plugin.yaml has to ask for and integration.yaml to grant. What the calls do not reach is not seen.
+      Ends with 1 when a call fails, when plugin.yaml asks for too little, or when the plugin does what no sandbox
+      allows.
     `,
     examples: [["The plugin in this folder", "$0 plugin audit"]],
   });

@@ -10,11 +10,10 @@ export class PluginDev extends withOptions(development) {
     category: "Plugins",
     description: "Run a plugin while you write it, and reload it on save",
     details: `
-      Runs the plugin from its folder in a runtime of its own, reloads it whenever a file is saved, and shows each
-      call as it happens. A line
-      on standard input makes a call: \`greet {"name":"Ada"}\`. Its page to try actions is at \`/docs\` of the
-      runtime. With \`--inspect\` a debugger
-      can attach, also to a sandboxed plugin; its time-outs are off then.
+      Runs the plugin from its folder in a runtime of its own, reloads it whenever a file is saved, and shows each call
+      as it happens. A line on standard input makes a call: \`greet {"name":"Ada"}\`. Its page to try actions is at
+      \`/docs\` of the runtime. With \`--inspect\` a debugger can attach, also to a sandboxed plugin; its time-outs are
+      off then.
     `,
     examples: [
       ["The plugin in this folder", "$0 plugin dev"],

@@ -9,9 +9,8 @@ export class PluginInit extends withOptions(scaffold) {
     category: "Plugins",
     description: "Write a new plugin that works as it is",
     details: `
-      Makes a folder with a descriptor, an entry point, and \`plugin.test.yaml\` with calls for \`sealift plugin
-      test\`. Nothing has to be
-      installed: the runtime brings \`sealift/sdk\` and zod.
+      Makes a folder with a descriptor, an entry point, and \`plugin.test.yaml\` with calls for \`sealift plugin test\`.
+      Nothing has to be installed: the runtime brings \`sealift/sdk\` and zod.
     `,
     examples: [
       ["A sandboxed plugin in TypeScript", "$0 plugin init greeter"],

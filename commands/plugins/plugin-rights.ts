@@ -10,8 +10,7 @@ export class PluginRights extends withOptions(rights) {
     description: "Show what a plugin asks to be allowed",
     details: `
       Reads plugin.yaml and nothing else. With \`--against\` it shows only what the plugin asks for beyond another
-      release of it, and ends
-      with 1 when there is something.
+      release of it, and ends with 1 when there is something.
     `,
     examples: [
       ["The plugin in this folder", "$0 plugin rights"],

@@ -10,10 +10,9 @@ export class PluginTest extends withOptions(trial) {
     category: "Plugins",
     description: "Run a plugin in a throw-away runtime",
     details: `
-      Loads a copy of the plugin in its own mode, asks for its health, and makes the calls of its
-      \`plugin.test.yaml\`: a list of
-      \`{name, action, payload, result | code}\`. With \`--call\` it makes that one call instead and prints what it
-      returns.
+      Loads a copy of the plugin in its own mode, asks for its health, and makes the calls of its \`plugin.test.yaml\`:
+      a list of \`{name, action, payload, result | code}\`. With \`--call\` it makes that one call instead and prints
+      what it returns.
     `,
     examples: [
       ["The calls of plugin.test.yaml", "$0 plugin test ./greeter"],

@@ -12,10 +12,8 @@ export class RuntimeServe extends withOptions(runtimeOptions) {
     description: "Run plugins: their actions, their routes, and the routes that manage them",
     details: `
       Prints one \`ready\` line with its URL on stdout (with \`--json\` a ready event) once every plugin is loaded or
-      has failed, logs
-      JSON on stderr, and serves until SIGTERM or SIGINT, which let the calls in flight end and leave no process
-      behind. SIGHUP loads
-      what is new in the plugins folder and reloads what is loaded.
+      has failed, logs JSON on stderr, and serves until SIGTERM or SIGINT, which let the calls in flight end and leave
+      no process behind. SIGHUP loads what is new in the plugins folder and reloads what is loaded.
     `,
     examples: [
       ["Beside integration.yaml", "$0 runtime serve"],

@@ -16,14 +16,12 @@ export class DeployPublish extends withOptions(publish) {
     category: "Publishing",
     description: "Build, sign and publish a project",
     details: `
-      Packs the source tree into an artifact (tar, zstd, AES-256-GCM), signs it with Ed25519 and uploads it.
-      Publishing the same tree under
-      the same version again changes nothing and ends with 0.
+      Packs the source tree into an artifact (tar, zstd, AES-256-GCM), signs it with Ed25519 and uploads it. Publishing
+      the same tree under the same version again changes nothing and ends with 0.
 
-      Never packed are version control, caches, virtual environments, \`.env\`, keys and databases; \`--include\`
-      brings a pattern back and
-      \`--dry-run\` lists what is left out. With \`SOURCE_DATE_EPOCH\` set, two builds of one tree are the same bytes
-      before encryption.
+      Never packed are version control, caches, virtual environments, \`.env\`, keys and databases; \`--include\` brings
+      a pattern back and \`--dry-run\` lists what is left out. With \`SOURCE_DATE_EPOCH\` set, two builds of one tree
+      are the same bytes before encryption.
 
       Memory grows with the level: about 40 MiB for the compressor up to 9, up to 120 MiB at 19.
     `,

@@ -11,10 +11,8 @@ export class MarketplaceSigningKey extends withOptions(signingKey) {
     description: "Register your signing secret, for the archives that the hub imports",
     details: `
       \`marketplace publish --import\` has the hub fetch an archive and sign it in your name. The hub keeps the secret
-      sealed under its
-      key-encryption key, in place of an earlier one, and never gives it out. Archives that you publish with
-      \`--archive\` are signed on this
-      machine and need none of this.
+      sealed under its key-encryption key, in place of an earlier one, and never gives it out. Archives that you publish
+      with \`--archive\` are signed on this machine and need none of this.
     `,
     examples: [
       ["Register it", "$0 marketplace signing-key --signing-secret-file secret.txt"],

@@ -12,11 +12,9 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     description: "Publish a plugin or service on a hub's marketplace",
     details: `
       Signs the bytes of a ZIP with the signing secret on this machine, so that the hub never sees the secret, and
-      uploads it; the hub stores and
-      serves it unmodified. With \`--import\` the hub fetches the archive of \`owner/repo@tag\` from its source host
-      instead, and signs it with the
-      secret that was registered with it. Either way the archive is checked as a host would check it before anyone can
-      see it.
+      uploads it; the hub stores and serves it unmodified. With \`--import\` the hub fetches the archive of
+      \`owner/repo@tag\` from its source host instead, and signs it with the secret that was registered with it. Either
+      way the archive is checked as a host would check it before anyone can see it.
     `,
     examples: [
       [

@@ -10,11 +10,10 @@ export class OpenArtifact extends withOptions(opening) {
     category: "Publishing",
     description: "Inspect, verify or unpack an artifact or a delta offline",
     details: `
-      Verifies the signature, the tag, the tree's digest and the manifest of an artifact file, and prints the
-      manifest. With \`--out\` the tree
-      is left in that folder, which must not exist. The key, signature and signer come from \`FILE.json\`, which
-      \`deploy-publish --out\`
-      writes, or from options. Without a key only the signature is checked.
+      Verifies the signature, the tag, the tree's digest and the manifest of an artifact file, and prints the manifest.
+      With \`--out\` the tree is left in that folder, which must not exist. The key, signature and signer come from
+      \`FILE.json\`, which \`deploy-publish --out\` writes, or from options. Without a key only the signature is
+      checked.
 
       Of a delta it says what changes. With \`--base\`, a tree that this command left, the delta is completed and the
       whole tree verified.

@@ -145,8 +145,8 @@ export class RolloutChange extends withOptions(rolloutChange) {
     description: "Pause or resume a rollout, or approve its next wave",
     details: `
       \`pause\` lets no further host have the version; \`resume\` goes on, also after a halt: failures so far no longer
-      count. \`approve\` lets the next wave open when its time has come, and a wave pass that waits for a host which does
-      not come; it needs a key with the scope \`projects\`.
+      count. \`approve\` lets the next wave open when its time has come, and a wave pass that waits for a host which
+      does not come; it needs a key with the scope \`projects\`.
     `,
     examples: [["After a look at the hosts", "$0 rollout resume Harbour"]],
   });
