@@ -39,7 +39,6 @@ const floors = {
     ["storage"],
     ["observability"],
     ["backup", "fleets", "gate", "keys", "http"],
-    ["rollouts"],
     ["webhooks"],
     ["access", "publications", "upkeep"],
     ["mounts", "pages"],
@@ -179,9 +178,9 @@ export default tseslint.config(
     rules: { "no-restricted-syntax": ["error", ...zodAsNamespace] },
   },
   {
-    // Every statement of the hub stands in lib/hub/records.
+    // Every statement of the hub stands in lib/hub/records, or in the records of a feature.
     files: ["lib/hub/**"],
-    ignores: ["lib/hub/records/**"],
+    ignores: ["lib/hub/records/**", "lib/hub/features/*/records.ts"],
     rules: {
       "no-restricted-imports": ["error", { paths: [{ name: "kysely", message: "SQL belongs to lib/hub/records" }] }],
       "no-restricted-syntax": [

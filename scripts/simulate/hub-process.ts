@@ -1,8 +1,8 @@
 /** A hub process of the simulation, with a memory and a clock of its own; its timers wait for its next turn. */
+import { RolloutDecider } from "../../lib/hub/features/rollouts/decider.ts";
 import type { View } from "../../lib/hub/records/fleet.ts";
 import type { Database } from "../../lib/hub/records/port.ts";
 import { Sightings } from "../../lib/hub/records/sightings.ts";
-import { Rollouts } from "../../lib/hub/rollouts/rollouts.ts";
 
 /** Sightings that can be waited for. */
 class NotedSightings extends Sightings {
@@ -25,7 +25,7 @@ class NotedSightings extends Sightings {
 }
 
 export class HubProcess {
-  readonly rollouts: Rollouts;
+  readonly decider: RolloutDecider;
   readonly sightings: NotedSightings;
   /** Milliseconds since 1970. */
   readonly clock: () => number;
@@ -36,7 +36,7 @@ export class HubProcess {
   constructor(database: Database, clock: () => number) {
     this.clock = clock;
     this.sightings = new NotedSightings(database, clock);
-    this.rollouts = new Rollouts({
+    this.decider = new RolloutDecider({
       ...{ database, clock, logger: undefined },
       onFailure: () => {
         throw new Error("a decision failed");
@@ -64,7 +64,7 @@ export class HubProcess {
 
   async end(): Promise<void> {
     await this.sightings.settled();
-    await this.rollouts[Symbol.asyncDispose]();
+    await this.decider[Symbol.asyncDispose]();
     await this.sightings[Symbol.asyncDispose]();
   }
 }

@@ -1,4 +1,7 @@
 /** Two hubs on one database and virtual time, with the product's own transactions, decisions and answers. */
+import { actOnRollout, startRollout } from "../../lib/hub/features/rollouts/commands.ts";
+import { standingOf } from "../../lib/hub/features/rollouts/records.ts";
+import { viewOf } from "../../lib/hub/features/rollouts/stored.ts";
 import type { HostAnswer } from "../../lib/hub/gate/answer.ts";
 import { answerHost } from "../../lib/hub/gate/host-answer.ts";
 import { answerEtag, detailFor } from "../../lib/hub/gate/latest.ts";
@@ -12,13 +15,10 @@ import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/record
 import { type Database, inTransaction, type Transacted } from "../../lib/hub/records/port.ts";
 import { findProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
 import { storeProjectReport, storeReports, storeTargetReport } from "../../lib/hub/records/reports.ts";
-import { standingOf } from "../../lib/hub/records/rollouts.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
 import { UNSIGNED } from "../../lib/hub/records/version-tables.ts";
 import { insertVersion, type NewVersion } from "../../lib/hub/records/versions.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
-import { actOnRollout, startRollout } from "../../lib/hub/rollouts/commands.ts";
-import { viewOf } from "../../lib/hub/rollouts/stored.ts";
 import { furnish, SESSION, SLUG } from "./furnish.ts";
 import { HubProcess } from "./hub-process.ts";
 import type { Verdict } from "./oracle/terms.ts";
@@ -104,7 +104,7 @@ export class Hubs {
 
   /** Decides at once, as a hub does before it answers a command. */
   async heard(hub: number): Promise<void> {
-    await this.#hubs[hub]!.rollouts.decide(this.#target);
+    await this.#hubs[hub]!.decider.decide(this.#target);
   }
 
   #run(hub: number, work: (transaction: Transacted, now: number) => Promise<unknown>): Promise<Verdict> {
@@ -230,7 +230,7 @@ export class Hubs {
       } as const;
       await storeProjectReport(store, { ...own, ...outcome }, about);
     } else await storeTargetReport(store, { ...facts, kind, slug, status, repo: null }, owner, about);
-    this.#hubs[hub]!.rollouts.reported(this.#viewOf(owner));
+    this.#hubs[hub]!.decider.reported(this.#viewOf(owner));
   }
 
   #viewOf(owner: string): View {
@@ -274,7 +274,7 @@ export class Hubs {
 
   /** Returns another text after each change of the target. */
   async pulse(): Promise<string> {
-    return readPulse(this.#database.statements, this.#target.id);
+    return readPulse(this.#database, this.#target.id);
   }
 
   /** Reads what is stored of the target, its rollouts and its versions' states. */

@@ -15,10 +15,11 @@ const STATES = "records/latest/states.ts";
 const MANAGED = "records/managed-versions.ts";
 const ANSWER = "gate/answer.ts";
 const ASKED = "gate/host-answer.ts";
-const COMMANDS = "rollouts/commands.ts";
-const DECIDE = "rollouts/decide.ts";
+const COMMANDS = "features/rollouts/commands.ts";
+const DECIDE = "features/rollouts/decide.ts";
+const PART = "features/rollouts/target-part.ts";
 const TERMS = "../contract/rollout-terms.ts";
-const TALLY = "rollouts/tally.ts";
+const TALLY = "features/rollouts/tally.ts";
 
 export const MUTATIONS: readonly Mutation[] = [
   mutation("the latest is unyanked", CHANGE, ["is_yanked === 0 && state === null", "state === null"]),
@@ -66,43 +67,49 @@ export const MUTATIONS: readonly Mutation[] = [
     "sumOf(tally.waves.slice(0, open), ",
     "sumOf(tally.waves, ",
   ]),
-  mutation("published beside a rollout: held", STATES, ["const newest = live ?? (await", "const newest = (await"]),
-  mutation("published after an abort: held", STATES, ['else if (state !== "completed")', "else if (false)"]),
+  mutation("published beside a rollout: held", PART, ["(await this.#findLive()) ?? (await newest", "(await newest"]),
+  mutation("published after an abort: held", PART, ['else if (state === "completed") return', "else return"]),
   mutation("published again: what it was", "records/versions.ts", [
-    "existing === undefined ? await enter",
-    "true ? await enter",
+    "existing === undefined && (await tell",
+    "true && (await tell",
   ]),
   mutation("published again: where it ranked", "records/versions.ts", ["...(existing && carryOver(existing))", ""]),
   mutation("a replaced version is held", COMMANDS, ["if (live.version !== version) {", "if (false) {"]),
   mutation("an aborted version is held", COMMANDS, ["await hold(transaction, target, row.version, held)", ""]),
-  mutation("a halted version is held", CHANGE, [
+  mutation("a halted version is held", PART, [
     'await hold(transaction, target, live.version, { cause: "halted"',
     'Object.assign({ cause: "halted"',
   ]),
-  mutation("a halt takes back under --on-halt rollback", CHANGE, ['=== "rollback"', "=== 'never'"]),
+  mutation("a halt takes back under --on-halt rollback", PART, ['=== "rollback"', "=== 'never'"]),
   mutation("an abort takes back with --rollback", COMMANDS, ["isTakenBack: rollback", "isTakenBack: false"]),
   mutation("a replacement keeps the mark", STATES, ["isTakenBack || before.is_taken_back !== 0", "isTakenBack"]),
   mutation("a start clears the mark", STATES, [
     "told_at: null, is_taken_back: 0 }",
     "told_at: null, is_taken_back: 1 }",
   ]),
-  mutation("a completed version is open", "rollouts/rounds.ts", ["await open(transaction, target, row.version)", ""]),
-  mutation("an open one above ends the rollout", CHANGE, ["live !== undefined && latest !== null && (", "false && ("]),
-  mutation("a yank halts", MANAGED, ['live?.version === version && live.state !== "halted"', "false"]),
-  mutation("a deletion ends the rollout", MANAGED, [
-    "  if (live?.version === version)\n    await abortByHub",
-    "  if (false)\n    await abortByHub",
+  mutation("a completed version is open", "features/rollouts/rounds.ts", [
+    "await open(transaction, target, row.version)",
+    "",
   ]),
-  mutation("a deletion renews the latest", MANAGED, ["if (blobs !== undefined) touch(", "if (false) touch("]),
-  mutation("a transfer ends the rollout", "records/transfer.ts", ["if (live !== undefined) await", "if (false) await"]),
+  mutation("an open one above ends the rollout", PART, ["if (latest !== null && (", "if (false && ("]),
+  mutation("a yank halts", MANAGED, ["if (yanked) await", "if (false) await"]),
+  mutation("a deletion ends the rollout", MANAGED, [
+    "if (blobs !== undefined) {\n        await",
+    "if (blobs !== undefined) {\n        if (false) await",
+  ]),
+  mutation("a deletion renews the latest", MANAGED, [
+    "        touch(deletion.version)",
+    "        if (false) touch(deletion.version)",
+  ]),
+  mutation("a transfer ends the rollout", "records/transfer.ts", ["      await tell(", "      if (false) await tell("]),
   mutation("resume requires the highest", COMMANDS, ["await requireAbove(transaction, target, row.version, now)", ""]),
   mutation("start requires the highest", COMMANDS, ["await requireAbove(transaction, target, version, now)", ""]),
   mutation("start refuses what was yanked", COMMANDS, ['if (fate === "yanked")', "if (false)"]),
   mutation("start refuses what was deleted", COMMANDS, ['if (fate === "deleted")', "if (false)"]),
   mutation("start refuses a label without hosts", COMMANDS, ["if (request.allow_empty_wave !== true)", "if (false)"]),
   mutation("release is refused while it is rolled out", MANAGED, [
-    "      if (live?.version === version)\n        throw",
-    "      if (false)\n        throw",
+    'await tell({ what: "release"',
+    'if (false) await tell({ what: "release"',
   ]),
   mutation("hosts of other owners are in the last wave", ASKED, ["id: isOwners ? id : undefined", "id"]),
   mutation("an operator's labels beat a host's own", ASKED, ["labels: given ?? labelsOf", "labels: labelsOf"]),
@@ -110,7 +117,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "told === undefined ? record && runningVersion(record) : told",
     "record && runningVersion(record)",
   ]),
-  mutation("a hub decides about what others changed", "rollouts/rounds.ts", [
+  mutation("a hub decides about what others changed", "features/rollouts/rounds.ts", [
     "JSON.stringify([Number(revision), gate, Number(changes ?? 0), Number(forgotten ?? 0)])",
     '"the same"',
   ]),

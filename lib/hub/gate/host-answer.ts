@@ -4,7 +4,7 @@ import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { NOTHING, runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { View } from "../records/fleet.ts";
 import type { HostRecord } from "../records/host-columns.ts";
-import type { PollingHost } from "../records/rollout-hosts.ts";
+import type { PollingHost } from "../records/polling-host.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { answerTo, type AskingHost, type HostAnswer } from "./answer.ts";
 import { gateOf } from "./stored-gate.ts";

@@ -11,7 +11,7 @@ const gates = new LRUCache<string, Gate>({ max: 1000 });
 export function gateOf(text: string): Gate {
   let gate = gates.get(text);
   if (gate === undefined) {
-    const { above, rollout: rolling } = JSON.parse(text) as StoredGate;
+    const { above, rolling } = JSON.parse(text) as StoredGate;
     gate = {
       above: above.map(({ version, rolling: isRolling = false, taken_back: isTakenBack = false }) => ({
         ...{ version, isRolling, isTakenBack },

@@ -2,7 +2,6 @@ import type { Logger } from "../../support/logging.ts";
 import { type MetricsListener, serveMetrics } from "../../support/metrics/listener.ts";
 import { ProgramMetrics } from "../../support/metrics/program-metrics.ts";
 import type { Records } from "../records/port.ts";
-import { countByState } from "../records/rows.ts";
 import { countSessions } from "../records/sessions.ts";
 import type { ReadinessCheck } from "../storage/readiness.ts";
 import type { SweepResult } from "../storage/sweep.ts";
@@ -142,8 +141,6 @@ export class HubMetrics {
         })),
       ["part"],
     );
-    const rollouts = () => countByState(database.kysely, "rollouts").catch(() => undefined);
-    all.gauge("sealift_hub_rollouts", "Rollouts by state", rollouts, ["state"]);
     for (const each of gauges)
       if (each.labels !== undefined)
         all.gauge(each.name, each.help, () => each.read().catch(() => undefined), each.labels);

@@ -1,6 +1,6 @@
 import { type Principal, scopesOf } from "../ground/principal.ts";
+import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./polling-host.ts";
 import type { Statements } from "./port.ts";
-import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./rollout-hosts.ts";
 
 /** The columns of a key that decide whether and what it may do. */
 export const KEY_COLUMNS =

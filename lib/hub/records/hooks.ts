@@ -1,5 +1,6 @@
 import type { ProjectContents } from "../../contract/surfaces/keys.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { RollingVersion } from "./latest/gate.ts";
 import type { Queries, Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import type { IncomingReport } from "./reports.ts";
@@ -12,6 +13,29 @@ export interface Upload {
   versions: number;
 }
 
+/** A change of a target, in which features take part. */
+export type TargetChange =
+  | { what: "publish" | "yank" | "delete" | "release"; version: string }
+  /** To another owner. */
+  | { what: "transfer" };
+
+/** The part that a feature takes in one transaction that changes a target. */
+export interface TargetPart {
+  /**
+   * Hears of a change that was made, or in the case of a release is about to be.
+   *
+   * @returns whether it has changed the state of the version
+   * @throws HubError when the change may not be
+   */
+  hear(change: TargetChange): Promise<boolean>;
+  /**
+   * Hears of the latest open version, when all changes are made.
+   *
+   * @returns the version that rolls; undefined for none
+   */
+  settle(latest: string | null): Promise<RollingVersion | undefined>;
+}
+
 /**
  * The part of a feature that takes part in the core's transactions, with or without a running server. The core runs
  * the hooks of all features in the order of their list; one that throws undoes the whole change.
@@ -20,6 +44,10 @@ export interface RecordHooks {
   name: string;
   /** Decides whether an upload may be stored; the target's row is locked. @throws HubError for one that may not */
   admit?(transaction: Transacted, upload: Upload): Promise<void>;
+  /** Begins its part in a change of a target, whose row is locked. @param now milliseconds since 1970 */
+  onTarget?(transaction: Transacted, target: Project, now: number): TargetPart;
+  /** SQL of a value that is another one after each change of what the feature keeps for a row of `projects p`. */
+  pulse?: string;
   /** Hears of a deed of the audit log. @param now milliseconds since 1970 */
   onDeed?(db: Queries, deed: AuditEntry, now: number): Promise<void>;
   /** Hears of reports that are stored. @param reports of one view */

@@ -1,13 +1,12 @@
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
-import { conflict, unprocessable } from "../ground/errors.ts";
+import { unprocessable } from "../ground/errors.ts";
 import type { Deletion } from "./deleted-versions.ts";
 import { deltaSizes } from "./deltas.ts";
-import { abortByHub, changeTarget, haltByHub } from "./latest/change-target.ts";
+import { changeTarget } from "./latest/change-target.ts";
 import { findMarks, markVersion, open } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
-import { findLiveRollout } from "./rollouts.ts";
 import { factsOf, forgetReplacements, newestVersions, removeVersion } from "./versions.ts";
 
 /** A version with the id that pages go by. */
@@ -39,7 +38,7 @@ export async function listManagedVersions(db: Queries, project: Project, page: P
 }
 
 /**
- * Yanks a version or takes that back. A yank halts the live rollout of the version.
+ * Yanks a version or takes that back.
  *
  * @param now milliseconds since 1970 @returns false when there is no such version
  */
@@ -50,13 +49,11 @@ export function yankVersion(
   now: number,
 ): Promise<boolean> {
   return inTransaction(db, (transaction) =>
-    changeTarget(transaction, id, now, async (target, touch) => {
+    changeTarget(transaction, id, now, async (_target, touch, tell) => {
       const marks = { is_yanked: yanked ? 1 : 0, yanked_reason: reason };
       if (!(await markVersion(transaction, { project_id: id, version }, marks))) return false;
       touch(version);
-      const live = yanked ? await findLiveRollout(transaction, id) : undefined;
-      if (live?.version === version && live.state !== "halted")
-        await haltByHub(transaction, target, live, `${version} was yanked.`, now);
+      if (yanked) await tell({ what: "yank", version });
       return true;
     }),
   );
@@ -88,7 +85,7 @@ export function deprecateVersion(
 }
 
 /**
- * Deletes a version with everything that belongs to it; its live rollout ends.
+ * Deletes a version with everything that belongs to it.
  *
  * @returns the ids of the blobs that nobody needs now; undefined when there is no such version
  */
@@ -98,9 +95,12 @@ export function deleteVersion(
   deletion: Deletion,
 ): Promise<string[] | undefined> {
   return inTransaction(db, (transaction) =>
-    changeTarget(transaction, id, Date.parse(deletion.now), async (target, touch) => {
-      const blobs = await endVersion(transaction, target, deletion);
-      if (blobs !== undefined) touch(deletion.version);
+    changeTarget(transaction, id, Date.parse(deletion.now), async (_target, touch, tell) => {
+      const blobs = await removeVersion(transaction, id, deletion);
+      if (blobs !== undefined) {
+        await tell({ what: "delete", version: deletion.version });
+        touch(deletion.version);
+      }
       await forgetReplacements(transaction, id);
       return blobs;
     }),
@@ -118,10 +118,13 @@ export function removeVersions(
   versions: readonly string[],
   why: Omit<Deletion, "version">,
 ): Promise<string[]> {
-  return changeTarget(transaction, id, Date.parse(why.now), async (target, touch) => {
+  return changeTarget(transaction, id, Date.parse(why.now), async (_target, touch, tell) => {
     const blobs: string[] = [];
     for (const version of versions) {
-      blobs.push(...((await endVersion(transaction, target, { ...why, version })) ?? []));
+      const removed = await removeVersion(transaction, id, { ...why, version });
+      if (removed === undefined) continue;
+      blobs.push(...removed);
+      await tell({ what: "delete", version });
       touch(version);
     }
     await forgetReplacements(transaction, id);
@@ -129,22 +132,12 @@ export function removeVersions(
   });
 }
 
-async function endVersion(transaction: Transacted, target: Project, deletion: Deletion): Promise<string[] | undefined> {
-  const blobs = await removeVersion(transaction, target.id, deletion);
-  if (blobs === undefined) return undefined;
-  const { version, now } = deletion;
-  const live = await findLiveRollout(transaction, target.id);
-  if (live?.version === version)
-    await abortByHub(transaction, target, live, `${version} was deleted.`, Date.parse(now));
-  return blobs;
-}
-
 /**
  * Opens a held version to every host.
  *
  * @param now milliseconds since 1970
  * @returns false when every host may have it already; undefined when there is no such version
- * @throws HubError 409 while the rollout of the version is live
+ * @throws HubError 409 while a feature brings it to hosts
  */
 export function releaseVersion(
   db: Queries,
@@ -153,14 +146,10 @@ export function releaseVersion(
   now: number,
 ): Promise<boolean | undefined> {
   return inTransaction(db, (transaction) =>
-    changeTarget(transaction, id, now, async (target, touch) => {
+    changeTarget(transaction, id, now, async (target, touch, tell) => {
       const marks = await findMarks(transaction, id, version);
       if (marks === undefined) return undefined;
-      const live = await findLiveRollout(transaction, id);
-      if (live?.version === version)
-        throw conflict(
-          `${version} is being rolled out by ${live.id}, which is ${live.state}: abort that first, or let it complete.`,
-        );
+      await tell({ what: "release", version });
       if (marks.state === null) return false;
       touch(version);
       await open(transaction, target, version);

@@ -1,4 +1,4 @@
-import type { ProjectContents } from "../../contract/surfaces/keys.ts";
+import { type ProjectContents, projectContents } from "../../contract/surfaces/keys.ts";
 import type { View } from "./fleet.ts";
 import { hooksOf } from "./hooks.ts";
 import { clearHosts } from "./host-rows.ts";
@@ -37,16 +37,15 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
   }
   let kept: Partial<ProjectContents> = {};
   for (const hooks of hooksOf(db)) kept = { ...kept, ...(await hooks.contentsOf?.(db, project)) };
-  return {
+  return projectContents.parse({
     versions: await count("versions", { project_id: id }),
     hosts: await count("hosts", { holder, target }),
     reporting_hosts: reporting,
-    rollouts: await count("rollouts", { project_id: id }),
     keys: await count("api_keys", { project_id: id }),
     signers: await count("signers", { project_id: id }),
     grants: await count("grants", { target_id: id }),
     ...kept,
-  } as ProjectContents;
+  });
 }
 
 /**
@@ -60,7 +59,7 @@ export async function deleteProject(transaction: Transacted, project: Project, n
   const locked = await lockProject(transaction, project.id);
   const { id, kind, slug, owner } = locked;
   const removed = await deleteWhere(transaction, "blobs", { project_id: id }).returning("id").execute();
-  for (const table of ["versions", "deleted_versions", "rollouts", "signers"] as const)
+  for (const table of ["versions", "deleted_versions", "signers"] as const)
     await deleteWhere(transaction, table, { project_id: id }).execute();
   await deleteWhere(transaction, "grants", { target_id: id }).execute();
 

@@ -3,8 +3,9 @@ import { usageError } from "../../contract/errors.ts";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
 import { notFound } from "../ground/errors.ts";
 import type { ProjectsTable } from "./core-tables.ts";
-import type { PageRange, Queries, Statements, Transacted } from "./port.ts";
-import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./rollout-hosts.ts";
+import { hooksOf } from "./hooks.ts";
+import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./polling-host.ts";
+import type { Database, PageRange, Queries, Statements, Transacted } from "./port.ts";
 import { given, selectWhere, updateWhere } from "./rows.ts";
 
 export type Project = Selectable<ProjectsTable>;
@@ -70,13 +71,11 @@ export async function findAnswer(statements: Statements, id: string, hostId?: st
   return { id, owner, latestVersion, rollout, host: pollingHostOf(row) };
 }
 
-const PULSE = `SELECT p.latest_version, p.detail_etag, p.rollout,
-    (SELECT SUM(r.revision) FROM rollouts r WHERE r.project_id = p.id) AS revisions
-  FROM projects p WHERE p.id = ?`;
-
-/** Reads what is another text after each change of a project, its versions and its rollouts. */
-export async function readPulse(statements: Statements, id: string): Promise<string> {
-  return JSON.stringify(await statements.first(PULSE, [id]), (_key, value: unknown) =>
+/** Reads what is another text after each change of a project, its versions and what features keep for it. */
+export async function readPulse({ kysely, statements }: Database, id: string): Promise<string> {
+  const kept = hooksOf(kysely).flatMap(({ name, pulse }) => (pulse === undefined ? [] : `, ${pulse} AS "${name}"`));
+  const text = `SELECT p.latest_version, p.detail_etag, p.rollout${kept.join("")} FROM projects p WHERE p.id = ?`;
+  return JSON.stringify(await statements.first(text, [id]), (_key, value: unknown) =>
     typeof value === "bigint" ? Number(value) : value,
   );
 }

@@ -1,10 +1,10 @@
-import type {
-  DeleteQueryBuilder,
-  DeleteResult,
-  ExpressionBuilder,
-  SelectQueryBuilder,
-  UpdateQueryBuilder,
-  UpdateResult,
+import {
+  type DeleteQueryBuilder,
+  type DeleteResult,
+  type SelectQueryBuilder,
+  sql,
+  type UpdateQueryBuilder,
+  type UpdateResult,
 } from "kysely";
 import type { PageRange, Queries } from "./port.ts";
 import type { Schema } from "./schema.ts";
@@ -41,10 +41,10 @@ export const deleteWhere = <T extends Table>(db: Queries, table: T, facts: Facts
 /** Counts the rows of a table by their state, as a gauge has it. */
 export async function countByState(
   db: Queries,
-  table: "rollouts" | "webhook_deliveries",
+  table: string,
 ): Promise<{ labels: { state: string }; value: number }[]> {
-  const counted = (eb: ExpressionBuilder<Schema, typeof table>) => eb.fn.countAll<number>().as("count");
-  const rows = await db.selectFrom(table).select(["state", counted]).groupBy("state").execute();
+  const { rows } = await sql<{ state: string; count: number | string }>`
+    select state, count(*) as count from ${sql.table(table)} group by state`.execute(db);
   return rows.map(({ state, count }) => ({ labels: { state }, value: Number(count) }));
 }
 
@@ -55,7 +55,7 @@ export const newestWhere = <T extends Table>(
   facts: Facts<T>,
   { after, limit }: PageRange,
 ): Select<T> =>
-  (selectWhere(db, table, facts) as unknown as Select<Any | "rollouts">)
+  (selectWhere(db, table, facts) as unknown as Select<Any | "audit">)
     .$if(after !== "", (query) => query.where("id", "<", after))
     .orderBy("id", "desc")
     .limit(limit) as unknown as Select<T>;

@@ -1,7 +1,6 @@
-import { abortByHub, changeTarget } from "./latest/change-target.ts";
+import { changeTarget } from "./latest/change-target.ts";
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
-import { findLiveRollout } from "./rollouts.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
 /** A project's way to another owner. */
@@ -27,13 +26,11 @@ export async function hasLiveKey(db: Queries, owner: string, now: string): Promi
  *
  * @returns how many keys were revoked
  */
-export function transferProject(db: Queries, { id, kind }: Project, transfer: Transfer): Promise<number> {
+export function transferProject(db: Queries, { id }: Pick<Project, "id">, transfer: Transfer): Promise<number> {
   const now = Date.parse(transfer.now);
   return inTransaction(db, async (transaction) => {
-    await changeTarget(transaction, id, now, async (target) => {
-      // The new owner has another fleet, which the rollout does not know.
-      const live = kind === "project" ? undefined : await findLiveRollout(transaction, id);
-      if (live !== undefined) await abortByHub(transaction, target, live, `The ${kind} changed its owner.`, now);
+    await changeTarget(transaction, id, now, async (_target, _touch, tell) => {
+      await tell({ what: "transfer" });
       await updateWhere(transaction, "projects", { id }).set({ owner: transfer.owner }).execute();
     });
     return passOnKeys(transaction, id, transfer);

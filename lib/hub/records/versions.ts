@@ -2,7 +2,7 @@ import type { VersionContent, VersionMarks } from "../../contract/surfaces/versi
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
 import { admit } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";
-import { enter, findMarks, stateRecord } from "./latest/states.ts";
+import { findMarks, stateRecord } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { deleteWhere, updateWhere } from "./rows.ts";
@@ -104,7 +104,7 @@ export function insertVersion(
   const { id, project_id, version } = added;
   const now = Date.parse(added.created_at);
   return inTransaction(db, (transaction) =>
-    changeTarget(transaction, project_id, now, async (target, touch) => {
+    changeTarget(transaction, project_id, now, async (target, touch, tell) => {
       const existing = await findMarks(transaction, project_id, version);
       if (existing !== undefined && existing.id !== lost) return (await findVersionById(transaction, existing.id))!;
       await requireNotDeleted(transaction, project_id, version);
@@ -123,8 +123,8 @@ export function insertVersion(
       if (visibility !== undefined)
         await updateWhere(transaction, "projects", { id: project_id }).set({ visibility }).execute();
       touch(version);
-      const entered = existing === undefined ? await enter(transaction, target, version, now) : undefined;
-      return { ...row, ...entered, ...bytes };
+      const hasMoved = existing === undefined && (await tell({ what: "publish", version }));
+      return { ...row, ...(hasMoved && (await findMarks(transaction, project_id, version))), ...bytes };
     }),
   );
 }

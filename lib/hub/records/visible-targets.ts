@@ -4,9 +4,9 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../ground/principal.ts";
 import { VISIBLE } from "../ground/rights.ts";
 import { KEY_COLUMNS, type KeyRow, principalOf } from "./access.ts";
+import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./polling-host.ts";
 import type { PageRange, Queries, Row, Statements } from "./port.ts";
 import type { Project } from "./projects.ts";
-import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./rollout-hosts.ts";
 import { patternOf } from "./rows.ts";
 import { targetSummary } from "./target-detail.ts";
 

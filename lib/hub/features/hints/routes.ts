@@ -63,7 +63,7 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
       kind === "project" ? { holder: "", target: slug } : { holder: principal.owner, target: loggedTarget(kind, slug) };
     const { changes, forgotten } = await viewState(statements, view);
     if (seen === undefined && changes === 0) return undefined;
-    const pulse = seen && (await readPulse(statements, seen.id));
+    const pulse = seen && (await readPulse(hub.database, seen.id));
     return createHash("sha256")
       .update(JSON.stringify([changes, forgotten, pulse]))
       .digest("base64url");

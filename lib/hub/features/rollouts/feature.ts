@@ -1,7 +1,10 @@
 import type { ActionName } from "../../../contract/audit-actions.ts";
-import { rollouts as routes } from "../../mounts/rollouts.ts";
-import { Rollouts } from "../../rollouts/rollouts.ts";
+import { countByState } from "../../records/rows.ts";
 import type { HubFeature } from "../feature.ts";
+import { RolloutDecider } from "./decider.ts";
+import { countRollouts, removeRollouts, REVISIONS } from "./records.ts";
+import { rollouts as routes } from "./routes.ts";
+import { RolloutPart } from "./target-part.ts";
 
 /** Deeds that change the versions of a target: a rollout of it is decided about before their answer. */
 const DECIDING: ReadonlySet<ActionName> = new Set<ActionName>([
@@ -12,14 +15,26 @@ const DECIDING: ReadonlySet<ActionName> = new Set<ActionName>([
 /** Rollouts: a new version reaches the hosts of a target in waves. */
 export const rollouts: HubFeature = {
   name: "rollouts",
+  pulse: REVISIONS,
+  onTarget: (transaction, target, now) => new RolloutPart(transaction, target, now),
+  contentsOf: async (db, { id }) => ({ rollouts: await countRollouts(db, id) }),
+  onDelete: (transaction, { id }) => removeRollouts(transaction, id),
   async start({ database, clock, logger, metrics }) {
-    const decider = new Rollouts({ database, clock, logger, onFailure: () => metrics?.upkeepFailed("rollouts") });
+    const decider = new RolloutDecider({ database, clock, logger, onFailure: () => metrics?.upkeepFailed("rollouts") });
     return {
       routes: (options) => routes(options, decider),
       async afterDeed({ action, subject }) {
         if (DECIDING.has(action)) await decider.versionsChanged(subject);
       },
       afterReports: (view) => decider.reported(view),
+      gauges: [
+        {
+          name: "sealift_hub_rollouts",
+          help: "Rollouts by state",
+          labels: ["state"],
+          read: () => countByState(database.kysely, "rollouts"),
+        },
+      ],
       [Symbol.asyncDispose]: () => decider[Symbol.asyncDispose](),
     };
   },

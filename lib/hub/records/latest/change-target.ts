@@ -1,51 +1,66 @@
 import type { NotNull } from "kysely";
 import { VERSION_STATES } from "../../../contract/version-states.ts";
 import { byPrecedence, latestOf, type VersionFacts } from "../../../contract/versions.ts";
-import { BY_HUB, insertAudit } from "../audit.ts";
+import { hooksOf, type TargetChange, type TargetPart } from "../hooks.ts";
 import type { Queries, Transacted } from "../port.ts";
 import { lockProject, type Project } from "../projects.ts";
-import { endRollout, findLiveRollout, rulesOf, standingOf, type StoredRollout } from "../rollouts.ts";
 import { selectWhere, updateWhere } from "../rows.ts";
 import { renewedDetail } from "../target-detail.ts";
 import type { VersionsTable } from "../version-tables.ts";
-import { type AboveVersion, gateText } from "./gate.ts";
-import { hold, subjectOf, type Target } from "./states.ts";
+import { type AboveVersion, gateText, type RollingVersion } from "./gate.ts";
+import type { Target } from "./states.ts";
 
 /**
  * Changes a target and what it answers to `latest`: locks its row, carries out the change, and renews the latest open
  * version, the gate and the detail record. Everything that publishes, yanks, deletes, transfers or rolls out a version
- * goes this way, so the answers are right when the transaction commits. Locks are taken in one order: target, then
- * rollout.
+ * goes this way, so the answers are right when the transaction commits. Locks are taken in one order: the target, then
+ * what features keep for it.
  *
- * @param work calls `touch` for each version whose bytes, yank or state it changes
+ * @param work calls `touch` for each version whose bytes, yank or state it changes, and `tell` with what features take
+ * part in
  * @param now milliseconds since 1970
  */
 export async function changeTarget<T>(
   transaction: Transacted,
   projectId: string,
   now: number,
-  work: (project: Project, touch: (version: string) => void) => Promise<T>,
+  work: (
+    project: Project,
+    touch: (version: string) => void,
+    tell: (change: TargetChange) => Promise<boolean>,
+  ) => Promise<T>,
 ): Promise<T> {
   const before = await lockProject(transaction, projectId);
+  const parts = partsIn(transaction, before, now);
   const touched = new Set<string>();
-  const result = await work(before, (version) => touched.add(version));
-  await renew(transaction, before, await latestOpen(transaction, before, touched), now);
+  const tell = async (change: TargetChange): Promise<boolean> => {
+    let hasMoved = false;
+    for (const part of parts) hasMoved = (await part.hear(change)) || hasMoved;
+    return hasMoved;
+  };
+  const result = await work(before, (version) => touched.add(version), tell);
+  await renew(transaction, before, { parts, latest: await latestOpen(transaction, before, touched) });
   return result;
 }
 
 /** Renews what a target answers to `latest` from its versions and their states, whatever is stored. */
 export async function renewTarget(transaction: Transacted, projectId: string, now: number): Promise<void> {
   const project = await lockProject(transaction, projectId);
-  await renew(transaction, project, await bestOpen(transaction, project), now);
+  const parts = partsIn(transaction, project, now);
+  await renew(transaction, project, { parts, latest: await bestOpen(transaction, project) });
 }
 
-async function renew(transaction: Transacted, before: Project, latest: string | null, now: number): Promise<void> {
-  let live = await findLiveRollout(transaction, before.id);
-  if (live !== undefined && latest !== null && (await ranksAbove(transaction, before, latest, live.version, now))) {
-    await abortByHub(transaction, before, live, `${latest}, which every host may have, ranks above it.`, now);
-    live = undefined;
-  }
-  const rollout = gateText(await versionsAbove(transaction, before, latest), live);
+const partsIn = (transaction: Transacted, target: Project, now: number): TargetPart[] =>
+  hooksOf(transaction).flatMap((hooks) => hooks.onTarget?.(transaction, target, now) ?? []);
+
+async function renew(
+  transaction: Transacted,
+  before: Project,
+  { parts, latest }: { parts: readonly TargetPart[]; latest: string | null },
+): Promise<void> {
+  let rolling: RollingVersion | undefined;
+  for (const part of parts) rolling = (await part.settle(latest)) ?? rolling;
+  const rollout = gateText(await versionsAbove(transaction, before, latest), rolling);
   const changes = { latest_version: latest, rollout };
   const detail = before.kind === "project" ? undefined : await renewedDetail(transaction, before, latest);
   const isSame = before.latest_version === latest && before.rollout === rollout && (detail?.isSame ?? true);
@@ -53,35 +68,6 @@ async function renew(transaction: Transacted, before: Project, latest: string | 
     await updateWhere(transaction, "projects", { id: before.id })
       .set({ ...changes, ...detail?.columns })
       .execute();
-}
-
-/** Ends a live rollout because its target has changed: its version is held where it is, and nobody goes back. */
-export async function abortByHub(
-  transaction: Transacted,
-  target: Target,
-  live: StoredRollout,
-  reason: string,
-  now: number,
-): Promise<void> {
-  await endRollout(transaction, live, { state: "aborted", reason, now });
-  await hold(transaction, target, live.version, { cause: "aborted", rollout: live.id, reason, now });
-  const facts = { rollout: live.id, version: live.version, reason };
-  await insertAudit(transaction, { action: "rollout.abort", ...BY_HUB, subject: subjectOf(target), facts }, now);
-}
-
-/** Halts a live rollout: its version is held, and taken back where the rollout's rules say so. */
-export async function haltByHub(
-  transaction: Transacted,
-  target: Target,
-  live: StoredRollout,
-  reason: string | null,
-  now: number,
-): Promise<void> {
-  const isTakenBack = rulesOf(live).on_halt === "rollback";
-  await endRollout(transaction, live, { state: "halted", reason, now });
-  await hold(transaction, target, live.version, { cause: "halted", rollout: live.id, reason, isTakenBack, now });
-  const facts = { rollout: live.id, version: live.version, open: standingOf(live).open, reason };
-  await insertAudit(transaction, { action: "rollout.halt", ...BY_HUB, subject: subjectOf(target), facts }, now);
 }
 
 /** The latest open version after a change: of two versions, unless the latest one has gone. */

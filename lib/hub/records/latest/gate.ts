@@ -1,6 +1,3 @@
-import type { RolloutsTable } from "../rollout-tables.ts";
-import { rulesOf, standingOf } from "../rollouts.ts";
-
 /** Versions of a gate; those beyond are answered as if they were not kept. */
 const MAX_VERSIONS = 1000;
 
@@ -11,18 +8,26 @@ const MAX_VERSIONS = 1000;
 export interface StoredGate {
   /** Published, unyanked versions that are not open and rank above the latest open one, best first. */
   above: { version: string; rolling?: true; taken_back?: true }[];
-  /** The rollout of the version that rolls; left out without one. */
-  rollout?: {
-    id: string;
-    /** False while it is paused. */
-    running: boolean;
-    waves: string[];
-    /** Waves that are open: the first ones. */
-    open: number;
-    window: string | null;
-    /** Hosts with a later first change are new: they are in the last wave. */
-    known: number;
-  };
+  /** Which hosts may have the version that rolls; left out without one. */
+  rolling?: RollingTerms;
+}
+
+interface RollingTerms {
+  /** Places hosts in waves. */
+  id: string;
+  /** False while it is paused. */
+  running: boolean;
+  waves: readonly string[];
+  /** Waves that are open: the first ones. */
+  open: number;
+  window: string | null;
+  /** Hosts with a later first change are new: they are in the last wave. */
+  known: number;
+}
+
+/** A version on its way to the hosts of a target. */
+export interface RollingVersion extends RollingTerms {
+  version: string;
 }
 
 /** A version that ranks above the latest open one. */
@@ -32,8 +37,8 @@ export interface AboveVersion {
   is_taken_back: number;
 }
 
-/** Writes a gate. @param above best first @param live the target's live rollout */
-export function gateText(above: readonly AboveVersion[], live: RolloutsTable | undefined): string | null {
+/** Writes a gate. @param above best first */
+export function gateText(above: readonly AboveVersion[], rolling: RollingVersion | undefined): string | null {
   if (above.length === 0) return null;
   const gate: StoredGate = {
     above: above.slice(0, MAX_VERSIONS).map(({ version, state, is_taken_back: isTakenBack }) => ({
@@ -42,11 +47,9 @@ export function gateText(above: readonly AboveVersion[], live: RolloutsTable | u
       ...(Number(isTakenBack) !== 0 && { taken_back: true }),
     })),
   };
-  if (live !== undefined && above.some(({ version, state }) => state === "rolling" && version === live.version)) {
-    const { waves, window } = rulesOf(live);
-    const { open } = standingOf(live);
-    const running = live.state === "running";
-    gate.rollout = { id: live.id, running, waves, open, window, known: Number(live.known_changes) };
+  if (rolling !== undefined && above.some(({ version, state }) => state === "rolling" && version === rolling.version)) {
+    const { version: _, ...terms } = rolling;
+    gate.rolling = terms;
   }
   return JSON.stringify(gate);
 }

@@ -3,8 +3,6 @@ import { BY_HUB, insertAudit } from "../audit.ts";
 import { tellOfDeed } from "../hooks.ts";
 import type { Queries, Transacted } from "../port.ts";
 import type { Project } from "../projects.ts";
-import type { RolloutsTable } from "../rollout-tables.ts";
-import { findLiveRollout, newestRolloutOf, standingOf } from "../rollouts.ts";
 import { selectWhere, updateWhere } from "../rows.ts";
 import { type Marks, OPEN, type VersionsTable } from "../version-tables.ts";
 
@@ -103,33 +101,6 @@ export async function roll(
 export async function open(transaction: Transacted, { id }: Target, version: string): Promise<void> {
   await markVersion(transaction, { project_id: id, version }, OPEN);
 }
-
-/**
- * Gives a new version the state that it has from its publication: its rollout decides, the live rollout of another
- * version, or the end of its newest rollout.
- *
- * @returns the marks of a version that is not open; undefined for an open one
- */
-export async function enter(
-  transaction: Transacted,
-  target: Target,
-  version: string,
-  now: number,
-): Promise<Marks | undefined> {
-  const live = await findLiveRollout(transaction, target.id);
-  const newest = live ?? (await newestRolloutOf(transaction, target.id, version));
-  if (newest === undefined) return undefined;
-  const { id: rollout, state } = newest;
-  if (newest.version !== version) {
-    const reason = `Published beside the rollout of ${newest.version}.`;
-    await hold(transaction, target, version, { cause: "beside", rollout, reason, now });
-  } else if (state === "running" || state === "paused") await roll(transaction, target, version, { rollout, now });
-  else if (state !== "completed")
-    await hold(transaction, target, version, { cause: state, rollout, reason: reasonOf(newest), now });
-  return findMarks(transaction, target.id, version);
-}
-
-const reasonOf = (rollout: Pick<RolloutsTable, "state" | "standing">): string | null => standingOf(rollout).reason;
 
 type HeldVersion = VersionsTable & Pick<Project, "kind" | "slug">;
 

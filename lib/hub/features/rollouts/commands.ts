@@ -1,14 +1,21 @@
-import { ROLLOUT_DEFAULTS } from "../../contract/rollout-terms.ts";
-import type { RolloutAction, RolloutChange, RolloutRequest, RolloutRules } from "../../contract/surfaces/rollouts.ts";
-import { parseWindow } from "../gate/window.ts";
-import { conflict, type HubError, notFound, unprocessable } from "../ground/errors.ts";
-import { recordId } from "../ground/identity.ts";
-import { bestOpen, changeTarget, ranksAbove } from "../records/latest/change-target.ts";
-import { hold, roll, type Target } from "../records/latest/states.ts";
-import type { Transacted } from "../records/port.ts";
-import type { Project } from "../records/projects.ts";
-import { changesOf } from "../records/rollout-hosts.ts";
-import type { RolloutsTable } from "../records/rollout-tables.ts";
+import { ROLLOUT_DEFAULTS } from "../../../contract/rollout-terms.ts";
+import type {
+  RolloutAction,
+  RolloutChange,
+  RolloutRequest,
+  RolloutRules,
+} from "../../../contract/surfaces/rollouts.ts";
+import { parseWindow } from "../../gate/window.ts";
+import { conflict, type HubError, notFound, unprocessable } from "../../ground/errors.ts";
+import { recordId } from "../../ground/identity.ts";
+import { bestOpen, changeTarget, ranksAbove } from "../../records/latest/change-target.ts";
+import { hold, roll, type Target } from "../../records/latest/states.ts";
+import type { Transacted } from "../../records/port.ts";
+import type { Project } from "../../records/projects.ts";
+import type { RolloutsTable } from "../../records/rollout-tables.ts";
+import { needsHost } from "./decide.ts";
+import { changesOf } from "./hosts.ts";
+import { requireHostsOfLabels } from "./label-waves.ts";
 import {
   endRollout,
   findLiveRollout,
@@ -21,9 +28,7 @@ import {
   standingOf,
   type StoredRollout,
   versionFate,
-} from "../records/rollouts.ts";
-import { needsHost } from "./decide.ts";
-import { requireHostsOfLabels } from "./label-waves.ts";
+} from "./records.ts";
 import { decisionRules, emptyProgress, viewOf } from "./stored.ts";
 import type { Tally } from "./tally.ts";
 

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import t from "tap";
-import { byPrecedence, isDowngrade, type VersionFacts } from "../../../../lib/contract/versions.ts";
-import { isOpenAt, nextOpening, parseWindow } from "../../../../lib/hub/gate/window.ts";
-import { openSimulated } from "../../../../scripts/simulate/furnish.ts";
-import { compare, isStepDown } from "../../../../scripts/simulate/oracle/order.ts";
-import { opening } from "../../../../scripts/simulate/oracle/window.ts";
-import { planOf } from "../../../../scripts/simulate/plan.ts";
-import { play } from "../../../../scripts/simulate/play.ts";
-import { rounds } from "../../../support/effort.ts";
+import { byPrecedence, isDowngrade, type VersionFacts } from "../../../../../lib/contract/versions.ts";
+import { isOpenAt, nextOpening, parseWindow } from "../../../../../lib/hub/gate/window.ts";
+import { openSimulated } from "../../../../../scripts/simulate/furnish.ts";
+import { compare, isStepDown } from "../../../../../scripts/simulate/oracle/order.ts";
+import { opening } from "../../../../../scripts/simulate/oracle/window.ts";
+import { planOf } from "../../../../../scripts/simulate/plan.ts";
+import { play } from "../../../../../scripts/simulate/play.ts";
+import { rounds } from "../../../../support/effort.ts";
 
 const SEEDS = rounds(24, 200);
 

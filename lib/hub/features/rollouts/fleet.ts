@@ -1,9 +1,9 @@
 import { setImmediate } from "node:timers/promises";
-import { lastHeard, runningVersion } from "../../contract/surfaces/host-record.ts";
-import { type View, viewState } from "../records/fleet.ts";
-import { type HostRecord, labelsOf } from "../records/host-columns.ts";
-import type { Statements } from "../records/port.ts";
-import { changedHosts } from "../records/rollout-hosts.ts";
+import { lastHeard, runningVersion } from "../../../contract/surfaces/host-record.ts";
+import { type View, viewState } from "../../records/fleet.ts";
+import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
+import type { Statements } from "../../records/port.ts";
+import { changedHosts } from "./hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
 
 /** A poll says when a host was heard of, and changes no view: after this time all hosts are read anew. */

@@ -1,7 +1,7 @@
-import { type Amount, lacksHost } from "../../contract/rollout-terms.ts";
-import type { WaitingFor, WaveCounts } from "../../contract/surfaces/rollouts.ts";
-import { isOpenAt, nextOpening, type Window } from "../gate/window.ts";
-import type { Standing } from "../records/rollouts.ts";
+import { type Amount, lacksHost } from "../../../contract/rollout-terms.ts";
+import type { WaitingFor, WaveCounts } from "../../../contract/surfaces/rollouts.ts";
+import { isOpenAt, nextOpening, type Window } from "../../gate/window.ts";
+import type { Standing } from "./records.ts";
 import type { Tally } from "./tally.ts";
 
 /** The rules of a rollout, as they were given. */

@@ -1,25 +1,25 @@
-import * as routes from "../../contract/rollouts/routes.ts";
-import type { RolloutAction } from "../../contract/surfaces/rollouts.ts";
-import { audited } from "../access/audit.ts";
-import type { MountOptions } from "../access/authentication.ts";
-import { controlledBy } from "../access/project-access.ts";
-import { serve, type Served } from "../access/serve.ts";
-import { noSuchHost } from "../fleets/fleet-view.ts";
-import { notFound } from "../ground/errors.ts";
-import { pageOf } from "../http/documentation.ts";
-import { labelHost } from "../records/host-rows.ts";
-import { subjectOf } from "../records/latest/states.ts";
-import type { Records } from "../records/port.ts";
-import { findRollout, listRollouts } from "../records/rollouts.ts";
-import { actOnRollout, startRollout } from "../rollouts/commands.ts";
-import type { Rollouts } from "../rollouts/rollouts.ts";
-import { rolloutRecord, viewOf } from "../rollouts/stored.ts";
+import * as routes from "../../../contract/rollouts/routes.ts";
+import type { RolloutAction } from "../../../contract/surfaces/rollouts.ts";
+import { audited } from "../../access/audit.ts";
+import type { MountOptions } from "../../access/authentication.ts";
+import { controlledBy } from "../../access/project-access.ts";
+import { serve, type Served } from "../../access/serve.ts";
+import { noSuchHost } from "../../fleets/fleet-view.ts";
+import { notFound } from "../../ground/errors.ts";
+import { pageOf } from "../../http/documentation.ts";
+import { labelHost } from "../../records/host-rows.ts";
+import { subjectOf } from "../../records/latest/states.ts";
+import type { Records } from "../../records/port.ts";
+import { actOnRollout, startRollout } from "./commands.ts";
+import type { RolloutDecider } from "./decider.ts";
+import { findRollout, listRollouts } from "./records.ts";
+import { rolloutRecord, viewOf } from "./stored.ts";
 
 type ActionRoute =
   typeof routes.pauseRollout | typeof routes.resumeRollout | typeof routes.approveRollout | typeof routes.abortRollout;
 
 /** Rollouts of a project, plugin or service, for its owner (docs/contract/rollouts.md). */
-export function rollouts({ hub }: MountOptions<Records>, decider: Rollouts): readonly Served[] {
+export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider): readonly Served[] {
   const db = hub.database.kysely;
   const projectOf = controlledBy(hub);
 

@@ -1,10 +1,12 @@
-import type { ActionName } from "../../contract/audit-actions.ts";
-import type { Logger } from "../../support/logging.ts";
-import { gateOf } from "../gate/stored-gate.ts";
-import { BY_HUB, insertAudit } from "../records/audit.ts";
-import { changeTarget, haltByHub } from "../records/latest/change-target.ts";
-import { open, subjectOf } from "../records/latest/states.ts";
-import { type Database, inTransaction, type Transacted } from "../records/port.ts";
+import type { ActionName } from "../../../contract/audit-actions.ts";
+import type { Logger } from "../../../support/logging.ts";
+import { gateOf } from "../../gate/stored-gate.ts";
+import { BY_HUB, insertAudit } from "../../records/audit.ts";
+import { changeTarget } from "../../records/latest/change-target.ts";
+import { open, subjectOf } from "../../records/latest/states.ts";
+import { type Database, inTransaction, type Transacted } from "../../records/port.ts";
+import { decide } from "./decide.ts";
+import { RolloutFleet } from "./fleet.ts";
 import {
   changeRollout,
   changingRollouts,
@@ -14,11 +16,10 @@ import {
   standingColumns,
   standingOf,
   type StoredRollout,
-} from "../records/rollouts.ts";
-import { decide } from "./decide.ts";
-import { RolloutFleet } from "./fleet.ts";
+} from "./records.ts";
 import { decisionRules, progressText, talliedOf, viewOf } from "./stored.ts";
 import type { Tally } from "./tally.ts";
+import { haltByHub } from "./target-part.ts";
 
 /** A rollout is decided about at least this often: hosts fall silent by themselves. */
 const DECIDED_MS = 60_000;

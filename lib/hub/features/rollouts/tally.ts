@@ -1,6 +1,6 @@
-import type { Labels } from "../../contract/labels.ts";
-import type { FailingHost, WaveCounts } from "../../contract/surfaces/rollouts.ts";
-import { waveOf, type Waves } from "../gate/waves.ts";
+import type { Labels } from "../../../contract/labels.ts";
+import type { FailingHost, WaveCounts } from "../../../contract/surfaces/rollouts.ts";
+import { waveOf, type Waves } from "../../gate/waves.ts";
 
 /** The last report of a host, as far as a rollout asks. */
 export interface ReportedHost {

@@ -1,9 +1,9 @@
 import { sql } from "kysely";
-import type { RolloutRules, RolloutState, WaitingFor } from "../../contract/surfaces/rollouts.ts";
-import type { PageRange, Queries, Transacted } from "./port.ts";
-import type { Project } from "./projects.ts";
-import type { RolloutsTable } from "./rollout-tables.ts";
-import { selectWhere, updateWhere } from "./rows.ts";
+import type { RolloutRules, RolloutState, WaitingFor } from "../../../contract/surfaces/rollouts.ts";
+import type { PageRange, Queries, Transacted } from "../../records/port.ts";
+import type { Project } from "../../records/projects.ts";
+import type { RolloutsTable } from "../../records/rollout-tables.ts";
+import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 
 /** Ended rollouts kept of each project, beside those of versions that are not published yet. */
 const KEPT = 100;
@@ -120,6 +120,21 @@ export const newestRolloutOf = (db: Queries, projectId: string, version: string)
     .orderBy("id", "desc")
     .limit(1)
     .executeTakeFirst();
+
+export async function countRollouts(db: Queries, projectId: string): Promise<number> {
+  const { count } = await selectWhere(db, "rollouts", { project_id: projectId })
+    .select((eb) => eb.fn.countAll<number | string>().as("count"))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+/** Removes all rollouts of a project. */
+export async function removeRollouts(transaction: Transacted, projectId: string): Promise<void> {
+  await deleteWhere(transaction, "rollouts", { project_id: projectId }).execute();
+}
+
+/** SQL of another number after each change of the rollouts of `projects p`. */
+export const REVISIONS = "(SELECT SUM(r.revision) FROM rollouts r WHERE r.project_id = p.id)";
 
 /** Newest first; pages by id, which sorts by creation. */
 export const listRollouts = (db: Queries, projectId: string, { after, limit }: PageRange): Promise<StoredRollout[]> =>

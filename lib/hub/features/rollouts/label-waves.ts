@@ -1,10 +1,10 @@
-import { labelOf, type Labels } from "../../contract/labels.ts";
-import { closestTo } from "../../support/suggestion.ts";
-import { HubError } from "../ground/errors.ts";
-import type { View } from "../records/fleet.ts";
-import type { HostRecord } from "../records/host-columns.ts";
-import type { Queries } from "../records/port.ts";
-import { namedHosts } from "../records/rollout-hosts.ts";
+import { labelOf, type Labels } from "../../../contract/labels.ts";
+import { closestTo } from "../../../support/suggestion.ts";
+import { HubError } from "../../ground/errors.ts";
+import type { View } from "../../records/fleet.ts";
+import type { HostRecord } from "../../records/host-columns.ts";
+import type { Queries } from "../../records/port.ts";
+import { namedHosts } from "./hosts.ts";
 
 /** Labels that an error names at most. */
 const MAX_NAMED = 5;

@@ -1,8 +1,8 @@
-import type { Logger } from "../../support/logging.ts";
-import type { View } from "../records/fleet.ts";
-import { subjectOf, type Target } from "../records/latest/states.ts";
-import type { Database } from "../records/port.ts";
-import { rolloutPulses } from "../records/rollouts.ts";
+import type { Logger } from "../../../support/logging.ts";
+import type { View } from "../../records/fleet.ts";
+import { subjectOf, type Target } from "../../records/latest/states.ts";
+import type { Database } from "../../records/port.ts";
+import { rolloutPulses } from "./records.ts";
 import { RolloutRounds } from "./rounds.ts";
 import { viewOf } from "./stored.ts";
 
@@ -29,7 +29,7 @@ const TIMERS: RolloutTimers = {
   },
 };
 
-interface RolloutsOptions {
+interface DeciderOptions {
   database: Database;
   /** Milliseconds since 1970, by the clock of the database. */
   clock: () => number;
@@ -40,8 +40,8 @@ interface RolloutsOptions {
 }
 
 /** Decides about the rollouts of a hub each second. Several hubs may decide at once. */
-export class Rollouts implements AsyncDisposable {
-  readonly #options: RolloutsOptions;
+export class RolloutDecider implements AsyncDisposable {
+  readonly #options: DeciderOptions;
   readonly #timers: RolloutTimers;
   readonly #stopLooking: () => void;
   readonly #rounds: RolloutRounds;
@@ -55,7 +55,7 @@ export class Rollouts implements AsyncDisposable {
   #looking: Promise<void> = Promise.resolve();
   #isLooking = false;
 
-  constructor(options: RolloutsOptions) {
+  constructor(options: DeciderOptions) {
     this.#options = options;
     this.#rounds = new RolloutRounds(options);
     this.#timers = options.timers ?? TIMERS;

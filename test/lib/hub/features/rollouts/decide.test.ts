@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import t from "tap";
-import type { RolloutState } from "../../../../lib/contract/surfaces/rollouts.ts";
-import { waveOf, wavesOf } from "../../../../lib/hub/gate/waves.ts";
-import { isOpenAt, parseWindow } from "../../../../lib/hub/gate/window.ts";
-import { FIRST_STANDING, type Standing } from "../../../../lib/hub/records/rollouts.ts";
-import { decide, type Facts, type Rules } from "../../../../lib/hub/rollouts/decide.ts";
-import { FleetTally, type ReportedHost, SILENT_MS } from "../../../../lib/hub/rollouts/tally.ts";
+import type { RolloutState } from "../../../../../lib/contract/surfaces/rollouts.ts";
+import { decide, type Facts, type Rules } from "../../../../../lib/hub/features/rollouts/decide.ts";
+import { FIRST_STANDING, type Standing } from "../../../../../lib/hub/features/rollouts/records.ts";
+import { FleetTally, type ReportedHost, SILENT_MS } from "../../../../../lib/hub/features/rollouts/tally.ts";
+import { waveOf, wavesOf } from "../../../../../lib/hub/gate/waves.ts";
+import { isOpenAt, parseWindow } from "../../../../../lib/hub/gate/window.ts";
 
 const HOUR = 3_600_000;
 const NOW = Date.parse("2026-11-24T10:00:00Z");
