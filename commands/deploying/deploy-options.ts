@@ -16,19 +16,36 @@ type SupervisorValues = Values<typeof supervision> & Pick<AgentValues, "timeoutM
  * @throws UsageError when a file that they name is not valid
  */
 export async function deployOptions(options: AgentValues, layers: readonly Layer[]): Promise<DeployOptions> {
-  const { projectRoot, hostId, keepReleases, keepReports, allowDowngrade, lockWaitMs, deadlineMs } = options;
-  const { acceptRights, durability, allowForeignRoot, pluginSecretKey, templateEnv } = options;
   return {
-    ...{ projectRoot, hostId, keepReleases, keepReports, allowDowngrade, acceptRights },
-    ...{ lockWaitMs, deadlineMs, durability, allowForeignRoot },
-    ...(pluginSecretKey !== undefined && { pluginSecretKey }),
-    ...(templateEnv !== undefined && templateEnv.length > 0 && { templateEnvironment: templateEnv }),
+    ...asGiven(options),
     supervisor: await supervisorFrom(options),
     settings: settingsOf(options, layers),
     ...(await operatorCommands(options)),
     limits: limitsOf(options),
   };
 }
+
+const AS_GIVEN = [
+  "projectRoot",
+  "hostId",
+  "keepReleases",
+  "keepReports",
+  "allowDowngrade",
+  "acceptRights",
+  "lockWaitMs",
+  "deadlineMs",
+  "durability",
+  "allowForeignRoot",
+  "templateEnv",
+  "pluginSecretKey",
+] as const;
+
+/** Picks the options that a run takes as they were given; a command may have some of them. */
+export const asGiven = <T extends object>(options: T) =>
+  Object.fromEntries(AS_GIVEN.flatMap((key) => (key in options ? [[key, options[key as keyof T]]] : []))) as Pick<
+    T,
+    keyof T & (typeof AS_GIVEN)[number]
+  >;
 
 /** The limits among a command's options; one that it has no option for keeps its default. */
 export function limitsOf(options: Partial<Limits>): Limits {

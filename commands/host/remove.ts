@@ -1,7 +1,7 @@
 import { Command, Option } from "clipanion";
 import { targetOfName } from "../../lib/contract/target.ts";
 import { removal } from "../../lib/options/inspection.ts";
-import { supervisorFrom } from "../deploying/deploy-options.ts";
+import { asGiven, supervisorFrom } from "../deploying/deploy-options.ts";
 import { lastDeployment } from "../deploying/last-deployment.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
@@ -29,8 +29,8 @@ export class Remove extends withOptions(removal) {
   }
 
   override async run(): Promise<number> {
-    const { projectRoot, hostId, lockWaitMs, deadlineMs, allowForeignRoot, purge, dryRun } = this.options;
-    const layout = projectRootAt(projectRoot);
+    const { purge, dryRun } = this.options;
+    const layout = projectRootAt(this.options.projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
     const [{ previewRemoval, removeTarget }, { counted, deploySentence }] = await Promise.all([
@@ -47,7 +47,7 @@ export class Remove extends withOptions(removal) {
     using interrupt = interruptible();
     const { version, releases } = await removeTarget(
       removed,
-      { projectRoot, hostId, supervisor, lockWaitMs, deadlineMs, allowForeignRoot, signal: interrupt.signal },
+      { ...asGiven(this.options), supervisor, signal: interrupt.signal },
       (event) => {
         const sentence = deploySentence(event);
         if (this.json) this.print.event(event);

@@ -4,7 +4,7 @@ import type { Reporter } from "../../lib/agent/ground/reporter.ts";
 import { type Target, targetOfName } from "../../lib/contract/target.ts";
 import { rollback } from "../../lib/options/inspection.ts";
 import type { Values } from "../../lib/options/option.ts";
-import { operatorCommands, supervisorFrom } from "../deploying/deploy-options.ts";
+import { asGiven, operatorCommands, supervisorFrom } from "../deploying/deploy-options.ts";
 import { lastDeployment, settingsOf } from "../deploying/last-deployment.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
@@ -38,12 +38,11 @@ export class Rollback extends withOptions(rollback) {
   }
 
   override async run(): Promise<number> {
-    const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, to } = this.options;
-    const [target] = await targetsAt(projectRootAt(projectRoot), [this.target]);
+    const [target] = await targetsAt(projectRootAt(this.options.projectRoot), [this.target]);
     const of = targetOfName(target!);
-    const kept = { ...of, to, reporter: await reporterOf(of, this.options) };
+    const kept = { ...of, to: this.options.to, reporter: await reporterOf(of, this.options) };
     const options = {
-      ...{ projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot },
+      ...asGiven(this.options),
       supervisor: await supervisorFrom(this.options),
       settings: settingsOf(this.options, this.layers),
       ...(await operatorCommands(this.options)),

@@ -17,8 +17,8 @@ export interface Filling extends StepContext {
   release: string;
   fetched: Fetched;
   provisioners: Provisioners;
-  /** Names that templates may take from this process's environment; every declared one when it is undefined. */
-  templateEnvironment?: readonly string[] | undefined;
+  /** Names that templates may take from this process's environment; with none, every declared one. */
+  templateEnv: readonly string[];
   /** The installed items, filled by `install_plugin` and `install_extension`. */
   items: Item[];
   /** `<section>/<id>` → the item's folder in the verified tree. */
@@ -117,7 +117,7 @@ async function writeEnv(plugin: string, from: string, context: Filling): Promise
     prepared,
     required: fetched.plugins.get(plugin)!.requiredEnvironment,
     optional: fetched.plugins.get(plugin)!.optionalEnvironment,
-    ...(context.templateEnvironment !== undefined && { allowed: context.templateEnvironment }),
+    ...(context.templateEnv.length > 0 && { allowed: context.templateEnv }),
     environment: process.env,
   });
   if (isNew) context.envFiles.set(plugin, prepared);

@@ -89,7 +89,7 @@ async function fillRelease(
     // Steps that need one come later; it is told then which plugins there are.
     supervisor: noSupervisor(),
     provisioners: options.provisioners,
-    templateEnvironment: options.templateEnvironment,
+    templateEnv: options.templateEnv ?? [],
     notifiers: options.notifiers,
     items: [],
     sourceFolders: new Map(),

@@ -25,14 +25,11 @@ export interface DeployOptions {
   settings: Settings;
   provisioners: Provisioners;
   notifiers: Notifiers;
-  /**
-   * Names that environment templates may take from this process; every name that a plugin declares when it is
-   * undefined.
-   */
-  templateEnvironment?: readonly string[];
+  /** Names that environment templates may take from this process; with none, every name that a plugin declares. */
+  templateEnv?: readonly string[];
   limits: Limits;
   /** Key of `plugin.sig`, written for trusted plugins. */
-  pluginSecretKey?: string;
+  pluginSecretKey?: string | undefined;
   /** Releases to keep, the running one included. */
   keepReleases: number;
   /** Local reports to keep as files; older ones go to the archive. */
