@@ -2,6 +2,7 @@ import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import type { SignerRecord } from "../../lib/contract/surfaces/signers.ts";
+import type { Target } from "../../lib/contract/target.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { signerAddition, signerEnd, signerRotation } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
@@ -16,17 +17,17 @@ async function keyFrom(text: string): Promise<string> {
   return Buffer.from(await publicKeyFrom(text, "KEY")).toString("hex");
 }
 
-const signersOf = (client: DevkeysClient, project: string): Promise<SignerRecord[]> =>
-  Array.fromAsync(client.listSigners(project));
+const signersOf = (client: DevkeysClient, id: string): Promise<SignerRecord[]> =>
+  Array.fromAsync(client.listSigners(id));
 
-const ofProject = resource("signer", ["PROJECT"], managedTarget);
-const ofSigner = resource("signer", ["PROJECT", "KEY"], async (options, project, key) => ({
-  ...(await managedTarget(options, project)),
+const ofTarget = resource("signer", ["TARGET"], managedTarget);
+const ofSigner = resource("signer", ["TARGET", "KEY"], async (options, target, key) => ({
+  ...(await managedTarget(options, target)),
   key: await keyFrom(key),
 }));
 
-export const SignerList = ofProject("list", connection, {
-  description: "List the signers that may publish a project",
+export const SignerList = ofTarget("list", connection, {
+  description: "List the signers of a project, plugin or service",
   examples: [["Who signs it", "$0 signer list harbour"]],
   listed: () => ["public_key", "name", "state", "added_at", "added_by", "reason"],
   run: ({ client, id }, shell) =>
@@ -44,10 +45,11 @@ export const SignerList = ofProject("list", connection, {
 });
 
 export const SignerAdd = ofSigner("add", signerAddition, {
-  description: "Let a key sign what is published to a project",
+  description: "Let a key sign what is published",
   details: `
-    From the first signer on, the hub refuses publications of all other keys. Hosts still decide by the keys that they
-    pin (\`--signer-public-key\`). A retired signer may be added again, a revoked one not.
+    From the first signer of a project, plugin or service on, the hub refuses what other keys have signed, and archives
+    that nobody has. Hosts still decide by the keys that they pin (\`--signer-public-key\`). A retired signer may be
+    added again, a revoked one not.
   `,
   examples: [["Register the key of CI", "$0 signer add harbour signer.pub --name ci"]],
   async run({ client, id, key }, { options, note, done }, [target]) {
@@ -102,7 +104,7 @@ export class SignerRotate extends withOptions(signerRotation) {
   static override paths = [["signer", "rotate"]];
   static override usage = Command.Usage({
     category: "Hub",
-    description: "Replace a project's signer in the order that breaks no host",
+    description: "Replace a signer in the order that breaks no host",
     details: `
       With \`--out\`, makes a key pair and registers it beside the old one. Pin both on every host, publish a version
       with the new key, and run the command with \`--finish\` and the new key: it retires the other signers once every
@@ -114,7 +116,7 @@ export class SignerRotate extends withOptions(signerRotation) {
     ],
   });
 
-  project = Option.String({ required: true, name: "PROJECT" });
+  target = Option.String({ required: true, name: "TARGET" });
 
   override async run(): Promise<number> {
     const { out, finish, dryRun } = this.options;
@@ -122,15 +124,15 @@ export class SignerRotate extends withOptions(signerRotation) {
       throw usageError("usage", "Give --out FOLDER to begin a rotation, or --finish KEY to end it.");
     if (dryRun && finish === undefined) throw usageError("usage", "--dry-run goes with --finish.");
     const { client, called } = await managed(this.options);
-    const { id, slug } = await called(this.project);
+    const { id, kind, slug } = await called(this.target);
     if (out !== undefined) return this.#begin(client, id, out);
     const key = await keyFrom(finish!);
     const signers = (await signersOf(client, id)).filter(({ state }) => state === "active");
     if (!signers.some(({ public_key: known }) => known === key))
-      throw usageError("usage", `${key} is no active signer of ${this.project}.`, {
-        hint: "Begin with `sealift signer rotate PROJECT --out FOLDER`, or `sealift signer add`.",
+      throw usageError("usage", `${key} is no active signer of ${this.target}.`, {
+        hint: "Begin with `sealift signer rotate TARGET --out FOLDER`, or `sealift signer add`.",
       });
-    const late = await this.#lateHosts(client, { id, slug, key });
+    const late = await this.#lateHosts(client, { id, target: { kind, slug }, key });
     if (late.length > 0)
       throw usageError(
         "usage",
@@ -159,21 +161,20 @@ export class SignerRotate extends withOptions(signerRotation) {
     const latest = await latestSigner(client, id);
     if (latest !== undefined && !known.has(latest)) await client.addSigner(id, latest);
     const signer = await client.addSigner(id, publicKey);
-    this.note(`${publicKey} may sign ${this.project} from now on, beside the old key.`);
+    this.note(`${publicKey} may sign ${this.target} from now on, beside the old key.`);
     this.note(`1. Pin both on every host: --signer-public-key OLD --signer-public-key ${publicKeyFile}`);
     this.note(`2. Publish a version with --signing-key-file ${privateKeyFile}`);
-    this.note(`3. When all hosts run it: sealift signer rotate ${this.project} --finish ${publicKeyFile}`);
+    this.note(`3. When all hosts run it: sealift signer rotate ${this.target} --finish ${publicKeyFile}`);
     return this.done({ signer, private_key_file: privateKeyFile, public_key_file: publicKeyFile });
   }
 
   /** Hosts whose version another key has signed, or whose version is not known. */
-  async #lateHosts(client: DevkeysClient, project: { id: string; slug: string; key: string }): Promise<string[]> {
+  async #lateHosts(client: DevkeysClient, rotated: { id: string; target: Target; key: string }): Promise<string[]> {
     const { readFleet } = await import("../../lib/client/fleet.ts");
     const signed = new Set<string>();
-    for await (const { version, signer_public_key: signer } of client.listVersions(project.id))
-      if (signer !== null && Buffer.from(signer, "base64").toString("hex") === project.key) signed.add(version);
-    const target = { kind: "project", slug: project.slug } as const;
-    const { hosts } = await readFleet(target, hubConnection(this.options, DEPLOY_TIMEOUT_MS));
+    for await (const { version, signer_public_key: signer } of client.listVersions(rotated.id))
+      if (signer !== null && Buffer.from(signer, "base64").toString("hex") === rotated.key) signed.add(version);
+    const { hosts } = await readFleet(rotated.target, hubConnection(this.options, DEPLOY_TIMEOUT_MS));
     const late: string[] = [];
     for await (const { host_id: host, running_version: running } of hosts)
       if (typeof running === "string" && !signed.has(running)) late.push(host);

@@ -16,7 +16,8 @@ export class PluginPublish extends withOptions(pluginPublication) {
     details: `
       Packs the folder as \`plugin pack\` does, signs the archive with your signing secret on this machine, and
       publishes it under the name and version of its descriptor. The plugin has to exist on the hub: \`sealift project
-      create NAME --kind plugin --slug SLUG\` makes it.
+      create NAME --kind plugin --slug SLUG\` makes it. Where a private key is given or configured
+      (\`signing_key_file\`), the archive carries your Ed25519 signature, too, which hosts may demand.
     `,
     examples: [
       ["The plugin in this folder", "SEALIFT_SIGNING_SECRET=… $0 plugin publish . --hub-url https://hub.example"],
@@ -26,12 +27,14 @@ export class PluginPublish extends withOptions(pluginPublication) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { include, withDependencies, signingSecret, visibility } = this.options;
-    const [{ packPlugin }, { MarketplaceClient }, { signArchive }] = await Promise.all([
+    const { include, withDependencies, signingSecret, signingKey, visibility } = this.options;
+    const [{ packPlugin }, { MarketplaceClient }, { NOT_KEPT, publishArchive }, { signingSeed }] = await Promise.all([
       import("../../lib/runtime/authoring/pack.ts"),
       import("../../lib/client/marketplace-client.ts"),
-      import("../../lib/artifact/signatures/archive-hmac.ts"),
+      import("../../lib/publisher/publish-archive.ts"),
+      import("../shell/signer.ts"),
     ]);
+    const seed = signingKey && (await signingSeed(signingKey, this.layers));
     using interrupt = interruptible();
     const folder = await mkdtemp(join(tmpdir(), "sealift-pack-"));
     try {
@@ -43,11 +46,9 @@ export class PluginPublish extends withOptions(pluginPublication) {
         ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
         signal: interrupt.signal,
       });
-      const signature = await signArchive(output, signingSecret, interrupt.signal);
-      const release = await client.publish(
-        { version, signature, ...(visibility !== undefined && { visibility }) },
-        output,
-      );
+      const fields = { version, ...(visibility !== undefined && { visibility }) };
+      const release = await publishArchive(client, fields, output, { signingSecret, seed }, interrupt.signal);
+      if (seed !== undefined && release.signer_public_key === undefined) this.warn(NOT_KEPT);
       if (!this.json) this.print.line(`published ${name} ${release.version} (${release.size_bytes} bytes)`);
       const notice = whoGetsIt(release.state, name, release.version);
       if (!this.json && notice !== undefined) this.print.line(notice);

@@ -1,10 +1,10 @@
 import { Command } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { signingKey } from "../../lib/options/marketplace.ts";
+import { registration } from "../../lib/options/marketplace.ts";
 import { withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 
-export class MarketplaceSigningKey extends withOptions(signingKey) {
+export class MarketplaceSigningKey extends withOptions(registration) {
   static override paths = [["marketplace", "signing-key"]];
   static override usage = Command.Usage({
     category: "Publishing",

@@ -15,6 +15,10 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       uploads it; the hub stores and serves it unmodified. With \`--import\` the hub fetches the archive of
       \`owner/repo@tag\` from its source host instead, and signs it with the secret that was registered with it. Either
       way the archive is checked as a host would check it before anyone can see it.
+
+      With \`--signing-key-file\` the archive carries your Ed25519 signature, too. Everyone who can check the signing
+      secret's signature can also make it; this one only you can make, and hosts may demand it
+      (\`--signer-public-key\`). Imported versions get one by \`marketplace sign\`.
     `,
     examples: [
       [
@@ -35,7 +39,7 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       import("../../lib/client/marketplace-client.ts"),
       import("../../lib/contract/identifiers.ts"),
     ]);
-    const { kind, version, archive, repo, host, signingSecret, visibility } = this.options;
+    const { kind, version, archive, repo, host, signingSecret, signingKey, visibility } = this.options;
     const named = slug.safeParse(this.slug);
     if (!named.success) throw usageError("usage", `SLUG ${named.error.issues[0]!.message}.`);
     if ((archive !== undefined) === this.options.import)
@@ -51,9 +55,15 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       record = await client.import({ ...common, repo: repo!, ...(host !== undefined && { host: host }) });
     } else {
       await checkFile(archive);
-      const { signArchive } = await import("../../lib/artifact/signatures/archive-hmac.ts");
-      const signature = await signArchive(archive, signingSecret!, interrupt.signal);
-      record = await client.publish({ ...common, signature, ...(repo !== undefined && { repo }) }, archive);
+      const [{ NOT_KEPT, publishArchive }, { signingSeed }] = await Promise.all([
+        import("../../lib/publisher/publish-archive.ts"),
+        import("../shell/signer.ts"),
+      ]);
+      const seed = signingKey && (await signingSeed(signingKey, this.layers));
+      const secrets = { signingSecret: signingSecret!, seed };
+      const fields = { ...common, ...(repo !== undefined && { repo }) };
+      record = await publishArchive(client, fields, archive, secrets, interrupt.signal);
+      if (seed !== undefined && record.signer_public_key === undefined) this.warn(NOT_KEPT);
     }
     if (this.json) return this.done({ release: record });
     this.print.line(

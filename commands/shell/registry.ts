@@ -52,6 +52,7 @@ import * as runtimeServe from "../plugins/runtime-serve.ts";
 import * as deployPublish from "../publishing/deploy-publish.ts";
 import * as keygen from "../publishing/keygen.ts";
 import * as marketplace from "../publishing/marketplace.ts";
+import * as marketplaceSign from "../publishing/marketplace-sign.ts";
 import * as marketplaceSigningKey from "../publishing/marketplace-signing-key.ts";
 import * as open from "../publishing/open.ts";
 import { quotas } from "../quotas/feature.ts";
@@ -71,7 +72,7 @@ const FILES: readonly object[] = [
   ...[keys, projects, signers, versionDiff, versions],
   ...[doctor, health, mirrorServe, selfCheck, systemdInstall, upgrade],
   ...[pluginAudit, pluginDev, pluginInit, pluginPack, pluginPublish, pluginRights, pluginTest, runtimeServe],
-  ...[deployPublish, keygen, marketplace, marketplaceSigningKey, open],
+  ...[deployPublish, keygen, marketplace, marketplaceSign, marketplaceSigningKey, open],
   ...[completion, docs],
 ];
 

@@ -23,6 +23,7 @@ import {
   versionReleased,
 } from "../contract/surfaces/keys.ts";
 import {
+  type AuthorSignature,
   type GrantRecord,
   grantRecord,
   type SigningKeyRecord,
@@ -110,8 +111,7 @@ export class DevkeysClient {
 
   /** Advises against a version. @param advice null takes that back */
   deprecateVersion(id: string, version: string, advice: Deprecation | null): Promise<void> {
-    const path = paths.versionDeprecation(id, version);
-    return advice === null ? this.#ended("DELETE", path) : this.#ended("POST", path, advice);
+    return this.#ended(advice ? "POST" : "DELETE", paths.versionDeprecation(id, version), advice ?? undefined);
   }
 
   /** Opens a held version to every host. @returns false when every host may have it already */
@@ -119,20 +119,24 @@ export class DevkeysClient {
     return (await this.#call(versionReleased, "POST", paths.versionRelease(id, version), { reason })).released;
   }
 
+  /** Adds its author's signature to a version of a plugin or service. */
+  signVersion(id: string, version: string, signature: AuthorSignature): Promise<void> {
+    return this.#ended("PUT", paths.versionSignature(id, version), signature);
+  }
+
   /** Deletes a version for good; its label is never used again. */
   deleteVersion(id: string, version: string, reason: string): Promise<void> {
     return this.#ended("DELETE", `${paths.version(id, version)}?${new URLSearchParams({ reason }).toString()}`);
   }
 
-  /** The signers of a project, page by page. */
+  /** The signers of a project, plugin or service, page by page. */
   listSigners(id: string): AsyncGenerator<SignerRecord> {
     return this.#pages(paths.signers(id), signerRecord);
   }
 
-  /** Lets a key sign what is published to a project. @param key hexadecimal */
+  /** Lets a key sign what is published. @param key hexadecimal */
   addSigner(id: string, key: string, name?: string): Promise<SignerRecord> {
-    const body = { public_key: key, ...(name !== undefined && { name }) };
-    return this.#call(signerRecord, "POST", paths.signers(id), body);
+    return this.#call(signerRecord, "POST", paths.signers(id), { public_key: key, name });
   }
 
   /** Retires or revokes a signer. @param key hexadecimal */

@@ -32,6 +32,7 @@ import { withRetries } from "./retry.ts";
  */
 const detailAnswer = z.looseObject({
   latest_version: z.string().nullish(),
+  id: z.string().optional().catch(undefined),
   name: z.string().optional().catch(undefined),
   next: rolloutAnswer.next.catch(undefined),
   withdrawn: rolloutAnswer.withdrawn.catch(undefined),

@@ -9,4 +9,5 @@ export const hostId: Form = async () => (await identifiers()).hostId;
 export const slug: Form = async () => (await identifiers()).slug;
 export const versionLabel: Form = async () => (await identifiers()).versionLabel;
 export const semverLabel: Form = async () => (await identifiers()).semverLabel;
+export const sha256Hex: Form = async () => (await identifiers()).sha256Hex;
 export const repoReference: Form = async () => (await import("../contract/surfaces/marketplace.ts")).repoReference;

@@ -1,14 +1,21 @@
 import { connection } from "./connection.ts";
 import { signingKeyState } from "./devkeys.ts";
 import * as forms from "./forms.ts";
-import { choice, flag, path, secret, text } from "./kinds.ts";
-import { group, required, requiredWhen } from "./option.ts";
+import { choice, flag, path, secret, secretBytes, text } from "./kinds.ts";
+import { group, optional, required, requiredWhen } from "./option.ts";
 import { packing } from "./runtime.ts";
 import { deployed } from "./sources.ts";
 
 /** Options of the commands that publish on a hub's marketplace. */
 
 const signingSecret = secret({ metavar: "SECRET", help: "Your signing secret" });
+
+/** Made by `sealift keygen`; hosts that pin its public key take nothing that it has not signed. */
+const signingKey = secretBytes({
+  metavar: "KEY",
+  help: "Your private key: hosts can pin its public one",
+  fileOnly: true,
+});
 
 const visibility = choice(["public", "private"], { help: "Who may see it", defaultText: "as it is; public at first" });
 
@@ -25,6 +32,7 @@ export const marketplacePublication = {
     ),
     host: text({ metavar: "HOST", help: "Source host of --import", defaultText: "the hub's first one" }),
     signingSecret: requiredWhen(signingSecret, ({ archive }) => archive !== undefined),
+    signingKey: requiredWhen(signingKey, ({ archive }) => archive !== undefined && "if given"),
     visibility,
   }),
   ...connection,
@@ -36,6 +44,7 @@ export const pluginPublication = {
     include: packing.include,
     withDependencies: packing.withDependencies,
     signingSecret: required(signingSecret),
+    signingKey: optional(signingKey),
     visibility,
   }),
   ...connection,
@@ -51,11 +60,26 @@ export const yanking = {
   ...connection,
 };
 
+/** Options of `marketplace sign`. */
+export const signing = {
+  ...group("Version", {
+    kind: deployed.kind,
+    signingKey: requiredWhen(
+      signingKey,
+      ({ dryRun }) => dryRun !== true,
+      "Make a key pair with `sealift keygen --out keys`.",
+    ),
+    sha256: text({ metavar: "DIGEST", help: "Sign only an archive with this SHA-256", form: forms.sha256Hex }),
+    dryRun: flag({ help: "Only show the digest and the repository" }),
+  }),
+  ...connection,
+};
+
 /** Options of `marketplace search`. */
 export const searching = { ...group("Search", { kind: deployed.kind }), ...connection };
 
 /** Options of `marketplace signing-key`. */
-export const signingKey = {
+export const registration = {
   ...signingKeyState,
   ...group("Signing key", {
     signingSecret: requiredWhen(signingSecret, ({ status, forget }) => status !== true && forget !== true),

@@ -74,12 +74,14 @@ for (const [shell, completeWith] of Object.entries(shells)) {
       "deploy",
       "publish",
       "search",
+      "sign",
       "signing-key",
       "yank",
     ]);
     t.strictSame(await complete("sealift", "marketplace", "publish", "--sign"), [
       "--signing-secret",
       "--signing-secret-file",
+      "--signing-key-file",
     ]);
     t.strictSame((await complete("sealift", "projects", "create", "Tides", "--kind", "")).toSorted(), [
       "plugin",

@@ -13,7 +13,7 @@ export type Kind =
   | "versions";
 
 const KINDS: Readonly<Record<string, Kind>> = {
-  ...{ A: "versions", B: "versions", VERSION: "versions", TARGET: "targets", PROJECT: "projects", SLUG: "slugs" },
+  ...{ A: "versions", B: "versions", VERSION: "versions", TARGET: "targets", SLUG: "slugs" },
   ...{ CONTEXT: "contexts", HOST: "hosts", PLUGIN: "kept-plugins", "--context": "contexts" },
   ...{ "--to RELEASE": "kept-versions", "--version VERSION": "versions" },
   ...{ "--project-id PROJECT": "projects", "--project PROJECT": "projects" },

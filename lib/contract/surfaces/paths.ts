@@ -72,6 +72,7 @@ export const paths = {
   version: (id: string, version: string) => `${paths.versions(id)}/${segment(version)}`,
   versionYank: (id: string, version: string) => `${paths.version(id, version)}/yank`,
   versionDeprecation: (id: string, version: string) => `${paths.version(id, version)}/deprecation`,
+  versionSignature: (id: string, version: string) => `${paths.version(id, version)}/signature`,
   versionRelease: (id: string, version: string) => `${paths.version(id, version)}/release`,
   signingKey: () => `${MOUNTS.devkeys}/signing-key`,
   audit: () => `${MOUNTS.devkeys}/audit`,

@@ -36,7 +36,7 @@ t.test("places lead from word to word", async (t) => {
   const places = placesOf(facts);
   const words = (path: string) => places.find((place) => place.path === path)!.words.map(({ word }) => word);
   t.ok(words("").includes("deploy-project") && words("").includes("marketplace"));
-  t.strictSame(words("marketplace").toSorted(), ["deploy", "publish", "search", "signing-key", "yank"]);
+  t.strictSame(words("marketplace").toSorted(), ["deploy", "publish", "search", "sign", "signing-key", "yank"]);
   t.strictSame(words("watch"), ["consent", "init", "pause", "resume", "check", "redeploy", "retry"]);
   t.strictSame(words("watch pause"), []);
   t.strictSame(places.find(({ path }) => path === "marketplace")!.options, []);

@@ -1,0 +1,85 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { PluginPublish } from "../../commands/plugins/plugin-publish.ts";
+import { Keygen } from "../../commands/publishing/keygen.ts";
+import { MarketplacePublish } from "../../commands/publishing/marketplace.ts";
+import { MarketplaceSign } from "../../commands/publishing/marketplace-sign.ts";
+import { parsePublicKey } from "../../lib/artifact/signatures/key-files.ts";
+import { zipOf } from "../support/hub/archives.ts";
+import { sha256, startHub } from "../support/hub/harness.ts";
+import { runHere } from "../support/programs/run-here.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const COMMANDS = [Keygen, MarketplacePublish, MarketplaceSign, PluginPublish];
+
+async function withPlugin(t: Test) {
+  const folder = temporaryFolder(t);
+  process.env["XDG_CONFIG_HOME"] = folder;
+  const hub = await startHub(t, { rateLimits: false });
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
+  Object.assign(process.env, {
+    ...{ SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: hub.adminKey, SEALIFT_SIGNING_SECRET: "the developer's own" },
+  });
+  const keys = join(folder, "keys");
+  const sealift = (...words: string[]) => runHere(COMMANDS, words);
+  t.equal((await sealift("keygen", "--out", keys)).code, 0);
+  const author = parsePublicKey(await readFile(join(keys, "signer.pub")), "signer.pub");
+  const archive = join(folder, "tide.zip");
+  return {
+    ...{ folder, sealift, keys: join(keys, "signer.key"), author: Buffer.from(author), archive },
+    write: async (version: string) => {
+      const bytes = zipOf({ "plugin.yaml": `name: tide\nversion: ${version}\n` });
+      await writeFile(archive, bytes);
+      return bytes;
+    },
+    signerOf: async (version: string) =>
+      (await hub.call("GET", `/app/marketplace/plugins/tide/install?version=${version}`)).headers.get("x-signer"),
+  };
+}
+
+t.test("a version is published with its author's signature where a key is given", async (t) => {
+  const { sealift, keys, author, archive, write, signerOf } = await withPlugin(t);
+  await write("1.0.0");
+  const words = ["marketplace", "publish", "tide", "--archive", archive, "--version"];
+  t.match(await sealift(...words, "1.0.0", "--signing-key-file", keys), { code: 0, stderr: "" });
+  t.equal(await signerOf("1.0.0"), author.toString("base64"));
+  await write("1.1.0");
+  t.equal((await sealift(...words, "1.1.0")).code, 0);
+  t.equal(await signerOf("1.1.0"), null, "none without a key");
+});
+
+t.test("plugin publish signs once a key is configured", async (t) => {
+  const { folder, sealift, keys, author, signerOf } = await withPlugin(t);
+  const plugin = join(folder, "plugin");
+  await mkdir(plugin);
+  await writeFile(join(plugin, "plugin.yaml"), "name: tide\nversion: 2.0.0\nentry_point: index.js\n");
+  await writeFile(join(plugin, "index.js"), "export default 1;\n");
+  process.env["SEALIFT_SIGNING_KEY_FILE"] = keys;
+  t.teardown(() => delete process.env["SEALIFT_SIGNING_KEY_FILE"]);
+  const published = await sealift("plugin", "publish", plugin);
+  t.equal(published.code, 0, published.stderr);
+  t.equal(await signerOf("2.0.0"), author.toString("base64"));
+});
+
+t.test("marketplace sign shows what it signs, and signs nothing else", async (t) => {
+  const { sealift, keys, author, archive, write, signerOf } = await withPlugin(t);
+  const bytes = await write("1.0.0");
+  await sealift("marketplace", "publish", "tide", "--archive", archive, "--version", "1.0.0", "--repo", "acme/tide@v1");
+  const digest = sha256(bytes);
+  const sign = (...words: string[]) => sealift("marketplace", "sign", "tide", "1.0.0", ...words);
+  const looked = await sign("--dry-run");
+  t.equal(looked.code, 0);
+  t.match(looked.stderr, `tide 1.0.0: sha256 ${digest}, `);
+  t.match(looked.stderr, "from acme/tide@v1");
+  const other = await sign("--signing-key-file", keys, "--sha256", "0".repeat(64));
+  t.equal(other.code, 4);
+  t.match(other.stderr, /error \(digest_mismatch\).*Nothing was signed/s);
+  t.equal((await sign("--signing-key-file", join(keys, "../signer.pub"))).code, 2);
+  t.equal((await sign()).code, 2, "a key is needed");
+  t.equal(await signerOf("1.0.0"), null);
+  const signed = await sign("--signing-key-file", keys, "--sha256", digest);
+  t.equal(signed.code, 0, signed.stderr);
+  t.match(signed.stderr, `is signed by ${author.toString("hex")}.`);
+  t.equal(await signerOf("1.0.0"), author.toString("base64"));
+});
