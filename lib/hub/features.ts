@@ -1,6 +1,7 @@
 import type { HubFeature } from "./features/feature.ts";
 import { type HintOptions, hints } from "./features/hints/feature.ts";
 import { importing, type ImportOptions } from "./features/import/feature.ts";
+import { joining } from "./features/joining/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
 import { type SignInOptions, signOn } from "./features/sign-on/feature.ts";
@@ -10,4 +11,12 @@ import { type WebhookOptions, webhooks } from "./features/webhooks/feature.ts";
 export interface FeatureOptions extends WebhookOptions, HintOptions, SignInOptions, ImportOptions {}
 
 /** The features of the hub. Their hooks run, and their routes are listed, in this order. */
-export const FEATURES: readonly HubFeature<FeatureOptions>[] = [rollouts, webhooks, quotas, hints, signOn, importing];
+export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
+  rollouts,
+  webhooks,
+  quotas,
+  hints,
+  signOn,
+  importing,
+  joining,
+];

@@ -22,6 +22,12 @@ const MANAGED = {
 const BODIES: Record<string, object> = {
   "POST /devkeys/api-keys": { name: "more" },
   "POST /devkeys/api-keys/{id}/rotate": {},
+  "POST /devkeys/projects/{id}/host-invites": { signers: ["d".repeat(64)], expires_at: "2999-01-01T00:00:00Z" },
+  "POST /devkeys/join": {
+    ...{ token: "sjt_none", host_id: "alpha", key: `slk_${"k".repeat(43)}` },
+    deployment_credential: `sdc_${"c".repeat(43)}`,
+  },
+  "PATCH /devkeys/projects/{id}/joined-hosts/{host}": { host_id: "omega" },
   "POST /devkeys/projects": { name: "Another", kind: "project" },
   "PATCH /devkeys/projects/{id}": { name: "Renamed" },
   "POST /devkeys/projects/{id}/transfer": { owner: "thief" },
@@ -75,7 +81,7 @@ t.test("every route answers strangers, other owners and broken bodies with the s
   const { body: document } = await hub.call("GET", "/openapi.json", { key: null });
   const named: Record<string, string> = {
     ...{ project_id: project.id, slug: "tide", version: "1.0.0", kind: "plugin", host_id: "alpha", owner: "nobody" },
-    ...{ rollout: "rol_none", key: "a".repeat(64), webhook: hooks.items[0].id },
+    ...{ rollout: "rol_none", host: "alpha", invite: "inv_none", key: "a".repeat(64), webhook: hooks.items[0].id },
   };
   const report = { ...REPORT, project_id: project.id, deployment_id: "", plugins: [] };
   const bodies: Record<string, object> = {

@@ -30,11 +30,14 @@ export function tellDeeds(app: FastifyInstance, hear: (deed: Deed) => Promise<vo
 /** Writes down what a request does, in the transaction that does it: neither is there without the other. */
 export type Witness = (transaction: Transacted, deed: Deed) => Promise<void>;
 
+/** The one who does a deed: the owner of a key, and its id. */
+type Actor = Pick<Principal, "owner" | "keyId">;
+
 /** Returns the witness of a request. */
 export function witnessOf(
   { clock }: Pick<Records, "clock">,
   request: FastifyRequest,
-  { owner, keyId }: Principal,
+  { owner, keyId }: Actor,
 ): Witness {
   const { ip: address, id: request_id, isWeb, person } = request;
   return (transaction, deed) => {
@@ -54,7 +57,7 @@ export function witnessOf(
 export function audited<T>(
   hub: Pick<Records, "clock" | "database">,
   request: FastifyRequest,
-  principal: Principal,
+  principal: Actor,
   work: (transaction: Transacted, tell: (deed: Deed) => Promise<void>) => Promise<T>,
 ): Promise<T> {
   const witness = witnessOf(hub, request, principal);

@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 
 /** Secrets that the hub issues: 256 random bits behind a prefix by which people and secret scanners recognise them. */
-const PREFIXES = { key: "slk_", credential: "sdc_" } as const;
+const PREFIXES = { key: "slk_", credential: "sdc_", invite: "sjt_" } as const;
 
 export type CredentialKind = keyof typeof PREFIXES;
 

@@ -78,7 +78,7 @@ export const apiKeys = table(
   },
   {
     unique: { api_keys_hash_key: ["hash"] },
-    indexes: { api_keys_owner: ["owner", "id"] },
+    indexes: { api_keys_owner: ["owner", "id"], api_keys_host: ["project_id", "host"] },
     references: { project_id: projects },
   },
 );

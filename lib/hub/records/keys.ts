@@ -38,10 +38,19 @@ export const keyRecord = (row: Selectable<ApiKeysTable>): ApiKeyRecord => ({
   last_used_at: row.last_used_at,
 });
 
-/** Issues a key, and with it a deployment credential when asked for. Their secrets are only in the answer. */
-export async function issueKey(db: Queries, wanted: NewKey, now: number): Promise<IssuedKey> {
-  const key = issue("key");
-  const credential = wanted.withCredential ? issue("credential") : undefined;
+/**
+ * Issues a key, and with it a deployment credential when asked for. Their secrets are only in the answer.
+ *
+ * @param secrets those that a host has made itself; new ones by default
+ */
+export async function issueKey(
+  db: Queries,
+  wanted: NewKey,
+  now: number,
+  secrets = { key: issue("key"), credential: issue("credential") },
+): Promise<IssuedKey> {
+  const { key } = secrets;
+  const credential = wanted.withCredential ? secrets.credential : undefined;
   const createdAt = new Date(now).toISOString();
   const row = {
     id: recordId("key", now),
@@ -94,6 +103,19 @@ export async function revokeKey(db: Queries, id: string, now: string): Promise<v
     await updateWhere(transaction, "api_keys", { id, revoked_at: null }).set({ revoked_at: now }).execute();
     await deleteWhere(transaction, "sessions", { key_id: id }).execute();
   });
+}
+
+/** Revokes all keys of a project that speak for a host, and their sessions. @returns their ids */
+export async function revokeKeysOfHost(
+  transaction: Transacted,
+  { project_id, host }: { project_id: string; host: string },
+  now: string,
+): Promise<string[]> {
+  const keys = await selectWhere(transaction, "api_keys", { project_id, host, revoked_at: null })
+    .select("id")
+    .execute();
+  for (const { id } of keys) await revokeKey(transaction, id, now);
+  return keys.map(({ id }) => id);
 }
 
 /** Lets a key end at a time (ISO 8601), unless it ends before. */

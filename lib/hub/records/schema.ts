@@ -1,5 +1,6 @@
 import * as core from "./core-tables.ts";
 import { hostLabels, hosts, reports, views } from "./fleet-tables.ts";
+import { hostInvites, joinedHosts } from "./joining-tables.ts";
 import { rollouts } from "./rollout-tables.ts";
 import type { AnyTable, RowOf } from "./table.ts";
 import { blobs, deletedVersions, sealed, versions } from "./version-tables.ts";
@@ -32,6 +33,8 @@ const ALL = [
   rollouts,
   webhooks,
   webhookDeliveries,
+  hostInvites,
+  joinedHosts,
   core.audit,
   core.hubState,
   core.rateCounts,

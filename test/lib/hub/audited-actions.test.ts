@@ -8,7 +8,7 @@ import { renewAdminKeyOf } from "../../../lib/hub/keys/admin-key.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { dropQuota } from "../../../lib/hub/upkeep/quotas.ts";
 import { zipOf } from "../../support/hub/archives.ts";
-import { type FullHub, fullHub } from "../../support/hub/full-hub.ts";
+import { type FullHub, fullHub, HOSTILE_HOST } from "../../support/hub/full-hub.ts";
 import { publication } from "../../support/hub/harness.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
 
@@ -69,6 +69,10 @@ t.test("each action of the audit log is written by what does it", async (t) => {
   await done("DELETE", `/devkeys/projects/${rolled.id}/versions/2.0.0/deprecation`);
   await done("DELETE", "/app/deployments/deployments/plugin/tide/hosts/h");
   await done("POST", `/devkeys/api-keys/${project.keyId}/rotate`, {});
+  const waiting = `/devkeys/projects/${project.id}/joined-hosts/${encodeURIComponent(`waits${HOSTILE_HOST}`)}`;
+  await done("POST", `${waiting}/approve`);
+  await done("PATCH", waiting, { host_id: "omega" });
+  await done("DELETE", `/devkeys/projects/${project.id}/joined-hosts/omega`);
   const doomed = await done("POST", "/devkeys/projects", { name: "Doomed", kind: "project" });
   await done("DELETE", `/devkeys/projects/${doomed.id}`);
   await done("POST", "/devkeys/api-keys", { name: "bob", owner: "bob" });

@@ -6,6 +6,7 @@ import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { COPIED_TABLES, copiedTable } from "../../../lib/hub/records/copy.ts";
 import { setQuota } from "../../../lib/hub/upkeep/quotas.ts";
 import { createProject, newSigner, type ProjectAccess, publication, type RunningHub, startHub } from "./harness.ts";
+import { ownSecrets, signerHex } from "./joining.ts";
 import { publishFiles, report } from "./shown-hub.ts";
 
 /** Markup in each form in which a page could take it for its own, and characters that end lines elsewhere. */
@@ -141,7 +142,7 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
     json: { name: HOSTILE, project_id: project.id, scopes: ["read"], expires_at: later(3600) },
   });
   await done("DELETE", `/devkeys/api-keys/${doomed.id}`);
-  await done("POST", "/devkeys/api-keys", { json: { name: HOSTILE, host: HOSTILE_HOST, scopes: ["read"] } });
+  await inviteHosts(done, base);
   const signers = `${base}/signers`;
   await done("POST", signers, { json: { public_key: "b".repeat(64), name: HOSTILE } });
   for (const verb of ["retire", "revoke"])
@@ -195,4 +196,24 @@ function setByHand(dataDir: string): void {
     for (const [column, value] of Object.entries(values))
       database.prepare(`update ${table} set ${column} = ? where ${column} is null`).run(value);
   database.prepare("insert into keks values ('kek_retired', ?, ?)").run(AT, AT);
+}
+
+/** Invites hosts with a key that ends: one joins, another one waits, and then the invite is revoked. */
+async function inviteHosts(done: Done, base: string): Promise<void> {
+  const scopes = ["keys", "deploy", "report", "read"];
+  const inviting = (await done("POST", "/devkeys/api-keys", {
+    json: { name: HOSTILE, scopes, expires_at: later(86_400) },
+  })) as unknown as { key: string };
+  const facts = { signers: [signerHex()], expires_at: later(3600), uses: 9, labels: { env: "prod" } };
+  for (const [host, approve] of [
+    [HOSTILE_HOST, false],
+    [`waits${HOSTILE_HOST}`, true],
+  ] as const) {
+    const invite = (await done("POST", `${base}/host-invites`, {
+      json: { ...facts, approve },
+      key: inviting.key,
+    })) as unknown as { id: string; token: string };
+    await done("POST", "/devkeys/join", { json: { token: invite.token, host_id: host, ...ownSecrets() }, key: null });
+    await done("DELETE", `${base}/host-invites/${invite.id}`);
+  }
 }

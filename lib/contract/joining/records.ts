@@ -1,0 +1,84 @@
+import * as z from "zod";
+import { hostId, timestamp } from "../identifiers.ts";
+import { labels } from "../surfaces/labels.ts";
+import { signerKey } from "../surfaces/signers.ts";
+
+/** Hosts that join by themselves (docs/contract/joining.md). */
+
+/** Hosts that one invite lets in at most. */
+const MOST_USES = 100_000;
+
+export const inviteRequest = z.strictObject({
+  /** Number of hosts that may join. */
+  uses: z.int().min(1).max(MOST_USES).optional(),
+  expires_at: timestamp,
+  /** Labels that hosts take over. */
+  labels: labels.optional(),
+  /** Whether each host waits until somebody approves it. */
+  approve: z.boolean().optional(),
+  /** Public keys that hosts are to pin. */
+  signers: z.array(signerKey).min(1).max(16),
+});
+export type InviteRequest = z.input<typeof inviteRequest>;
+
+export const inviteRecord = z.object({
+  id: z.string(),
+  state: z.enum(["open", "used", "expired", "revoked"]),
+  uses: z.int().nonnegative(),
+  used: z.int().nonnegative(),
+  approve: z.boolean(),
+  labels,
+  signers: z.array(z.string()),
+  expires_at: z.string(),
+  created_at: z.string(),
+  /** The id of the key that made it. */
+  created_by: z.string(),
+});
+export type InviteRecord = z.infer<typeof inviteRecord>;
+
+/** An invite with its token, which is shown this once. */
+export const newInvite = inviteRecord.extend({ token: z.string() });
+export type NewInvite = z.infer<typeof newInvite>;
+
+const secretOf = (prefix: string) =>
+  z.string().regex(new RegExp(`^${prefix}_[A-Za-z0-9_-]{43}$`), `must be ${prefix}_ and 43 characters`);
+
+export const joinRequest = z.strictObject({
+  token: z.string().min(1).max(512),
+  host_id: hostId,
+  /** The key and the credential that the host has made for itself: a join that is repeated brings the same ones. */
+  key: secretOf("slk"),
+  deployment_credential: secretOf("sdc"),
+});
+export type JoinRequest = z.infer<typeof joinRequest>;
+
+export const joinAnswer = z.object({
+  /** A pending host gets the same answer again until somebody approves it; its key does not work before. */
+  state: z.enum(["pending", "joined"]),
+  /** The name that the host's key speaks for: an operator may have given it another one. */
+  host_id: hostId,
+  project_id: z.string(),
+  project_name: z.string(),
+  labels,
+  signers: z.array(signerKey),
+});
+export type JoinAnswer = z.infer<typeof joinAnswer>;
+
+export const joinedHost = z.object({
+  host_id: z.string(),
+  /** `approved` until the host has come back for its key, `ended` without a key that works. */
+  state: z.enum(["pending", "approved", "joined", "ended"]),
+  /** Null for a host whose key was made by hand. */
+  invite_id: z.string().nullable(),
+  /** The address that it joined from; empty for a key made by hand. */
+  address: z.string(),
+  created_at: z.string(),
+  /** Time of its last report or poll, to the hour for polls. */
+  heard_at: z.string().nullable(),
+  /** The version that it runs, by its last report. */
+  version: z.string().nullable(),
+  labels,
+});
+export type JoinedHost = z.infer<typeof joinedHost>;
+
+export const hostRenaming = z.strictObject({ host_id: hostId });

@@ -1,0 +1,94 @@
+import { page, pageQuery } from "../paging.ts";
+import { noContent, type Route } from "../route.ts";
+import {
+  hostRenaming,
+  inviteRecord,
+  inviteRequest,
+  joinAnswer,
+  joinedHost,
+  joinRequest,
+  newInvite,
+} from "./records.ts";
+
+const shared = { mount: "devkeys", tags: ["joining"] } as const;
+const managed = { ...shared, who: { key: ["keys"] } } as const;
+const read = { ...shared, who: { key: ["keys", "read"] } } as const;
+
+export const createInvite = {
+  ...managed,
+  method: "POST",
+  path: "/projects/:id/host-invites",
+  summary: "Invite hosts to a project; the token is shown once",
+  body: inviteRequest,
+  ok: { 201: newInvite },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const satisfies Route;
+
+export const listInvites = {
+  ...read,
+  method: "GET",
+  path: "/projects/:id/host-invites",
+  summary: "The invites of a project, newest first, without their tokens",
+  query: pageQuery,
+  ok: { 200: page(inviteRecord) },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const revokeInvite = {
+  ...managed,
+  method: "DELETE",
+  path: "/projects/:id/host-invites/:invite",
+  summary: "Revoke an invite: nobody joins with its token any more; hosts that have joined stay",
+  ok: { 204: noContent },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const join = {
+  ...shared,
+  method: "POST",
+  path: "/join",
+  who: { everyone: true },
+  summary: "Join a project as a host, or ask again whether somebody has approved it",
+  body: joinRequest,
+  ok: { 200: joinAnswer },
+  errors: [400, 401, 403, 409, 415, 422],
+  secret: ["token", "key", "deployment_credential"],
+} as const satisfies Route;
+
+export const listJoined = {
+  ...read,
+  method: "GET",
+  path: "/projects/:id/joined-hosts",
+  summary: "The hosts of a project whose keys speak for them, and those that wait for approval",
+  query: pageQuery,
+  ok: { 200: page(joinedHost) },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const approveHost = {
+  ...managed,
+  method: "POST",
+  path: "/projects/:id/joined-hosts/:host/approve",
+  summary: "Let a host in that waits for approval",
+  ok: { 204: noContent },
+  errors: [401, 403, 404, 409],
+} as const satisfies Route;
+
+export const renameHost = {
+  ...managed,
+  method: "PATCH",
+  path: "/projects/:id/joined-hosts/:host",
+  summary: "Let the key of a host speak for another name",
+  body: hostRenaming,
+  ok: { 204: noContent },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const satisfies Route;
+
+export const removeHost = {
+  ...managed,
+  method: "DELETE",
+  path: "/projects/:id/joined-hosts/:host",
+  summary: "Remove a host: its keys end at once, and it leaves the fleet",
+  ok: { 204: noContent },
+  errors: [401, 403, 404],
+} as const satisfies Route;

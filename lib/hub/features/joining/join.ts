@@ -1,0 +1,93 @@
+import type { JoinRequest } from "../../../contract/joining/records.ts";
+import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
+import { conflict, HubError } from "../../ground/errors.ts";
+import { hashOf } from "../../ground/identity.ts";
+import { countUse, stateOfInvite } from "../../records/host-invites.ts";
+import { add } from "../../records/joined-hosts.ts";
+import type { HostInvitesTable, JoinedHostsTable } from "../../records/joining-tables.ts";
+import { issueKey } from "../../records/keys.ts";
+import type { Transacted } from "../../records/port.ts";
+import { selectWhere, updateWhere } from "../../records/rows.ts";
+
+/** The circumstances of a join. */
+interface Joining {
+  invite: HostInvitesTable;
+  address: string;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** A host as it stands after a join, and whether that has changed anything. */
+export interface Joined {
+  host: Pick<JoinedHostsTable, "host_id" | "state">;
+  isNew: boolean;
+}
+
+const ENDINGS = {
+  revoked: () => "was revoked",
+  used: ({ uses }: HostInvitesTable) => `is used up: ${uses} ${uses === 1 ? "host has" : "hosts have"} joined with it`,
+  expired: ({ expires_at }: HostInvitesTable) => `expired at ${expires_at}`,
+};
+
+/**
+ * Lets a host in, or has it wait for approval. A join that is repeated with the same key changes nothing: a host that
+ * was cut off learns what it has missed, also after the invite has expired or was used up. The caller holds the
+ * invite's row.
+ *
+ * @throws HubError 403 `invite_ended`; 409 for a name or a key that is taken
+ */
+export async function join(transaction: Transacted, request: JoinRequest, joining: Joining): Promise<Joined> {
+  const { invite, address, now } = joining;
+  const { project_id } = invite;
+  const key_hash = hashOf(request.key);
+  const at = new Date(now).toISOString();
+  const state = stateOfInvite(invite, at);
+  const known = await selectWhere(transaction, "joined_hosts", { project_id, key_hash }).selectAll().executeTakeFirst();
+  if (state === "revoked" || (known === undefined && state !== "open"))
+    throw new HubError(403, "invite_ended", `The invite ${ENDINGS[state](invite)}.`);
+  if (known !== undefined && known.invite_id === invite.id) return comeBack(transaction, known, request, joining);
+
+  const used = await selectWhere(transaction, "api_keys", { hash: key_hash }).select("id").executeTakeFirst();
+  if (known !== undefined || used !== undefined)
+    throw conflict("The key is in use already. A host makes a key of its own for each invite.");
+  const { host_id } = request;
+  const host: JoinedHostsTable = {
+    ...{ project_id, host_id, invite_id: invite.id, key_hash, address, created_at: at },
+    state: invite.needs_approval === 1 ? "pending" : "joined",
+  };
+  if (!(await add(transaction, host))) throw taken(host_id);
+  await countUse(transaction, invite);
+  if (host.state === "joined") await giveKey(transaction, host_id, request, joining);
+  return { host, isNew: true };
+}
+
+export const taken = (hostId: string) =>
+  new HubError(409, "host_taken", `Another host of the project is called ${hostId}.`);
+
+/** Gives a host that was approved its key; others learn what they are. */
+async function comeBack(
+  transaction: Transacted,
+  { project_id, host_id, key_hash, state }: JoinedHostsTable,
+  request: JoinRequest,
+  joining: Joining,
+): Promise<Joined> {
+  // Its row is the lock: a host that is removed at this moment gets no key.
+  const entered = await updateWhere(transaction, "joined_hosts", { project_id, key_hash, state: "approved" })
+    .set({ state: "joined" })
+    .returning("host_id")
+    .executeTakeFirst();
+  if (entered === undefined) return { host: { host_id, state }, isNew: false };
+  await giveKey(transaction, entered.host_id, request, joining);
+  return { host: { host_id: entered.host_id, state: "joined" }, isNew: true };
+}
+
+async function giveKey(
+  transaction: Transacted,
+  host: string,
+  { key, deployment_credential: credential }: JoinRequest,
+  { invite, now }: Joining,
+): Promise<void> {
+  const { owner, project_id: projectId, keys_end_at: expiresAt } = invite;
+  const wanted = { name: host, owner, scopes: DEFAULT_SCOPES, projectId, host, expiresAt, withCredential: true };
+  await issueKey(transaction, wanted, now, { key, credential });
+}

@@ -1,0 +1,127 @@
+import { isUsablePublicKey } from "../../../artifact/signatures/ed25519.ts";
+import * as routes from "../../../contract/joining/routes.ts";
+import type { Labels } from "../../../contract/labels.ts";
+import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
+import { audited, witnessOf } from "../../access/audit.ts";
+import type { MountOptions } from "../../access/authentication.ts";
+import { grantableKey } from "../../access/key-rights.ts";
+import { controlledBy } from "../../access/project-access.ts";
+import { serve, type Served } from "../../access/serve.ts";
+import { conflict, keyRejected, notFound, unprocessable } from "../../ground/errors.ts";
+import type { Principal } from "../../ground/principal.ts";
+import { pageOf } from "../../http/documentation.ts";
+import { insertInvite, listInvites, lockInvite, revokeInvites } from "../../records/host-invites.ts";
+import { approve, listJoined, remove, rename } from "../../records/joined-hosts.ts";
+import { inTransaction, type Records } from "../../records/port.ts";
+import { findProject } from "../../records/projects.ts";
+import { join, taken } from "./join.ts";
+
+const noSuchHost = () => notFound("No host of this name has joined the project, or waits for approval.");
+
+/** Invites, hosts that join with them, and hosts that are removed (docs/contract/joining.md). */
+export function joiningRoutes({ hub, authentication }: MountOptions<Records>): readonly Served[] {
+  const db = hub.database.kysely;
+  const controlled = controlledBy(hub);
+
+  /** A project that hosts deploy whole: those of plugins have secrets that no hub gives away. */
+  async function projectOf(principal: Principal, id: string): Promise<{ id: string }> {
+    const project = await controlled(principal, id);
+    if (project.kind !== "project") throw unprocessable("Hosts join projects, and no plugins or services.");
+    return project;
+  }
+
+  return [
+    serve(routes.createInvite, async (request, principal) => {
+      const { id } = await projectOf(principal, request.params.id);
+      const { body } = request;
+      const wanted = { name: "host", project_id: id, scopes: [...DEFAULT_SCOPES] };
+      const { owner, expiresAt: keysEndAt } = grantableKey(principal, wanted, hub.now());
+      if (new Date(body.expires_at).toISOString() <= hub.now()) throw unprocessable("expires_at: lies in the past.");
+      const unusable = body.signers.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
+      if (unusable !== undefined) throw unprocessable(`signers: no verifier accepts ${unusable}.`);
+      return audited(hub, request, principal, async (transaction, tell) => {
+        const facts = { projectId: id, owner, keysEndAt, createdBy: principal.keyId, now: hub.clock() };
+        const invite = await insertInvite(transaction, body, facts);
+        const { id: invite_id, uses, expires_at, approve: needsApproval } = invite;
+        const told = { invite_id, uses, expires_at, approve: needsApproval };
+        await tell({ action: "invite.create", subject: id, facts: told });
+        return invite;
+      });
+    }),
+
+    serve(routes.listInvites, async (request, principal) => {
+      const { id } = await projectOf(principal, request.params.id);
+      return pageOf(request.query, { by: "id" }, (range) => listInvites(db, id, range, hub.now()));
+    }),
+
+    serve(routes.revokeInvite, async (request, principal) => {
+      const { id } = await projectOf(principal, request.params.id);
+      const { invite } = request.params;
+      await audited(hub, request, principal, async (transaction, tell) => {
+        const revoked = await revokeInvites(transaction, { project_id: id, id: invite }, hub.now());
+        if (revoked === 0) throw notFound("The project has no such invite, or it was revoked before.");
+        await tell({ action: "invite.revoke", subject: id, facts: { invite_id: invite } });
+      });
+    }),
+
+    serve(routes.join, async (request) => {
+      const { body, ip: address } = request;
+      const { invite, host } = await inTransaction(db, async (transaction) => {
+        const invite = await lockInvite(transaction, body.token);
+        if (invite === undefined) throw authentication.rejected(request, keyRejected("join token"), body.token);
+        const { host, isNew } = await join(transaction, body, { invite, address, now: hub.clock() });
+        const { id: keyId, owner, project_id: subject } = invite;
+        const facts = { host_id: host.host_id, state: host.state, invite_id: keyId };
+        if (isNew)
+          await witnessOf(hub, request, { owner, keyId })(transaction, { action: "host.join", subject, facts });
+        return { invite, host };
+      });
+      const project = await findProject(db, invite.project_id);
+      return {
+        state: host.state === "joined" ? ("joined" as const) : ("pending" as const),
+        host_id: host.host_id,
+        ...{ project_id: invite.project_id, project_name: project!.name },
+        labels: JSON.parse(invite.labels) as Labels,
+        signers: JSON.parse(invite.signers) as string[],
+      };
+    }),
+
+    serve(routes.listJoined, async (request, principal) => {
+      const { id } = await projectOf(principal, request.params.id);
+      return pageOf(request.query, { by: "host_id" }, (range) => listJoined(db, id, range, hub.now()));
+    }),
+
+    serve(routes.approveHost, async (request, principal) => {
+      const { id: project_id } = await projectOf(principal, request.params.id);
+      const { host: host_id } = request.params;
+      await audited(hub, request, principal, async (transaction, tell) => {
+        const state = await approve(transaction, { project_id, host_id });
+        if (state === undefined) throw noSuchHost();
+        if (state !== "pending") throw conflict(`${host_id} was let in already.`);
+        await tell({ action: "host.approve", subject: project_id, facts: { host_id } });
+      });
+    }),
+
+    serve(routes.renameHost, async (request, principal) => {
+      const { id: project_id } = await projectOf(principal, request.params.id);
+      const { host: host_id } = request.params;
+      const { host_id: to } = request.body;
+      await audited(hub, request, principal, async (transaction, tell) => {
+        const isDone = await rename(transaction, { project_id, host_id }, to);
+        if (isDone === undefined) throw noSuchHost();
+        if (!isDone) throw taken(to);
+        await tell({ action: "host.rename", subject: project_id, facts: { from: host_id, to } });
+      });
+    }),
+
+    serve(routes.removeHost, async (request, principal) => {
+      const { id: project_id } = await projectOf(principal, request.params.id);
+      const { host: host_id } = request.params;
+      await audited(hub, request, principal, async (transaction, tell) => {
+        const keys = await remove(transaction, { project_id, host_id }, hub.now());
+        if (keys === undefined) throw noSuchHost();
+        await tell({ action: "host.remove", subject: project_id, facts: { host_id, keys } });
+      });
+    }),
+  ];
+}

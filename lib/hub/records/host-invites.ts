@@ -1,0 +1,96 @@
+import type { InviteRecord, InviteRequest } from "../../contract/joining/records.ts";
+import type { Labels } from "../../contract/labels.ts";
+import { hashOf, issue, recordId } from "../ground/identity.ts";
+import type { HostInvitesTable } from "./joining-tables.ts";
+import type { PageRange, Queries, Transacted } from "./port.ts";
+import { newestWhere, updateWhere } from "./rows.ts";
+
+/** An invite's facts that are not in the request. */
+interface InviteFacts {
+  projectId: string;
+  owner: string;
+  keysEndAt: string | null;
+  createdBy: string;
+  /** Milliseconds since 1970. */
+  now: number;
+}
+
+/** Returns the state of an invite. @param now ISO 8601 */
+export function stateOfInvite(row: HostInvitesTable, now: string): InviteRecord["state"] {
+  if (row.revoked_at !== null) return "revoked";
+  if (row.used >= row.uses) return "used";
+  return row.expires_at <= now ? "expired" : "open";
+}
+
+/** Shapes an invite as the wire has it. @param now ISO 8601 */
+const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
+  id: row.id,
+  state: stateOfInvite(row, now),
+  uses: row.uses,
+  used: row.used,
+  approve: row.needs_approval === 1,
+  labels: JSON.parse(row.labels) as Labels,
+  signers: JSON.parse(row.signers) as string[],
+  expires_at: row.expires_at,
+  created_at: row.created_at,
+  created_by: row.created_by,
+});
+
+/** Makes an invite. Its token is only in the answer. */
+export async function insertInvite(
+  transaction: Transacted,
+  { uses = 1, expires_at, labels = {}, approve = false, signers }: InviteRequest,
+  { projectId, owner, keysEndAt, createdBy, now }: InviteFacts,
+): Promise<InviteRecord & { token: string }> {
+  const token = issue("invite");
+  const createdAt = new Date(now).toISOString();
+  const row: HostInvitesTable = {
+    ...{ id: recordId("inv", now), project_id: projectId, owner, hash: hashOf(token), uses, used: 0 },
+    ...{ needs_approval: approve ? 1 : 0, labels: JSON.stringify(labels), signers: JSON.stringify(signers) },
+    ...{ expires_at: new Date(expires_at).toISOString(), keys_end_at: keysEndAt, revoked_at: null },
+    ...{ created_at: createdAt, created_by: createdBy },
+  };
+  await transaction.insertInto("host_invites").values(row).execute();
+  return { ...inviteRecord(row, createdAt), token };
+}
+
+/** Lists invites of a project, newest first. @param now ISO 8601 */
+export async function listInvites(
+  db: Queries,
+  projectId: string,
+  range: PageRange,
+  now: string,
+): Promise<InviteRecord[]> {
+  const rows = await newestWhere(db, "host_invites", { project_id: projectId }, range).selectAll().execute();
+  return rows.map((row) => inviteRecord(row, now));
+}
+
+/**
+ * Revokes an invite of a project, or all of them, that are not revoked yet. @param now ISO 8601
+ *
+ * @returns how many
+ */
+export async function revokeInvites(
+  db: Queries,
+  facts: { project_id: string; id?: string },
+  now: string,
+): Promise<number> {
+  const { numUpdatedRows } = await updateWhere(db, "host_invites", { ...facts, revoked_at: null })
+    .set({ revoked_at: now })
+    .executeTakeFirst();
+  return Number(numUpdatedRows);
+}
+
+/** Takes the row of the invite with this token: joins with one token go one after the other. */
+export const lockInvite = (transaction: Transacted, token: string): Promise<HostInvitesTable | undefined> =>
+  updateWhere(transaction, "host_invites", { hash: hashOf(token) })
+    .set((eb) => ({ used: eb.ref("used") }))
+    .returningAll()
+    .executeTakeFirst();
+
+/** Counts a host that joins. The caller holds the invite's row. */
+export async function countUse(transaction: Transacted, { id }: HostInvitesTable): Promise<void> {
+  await updateWhere(transaction, "host_invites", { id })
+    .set((eb) => ({ used: eb("used", "+", 1) }))
+    .execute();
+}

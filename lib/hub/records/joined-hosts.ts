@@ -1,0 +1,117 @@
+import { sql } from "kysely";
+import type { JoinedHost } from "../../contract/joining/records.ts";
+import { type HostRecord, labelsOf } from "./host-columns.ts";
+import { forgetHost } from "./host-rows.ts";
+import type { JoinedHostsTable } from "./joining-tables.ts";
+import { revokeKeysOfHost } from "./keys.ts";
+import type { PageRange, Queries, Transacted } from "./port.ts";
+import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
+
+/** A host by its name in a project. */
+interface Named {
+  project_id: string;
+  host_id: string;
+}
+
+/** Lists the hosts of a project by their names, with what the fleet view has of them. @param now ISO 8601 */
+export async function listJoined(
+  db: Queries,
+  projectId: string,
+  { after, limit }: PageRange,
+  now: string,
+): Promise<JoinedHost[]> {
+  const rows = await db
+    .selectFrom("joined_hosts as j")
+    .leftJoin("hosts as h", (join) =>
+      join.on("h.holder", "=", "").onRef("h.target", "=", "j.project_id").onRef("h.host_id", "=", "j.host_id"),
+    )
+    .select(["j.host_id", "j.state", "j.invite_id", "j.address", "j.created_at"])
+    .select(["h.heard_at", "h.shown_version as version", "h.record", "h.labels"])
+    .select((eb) =>
+      eb
+        .exists(
+          eb
+            .selectFrom("api_keys as k")
+            .select(sql`1`.as("one"))
+            .whereRef("k.project_id", "=", "j.project_id")
+            .whereRef("k.host", "=", "j.host_id")
+            .where("k.revoked_at", "is", null)
+            .where((or) => or.or([or("k.expires_at", "is", null), or("k.expires_at", ">", now)])),
+        )
+        .as("has_key"),
+    )
+    .where("j.project_id", "=", projectId)
+    .where("j.host_id", ">", after)
+    .orderBy("j.host_id")
+    .limit(limit)
+    .execute();
+  return rows.map(({ has_key: hasKey, record, labels, state, ...row }) => ({
+    ...row,
+    state: state === "joined" && !hasKey ? "ended" : state,
+    labels: record === null ? {} : labelsOf(JSON.parse(record) as HostRecord, labels),
+  }));
+}
+
+/** Notes a host whose key was made by hand. One that has joined or waits stays as it is. @param now ISO 8601 */
+export async function noteByHand(db: Queries, named: Named, now: string): Promise<void> {
+  const made = { invite_id: null, key_hash: null, state: "joined", address: "", created_at: now } as const;
+  await insert(db, { ...named, ...made });
+}
+
+/** @returns false when another host has its name */
+async function insert(db: Queries, host: JoinedHostsTable): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await db
+    .insertInto("joined_hosts")
+    .values(host)
+    .onConflict((conflict) => conflict.columns(["project_id", "host_id"]).doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+/** Approves a host. @returns the state that it had; undefined for a host that there is not */
+export async function approve(transaction: Transacted, named: Named): Promise<string | undefined> {
+  const approved = await updateWhere(transaction, "joined_hosts", { ...named, state: "pending" })
+    .set({ state: "approved" })
+    .returning("host_id")
+    .executeTakeFirst();
+  if (approved !== undefined) return "pending";
+  return (await selectWhere(transaction, "joined_hosts", named).select("state").executeTakeFirst())?.state;
+}
+
+/**
+ * Ends the keys that speak for a host, and takes it out of the fleet.
+ *
+ * @returns how many keys have ended; undefined for a host that there is not
+ */
+export async function remove(transaction: Transacted, named: Named, now: string): Promise<number | undefined> {
+  const { project_id, host_id } = named;
+  // Its row first: a join that is under way gives it no key after that.
+  const gone = await deleteWhere(transaction, "joined_hosts", named).returning("state").executeTakeFirst();
+  if (gone === undefined) return undefined;
+  const keys = await revokeKeysOfHost(transaction, { project_id, host: host_id }, now);
+  await forgetHost(transaction, { holder: "", target: project_id }, host_id);
+  return keys.length;
+}
+
+/** Adds a host that has joined or waits. @returns false when another one has its name, or has reported under it */
+export async function add(transaction: Transacted, host: JoinedHostsTable): Promise<boolean> {
+  const { project_id, host_id } = host;
+  const facts = { holder: "", target: project_id, host_id };
+  const reported = await selectWhere(transaction, "hosts", facts).select("host_id").executeTakeFirst();
+  return reported === undefined && insert(transaction, host);
+}
+
+/**
+ * Lets the keys of a host speak for another name. The old name leaves the fleet.
+ *
+ * @returns undefined for a host that there is not, false when another one has the name
+ */
+export async function rename(transaction: Transacted, named: Named, to: string): Promise<boolean | undefined> {
+  const { project_id, host_id } = named;
+  const host = await deleteWhere(transaction, "joined_hosts", named).returningAll().executeTakeFirst();
+  if (host === undefined) return undefined;
+  if (!(await add(transaction, { ...host, host_id: to }))) return false;
+  await updateWhere(transaction, "api_keys", { project_id, host: host_id }).set({ host: to }).execute();
+  await forgetHost(transaction, { holder: "", target: project_id }, host_id);
+  return true;
+}

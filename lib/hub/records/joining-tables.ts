@@ -1,0 +1,61 @@
+import * as z from "zod";
+import { sha256Hex } from "../../contract/identifiers.ts";
+import { count, json, name, projectId, text, time, yes } from "./columns.ts";
+import { projects } from "./core-tables.ts";
+import { type RowOf, table } from "./table.ts";
+
+/** An invite for hosts of a project. */
+export const hostInvites = table(
+  "host_invites",
+  {
+    id: name,
+    project_id: projectId,
+    /** Whose the keys of its hosts are. */
+    owner: name,
+    /** SHA-256 of the token, hexadecimal. The token itself is nowhere. */
+    hash: sha256Hex,
+    /** Most hosts that may join, and those that have. */
+    uses: count,
+    used: count,
+    needs_approval: yes,
+    /** Labels as JSON, and public keys as a JSON list of hexadecimal texts. */
+    labels: json,
+    signers: json,
+    expires_at: time,
+    /** When the keys of its hosts end, as the key ends that made it; null for never. */
+    keys_end_at: time.nullable(),
+    revoked_at: time.nullable(),
+    created_at: time,
+    /** The id of the key that made it. */
+    created_by: name,
+  },
+  {
+    unique: { host_invites_hash_key: ["hash"] },
+    indexes: { host_invites_project: ["project_id", "id"] },
+    references: { project_id: projects },
+  },
+);
+export type HostInvitesTable = RowOf<typeof hostInvites>;
+
+/** A host of a project whose keys speak for it alone, or that waits for approval. */
+export const joinedHosts = table(
+  "joined_hosts",
+  {
+    project_id: projectId,
+    host_id: name,
+    /** Null for a host whose key was made by hand. */
+    invite_id: name.nullable(),
+    /** SHA-256 of the key that it joins with, by which a repeated join is known. */
+    key_hash: sha256Hex.nullable(),
+    state: z.enum(["pending", "approved", "joined"]),
+    /** The address that it joined from. */
+    address: text,
+    created_at: time,
+  },
+  {
+    key: ["project_id", "host_id"],
+    unique: { joined_hosts_key_hash_key: ["key_hash"] },
+    references: { project_id: projects },
+  },
+);
+export type JoinedHostsTable = RowOf<typeof joinedHosts>;
