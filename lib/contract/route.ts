@@ -96,6 +96,9 @@ type NamesIn<Path extends string> = Path extends `${string}:${infer Name}/${infe
 
 type OutputOf<Schema, Otherwise> = Schema extends z.ZodType ? z.output<Schema> : Otherwise;
 
+/** The names of the parameters in a route's path. */
+export type ParamsIn<R extends Pick<Route, "path">> = NamesIn<R["path"]>;
+
 /** Parameters of a route's path, as its handler gets them. */
 export type ParamsOf<R extends Route> = OutputOf<R["params"], Record<NamesIn<R["path"]>, string>>;
 /** Query of a route, as its handler gets it. */

@@ -1,3 +1,4 @@
+import type { ParamsIn, Route } from "../route.ts";
 import { segment } from "./segment.ts";
 
 /**
@@ -22,6 +23,24 @@ export type MarketplaceKind = "plugin" | "service";
 /** The hub's root without trailing slashes ("A trailing slash is ignored"). */
 export function baseUrl(url: string): string {
   return url.replace(/\/+$/, "");
+}
+
+/** Parameters of a route's path, where it has any. */
+export type PathParams<R extends Pick<Route, "path">> = [ParamsIn<R>] extends [never]
+  ? [params?: undefined]
+  : [params: Readonly<Record<ParamsIn<R>, string>>];
+
+/**
+ * Returns the path of a route at a hub.
+ *
+ * @throws UsageError `usage` for a parameter that names nothing ({@link segment})
+ */
+export function pathOf<R extends Pick<Route, "mount" | "path">>(
+  { mount, path }: R,
+  ...[params]: PathParams<R>
+): string {
+  const named: Readonly<Record<string, string>> = params ?? {};
+  return MOUNTS[mount] + path.replaceAll(/:(\w+)/g, (_, name: string) => segment(named[name]!));
 }
 
 export const paths = {

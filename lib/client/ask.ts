@@ -1,0 +1,84 @@
+import type * as z from "zod";
+import type { AnswerOf, ParamsIn, Route } from "../contract/route.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
+import { baseUrl, pathOf, type PathParams } from "../contract/surfaces/paths.ts";
+import { statusError } from "./answers.ts";
+import { type HttpRequest, send } from "./http.ts";
+import type { HubConnection } from "./hub-connection.ts";
+import { call } from "./json-request.ts";
+
+type Fields<Schema extends z.ZodObject> = Partial<
+  Readonly<Record<keyof z.input<Schema>, string | number | boolean | undefined>>
+>;
+
+/** Input of a call of a route: parameters of its path, its query and its body, as far as it has them. */
+export type Question<R extends Route> = ([ParamsIn<R>] extends [never]
+  ? { params?: never }
+  : { params: Readonly<Record<ParamsIn<R>, string>> }) &
+  (R extends { query: infer Query extends z.ZodObject } ? { query?: Fields<Query> } : { query?: never }) &
+  (R extends { body: infer Body extends z.ZodType }
+    ? undefined extends z.input<Body>
+      ? { body?: z.input<Body> }
+      : { body: z.input<Body> }
+    : { body?: never });
+
+/** A hub, the key to it, and what a call is for, which errors say. */
+export interface Asking {
+  operation: HttpRequest["operation"];
+  hub: HubConnection;
+}
+
+type Answer<R extends Route> = AnswerOf<R> extends null ? void : AnswerOf<R>;
+
+/** Returns the request of a route, with the key. */
+export function requestOf<R extends Route>(route: R, question: Question<R>, { operation, hub }: Asking): HttpRequest {
+  const { params, query = {}, body } = question as { params?: unknown; query?: object; body?: object };
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
+  const secrets = (route.secret ?? []).map((name) => String(body?.[name as never]));
+  return {
+    operation,
+    method: route.method,
+    url: `${baseUrl(hub.hubUrl)}${pathOf(route, ...([params] as unknown as PathParams<R>))}${search === "" ? "" : `?${search}`}`,
+    credentials: { [HEADERS.apiKey]: hub.apiKey },
+    secrets: [hub.apiKey, ...secrets],
+    ...(body !== undefined && { json: body }),
+    ...(secrets.length > 0 && { secretBody: true }),
+  };
+}
+
+/**
+ * Calls a route of the hub whose answer is JSON, or nothing.
+ *
+ * @throws AuthenticationError on 401 and 403; other errors of the operation
+ */
+export async function ask<R extends Route>(route: R, question: Question<R>, asking: Asking): Promise<Answer<R>> {
+  const request = requestOf(route, question, asking);
+  const [[status, schema]] = Object.entries(route.ok) as [[string, z.ZodType]];
+  if (status !== "204") return (await call(request, schema, asking.hub)) as Answer<R>;
+  const response = await send(request, asking.hub);
+  if (response.status !== 204) throw await statusError(response, request);
+  response.body.resume();
+  return undefined as Answer<R>;
+}
+
+/** The items of a route that answers with pages. */
+type ItemOf<R extends Route> =
+  AnswerOf<R> extends { items: readonly (infer Item)[]; next: string | null } ? Item : never;
+
+/** Reads a list page by page. @throws as {@link ask} */
+export async function* askPages<R extends Route>(
+  route: R,
+  question: Question<R>,
+  asking: Asking,
+): AsyncGenerator<ItemOf<R>> {
+  for (let cursor: string | null = ""; cursor !== null;) {
+    const query: object = { ...(question.query as unknown as object), ...(cursor !== "" && { cursor }) };
+    const found = (await ask(route, { ...question, query } as never, asking)) as {
+      items: ItemOf<R>[];
+      next: string | null;
+    };
+    yield* found.items;
+    cursor = found.next;
+  }
+}
