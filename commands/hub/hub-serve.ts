@@ -32,7 +32,7 @@ export class HubServe extends withOptions(hubOptions) {
     const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
     const { requestsPerMinute, failuresPerMinute, trustedProxy, keepAuditMs = 0 } = this.options;
     const { tlsCert: certFile, tlsKey: keyFile } = this.options;
-    const { databasePoolSize, statementTimeoutMs, metricsListen, webhookAllow } = this.options;
+    const { databasePoolSize, statementTimeoutMs, metricsListen, webhookAllow, issuerAllow } = this.options;
     const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
       import("../../lib/support/logging.ts"),
@@ -56,6 +56,7 @@ export class HubServe extends withOptions(hubOptions) {
       statementTimeoutMs,
       ...(sourceHosts.length > 0 && { sourceHosts }),
       ...(webhookAllow.length > 0 && { webhookAllow }),
+      ...(issuerAllow.length > 0 && { issuerAllow }),
       ...(metricsListen !== undefined && { metricsListen }),
       web: this.options.web,
       ...this.#signOn,

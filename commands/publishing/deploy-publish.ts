@@ -9,6 +9,7 @@ import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { whoGetsIt } from "../shell/output/version-state.ts";
+import { keyOfRun } from "./identity.ts";
 
 export class DeployPublish extends withOptions(publish) {
   static override paths = [["project", "publish"], ["deploy-publish"]];
@@ -27,7 +28,11 @@ export class DeployPublish extends withOptions(publish) {
     `,
     examples: [
       [
-        "Publish from CI",
+        "Publish from CI, without a stored key",
+        "$0 project publish . --hub-url https://hub.example.org --project-id prj_… --version 1.4.0 --signing-key-file signer.key --oidc",
+      ],
+      [
+        "Publish with a stored key",
         "SEALIFT_HUB_URL=… SEALIFT_API_KEY=… SEALIFT_PROJECT_ID=… $0 project publish . --version 1.4.0 --signing-key-file signer.key",
       ],
       ["See what would be packed", "$0 project publish . --project-id prj_… --version 1.4.0 --dry-run"],
@@ -39,13 +44,17 @@ export class DeployPublish extends withOptions(publish) {
   });
 
   sourceRoot = Option.String({ name: "SOURCE_ROOT", required: true });
+  /** The one that was given, or that of this run. */
+  #apiKey: string | undefined;
+
   override async run(): Promise<number> {
     const { stat } = await import("node:fs/promises");
     const { basename, resolve } = await import("node:path");
     const root = resolve(this.sourceRoot);
     const stats = await stat(root).catch(() => undefined);
     if (stats?.isDirectory() !== true) throw usageError("usage", `SOURCE_ROOT ${root} is not a folder.`);
-    const { version, include, dryRun } = this.options;
+    const { version, include, dryRun, apiKey } = this.options;
+    this.#apiKey = apiKey;
     const epoch = sourceDateEpoch();
     using interrupt = interruptible();
     const { openProgress } = await import("../shell/output/progress.ts");
@@ -58,7 +67,7 @@ export class DeployPublish extends withOptions(publish) {
     };
     const build: BuildOptions = {
       sourceRoot: root,
-      ...(await this.#project(basename(root))),
+      ...(await this.#project(basename(root), interrupt.signal)),
       version,
       include,
       limits: limitsOf(this.options),
@@ -74,8 +83,15 @@ export class DeployPublish extends withOptions(publish) {
   }
 
   /** The id and the name of the project. Without a hub that tells the name, `folder` is its name. */
-  async #project(folder: string): Promise<Pick<BuildOptions, "projectId" | "projectName">> {
-    const { projectId: given, projectName, hubUrl, apiKey, timeoutMs } = this.options;
+  async #project(folder: string, signal: AbortSignal): Promise<Pick<BuildOptions, "projectId" | "projectName">> {
+    const { projectId: given, projectName, hubUrl, timeoutMs = DEPLOY_TIMEOUT_MS, oidc, dryRun } = this.options;
+    if (oidc && !dryRun && hubUrl !== undefined) {
+      const target = `project:${given.replace(/^project:/, "")}`;
+      const run = await keyOfRun({ ...this.options, hubUrl }, target, { timeoutMs, signal });
+      this.#apiKey = run.key;
+      return { projectId: run.project_id, projectName: projectName ?? run.name };
+    }
+    const apiKey = this.#apiKey;
     if (hubUrl !== undefined && apiKey !== undefined) {
       const hub = hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
       const [{ projectNamed }, { DeployClient }] = await Promise.all([
@@ -132,8 +148,8 @@ export class DeployPublish extends withOptions(publish) {
 
   /** The facts that tell how large deltas would be; undefined when one of them was not given. */
   async #sending() {
-    const { signingKey, level, hubUrl, apiKey, timeoutMs, mirror } = this.options;
-    const deltas = this.#bases();
+    const { signingKey, level, hubUrl, timeoutMs, mirror } = this.options;
+    const [deltas, apiKey] = [this.#bases(), this.#apiKey];
     if (signingKey === undefined || hubUrl === undefined || apiKey === undefined || deltas === undefined)
       return undefined;
     const { signingSeed } = await import("../shell/signer.ts");
@@ -151,7 +167,8 @@ export class DeployPublish extends withOptions(publish) {
       import("../../lib/publisher/publish-project.ts"),
       import("../shell/signer.ts"),
     ]);
-    const { signingKey, level, output, hubUrl, apiKey = "", timeoutMs, mirror } = this.options;
+    const { signingKey, level, output, hubUrl, timeoutMs, mirror } = this.options;
+    const apiKey = this.#apiKey ?? "";
     const { deterministicSignature, signatureStart } = this.options;
     const hub =
       hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs, mirror }, DEPLOY_TIMEOUT_MS);

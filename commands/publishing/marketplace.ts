@@ -4,6 +4,7 @@ import { marketplacePublication, searching, yanking } from "../../lib/options/ma
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { whoGetsIt } from "../shell/output/version-state.ts";
+import { keyOfRun } from "./identity.ts";
 
 export class MarketplacePublish extends withOptions(marketplacePublication) {
   static override paths = [["marketplace", "publish"]];
@@ -26,6 +27,10 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
         "SEALIFT_SIGNING_SECRET=… $0 marketplace publish tide-table --version 1.4.0 --archive tide-table.zip",
       ],
       [
+        "From CI, without a stored key",
+        "SEALIFT_SIGNING_SECRET=… $0 marketplace publish tide-table --version 1.4.0 --archive tide-table.zip --oidc",
+      ],
+      [
         "Have the hub fetch it",
         "$0 marketplace publish tide-table --version 1.4.0 --import --repo acme/tide-table@v1.4.0",
       ],
@@ -45,16 +50,21 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     if ((archive !== undefined) === this.options.import)
       throw usageError("usage", "Give either --archive FILE.zip or --import.");
     using interrupt = interruptible();
+    if (archive !== undefined) await checkFile(archive);
+    const { signal } = interrupt;
+    const { timeoutMs = MARKETPLACE_TIMEOUT_MS, oidc } = this.options;
+    const apiKey = oidc
+      ? (await keyOfRun(this.options, `${kind}:${this.slug}`, { timeoutMs, signal })).key
+      : this.options.apiKey!;
     const client = new MarketplaceClient(kind, this.slug, {
-      ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
-      signal: interrupt.signal,
+      ...hubConnection({ ...this.options, apiKey }, MARKETPLACE_TIMEOUT_MS),
+      signal,
     });
     const common = { version, ...(visibility !== undefined && { visibility }) };
     let record;
     if (archive === undefined) {
       record = await client.import({ ...common, repo: repo!, ...(host !== undefined && { host: host }) });
     } else {
-      await checkFile(archive);
       const [{ NOT_KEPT, publishArchive }, { signingSeed }] = await Promise.all([
         import("../../lib/publisher/publish-archive.ts"),
         import("../shell/signer.ts"),
@@ -62,7 +72,7 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       const seed = signingKey && (await signingSeed(signingKey, this.layers));
       const secrets = { signingSecret: signingSecret!, seed };
       const fields = { ...common, ...(repo !== undefined && { repo }) };
-      record = await publishArchive(client, fields, archive, secrets, interrupt.signal);
+      record = await publishArchive(client, fields, archive, secrets, signal);
       if (seed !== undefined && record.signer_public_key === undefined) this.warn(NOT_KEPT);
     }
     if (this.json) return this.done({ release: record });

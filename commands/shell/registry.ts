@@ -49,6 +49,7 @@ import * as pluginPublish from "../plugins/plugin-publish.ts";
 import * as pluginRights from "../plugins/plugin-rights.ts";
 import * as pluginTest from "../plugins/plugin-test.ts";
 import * as runtimeServe from "../plugins/runtime-serve.ts";
+import { publishers } from "../publishers/feature.ts";
 import * as deployPublish from "../publishing/deploy-publish.ts";
 import * as keygen from "../publishing/keygen.ts";
 import * as marketplace from "../publishing/marketplace.ts";
@@ -77,7 +78,7 @@ const FILES: readonly object[] = [
 ];
 
 /** The features of the hub that have commands. */
-const FEATURES: readonly CommandFeature[] = [quotas, rollouts, webhooks];
+const FEATURES: readonly CommandFeature[] = [publishers, quotas, rollouts, webhooks];
 
 const isCommand = (value: unknown): value is CommandClass =>
   typeof value === "function" && value.prototype instanceof Command;

@@ -32,7 +32,7 @@ function projectTests(text: string): ((project: ProjectRecord) => boolean)[] {
  * @param tests the strictest first
  * @throws DeploymentError `not_found`; UsageError `usage` when several fit
  */
-async function findOne<T>(
+export async function findOne<T>(
   text: string,
   records: AsyncIterable<T>,
   tests: readonly ((record: T) => boolean)[],

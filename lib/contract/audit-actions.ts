@@ -67,6 +67,9 @@ export const ACTIONS = {
   "webhook.enable": { meaning: "a webhook was enabled again" },
   "webhook.disable": { meaning: "the hub disabled a webhook, because nothing arrived" },
   "webhook.remove": { meaning: "a webhook was removed" },
+  "publisher.add": { meaning: "a workflow of a CI system was trusted to publish" },
+  "publisher.remove": { meaning: "a workflow is trusted no longer" },
+  "publisher.exchange": { meaning: "a workflow run got a key of a quarter of an hour" },
   "quota.set": { meaning: "a quota was set by hand" },
   "quota.remove": { meaning: "a quota was lifted by hand" },
 } as const satisfies Record<string, AuditAction>;

@@ -160,6 +160,8 @@ export const CODES = {
   rollout_ended: failed("The rollout ended before every wave was done: it was aborted or replaced."),
   rollout_unfinished: tryAgain("The rollout goes on, and the time to wait for it is over."),
   webhook_failed: failed("A test message did not reach a webhook's receiver."),
+  identity_unavailable: tryAgain("The CI system gave the run no identity token."),
+  publisher_differs: rejected("An identity token is not one of the publisher that it was compared with."),
   no_release: failed("The release to go back to is not kept on this host."),
   release_damaged: failed("Files of the release to go back to are missing or were changed; nothing was switched."),
   plan_missing: verification("The artifact has no deployment/install.yaml."),

@@ -2,13 +2,14 @@ import type { HubFeature } from "./features/feature.ts";
 import { type HintOptions, hints } from "./features/hints/feature.ts";
 import { importing, type ImportOptions } from "./features/import/feature.ts";
 import { joining } from "./features/joining/feature.ts";
+import { type PublisherOptions, publishers } from "./features/publishers/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
 import { type SignInOptions, signOn } from "./features/sign-on/feature.ts";
 import { type WebhookOptions, webhooks } from "./features/webhooks/feature.ts";
 
 /** The options of the hub that its features read. */
-export interface FeatureOptions extends WebhookOptions, HintOptions, SignInOptions, ImportOptions {}
+export interface FeatureOptions extends WebhookOptions, HintOptions, SignInOptions, ImportOptions, PublisherOptions {}
 
 /** The features of the hub. Their hooks run, and their routes are listed, in this order. */
 export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
@@ -19,4 +20,5 @@ export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   signOn,
   importing,
   joining,
+  publishers,
 ];

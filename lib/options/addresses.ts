@@ -18,3 +18,13 @@ export function networkOf(text: string): string {
   if (most > 0 && isNetwork && rest.length === 0) return text;
   throw new Error(`is an IP address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
 }
+
+/** A host name, an address or a network. @throws Error whose message continues "--name …" */
+export function placeOf(text: string): string {
+  if (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(text) && /[a-z]/i.test(text)) return text.toLowerCase();
+  try {
+    return networkOf(text);
+  } catch {
+    throw new Error(`is a host name, an address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
+  }
+}

@@ -13,6 +13,7 @@ import * as operating from "./operating.ts";
 import type { Option, Table } from "./option.ts";
 import * as plan from "./plan.ts";
 import * as publish from "./publish.ts";
+import * as publishers from "./publishers.ts";
 import * as quotas from "./quotas.ts";
 import * as rollouts from "./rollouts.ts";
 import * as runtime from "./runtime.ts";
@@ -24,7 +25,7 @@ import * as webhooks from "./webhooks.ts";
 /** The files that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
-  ...[runtime, importing, signOn, labels, rollouts, operating, webhooks, mirror],
+  ...[runtime, importing, publishers, signOn, labels, rollouts, operating, webhooks, mirror],
 ];
 
 const isTable = (value: unknown): value is Table =>

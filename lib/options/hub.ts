@@ -3,6 +3,7 @@ import { LOG_LEVELS } from "./common.ts";
 import { importing } from "./import.ts";
 import { choice, duration, flag, list, parsed, path, secret, size, text, whole } from "./kinds.ts";
 import { group, guarded, required, requiredWhen } from "./option.ts";
+import { publisherServing } from "./publishers.ts";
 import { signOn } from "./sign-on.ts";
 import { webhookServing } from "./webhooks.ts";
 
@@ -178,6 +179,7 @@ export const hub = {
     ...importing,
     web: flag({ help: "Show the hub in a browser, on /", default: true }),
     ...webhookServing,
+    ...publisherServing,
     metricsListen: parsed(
       { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
       parseListen,

@@ -3,6 +3,7 @@ import { signingKeyState } from "./devkeys.ts";
 import * as forms from "./forms.ts";
 import { choice, flag, path, secret, secretBytes, text } from "./kinds.ts";
 import { group, optional, required, requiredWhen } from "./option.ts";
+import { identity, isByRun } from "./publishers.ts";
 import { packing } from "./runtime.ts";
 import { deployed } from "./sources.ts";
 
@@ -35,7 +36,9 @@ export const marketplacePublication = {
     signingKey: requiredWhen(signingKey, ({ archive }) => archive !== undefined && "if given"),
     visibility,
   }),
+  ...identity,
   ...connection,
+  apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known)),
 };
 
 /** Options of `plugin publish`. */

@@ -3,6 +3,7 @@ import * as forms from "./forms.ts";
 import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, type Known, required, requiredWhen } from "./option.ts";
+import { identity, isByRun } from "./publishers.ts";
 import { deployed } from "./sources.ts";
 
 /** Options of the commands that build, sign, publish and open artifacts. */
@@ -12,7 +13,8 @@ const uploads = ({ dryRun, output, hubUrl }: Known): boolean =>
   dryRun !== true && (output === undefined || hubUrl !== undefined);
 
 /** Sizes of deltas need both secrets and a hub; a dry run does without them. */
-const sizes = ({ dryRun, hubUrl }: Known) => dryRun === true && hubUrl !== undefined && "if given";
+const sizes = ({ dryRun, hubUrl, oidc }: Known) =>
+  dryRun === true && hubUrl !== undefined && oidc !== true && "if given";
 
 const { maxRatio: _ratio, ...treeLimits } = limits;
 
@@ -45,10 +47,11 @@ export const publish = {
     output: path({ flag: "--out", alias: "--output", help: "Keep the artifact here, its keys and deltas beside it" }),
     dryRun: flag({ help: "List what would be packed and sent, and how large it is" }),
   }),
+  ...identity,
   ...treeLimits,
   ...connection,
   hubUrl: requiredWhen(connection.hubUrl, ({ dryRun, output }) => dryRun !== true && output === undefined),
-  apiKey: requiredWhen(connection.apiKey, (known) => uploads(known) || sizes(known)),
+  apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known) && (uploads(known) || sizes(known))),
 };
 
 /** Options of `keygen`. */

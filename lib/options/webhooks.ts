@@ -1,5 +1,5 @@
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../contract/webhook-events.ts";
-import { networkOf } from "./addresses.ts";
+import { placeOf } from "./addresses.ts";
 import { connection } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { choice, duration, list, secret, text } from "./kinds.ts";
@@ -13,15 +13,6 @@ function eventOf(text: string): (typeof WEBHOOK_EVENTS)[number] {
   return event;
 }
 
-function webhookPlaceOf(text: string): string {
-  if (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(text) && /[a-z]/i.test(text)) return text.toLowerCase();
-  try {
-    return networkOf(text);
-  } catch {
-    throw new Error(`is a host name, an address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
-  }
-}
-
 /** Options of `hub serve` for webhooks. */
 export const webhookServing = group("Server", {
   webhookAllow: guarded(
@@ -31,7 +22,7 @@ export const webhookServing = group("Server", {
         help: "Host, address or network (CIDR) that webhooks may lead to",
         defaultText: "the public internet by https",
       },
-      webhookPlaceOf,
+      placeOf,
     ),
   ),
 });

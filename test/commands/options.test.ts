@@ -24,6 +24,9 @@ function sampleOf(option: Option): string {
   const byName: Record<string, string> = {
     mirror: "http://mirror.example",
     "project-id": "prj_0123456789abcdef",
+    sha256: "ab".repeat(32),
+    issuer: "https://issuer.example.org",
+    claim: "repository_id=41",
     version: "1.2.3",
 
     repo: "acme/tides@v1",

@@ -1,9 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type * as z from "zod";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
-import { unprocessable } from "../ground/errors.ts";
+import { conflict, unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import type { Project } from "../records/projects.ts";
+import type { Transacted } from "../records/port.ts";
+import { deletedAt } from "../records/project-deletion.ts";
+import { insertProject, type Project } from "../records/projects.ts";
 import { detailOf } from "../records/target-detail.ts";
 
 /**
@@ -39,4 +41,17 @@ export function newProject(
     rollout: null,
   };
   return kind === "project" ? project : { ...project, ...detailOf(project, []) };
+}
+
+/**
+ * Adds a project, plugin or service to the records.
+ *
+ * @throws HubError 409 for a slug that another one has, or had before it was deleted
+ */
+export async function addProject(transaction: Transacted, project: Project): Promise<void> {
+  const { kind, slug } = project;
+  const gone = await deletedAt(transaction, project);
+  if (gone !== undefined)
+    throw conflict(`The ${kind} ${slug} was deleted at ${gone}. Take another slug: hosts may still follow that one.`);
+  if (!(await insertProject(transaction, project))) throw conflict(`The ${kind} slug ${slug} is taken.`);
 }

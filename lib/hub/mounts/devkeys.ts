@@ -3,7 +3,7 @@ import * as projects from "../../contract/projects/routes.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey } from "../access/key-rights.ts";
-import { newProject } from "../access/new-project.ts";
+import { addProject, newProject } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../ground/errors.ts";
 import { isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
@@ -20,8 +20,7 @@ import {
   revokeKey,
 } from "../records/keys.ts";
 import type { Records } from "../records/port.ts";
-import { deletedAt } from "../records/project-deletion.ts";
-import { findProject, insertProject, listProjects, projectRecord } from "../records/projects.ts";
+import { findProject, listProjects, projectRecord } from "../records/projects.ts";
 
 /** The time for which a rotated key still works: its users have to be told. */
 const GRACE_SECONDS = 86_400;
@@ -113,12 +112,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const project = newProject(request.body, principal.owner, hub.clock());
       const { id: subject, kind, slug } = project;
       await audited(hub, request, principal, async (transaction, tell) => {
-        const gone = await deletedAt(transaction, project);
-        if (gone !== undefined)
-          throw conflict(
-            `The ${kind} ${slug} was deleted at ${gone}. Take another slug: hosts may still follow that one.`,
-          );
-        if (!(await insertProject(transaction, project))) throw conflict(`The ${kind} slug ${slug} is taken.`);
+        await addProject(transaction, project);
         await tell({ action: "project.create", subject, facts: { kind, slug } });
       });
       return projectRecord(project);

@@ -1,6 +1,7 @@
 import * as core from "./core-tables.ts";
 import { hostLabels, hosts, reports, views } from "./fleet-tables.ts";
 import { hostInvites, joinedHosts } from "./joining-tables.ts";
+import { publisherKeys, publishers, usedTokens } from "./publisher-tables.ts";
 import { rollouts } from "./rollout-tables.ts";
 import type { AnyTable, RowOf } from "./table.ts";
 import { blobs, deletedVersions, sealed, versions } from "./version-tables.ts";
@@ -35,6 +36,9 @@ const ALL = [
   webhookDeliveries,
   hostInvites,
   joinedHosts,
+  publishers,
+  publisherKeys,
+  usedTokens,
   core.audit,
   core.hubState,
   core.rateCounts,

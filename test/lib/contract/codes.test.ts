@@ -23,7 +23,9 @@ t.test("exit codes are the table of docs/errors.md", async (t) => {
       .map(([code]) => code);
   t.strictSame(of(6), ["rolled_back"]);
   t.strictSame(of(130), ["interrupted"]);
-  t.strictSame(of(3).toSorted(), ["forbidden", "key_missing", "key_rejected", "other_host"]);
+  t.strictSame(of(3).toSorted(), [
+    ...["forbidden", "invite_ended", "key_missing", "key_rejected", "other_host", "publisher_differs"],
+  ]);
   for (const code of ["connection_failed", "timed_out", "rate_limited", "hub_unavailable", "root_busy"])
     t.ok(of(75).includes(code), code);
   for (const code of ["signature_invalid", "decryption_failed", "member_unsafe", "manifest_mismatch", "plan_invalid"])

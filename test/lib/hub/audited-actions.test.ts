@@ -9,8 +9,9 @@ import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { dropQuota } from "../../../lib/hub/upkeep/quotas.ts";
 import { zipOf } from "../../support/hub/archives.ts";
 import { type FullHub, fullHub, HOSTILE_HOST } from "../../support/hub/full-hub.ts";
-import { publication } from "../../support/hub/harness.ts";
+import { publication, type RunningHub } from "../../support/hub/harness.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
+import { startWorkflow } from "../../support/hub/workflow.ts";
 
 /** Starts a source host on which every path is one archive. @returns its origin */
 async function sourceHost(t: Test): Promise<string> {
@@ -47,6 +48,18 @@ async function rollOut({ hub, rolled, report }: FullHub): Promise<void> {
   }
 }
 
+/** Has a workflow run get a key, and removes its publisher. */
+async function exchangeAndRemove(
+  t: Test,
+  hub: RunningHub,
+  done: (method: string, path: string, json?: object) => Promise<{ id: string }>,
+): Promise<void> {
+  const { trust, run, exchange } = await startWorkflow(t, { hub });
+  const { body } = await trust({ creates: { kind: "plugin", slug: "by-ci", name: "By CI" } });
+  t.equal((await exchange("plugin:by-ci", await run())).status, 201);
+  await done("DELETE", `/devkeys/publishers/${body.id}`);
+}
+
 t.test("each action of the audit log is written by what does it", async (t) => {
   const source = await sourceHost(t);
   const sourceHosts = [{ shape: "github", origin: source }] as const;
@@ -73,6 +86,7 @@ t.test("each action of the audit log is written by what does it", async (t) => {
   await done("POST", `${waiting}/approve`);
   await done("PATCH", waiting, { host_id: "omega" });
   await done("DELETE", `/devkeys/projects/${project.id}/joined-hosts/omega`);
+  await exchangeAndRemove(t, hub, done);
   const doomed = await done("POST", "/devkeys/projects", { name: "Doomed", kind: "project" });
   await done("DELETE", `/devkeys/projects/${doomed.id}`);
   await done("POST", "/devkeys/api-keys", { name: "bob", owner: "bob" });

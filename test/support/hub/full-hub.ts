@@ -6,6 +6,7 @@ import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { COPIED_TABLES, copiedTable } from "../../../lib/hub/records/copy.ts";
 import { setQuota } from "../../../lib/hub/upkeep/quotas.ts";
 import { createProject, newSigner, type ProjectAccess, publication, type RunningHub, startHub } from "./harness.ts";
+import { startIssuer } from "./issuer.ts";
 import { ownSecrets, signerHex } from "./joining.ts";
 import { publishFiles, report } from "./shown-hub.ts";
 
@@ -20,6 +21,7 @@ const AT = "2026-01-01T00:00:00.000Z";
 const BY_HAND: Record<string, Record<string, string | number>> = {
   api_keys: { last_used_at: AT },
   deleted_projects: { cleared_at: AT },
+  publishers: { last_used_at: AT },
   rollouts: { counted_until: AT },
   webhooks: { last_delivered_at: AT, failing_since: AT, last_error: HOSTILE, disabled_at: AT },
   webhook_deliveries: { last_error: HOSTILE },
@@ -52,7 +54,13 @@ export function emptyColumns(dataDir: string): string[] {
  * hostile. A new table or column is filled here; tests of backups, pages and query plans then read it.
  */
 export async function fullHub(t: Test, dataDir: string, options: Partial<HubOptions> = {}): Promise<FullHub> {
-  const hub = await startHub(t, { dataDir, webhookAllow: ["127.0.0.1"], rateLimits: false, ...options });
+  const hub = await startHub(t, {
+    dataDir,
+    webhookAllow: ["127.0.0.1"],
+    issuerAllow: ["127.0.0.1"],
+    rateLimits: false,
+    ...options,
+  });
   const done: Done = async (method, path, rest) => {
     const { status, bytes, body } = await hub.call(method, path, rest);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${bytes.toString()}`);
@@ -62,6 +70,7 @@ export async function fullHub(t: Test, dataDir: string, options: Partial<HubOpti
   const project = await filledProject(hub, done);
   for (const more of [{}, { target: `project:${project.id}` }])
     await done("POST", "/devkeys/webhooks", { json: { url: "https://127.0.0.1:1/", name: HOSTILE, ...more } });
+  await fillPublishers(t, done, project.id);
   const { rolled, report: reported } = await haltedProject(hub, done);
   await setQuota({ hooks: FEATURES, dataDir }, { subject: `project/${project.id}`, max_bytes: 1e9, max_versions: 100 });
   const { id: doomed } = await done("POST", "/devkeys/projects", { json: { name: HOSTILE, kind: "project" } });
@@ -69,6 +78,15 @@ export async function fullHub(t: Test, dataDir: string, options: Partial<HubOpti
   await done("GET", "/readyz");
   setByHand(dataDir);
   return { hub, project, rolled, report: reported };
+}
+
+/** Fills a publisher that is pending, and one whose target is there. */
+async function fillPublishers(t: Test, done: Done, project: string): Promise<void> {
+  const issuer = await startIssuer(t);
+  const name = HOSTILE.replace(/\u2028/g, "");
+  const json = { name, issuer: issuer.url, audience: name, claims: { [name]: name } };
+  await done("POST", "/devkeys/publishers", { json: { ...json, creates: { kind: "plugin", slug: "new", name } } });
+  await done("POST", "/devkeys/publishers", { json: { ...json, target: `project:${project}` } });
 }
 
 /** Fills a plugin whose owner, versions and hosts say hostile things. */

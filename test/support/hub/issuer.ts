@@ -1,9 +1,9 @@
 /** An identity provider on a real socket: OpenID Connect, authorization code with PKCE. */
 import { createHash, randomBytes } from "node:crypto";
-import { createServer, type IncomingMessage } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { exportJWK, generateKeyPair, type JWTPayload, SignJWT } from "jose";
+import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import type { Test } from "tap";
 import type { Grant } from "../../../lib/hub/access/sign-in-way.ts";
 import type { SignOnOptions } from "../../../lib/hub/features/sign-on/sign-on.ts";
@@ -20,6 +20,12 @@ export interface Issuer {
   forges: boolean;
   /** Addresses that were asked for. */
   asked: string[];
+  /** Signs a token of any claims, as for a workflow run. @param how another key, algorithm or header */
+  sign(claims: JWTPayload, how?: { alg?: string; kid?: string; key?: Uint8Array | CryptoKey }): Promise<string>;
+  /** Answers a path in place of what is usual. */
+  answers: Map<string, (response: ServerResponse) => void>;
+  /** The public key of its tokens, as it publishes it. */
+  jwk: JWK;
   /** Signs somebody in at the address that a hub leads to. @returns the path of the hub to go back to */
   answer(address: string): string;
   /** The options of a hub that signs people in here. */
@@ -61,6 +67,10 @@ export async function startIssuer(t: Test, host = "127.0.0.1"): Promise<Issuer> 
     change: (claims) => claims,
     forges: false,
     asked: [],
+    answers: new Map(),
+    jwk,
+    sign: (claims, { alg = "RS256", kid = "1", key: signer = key.privateKey } = {}) =>
+      new SignJWT(claims).setProtectedHeader({ alg, kid, typ: "JWT" }).sign(signer),
     answer(address) {
       const asked = new URL(address).searchParams;
       const code = randomBytes(8).toString("hex");
@@ -80,7 +90,9 @@ export async function startIssuer(t: Test, host = "127.0.0.1"): Promise<Issuer> 
     issuer.asked.push(path);
     const send = (status: number, body: object) =>
       response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
-    if (path === "/.well-known/openid-configuration")
+    const other = issuer.answers.get(path);
+    if (other !== undefined) other(response);
+    else if (path === "/.well-known/openid-configuration")
       send(200, {
         issuer: issuer.url,
         authorization_endpoint: `${issuer.url}/authorize`,

@@ -1,6 +1,6 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypto";
-import type { Configuration, CustomFetch, IDToken } from "openid-client";
-import { exchange } from "../../../support/network/exchange.ts";
+import type { Configuration, IDToken } from "openid-client";
+import { boundedFetch } from "../../../support/network/bounded-fetch.ts";
 import { ATTEMPT_MS, type Grant, type SignedOn, type SignInWay } from "../../access/sign-in-way.ts";
 import { HubError } from "../../ground/errors.ts";
 
@@ -171,7 +171,10 @@ export class SignOn implements SignInWay {
     const authentication = clientSecret === undefined ? client.None() : client.ClientSecretPost(clientSecret);
     return client.discovery(server, clientId, {}, authentication, {
       timeout: ANSWER_SECONDS,
-      [client.customFetch]: boundedFetch,
+      [client.customFetch]: boundedFetch({
+        timeoutMs: ANSWER_SECONDS * 1000,
+        maxBytes: MAX_ANSWER_BYTES,
+      }),
       execute: [
         // The signature counts, too, and not only the connection.
         client.enableNonRepudiationChecks,
@@ -180,25 +183,6 @@ export class SignOn implements SignInWay {
     });
   }
 }
-
-/** Reads an answer as a whole, up to its limit. The library's signal bounds the time. */
-const boundedFetch: CustomFetch = async (url, { method, headers, body, signal }) => {
-  if (typeof body === "object" && body !== null && !(body instanceof URLSearchParams))
-    throw new TypeError("only forms are sent to an identity provider");
-  const options = { method, headers, timeoutMs: ANSWER_SECONDS * 1000, signal };
-  const answer = await exchange(new URL(url), options, body?.toString());
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of answer.body as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length > MAX_ANSWER_BYTES) throw new Error("the identity provider's answer is too long");
-    chunks.push(chunk);
-  }
-  const fields = Object.entries(answer.body.headersDistinct).flatMap(([name, values = []]) =>
-    values.map((value): [string, string] => [name, value]),
-  );
-  return new Response(length === 0 ? null : Buffer.concat(chunks), { status: answer.status, headers: fields });
-};
 
 const refused = (message: string, cause?: unknown) => new HubError(401, "key_rejected", message, { cause });
 

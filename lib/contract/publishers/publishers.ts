@@ -1,0 +1,106 @@
+import * as z from "zod";
+import { timestamp } from "../identifiers.ts";
+import { createProjectRequest, projectKind } from "../surfaces/keys.ts";
+import { parseTarget } from "../target.ts";
+import { MAX_CLAIMS, MAX_TOKEN_CHARACTERS } from "./claims.ts";
+
+/** Trusted publishers on the wire (docs/contract/publishers.md). */
+
+const target = z.string().refine((text) => {
+  try {
+    parseTarget(text);
+    return true;
+  } catch {
+    return false;
+  }
+}, "must be plugin:SLUG, service:SLUG or project:ID");
+
+const printable = (most: number) =>
+  z
+    .string()
+    .min(1)
+    .max(most)
+    .regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u, "must be printable");
+
+const claimName = printable(128);
+const claims = z
+  .record(claimName, printable(1024))
+  .refine((given) => Object.keys(given).length > 0, "must name at least one claim")
+  .refine((given) => Object.keys(given).length <= MAX_CLAIMS, `must name at most ${MAX_CLAIMS} claims`);
+
+export const publisherRequest = z.strictObject({
+  /** The project, plugin or service that it may publish to. */
+  target: target.optional(),
+  /** In its place: what its first publication creates. */
+  creates: createProjectRequest.optional(),
+  name: printable(128),
+  /** Exactly as in the claim `iss`; its keys are found by OpenID Connect Discovery. */
+  issuer: z.url().max(512),
+  /** A value of the claim `aud`: the hub's URL, so that a token for another hub is of no use here. */
+  audience: printable(512),
+  /** Values that the token's claims must have, exactly. */
+  claims,
+});
+export type PublisherRequest = z.infer<typeof publisherRequest>;
+
+export const publisherRecord = z.object({
+  id: z.string(),
+  name: z.string(),
+  owner: z.string(),
+  /** Null until its first run has created the target. */
+  target: z.string().nullable(),
+  /** The target that its first run creates: the slug of a project is the id that it will have. */
+  creates: z.object({ kind: projectKind, slug: z.string(), name: z.string() }).nullable(),
+  issuer: z.string(),
+  audience: z.string(),
+  claims: z.record(z.string(), z.string()),
+  created_at: timestamp,
+  /** Id of the key that added it. */
+  created_by: z.string(),
+  /** When it last got a key; null for never. */
+  last_used_at: timestamp.nullable(),
+});
+export type PublisherRecord = z.infer<typeof publisherRecord>;
+
+const token = z.string().min(1).max(MAX_TOKEN_CHARACTERS);
+
+/** A claim that keeps a token from being a publisher's. */
+export const claimDifference = z.object({
+  claim: z.string(),
+  wanted: z.string(),
+  /** Null where the token has no such claim, or none that is a text or a number. */
+  found: z.string().nullable(),
+});
+export type ClaimDifference = z.infer<typeof claimDifference>;
+
+export const publisherTestRequest = z.strictObject({ token });
+export const publisherTest = z.object({ matches: z.boolean(), differences: z.array(claimDifference) });
+export type PublisherTest = z.infer<typeof publisherTest>;
+
+export const exchangeRequest = z.strictObject({
+  /** `plugin:SLUG`, `service:SLUG`, `project:ID` or `project:NAME`. */
+  target: z
+    .string()
+    .max(300)
+    .regex(/^(?:plugin|service|project):./, "must be plugin:SLUG, service:SLUG, project:ID or project:NAME"),
+  /** The identity token, a JSON Web Token. It is taken once. */
+  token,
+});
+
+/** A key for one target that ends soon. */
+export const exchangeAnswer = z.object({
+  key: z.string(),
+  key_id: z.string(),
+  expires_at: timestamp,
+  /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+  target: z.string(),
+  /** Id of the project, plugin or service. */
+  project_id: z.string(),
+  /** Its name for people. */
+  name: z.string(),
+  /** Id and name of the publisher whose claims the token has. */
+  publisher: z.object({ id: z.string(), name: z.string() }),
+  /** Whether this exchange has created the target. */
+  created: z.boolean(),
+});
+export type ExchangeAnswer = z.infer<typeof exchangeAnswer>;

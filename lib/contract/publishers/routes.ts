@@ -1,0 +1,64 @@
+import { page, pageQuery } from "../paging.ts";
+import { noContent, type Route } from "../route.ts";
+import {
+  exchangeAnswer,
+  exchangeRequest,
+  publisherRecord,
+  publisherRequest,
+  publisherTest,
+  publisherTestRequest,
+} from "./publishers.ts";
+
+const shared = { mount: "devkeys", who: { key: ["keys"] }, tags: ["publishers"] } as const;
+
+export const addPublisher = {
+  ...shared,
+  method: "POST",
+  path: "/publishers",
+  summary: "Trust a workflow of a CI system to publish to a target, or to create it",
+  body: publisherRequest,
+  ok: { 201: publisherRecord },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const satisfies Route;
+
+export const listPublishers = {
+  ...shared,
+  method: "GET",
+  path: "/publishers",
+  summary: "The trusted publishers of the key's owner or target",
+  query: pageQuery,
+  ok: { 200: page(publisherRecord) },
+  errors: [401, 403, 422],
+} as const satisfies Route;
+
+export const removePublisher = {
+  ...shared,
+  method: "DELETE",
+  path: "/publishers/:publisher",
+  summary: "Trust a publisher no longer; the keys that it got end, too",
+  ok: { 204: noContent },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const testPublisher = {
+  ...shared,
+  method: "POST",
+  path: "/publishers/:publisher/test",
+  summary: "Compare an identity token with a publisher, without using it up",
+  body: publisherTestRequest,
+  ok: { 200: publisherTest },
+  errors: [400, 401, 403, 404, 415, 422],
+  secret: ["token"],
+} as const satisfies Route;
+
+export const exchangeToken = {
+  ...shared,
+  method: "POST",
+  path: "/exchange",
+  who: { everyone: true },
+  summary: "Exchange the identity token of a workflow run for a key of a quarter of an hour",
+  body: exchangeRequest,
+  ok: { 201: exchangeAnswer },
+  errors: [400, 401, 403, 409, 415, 422],
+  secret: ["token"],
+} as const satisfies Route;

@@ -1,0 +1,38 @@
+import type { ClaimDifference } from "../../../contract/publishers/publishers.ts";
+import type { Claims } from "./issuers.ts";
+
+/** The part of a publisher that a token is compared with. */
+interface Wanted {
+  audience: string;
+  claims: Readonly<Record<string, string>>;
+}
+
+/** A claim as text; null for none, and for lists and objects. */
+function textOf(value: unknown): string | null {
+  if (typeof value === "string") return value;
+  return typeof value === "number" || typeof value === "boolean" ? String(value) : null;
+}
+
+/** Returns the claims by which a token is not a publisher's; none for one that is. */
+export function differencesOf({ audience, claims }: Wanted, token: Claims): ClaimDifference[] {
+  const audiences = [token.aud ?? []].flat();
+  const ofAudience = audiences.includes(audience)
+    ? []
+    : [{ claim: "aud", wanted: audience, found: audiences.length === 0 ? null : audiences.join(" ") }];
+  const others = Object.entries(claims).flatMap(([claim, wanted]) => {
+    const found = Object.hasOwn(token, claim) ? textOf(token[claim]) : null;
+    return found === wanted ? [] : [{ claim, wanted, found }];
+  });
+  return [...ofAudience, ...others];
+}
+
+/** The most of a claim that a message shows. */
+const SHOWN_CHARACTERS = 200;
+
+const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARACTERS));
+
+/** Says which claims differ, and how. */
+export const differenceText = (differences: readonly ClaimDifference[]): string =>
+  differences
+    .map(({ claim, wanted, found }) => `${claim} is ${found === null ? "missing" : shown(found)}, not ${shown(wanted)}`)
+    .join("; ");

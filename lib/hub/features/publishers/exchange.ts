@@ -1,0 +1,153 @@
+import type { FastifyRequest } from "fastify";
+import type { ExchangeAnswer } from "../../../contract/publishers/publishers.ts";
+import { type Target, targetText } from "../../../contract/target.ts";
+import { printable } from "../../../support/printable.ts";
+import { witnessOf } from "../../access/audit.ts";
+import { addProject, newProject } from "../../access/new-project.ts";
+import { conflict, forbidden, HubError } from "../../ground/errors.ts";
+import { issueKey } from "../../records/keys.ts";
+import { inTransaction, type Records, type Transacted } from "../../records/port.ts";
+import { findProject, type Project } from "../../records/projects.ts";
+import { selectWhere } from "../../records/rows.ts";
+import { differencesOf, differenceText } from "./claims.ts";
+import type { Claims, Issuers } from "./issuers.ts";
+import {
+  claimsOf,
+  lockPublisher,
+  noteExchange,
+  pendingOf,
+  type Publisher,
+  publishersFor,
+  takeToken,
+} from "./records.ts";
+
+const KEY_MS = 15 * 60 * 1000;
+/** Longest name of a key. */
+const MAX_NAME_CHARACTERS = 255;
+/** Claims that number a run, as CI systems call it. */
+const RUNS = ["run_id", "job_id", "pipeline_id"];
+
+/** The parts of the hub that an exchange needs. */
+export interface ExchangeParts extends Records {
+  issuers: Issuers;
+}
+
+/**
+ * Exchanges the identity token of a workflow run for a key that publishes to one target, and creates the target for a
+ * pending publisher. The token is taken once.
+ *
+ * @param target its slug is the id or name of a project
+ * @throws HubError 401 for a token that is not valid or was taken before, 403 for one that is no publisher's
+ */
+export async function exchangeToken(
+  parts: ExchangeParts,
+  request: FastifyRequest,
+  { target, token }: { target: Target; token: string },
+): Promise<ExchangeAnswer> {
+  const { database, clock } = parts;
+  const candidates = await candidatesFor(parts, target, token);
+  const claims = await parts.issuers.verify(candidates.issuer, token);
+  const { id } = chosen(candidates.publishers, claims, target);
+  const now = clock();
+  const expiresAt = new Date(now + KEY_MS).toISOString();
+  return inTransaction(database.kysely, async (transaction) => {
+    if (!(await takeToken(transaction, tokenName(claims, token), new Date(claims.exp * 1000 + KEY_MS).toISOString())))
+      throw new HubError(401, "key_rejected", "The identity token was exchanged before; ask for another one.");
+    const publisher = await lockPublisher(transaction, id);
+    if (publisher === undefined) throw noPublisher(target, claims.iss);
+    const { project, created } = await projectOf(transaction, publisher, now);
+    const { owner } = project;
+    const wanted = {
+      name: runName(publisher, claims),
+      owner,
+      scopes: ["publish"] as const,
+      projectId: project.id,
+      host: null,
+    };
+    const { record, key } = await issueKey(transaction, { ...wanted, expiresAt, withCredential: false }, now);
+    await noteExchange(transaction, { id, keyId: record.id, projectId: project.id, now: record.created_at });
+    // The deeds are the new key's.
+    const witness = witnessOf(parts, request, { owner, keyId: record.id });
+    const { kind, slug } = project;
+    if (created) await witness(transaction, { action: "project.create", subject: project.id, facts: { kind, slug } });
+    const facts = { publisher: publisher.name, issuer: claims.iss, sub: shortened(claims.sub ?? "") };
+    await witness(transaction, { action: "publisher.exchange", subject: project.id, facts });
+    return {
+      ...{ key, key_id: record.id, expires_at: expiresAt, target: targetText(project), project_id: project.id },
+      ...{ name: project.name, publisher: { id, name: publisher.name }, created },
+    };
+  });
+}
+
+/** Finds who might be meant, before anything is asked of an issuer: a stranger's issuer is never asked. */
+async function candidatesFor({ database }: ExchangeParts, target: Target, token: string) {
+  const { decodeJwt } = await import("jose");
+  let issuer: string | undefined;
+  try {
+    issuer = decodeJwt(token).iss;
+  } catch {
+    throw new HubError(401, "key_rejected", "The identity token is not a JSON Web Token.");
+  }
+  const publishers = typeof issuer === "string" ? await publishersFor(database.kysely, target, issuer) : [];
+  if (issuer === undefined || publishers.length === 0) throw noPublisher(target, issuer);
+  return { issuer, publishers };
+}
+
+/** The same for a target that is not there: strangers learn nothing of that. */
+const noPublisher = (target: Target, issuer: unknown): HubError =>
+  forbidden(
+    `${targetText(target)} trusts no workflow of the issuer ${printable(String(issuer)).slice(0, 200)}. ` +
+      "Its owner adds one by `sealift publisher add`.",
+  );
+
+/** @throws HubError 403 that names the claims by which the token is not the nearest publisher's */
+function chosen(publishers: readonly Publisher[], claims: Claims, target: Target): Publisher {
+  const [nearest] = publishers
+    .map((publisher) => ({
+      publisher,
+      differences: differencesOf({ audience: publisher.audience, claims: claimsOf(publisher) }, claims),
+    }))
+    .toSorted((a, b) => a.differences.length - b.differences.length);
+  const { publisher, differences } = nearest!;
+  if (differences.length === 0) return publisher;
+  throw forbidden(
+    `The token is not one of ${targetText(target)}'s publisher ${publisher.name}: ${printable(differenceText(differences))}.`,
+  );
+}
+
+/** Names a token among those of all issuers: by its id, or by all that is signed where it has none. */
+const tokenName = ({ iss, jti }: Claims, token: string): string =>
+  JSON.stringify([iss, jti ?? token.slice(0, token.lastIndexOf("."))]);
+
+const shortened = (text: string): string => printable(text).slice(0, MAX_NAME_CHARACTERS);
+
+/** Names the key after its run: it stands beside the versions that the run publishes. */
+function runName({ name }: Publisher, claims: Claims): string {
+  const run = RUNS.map((claim) => claims[claim]).find(
+    (value) => typeof value === "string" || typeof value === "number",
+  );
+  return shortened(`${name}: ${claims.sub ?? "?"}${run === undefined ? "" : `, run ${run}`}`);
+}
+
+/** Returns the publisher's target; for a pending one, creates it. @throws HubError 409 for a name that somebody took */
+async function projectOf(
+  transaction: Transacted,
+  publisher: Publisher,
+  now: number,
+): Promise<{ project: Project; created: boolean }> {
+  const { project_id: projectId, owner } = publisher;
+  if (projectId !== null) {
+    const project = await findProject(transaction, projectId);
+    if (project === undefined) throw conflict("The publisher's target was deleted.");
+    return { project, created: false };
+  }
+  const { kind, slug, name } = pendingOf(publisher)!;
+  const own = await selectWhere(transaction, "projects", { kind, slug, owner }).selectAll().executeTakeFirst();
+  if (own !== undefined) return { project: own, created: false };
+  const project =
+    kind === "project"
+      ? { ...newProject({ kind, name }, owner, now), id: slug, slug }
+      : newProject({ kind, slug, name }, owner, now);
+  await addProject(transaction, project);
+  return { project, created: true };
+}

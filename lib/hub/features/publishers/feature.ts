@@ -1,0 +1,32 @@
+import { Destinations } from "../../webhooks/destinations.ts";
+import type { HubFeature } from "../feature.ts";
+import { Issuers } from "./issuers.ts";
+import { forgetEnded, givePublishers, projectOfSubject, removePublishersOf } from "./records.ts";
+import { publishers as routes } from "./routes.ts";
+
+export interface PublisherOptions {
+  /** Names, addresses and ranges (CIDR) beside the public internet where issuers may be. Default: none. */
+  issuerAllow?: readonly string[];
+}
+
+/** Workflows of CI systems that publish with the identity that their system gives them, and no stored key. */
+export const publishers: HubFeature<PublisherOptions> = {
+  name: "publishers",
+  async onDeed(db, { action, subject, facts }, now) {
+    // Whoever gives a target away keeps no workflow that publishes to it.
+    if (action !== "project.transfer") return;
+    const id = await projectOfSubject(db, subject);
+    if (facts["keep_keys"] === true) await givePublishers(db, id, String(facts["to"]));
+    else await removePublishersOf(db, id, new Date(now).toISOString());
+  },
+  async onDelete(transaction, { id }) {
+    await removePublishersOf(transaction, id, new Date().toISOString());
+  },
+  async start({ database, clock }, { issuerAllow }) {
+    const issuers = new Issuers(new Destinations(issuerAllow), clock);
+    return {
+      routes: (options) => routes(options, issuers),
+      chores: { "used identity tokens": () => forgetEnded(database.kysely, new Date(clock()).toISOString()) },
+    };
+  },
+};

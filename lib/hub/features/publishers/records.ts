@@ -1,0 +1,153 @@
+import type { Selectable } from "kysely";
+import type { PublisherRecord } from "../../../contract/publishers/publishers.ts";
+import { type Target, targetText } from "../../../contract/target.ts";
+import { conflict } from "../../ground/errors.ts";
+import { hashOf } from "../../ground/identity.ts";
+import { type KeyView, revokeKey } from "../../records/keys.ts";
+import type { PageRange, Queries, Transacted } from "../../records/port.ts";
+import type { PublishersTable } from "../../records/publisher-tables.ts";
+import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+
+/** Most publishers of one owner. */
+const MAX_PUBLISHERS = 1000;
+
+/** A publisher with what is known of its target. */
+export interface Publisher extends Selectable<PublishersTable> {
+  kind: "plugin" | "service" | "project" | null;
+  slug: string | null;
+}
+
+const publishersOf = (db: Queries) =>
+  db
+    .selectFrom("publishers as b")
+    .leftJoin("projects as p", "p.id", "b.project_id")
+    .selectAll("b")
+    .select(["p.kind", "p.slug"]);
+
+/** The target that a publisher creates; the slug of a project is the id that it will have. */
+export interface Pending extends Target {
+  name: string;
+}
+
+/** The target that a publisher will create; undefined when it has one. */
+export function pendingOf({ pending, pending_name: name }: Publisher): Pending | undefined {
+  if (pending === null || name === null) return undefined;
+  const colon = pending.indexOf(":");
+  return { kind: pending.slice(0, colon) as Pending["kind"], slug: pending.slice(colon + 1), name };
+}
+
+export const claimsOf = ({ claims }: Publisher) => JSON.parse(claims) as Record<string, string>;
+
+export function publisherRecord(row: Publisher): PublisherRecord {
+  const { id, name, owner, kind, slug, issuer, audience, created_at, created_by, last_used_at } = row;
+  return {
+    ...{ id, name, owner, target: kind === null || slug === null ? null : targetText({ kind, slug }) },
+    ...{ creates: pendingOf(row) ?? null, issuer, audience, claims: claimsOf(row) },
+    ...{ created_at, created_by, last_used_at },
+  };
+}
+
+/** @throws HubError 409 for an owner who has too many */
+export async function insertPublisher(transaction: Transacted, row: PublishersTable): Promise<void> {
+  const { owner } = row;
+  const { count } = await selectWhere(transaction, "publishers", { owner })
+    .select((eb) => eb.fn.countAll<number | string>().as("count"))
+    .executeTakeFirstOrThrow();
+  if (Number(count) >= MAX_PUBLISHERS) throw conflict(`An owner has at most ${MAX_PUBLISHERS} publishers.`);
+  await transaction.insertInto("publishers").values(row).execute();
+}
+
+const visible = (db: Queries, { owner, projectId }: KeyView) =>
+  publishersOf(db)
+    .$if(owner !== undefined, (query) => query.where("b.owner", "=", owner!))
+    .$if(projectId !== null, (query) => query.where("b.project_id", "=", projectId));
+
+export const listPublishers = (db: Queries, view: KeyView, { after, limit }: PageRange): Promise<Publisher[]> =>
+  visible(db, view).where("b.id", ">", after).orderBy("b.id").limit(limit).execute();
+
+export const findPublisher = (db: Queries, view: KeyView, id: string): Promise<Publisher | undefined> =>
+  visible(db, view).where("b.id", "=", id).executeTakeFirst();
+
+/** Returns the publishers of an issuer that may publish to a target, or create it. A project may be called by name. */
+export async function publishersFor(
+  db: Queries,
+  { kind, slug }: { kind: "plugin" | "service" | "project"; slug: string },
+  issuer: string,
+): Promise<Publisher[]> {
+  return publishersOf(db)
+    .where("b.issuer", "=", issuer)
+    .where((eb) =>
+      eb.or([
+        eb("b.pending", "=", `${kind}:${slug}`),
+        ...(kind === "project"
+          ? [eb.and([eb("b.pending", "like", "project:%"), eb("b.pending_name", "=", slug)])]
+          : []),
+        eb.and([
+          eb("p.kind", "=", kind),
+          eb.or([eb("p.slug", "=", slug), ...(kind === "project" ? [eb("p.name", "=", slug)] : [])]),
+        ]),
+      ]),
+    )
+    .orderBy("b.id")
+    .execute();
+}
+
+/** Removes a publisher, and ends its keys. @param now ISO 8601 */
+export async function removePublisher(db: Queries, id: string, now: string): Promise<void> {
+  const keys = await selectWhere(db, "publisher_keys", { publisher_id: id }).select("key_id").execute();
+  for (const { key_id: key } of keys) await revokeKey(db, key, now);
+  await deleteWhere(db, "publishers", { id }).execute();
+}
+
+/** Removes the publishers of a project, plugin or service, and ends their keys. */
+export async function removePublishersOf(db: Queries, projectId: string, now: string): Promise<void> {
+  const found = await selectWhere(db, "publishers", { project_id: projectId }).select("id").execute();
+  for (const { id } of found) await removePublisher(db, id, now);
+}
+
+/** Gives the publishers of a project, plugin or service to another owner. */
+export async function givePublishers(db: Queries, projectId: string, owner: string): Promise<void> {
+  await updateWhere(db, "publishers", { project_id: projectId }).set({ owner }).execute();
+}
+
+/** Returns the id of a project, plugin or service that the audit log names. */
+export async function projectOfSubject(db: Queries, subject: string): Promise<string> {
+  const [kind, slug] = subject.split("/") as [Publisher["kind"] & string, string | undefined];
+  if (slug === undefined) return subject;
+  return (await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirstOrThrow()).id;
+}
+
+/** Reads a publisher, and holds its row until the transaction ends. @returns undefined for one that was removed */
+export async function lockPublisher(transaction: Transacted, id: string): Promise<Publisher | undefined> {
+  await updateWhere(transaction, "publishers", { id })
+    .set((eb) => ({ pending: eb.ref("pending") }))
+    .execute();
+  return publishersOf(transaction).where("b.id", "=", id).executeTakeFirst();
+}
+
+/** Notes that a publisher got a key for its target, which it has created if it was pending. */
+export async function noteExchange(
+  transaction: Transacted,
+  { id, keyId, projectId, now }: { id: string; keyId: string; projectId: string; now: string },
+): Promise<void> {
+  const facts = { project_id: projectId, pending: null, pending_name: null, last_used_at: now };
+  await updateWhere(transaction, "publishers", { id }).set(facts).execute();
+  await transaction.insertInto("publisher_keys").values({ key_id: keyId, publisher_id: id }).execute();
+}
+
+/** Remembers a token. @param name of the token, which no other has @returns false for one that was taken before */
+export async function takeToken(transaction: Transacted, name: string, expiresAt: string): Promise<boolean> {
+  const { numInsertedOrUpdatedRows } = await transaction
+    .insertInto("used_tokens")
+    .values({ hash: hashOf(name), expires_at: expiresAt })
+    .onConflict((on) => on.column("hash").doNothing())
+    .executeTakeFirst();
+  return numInsertedOrUpdatedRows === 1n;
+}
+
+/** Forgets tokens that have expired, and which publisher had keys that have ended. @param before ISO 8601 */
+export async function forgetEnded(db: Queries, before: string): Promise<void> {
+  await db.deleteFrom("used_tokens").where("expires_at", "<", before).execute();
+  const ended = db.selectFrom("api_keys").select("id").where("expires_at", "<", before);
+  await db.deleteFrom("publisher_keys").where("key_id", "in", ended).execute();
+}

@@ -1,0 +1,144 @@
+import { missingClaims } from "../../../contract/publishers/claims.ts";
+import type { PublisherRequest } from "../../../contract/publishers/publishers.ts";
+import * as routes from "../../../contract/publishers/routes.ts";
+import { parseTarget, type Target, targetText } from "../../../contract/target.ts";
+import { audited } from "../../access/audit.ts";
+import type { MountOptions } from "../../access/authentication.ts";
+import { newProject } from "../../access/new-project.ts";
+import { serve, type Served } from "../../access/serve.ts";
+import { conflict, forbidden, HubError, notFound, unprocessable } from "../../ground/errors.ts";
+import { recordId } from "../../ground/identity.ts";
+import { isAdministrator, type Principal, requireScope } from "../../ground/principal.ts";
+import { controls } from "../../ground/rights.ts";
+import { pageOf } from "../../http/documentation.ts";
+import type { KeyView } from "../../records/keys.ts";
+import type { Queries } from "../../records/port.ts";
+import { deletedAt } from "../../records/project-deletion.ts";
+import type { Project } from "../../records/projects.ts";
+import { selectWhere } from "../../records/rows.ts";
+import type { Core } from "../feature.ts";
+import { differencesOf } from "./claims.ts";
+import { exchangeToken } from "./exchange.ts";
+import type { Issuers } from "./issuers.ts";
+import {
+  claimsOf,
+  findPublisher,
+  insertPublisher,
+  listPublishers,
+  type Publisher,
+  publisherRecord,
+  removePublisher,
+} from "./records.ts";
+
+const viewOf = (principal: Principal): KeyView => ({
+  owner: isAdministrator(principal) ? undefined : principal.owner,
+  projectId: principal.projectId,
+});
+
+/** Trusted publishers, for owners of targets; and the exchange, for workflow runs (docs/contract/publishers.md). */
+export function publishers({ hub, authentication }: MountOptions<Core>, issuers: Issuers): readonly Served[] {
+  const db = hub.database.kysely;
+
+  async function owned(principal: Principal, id: string): Promise<Publisher> {
+    const found = await findPublisher(db, viewOf(principal), id);
+    if (found === undefined) throw notFound("There is no such publisher.");
+    return found;
+  }
+
+  return [
+    serve(routes.addPublisher, async (request, principal) => {
+      // Nobody lets a workflow do what they may not do themselves.
+      requireScope(principal, "publish");
+      const { name, issuer, audience, claims } = request.body;
+      requireIds(issuer, claims);
+      const place = await placeOf(db, principal, request.body);
+      await issuers.require(issuer);
+      const row = {
+        ...{ id: recordId("pub", hub.clock()), name, owner: place.owner, project_id: place.project?.id ?? null },
+        ...{ pending: place.pending, pending_name: place.pendingName, issuer, audience },
+        ...{ claims: JSON.stringify(claims), created_at: hub.now(), created_by: principal.keyId, last_used_at: null },
+      };
+      await audited(hub, request, principal, async (transaction, tell) => {
+        await insertPublisher(transaction, row);
+        const facts = { name, issuer, target: place.pending ?? targetText(place.project!), claims: row.claims };
+        await tell({ action: "publisher.add", subject: row.id, facts });
+      });
+      return publisherRecord({ ...row, kind: place.project?.kind ?? null, slug: place.project?.slug ?? null });
+    }),
+
+    serve(routes.listPublishers, (request, principal) =>
+      pageOf(request.query, { by: "id", show: publisherRecord }, (range) =>
+        listPublishers(db, viewOf(principal), range),
+      ),
+    ),
+
+    serve(routes.removePublisher, async (request, principal) => {
+      const { id, name } = await owned(principal, request.params.publisher);
+      await audited(hub, request, principal, async (transaction, tell) => {
+        await removePublisher(transaction, id, hub.now());
+        await tell({ action: "publisher.remove", subject: id, facts: { name } });
+      });
+    }),
+
+    serve(routes.testPublisher, async (request, principal) => {
+      const publisher = await owned(principal, request.params.publisher);
+      const { issuer, audience } = publisher;
+      const token = await issuers.verify(issuer, request.body.token);
+      const differences = differencesOf({ audience, claims: claimsOf(publisher) }, token);
+      return { matches: differences.length === 0, differences };
+    }),
+
+    serve(routes.exchangeToken, async (request) => {
+      const { target, token } = request.body;
+      try {
+        return await exchangeToken({ ...hub, issuers }, request, { target: targetOf(target), token });
+      } catch (error) {
+        const isGuess = error instanceof HubError && (error.statusCode === 401 || error.statusCode === 403);
+        throw isGuess ? authentication.rejected(request, error, "exchange") : error;
+      }
+    }),
+  ];
+}
+
+/** Reads a target whose slug may be a project's name, with blanks in it. */
+function targetOf(text: string): Target {
+  const colon = text.indexOf(":");
+  return { kind: text.slice(0, colon) as Target["kind"], slug: text.slice(colon + 1) };
+}
+
+/** @throws HubError 422 for an issuer whose tokens need further claims to be somebody's for good */
+function requireIds(issuer: string, claims: object): void {
+  const missing = missingClaims(issuer, claims).map((names) => names.join(" or "));
+  if (missing.length > 0)
+    throw unprocessable(`claims: a publisher of ${issuer} names ${missing.join(", ")}, too: names alone can move.`);
+}
+
+/** The target of a new publisher: one that is there, or one that it creates. */
+interface Place {
+  owner: string;
+  project?: Project;
+  pending: string | null;
+  pendingName: string | null;
+}
+
+/** @throws HubError 403, 404 or 409 for a target that is not the caller's, or cannot be created; 422 for none or two */
+async function placeOf(db: Queries, principal: Principal, { target, creates }: PublisherRequest): Promise<Place> {
+  if ((target === undefined) === (creates === undefined)) throw unprocessable("Give either target or creates.");
+  if (target !== undefined) {
+    const project = await selectWhere(db, "projects", parseTarget(target)).selectAll().executeTakeFirst();
+    if (project === undefined || !controls(principal, project)) throw notFound("There is no such target.");
+    return { owner: project.owner, project, pending: null, pendingName: null };
+  }
+  const { kind, slug, name } = creates!;
+  requireScope(principal, "projects");
+  if (principal.projectId !== null) throw forbidden("The key is bound to another target.");
+  if ((kind === "project") !== (slug === undefined))
+    throw unprocessable(kind === "project" ? "slug: is generated for a project; leave it out." : "slug is missing.");
+  if (slug !== undefined) {
+    const taken = await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirst();
+    if (taken !== undefined || (await deletedAt(db, { kind, slug })) !== undefined)
+      throw conflict(`The ${kind} slug ${slug} is taken.`);
+  }
+  const place = slug ?? newProject({ kind, name }, principal.owner, 0).id;
+  return { owner: principal.owner, pending: targetText({ kind, slug: place }), pendingName: name };
+}
