@@ -1,7 +1,7 @@
-import type { LookupAddress, LookupOptions } from "node:dns";
-import { lookup as lookupAddresses } from "node:dns/promises";
+import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import { addressList, isListed, isPublic } from "../../support/network/addresses.ts";
+import { type Lookup, lookupBy, type Resolve, resolveBySystem } from "../../support/network/lookup.ts";
 import { within } from "../../support/within.ts";
 
 /** The reason for which a webhook may not lead to an address; it continues "The address …". */
@@ -9,17 +9,6 @@ export class BadDestination extends Error {}
 
 /** Milliseconds that a name server may take: the system's resolver tries for longer. */
 const RESOLVE_LIMIT_MS = 5000;
-
-type Resolve = (host: string) => Promise<LookupAddress[]>;
-
-const resolveBySystem: Resolve = (host) => lookupAddresses(host, { all: true });
-
-/** The function that `net.connect` takes to find addresses. */
-type Lookup = (
-  host: string,
-  options: LookupOptions,
-  callback: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
-) => void;
 
 const timedOut = (): Error => Object.assign(new Error("no answer"), { code: "ETIMEOUT" });
 
@@ -73,16 +62,7 @@ export class Destinations {
 
   /** Returns the function that finds the addresses for a connection to a URL. */
   lookup(url: URL): Lookup {
-    return (_host, { all }, callback) => {
-      this.#addressesOf(url).then(
-        (addresses) => {
-          const [first] = addresses;
-          if (all === true) callback(null, addresses);
-          else callback(null, first?.address ?? "", first?.family);
-        },
-        (error: Error) => callback(error, ""),
-      );
-    };
+    return lookupBy(() => this.#addressesOf(url));
   }
 
   async #addressesOf(url: URL): Promise<LookupAddress[]> {

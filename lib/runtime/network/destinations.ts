@@ -1,8 +1,8 @@
-import { type LookupAddress, type LookupAllOptions, type LookupOptions } from "node:dns";
-import { lookup as lookupAddresses } from "node:dns/promises";
+import type { LookupAddress } from "node:dns";
 import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 import { addressList, isListed, isPublic } from "../../support/network/addresses.ts";
+import { lookupBy, type Resolve, resolveBySystem } from "../../support/network/lookup.ts";
 import { RateLimit } from "../ground/rate-limit.ts";
 import { allows, isGrantedAddress, type NameRules } from "./access.ts";
 
@@ -21,17 +21,6 @@ export interface Destination {
   host: string;
   port: number;
 }
-
-export type Resolve = (host: string) => Promise<LookupAddress[]>;
-
-const resolveBySystem: Resolve = (host) => lookupAddresses(host, { all: true } satisfies LookupAllOptions);
-
-/** The function that `net.connect` takes to find addresses. */
-type Lookup = (
-  host: string,
-  options: LookupOptions,
-  callback: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
-) => void;
 
 /** Found addresses are kept for so long, in milliseconds. */
 const KEPT_MS = 10_000;
@@ -78,16 +67,7 @@ export class Destinations {
   };
 
   /** Looks up a checked name for a connection, which is made to these very addresses. */
-  readonly lookup: Lookup = (host, { all }, callback) => {
-    this.#addressesOf(host).then(
-      (addresses) => {
-        const [first] = addresses;
-        if (all === true) callback(null, addresses);
-        else callback(null, first?.address ?? "", first?.family);
-      },
-      (error: Error) => callback(error, ""),
-    );
-  };
+  readonly lookup = lookupBy((host) => this.#addressesOf(host));
 
   async #addressesOf(host: string): Promise<LookupAddress[]> {
     let addresses = this.#found.get(host);
