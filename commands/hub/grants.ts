@@ -1,3 +1,4 @@
+import { targetText } from "../../lib/contract/target.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { removal } from "../../lib/options/devkeys.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
@@ -8,7 +9,7 @@ import { managed } from "./managed.ts";
 async function grantable(options: Connected, text: string) {
   const { client, called } = await managed(options);
   const { kind, slug } = await called(text);
-  if (kind !== "project") return { client, kind, slug };
+  if (kind !== "project") return { client, kind, slug, text: targetText({ kind, slug }) };
   const { usageError } = await import("../../lib/contract/errors.ts");
   throw usageError("usage", `${JSON.stringify(text)} is a project; grants are for plugins and services.`, {
     hint: "A key that is bound to the project opens it: sealift key create --project NAME",
@@ -34,9 +35,9 @@ export const GrantList = ofTarget("list", connection, {
 export const GrantAdd = ofOwner("add", connection, {
   description: "Let an owner's keys see a private plugin or service",
   examples: [["Let another team see it", "$0 grant add tide-table team-b"]],
-  async run({ client, kind, slug }, { note, done }, [, owner]) {
+  async run({ client, kind, slug, text }, { note, done }, [, owner]) {
     const grant = await client.addGrant(kind, slug, owner);
-    note(`${grant.owner} may see ${kind}:${slug}.`);
+    note(`${grant.owner} may see ${text}.`);
     return done({ kind, slug, grant });
   },
 });
@@ -44,13 +45,13 @@ export const GrantAdd = ofOwner("add", connection, {
 export const GrantRemove = ofOwner("remove", removal, {
   description: "Take a grant back",
   examples: [["Hide it again", "$0 grant remove tide-table team-b"]],
-  async run({ client, kind, slug }, { options: { dryRun }, note, done }, [, owner]) {
+  async run({ client, kind, slug, text }, { options: { dryRun }, note, done }, [, owner]) {
     if (!dryRun) await client.removeGrant(kind, slug, owner);
     else if (!(await Array.fromAsync(client.listGrants(kind, slug))).some((grant) => grant.owner === owner)) {
       const { deploymentError } = await import("../../lib/contract/errors.ts");
-      throw deploymentError("not_found", `${owner} has no grant of ${kind}:${slug}.`);
+      throw deploymentError("not_found", `${owner} has no grant of ${text}.`);
     }
-    note(`${owner} ${dryRun ? "would no longer see" : "no longer sees"} ${kind}:${slug}.`);
+    note(`${owner} ${dryRun ? "would no longer see" : "no longer sees"} ${text}.`);
     return done({ kind, slug, owner, dry_run: dryRun });
   },
 });

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { HubConnection } from "../../../lib/client/hub-connection.ts";
-import type { TargetName } from "../../../lib/contract/target.ts";
+import type { Target, TargetName } from "../../../lib/contract/target.ts";
 import { ownProcess } from "../../../lib/support/one-file.ts";
 import { answerFile, isFirstToAsk, keepAnswer, readAnswer } from "./answers.ts";
 import { type Kind, type Question, questionOf } from "./question.ts";
@@ -105,11 +105,14 @@ async function meantHere(question: Question) {
 /** Lists of a hub. */
 const ASKED: Partial<Record<Kind, (hub: HubConnection, question: Question, add: Add) => Promise<void>>> = {
   async targets(hub, _question, add) {
-    const { listFleets } = await import("../../../lib/client/fleet.ts");
+    const [{ listFleets }, { targetText }] = await Promise.all([
+      import("../../../lib/client/fleet.ts"),
+      import("../../../lib/contract/target.ts"),
+    ]);
     const fleets = async (): Promise<void> => {
       for await (const { target } of listFleets(hub)) add(target);
     };
-    await Promise.all([fleets(), projects(hub, ({ kind, slug }) => add(`${kind}:${slug}`))]);
+    await Promise.all([fleets(), projects(hub, (target) => add(targetText(target)))]);
   },
   projects: (hub, _question, add) => projects(hub, ({ kind, id }) => kind === "project" && add(id)),
   slugs: (hub, _question, add) => projects(hub, ({ kind, slug }) => kind !== "project" && add(slug)),
@@ -129,10 +132,7 @@ const ASKED: Partial<Record<Kind, (hub: HubConnection, question: Question, add: 
   },
 };
 
-async function projects(
-  hub: HubConnection,
-  see: (project: { id: string; kind: string; slug: string }) => void,
-): Promise<void> {
+async function projects(hub: HubConnection, see: (project: Target & { id: string }) => void): Promise<void> {
   const { DevkeysClient } = await import("../../../lib/client/devkeys-client.ts");
   for await (const project of new DevkeysClient(hub).listProjects()) see(project);
 }
