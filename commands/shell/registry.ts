@@ -25,9 +25,8 @@ import * as audit from "../hub/audit.ts";
 import * as grants from "../hub/grants.ts";
 import * as hubAdminKey from "../hub/hub-admin-key.ts";
 import * as hubBackup from "../hub/hub-backup.ts";
-import * as hubCreateKek from "../hub/hub-create-kek.ts";
+import * as hubKeks from "../hub/hub-keks.ts";
 import * as hubRetain from "../hub/hub-retain.ts";
-import * as hubRotateKek from "../hub/hub-rotate-kek.ts";
 import * as hubServe from "../hub/hub-serve.ts";
 import * as hubVerify from "../hub/hub-verify.ts";
 import * as keys from "../hub/keys.ts";
@@ -69,7 +68,7 @@ const FILES: readonly object[] = [
   ...[deployMarketplace, deployProject, fleet, fleetForget, fleetLabel, fleetWait, plan, watch, watchConsent],
   ...[watchControl, watchInit],
   ...[diff, history, logs, pin, releases, remove, rollback, status],
-  ...[audit, grants, hubAdminKey, hubBackup, hubCreateKek, hubRetain, hubRotateKek, hubServe, hubVerify],
+  ...[audit, grants, hubAdminKey, hubBackup, hubKeks, hubRetain, hubServe, hubVerify],
   ...[keys, projects, signers, versionDiff, versions],
   ...[doctor, health, mirrorServe, selfCheck, systemdInstall, upgrade],
   ...[pluginAudit, pluginDev, pluginInit, pluginPack, pluginPublish, pluginRights, pluginTest, runtimeServe],
