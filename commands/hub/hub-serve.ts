@@ -1,6 +1,5 @@
 import { Command } from "clipanion";
-import type { HubOptions } from "../../lib/hub/hub.ts";
-import { hub as hubOptions } from "../../lib/options/hub.ts";
+import { hub as hubOptions, hubFeatures } from "../../lib/options/hub.ts";
 import type { Logger } from "../../lib/support/logging.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { serve } from "../shell/serve.ts";
@@ -29,10 +28,10 @@ export class HubServe extends withOptions(hubOptions) {
   });
 
   override async run(): Promise<number> {
-    const { listen, publicUrl, blobUrl, importHost: sourceHosts, maxArtifactBytes } = this.options;
+    const { listen, publicUrl, blobUrl, maxArtifactBytes } = this.options;
     const { requestsPerMinute, failuresPerMinute, trustedProxy, keepAuditMs = 0 } = this.options;
     const { tlsCert: certFile, tlsKey: keyFile } = this.options;
-    const { databasePoolSize, statementTimeoutMs, metricsListen, webhookAllow, issuerAllow } = this.options;
+    const { databasePoolSize, statementTimeoutMs, metricsListen } = this.options;
     const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
       import("../../lib/support/logging.ts"),
@@ -54,12 +53,9 @@ export class HubServe extends withOptions(hubOptions) {
       ...(trustedProxy.length > 0 && { trustedProxies: [...trustedProxy] }),
       databasePoolSize,
       statementTimeoutMs,
-      ...(sourceHosts.length > 0 && { sourceHosts }),
-      ...(webhookAllow.length > 0 && { webhookAllow }),
-      ...(issuerAllow.length > 0 && { issuerAllow }),
       ...(metricsListen !== undefined && { metricsListen }),
       web: this.options.web,
-      ...this.#signOn,
+      ...hubFeatures(this.options),
       reportLimits: this.options,
       ...(keepAuditMs > 0 && { keepAuditMs }),
       logger,
@@ -84,13 +80,6 @@ export class HubServe extends withOptions(hubOptions) {
       },
     });
     return this.done({});
-  }
-
-  get #signOn(): Pick<HubOptions, "signOn"> {
-    const { webOidcIssuer: issuer, webOidcClientId: clientId, webOidcClientSecret: clientSecret } = this.options;
-    const { webOidcScope: scope, webOidcClaim: claim, webOidcGrant: grants } = this.options;
-    if (issuer === undefined || clientId === undefined) return {};
-    return { signOn: { issuer, clientId, clientSecret, scope, claim, grants } };
   }
 
   get #level(): string {

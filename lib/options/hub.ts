@@ -1,11 +1,11 @@
 import { networkOf, parseListen } from "./addresses.ts";
 import { LOG_LEVELS } from "./common.ts";
-import { importing } from "./import.ts";
+import { importing, importingOf } from "./import.ts";
 import { choice, duration, flag, list, parsed, path, secret, size, text, whole } from "./kinds.ts";
-import { group, guarded, required, requiredWhen } from "./option.ts";
-import { publisherServing } from "./publishers.ts";
-import { signOn } from "./sign-on.ts";
-import { webhookServing } from "./webhooks.ts";
+import { group, guarded, required, requiredWhen, type Values } from "./option.ts";
+import { publisherServing, publisherServingOf } from "./publishers.ts";
+import { signOn, signOnOf } from "./sign-on.ts";
+import { webhookServing, webhookServingOf } from "./webhooks.ts";
 
 /** Options of the hub as a service. */
 
@@ -200,3 +200,11 @@ export const hub = {
     }),
   }),
 };
+
+/** Returns what the features of a hub take of its options. */
+export const hubFeatures = (values: Values<typeof hub>) => ({
+  ...importingOf(values),
+  ...webhookServingOf(values),
+  ...publisherServingOf(values),
+  ...signOnOf(values),
+});

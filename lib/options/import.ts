@@ -1,5 +1,5 @@
 import { list } from "./kinds.ts";
-import { group, guarded } from "./option.ts";
+import { group, guarded, type Values } from "./option.ts";
 
 const SHAPES = ["github", "gitlab", "gitea"] as const;
 
@@ -24,3 +24,7 @@ export const importing = group("Server", {
     ),
   ),
 });
+
+/** Returns what a hub takes of these options. */
+export const importingOf = ({ importHost }: Values<typeof importing>) =>
+  importHost.length > 0 ? { sourceHosts: importHost } : {};

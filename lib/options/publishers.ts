@@ -3,7 +3,7 @@ import { placeOf } from "./addresses.ts";
 import { connection } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { flag, list, parsed, secret, text, url } from "./kinds.ts";
-import { group, guarded, type Known, required, requiredWhen } from "./option.ts";
+import { group, guarded, type Known, required, requiredWhen, type Values } from "./option.ts";
 
 /** Options of the commands for trusted publishers, and of publishing as one. */
 
@@ -30,6 +30,10 @@ export const publisherServing = group("Server", {
     ),
   ),
 });
+
+/** Returns what a hub takes of these options. */
+export const publisherServingOf = ({ issuerAllow }: Values<typeof publisherServing>) =>
+  issuerAllow.length > 0 ? { issuerAllow } : {};
 
 /** Options of `publisher add`. */
 export const publisherAddition = {

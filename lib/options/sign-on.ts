@@ -1,6 +1,6 @@
 import { SCOPES } from "../contract/scopes.ts";
 import { list, secret, text, url } from "./kinds.ts";
-import { group, guarded, requiredWhen } from "./option.ts";
+import { group, guarded, requiredWhen, type Values } from "./option.ts";
 
 function grantOf(text: string) {
   const [, value, owner, words = "", projectId = null] =
@@ -30,3 +30,11 @@ export const signOn = group("Sign-in", {
     list({ metavar: "GRANT", help: "Rights by a value: VALUE=OWNER:SCOPE+SCOPE[:PROJECT]" }, grantOf),
   ),
 });
+
+/** Returns what a hub takes of these options. */
+export function signOnOf(values: Values<typeof signOn>) {
+  const { webOidcIssuer: issuer, webOidcClientId: clientId, webOidcClientSecret: clientSecret } = values;
+  const { webOidcScope: scope, webOidcClaim: claim, webOidcGrant: grants } = values;
+  if (issuer === undefined || clientId === undefined) return {};
+  return { signOn: { issuer, clientId, clientSecret, scope, claim, grants } };
+}

@@ -3,7 +3,7 @@ import { placeOf } from "./addresses.ts";
 import { connection } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { choice, duration, list, secret, text } from "./kinds.ts";
-import { group, guarded, required } from "./option.ts";
+import { group, guarded, required, type Values } from "./option.ts";
 
 /** Options of the commands for webhooks. */
 
@@ -26,6 +26,10 @@ export const webhookServing = group("Server", {
     ),
   ),
 });
+
+/** Returns what a hub takes of these options. */
+export const webhookServingOf = ({ webhookAllow }: Values<typeof webhookServing>) =>
+  webhookAllow.length > 0 ? { webhookAllow } : {};
 
 /** Options of `webhook add`. */
 export const webhookAddition = {
