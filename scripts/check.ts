@@ -2,6 +2,10 @@
  * `npm run check`: the checks that a change needs most, in minutes. Types of everything; lint and format of the files
  * that differ from `main`; and the tests that import them, the nearest first. `--tests 60` says how many files of tests
  * (40), `--all` runs all of them, `--base REF` compares with another commit.
+ *
+ * `--without NAME` checks something else: whether a feature of the hub can go, in a copy without its folders and its
+ * lines of the lists. It prints what still imports it and what no longer compiles, then runs the tests of its rooms;
+ * `--types` leaves those out.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -14,8 +18,14 @@ const { values } = scriptArguments(import.meta.filename, {
     base: { type: "string", default: "main" },
     tests: { type: "string", default: "40" },
     all: { type: "boolean", default: false },
+    without: { type: "string" },
+    types: { type: "boolean", default: false },
   },
 });
+if (values.without !== undefined) {
+  const { checkWithout } = await import("./without.ts");
+  process.exit(checkWithout(values.without, !values.types) ? 0 : 1);
+}
 const most = values.all ? Infinity : Number(values.tests);
 
 const git = (...args: string[]): string[] =>

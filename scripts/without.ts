@@ -1,0 +1,111 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, globSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join, normalize } from "node:path";
+import ts from "typescript";
+
+/** `npm run check -- --without NAME`: what a copy of the sources is worth without a feature of the hub. */
+
+/** The rooms that a feature has a folder or a file of its name in. */
+const ROOMS = ["lib/contract", "lib/hub", "lib/web", "lib/options", "commands"];
+/** The lists of features. A feature's lines in them go with it. */
+const LISTS = ["lib/hub/features.ts", "lib/options/all.ts", "lib/options/hub.ts", "commands/shell/registry.ts"];
+/** The folders of the tests of those rooms. */
+const TESTS = ["test/lib/hub", "test/commands"];
+const SOURCES = "{bin,commands,lib,scripts,test}/**/*.{ts,tsx}";
+
+/** Files of a feature: a folder of its name, or a file, is on their path. */
+const filesOf = (name: string, rooms: readonly string[], ending: string, cwd: string): string[] =>
+  rooms.flatMap((room) => globSync([`${room}/**/${name}/**/*${ending}`, `${room}/**/${name}${ending}`], { cwd }));
+
+const isImport = (node: ts.Node): node is ts.ImportDeclaration | ts.ExportDeclaration =>
+  ts.isImportDeclaration(node) || ts.isExportDeclaration(node);
+
+/** The paths that a file imports, in the repository. */
+function importsOf(path: string, text: string): string[] {
+  const found = ts.preProcessFile(text).importedFiles.map(({ fileName }) => fileName);
+  return found.filter((name) => name.startsWith(".")).map((name) => normalize(join(dirname(path), name)));
+}
+
+/** A list without the imports of removed files, and without what they gave it. */
+export function withoutLines(path: string, text: string, removed: ReadonlySet<string>): string {
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
+  const names = new Set<string>();
+  const cuts: [from: number, to: number][] = [];
+  for (const statement of file.statements) {
+    if (!isImport(statement) || statement.moduleSpecifier === undefined) continue;
+    const target = (statement.moduleSpecifier as ts.StringLiteral).text;
+    if (!removed.has(normalize(join(dirname(path), target)))) continue;
+    cuts.push([statement.getStart(file), statement.end + 1]);
+    const visit = (node: ts.Node): void =>
+      void (ts.isIdentifier(node) ? names.add(node.text) : node.forEachChild(visit));
+    statement.forEachChild(visit);
+  }
+  const visit = (node: ts.Node): void => {
+    if (isImport(node)) return;
+    if (ts.isIdentifier(node) && names.has(node.text)) cuts.push(cutOf(node, text));
+    node.forEachChild(visit);
+  };
+  visit(file);
+  return cuts.toSorted(([a], [b]) => b - a).reduce((left, [from, to]) => left.slice(0, from) + left.slice(to), text);
+}
+
+/** The range of an element of a list that is a name, or spreads what the name stands for or returns, with its comma. */
+function cutOf(name: ts.Node, text: string): [from: number, to: number] {
+  const called = ts.isCallExpression(name.parent) ? name.parent : name;
+  const { parent } = called;
+  const isInner =
+    ts.isSpreadElement(parent) || ts.isSpreadAssignment(parent) || ts.isExpressionWithTypeArguments(parent);
+  const node = isInner ? parent : called;
+  const [start, end] = [node.getStart(), node.end];
+  const [after = ""] = /^\s*,\s*/.exec(text.slice(end)) ?? [];
+  if (after !== "") return [start, end + after.length];
+  const [before = ""] = /\s*,\s*$/.exec(text.slice(0, start)) ?? [];
+  return [start - before.length, end];
+}
+
+/** Copies what git knows, and what is new, with the installed packages. */
+function copyTo(folder: string): void {
+  const { stdout } = spawnSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" });
+  for (const path of stdout.split("\n")) if (path !== "" && existsSync(path)) cpSync(path, join(folder, path));
+  for (const path of ["node_modules", ".tap"])
+    if (existsSync(path)) symlinkSync(join(process.cwd(), path), join(folder, path));
+}
+
+/**
+ * Takes a feature of the hub out of a copy of the sources: its folders, its lines of the lists, and its tests. Prints
+ * what still imports it, the faults of the type checker, and how the tests of its rooms went.
+ *
+ * @param withTests false for the types only
+ * @returns whether nothing needs the feature
+ */
+export function checkWithout(name: string, withTests: boolean): boolean {
+  if (filesOf(name, ROOMS, ".{ts,tsx}", ".").length === 0) {
+    console.error(`No folder or file is called ${name} in ${ROOMS.join(", ")}.`);
+    process.exit(2);
+  }
+  const cwd = mkdtempSync(join(tmpdir(), `sealift-without-${name}-`));
+  try {
+    copyTo(cwd);
+    const removed = new Set(filesOf(name, ROOMS, ".{ts,tsx}", cwd));
+    const read = (path: string): string => readFileSync(join(cwd, path), "utf8");
+    for (const path of removed) rmSync(join(cwd, path));
+    for (const path of LISTS) writeFileSync(join(cwd, path), withoutLines(path, read(path), removed));
+    const importers = globSync(SOURCES, { cwd }).filter((path) =>
+      importsOf(path, read(path)).some((target) => removed.has(target)),
+    );
+    const isTest = (path: string): boolean => /\.test\.tsx?$/.test(path);
+    const tests = new Set([...filesOf(name, TESTS, ".test.{ts,tsx}", cwd), ...importers.filter(isTest)]);
+    for (const path of tests) rmSync(join(cwd, path));
+    console.log(`Without ${name}: ${removed.size} files and ${tests.size} files of tests.`);
+    const left = importers.filter((path) => !isTest(path));
+    for (const path of left) console.log(`${path} imports it.`);
+    const run = (program: string, ...args: string[]): boolean =>
+      spawnSync(program, args, { cwd, stdio: "inherit" }).status === 0;
+    const typed = run("npm", "run", "--silent", "typecheck");
+    if (!typed || left.length > 0 || !withTests) return typed && left.length === 0;
+    return run("tap", "--jobs=2", ...TESTS.flatMap((folder) => globSync(`${folder}/**/*.test.ts`, { cwd })));
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}
