@@ -32,9 +32,8 @@ const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
- * Fetches the ZIP of a repository; `consume` gets its bytes and is called again from the start when the connection
- * is lost. The
- * host's token goes to that host only, and never over a network without https.
+ * Fetches the ZIP of a repository; `consume` gets its bytes and is called again from the start when the connection is
+ * lost. The host's token goes to that host only, and never over a network without https.
  *
  * @throws ArtifactError; UsageError `usage` when a token would go over http
  */

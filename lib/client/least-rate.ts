@@ -14,9 +14,8 @@ export interface LeastRate {
 export const LEAST_RATE: Readonly<LeastRate> = { bytesPerSecond: LEAST_BYTES_PER_SECOND, overMs: 30_000 };
 
 /**
- * Passes chunks on, and throws what `tooSlow` returns when fewer than {@link LeastRate} come. Only the time counts
- * in which the other side
- * is waited for, not what the reader takes for itself.
+ * Passes chunks on, and throws what `tooSlow` returns when fewer than {@link LeastRate} come. Only the time counts in
+ * which the other side is waited for, not what the reader takes for itself.
  */
 export async function* atLeastRate(
   body: AsyncIterable<Buffer>,

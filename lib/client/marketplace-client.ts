@@ -27,8 +27,8 @@ import { withRetries } from "./retry.ts";
 
 /**
  * The part of a detail record that a client needs. Only `latest_version` is the contract's
- * (docs/contract/marketplace.md#detail): what other hubs
- * put into the rest, in whatever form, is left aside when it is not ours.
+ * (docs/contract/marketplace.md#detail): what other hubs put into the rest, in whatever form, is left aside when it is
+ * not ours.
  */
 const detailAnswer = z.looseObject({
   latest_version: z.string().nullish(),

@@ -21,12 +21,11 @@ export interface EnvFileOptions {
 
 /**
  * Seeds a plugin's `.env` from its template when the host has none: values set in the process environment win. Then
- * every required
- * name must have a value, in the host's file or in the process environment (docs/contract/install-plan.md#write_env).
+ * every required name must have a value, in the host's file or in the process environment
+ * (docs/contract/install-plan.md#write_env).
  *
- * A template gets the variables that its plugin declares and the operator allows, and no others: it cannot ask for
- * the host's
- * `AWS_SECRET_ACCESS_KEY`, and never for the agent's own `SEALIFT_API_KEY`.
+ * A template gets the variables that its plugin declares and the operator allows, and no others: it cannot ask for the
+ * host's `AWS_SECRET_ACCESS_KEY`, and never for the agent's own `SEALIFT_API_KEY`.
  *
  * @returns true when a new file was prepared
  * @throws DeploymentError `env_missing` with every empty name

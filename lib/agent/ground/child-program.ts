@@ -49,8 +49,7 @@ export function childEnvironment(extra: Record<string, string> = {}): NodeJS.Pro
 
 /**
  * Runs a program to its end, in a process group of its own that is ended as a whole: SIGTERM on time-out or abort,
- * SIGKILL five
- * seconds later. Never rejects: a program that cannot be started is a result, too.
+ * SIGKILL five seconds later. Never rejects: a program that cannot be started is a result, too.
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramResult> {
   const [program, ...args] = options.command;

@@ -25,10 +25,8 @@ const isExtension = (type: string): type is Extension => type === "x" || type ==
 
 /**
  * Reads a tar that comes piece by piece, of regular files and folders only (docs/contract/project-artifact.md), and
- * refuses what GNU tar,
- * bsdtar or Python would read in another way: members behind the end, malformed pax records, contradicting sizes. A
- * synchronous state
- * machine: nothing is allocated for a member that lies in one piece.
+ * refuses what GNU tar, bsdtar or Python would read in another way: members behind the end, malformed pax records,
+ * contradicting sizes. A synchronous state machine: nothing is allocated for a member that lies in one piece.
  */
 export class TarReader {
   readonly #tree: TreeWriter;
