@@ -1,3 +1,5 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import js from "@eslint/js";
 import boundaries from "eslint-plugin-boundaries";
 import importSort from "eslint-plugin-simple-import-sort";
@@ -65,6 +67,11 @@ const floors = {
     ["authoring"],
   ],
 };
+
+/** The features of the hub, by their folders. */
+const hubFeatures = readdirSync(join(import.meta.dirname, "lib/hub/features"), { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => name);
 
 const placesOf = (room) => (floors[room] ?? []).flat().filter((place) => place !== ".");
 /** The elements that a room consists of. */
@@ -205,6 +212,24 @@ export default tseslint.config(
         {
           paths: [{ name: "kysely", message: "SQL belongs to lib/hub/records" }],
           patterns: [{ regex: "^./features/.+/", message: "only lib/hub/features.ts imports a feature" }],
+        },
+      ],
+    },
+  },
+  {
+    // So do commands: those of a feature go with it.
+    files: ["commands/**"],
+    ignores: ["commands/shell/registry.ts"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        {
+          patterns: [
+            {
+              regex: `^\\.\\./(?:${hubFeatures.join("|")})/`,
+              message: "only commands/shell/registry.ts imports the commands of a feature",
+            },
+          ],
         },
       ],
     },
