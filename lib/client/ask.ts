@@ -16,7 +16,7 @@ export type Question<R extends Route> = ([ParamsIn<R>] extends [never]
   ? { params?: never }
   : { params: Readonly<Record<ParamsIn<R>, string>> }) &
   (R extends { query: infer Query extends z.ZodObject } ? { query?: Fields<Query> } : { query?: never }) &
-  (R extends { body: infer Body extends z.ZodType }
+  (R extends { body: infer Body extends z.ZodType; form?: never }
     ? undefined extends z.input<Body>
       ? { body?: z.input<Body> }
       : { body: z.input<Body> }
@@ -30,19 +30,33 @@ export interface Asking {
 
 type Answer<R extends Route> = AnswerOf<R> extends null ? void : AnswerOf<R>;
 
-/** Returns the request of a route, with the key. */
-export function requestOf<R extends Route>(route: R, question: Question<R>, { operation, hub }: Asking): HttpRequest {
+/** Returns what a request of a route sends, and where to. */
+export function callOf<R extends Route>(
+  route: R,
+  question: Question<R>,
+  hubUrl: string,
+): Pick<HttpRequest, "method" | "url" | "json"> {
   const { params, query = {}, body } = question as { params?: unknown; query?: object; body?: object };
   const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString();
-  const secrets = (route.secret ?? []).map((name) => String(body?.[name as never]));
+  // A space is %20: not every server reads + as one.
+  const search = given.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
+  return {
+    method: route.method,
+    url: `${baseUrl(hubUrl)}${pathOf(route, ...([params] as unknown as PathParams<R>))}${search === "" ? "" : `?${search}`}`,
+    ...(body !== undefined && { json: body }),
+  };
+}
+
+/** Returns the request of a route, with the key. */
+export function requestOf<R extends Route>(route: R, question: Question<R>, { operation, hub }: Asking): HttpRequest {
+  const secrets = (route.secret ?? []).map((name) =>
+    String((question.body as unknown as Record<string, unknown>)[name]),
+  );
   return {
     operation,
-    method: route.method,
-    url: `${baseUrl(hub.hubUrl)}${pathOf(route, ...([params] as unknown as PathParams<R>))}${search === "" ? "" : `?${search}`}`,
+    ...callOf(route, question, hub.hubUrl),
     credentials: { [HEADERS.apiKey]: hub.apiKey },
     secrets: [hub.apiKey, ...secrets],
-    ...(body !== undefined && { json: body }),
     ...(secrets.length > 0 && { secretBody: true }),
   };
 }

@@ -1,4 +1,5 @@
 import type * as z from "zod";
+import * as routes from "../contract/deploy/routes.ts";
 import { SealiftError } from "../contract/errors.ts";
 import {
   authAnswer,
@@ -11,7 +12,7 @@ import {
   projectReportAnswer,
 } from "../contract/surfaces/deploy.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import { baseUrl, paths } from "../contract/surfaces/paths.ts";
+import { callOf } from "./ask.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import type { HttpRequest } from "./http.ts";
 import { hostHeaders, type HubConnection } from "./hub-connection.ts";
@@ -39,7 +40,6 @@ interface Session {
 export class DeployClient {
   readonly #options: HubConnection;
   readonly #projectId: string;
-  readonly #base: string;
   #session: Promise<Session> | undefined;
   /** Told to the hub by this client: it may send them back with any later answer. */
   readonly #secrets = new Set<string>();
@@ -47,7 +47,6 @@ export class DeployClient {
   constructor(projectId: string, options: HubConnection) {
     this.#options = options;
     this.#projectId = projectId;
-    this.#base = baseUrl(options.hubUrl);
     this.#secrets.add(options.apiKey);
   }
 
@@ -83,12 +82,11 @@ export class DeployClient {
   }
 
   async #newSession(): Promise<Session> {
-    const { apiKey } = this.#options;
+    const { apiKey, hubUrl } = this.#options;
+    const body = { xdevkey: apiKey, project_id: this.#projectId };
     const request: HttpRequest = {
       operation: "auth",
-      method: "POST",
-      url: this.#base + paths.auth(),
-      json: { xdevkey: apiKey, project_id: this.#projectId },
+      ...callOf(routes.openSession, { body }, hubUrl),
       secretBody: true,
       secrets: [apiKey],
     };
@@ -140,15 +138,16 @@ export class DeployClient {
   }
 
   #latestRequest(running: string | null | undefined): HttpRequest {
-    const url = this.#base + paths.latestVersion(this.#projectId);
-    return { operation: "latest", method: "GET", url, headers: hostHeaders(this.#options, running) };
+    const asked = callOf(routes.showLatest, { params: { project_id: this.#projectId } }, this.#options.hubUrl);
+    return { operation: "latest", ...asked, headers: hostHeaders(this.#options, running) };
   }
 
   /** @throws ArtifactError */
   async locate(version: string): Promise<HubLocation> {
-    const url = this.#base + paths.artifact(this.#projectId, version);
+    const params = { project_id: this.#projectId, version };
+    const asked = callOf(routes.locateArtifact, { params }, this.#options.hubUrl);
     const headers = (this.#options.mirrors ?? []).length === 0 ? {} : { [HEADERS.mirrored]: "true" };
-    return this.#withSession({ operation: "location", method: "GET", url, headers }, hubLocation);
+    return this.#withSession({ operation: "location", ...asked, headers }, hubLocation);
   }
 
   /**
@@ -158,11 +157,10 @@ export class DeployClient {
    */
   async authorize(deploymentCredential: string, signature: string): Promise<Buffer> {
     this.#secrets.add(deploymentCredential);
+    const body = { deployment_credential: deploymentCredential, artifact_signature: signature };
     const request: HttpRequest = {
       operation: "authorize",
-      method: "POST",
-      url: this.#base + paths.authorize(),
-      json: { deployment_credential: deploymentCredential, artifact_signature: signature },
+      ...callOf(routes.authorizeDeployment, { body }, this.#options.hubUrl),
       secretBody: true,
       isRepeatable: true,
     };
@@ -193,8 +191,8 @@ export class DeployClient {
 
   /** @throws DeploymentError */
   async report(report: ProjectReport): Promise<void> {
-    const url = this.#base + paths.reportProject();
-    const request: HttpRequest = { operation: "report", method: "POST", url, json: report };
-    await this.#withSession({ ...request, headers: hostHeaders(this.#options) }, projectReportAnswer);
+    const asked = callOf(routes.reportProject, { body: report }, this.#options.hubUrl);
+    const headers = hostHeaders(this.#options);
+    await this.#withSession({ operation: "report", ...asked, headers }, projectReportAnswer);
   }
 }

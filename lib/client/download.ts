@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import * as routes from "../contract/downloads/routes.ts";
 import { SealiftError } from "../contract/errors.ts";
-import { baseUrl, paths } from "../contract/surfaces/paths.ts";
+import { baseUrl, pathOf } from "../contract/surfaces/paths.ts";
 import { statusError } from "./answers.ts";
 import {
   bodyOf,
@@ -31,10 +32,13 @@ export interface MirrorUse {
   onLeft: (url: string, why: string) => void;
 }
 
+/** The beginning of all paths at which a hub gives bytes. */
+export const DOWNLOADS = pathOf(routes.download, { id: "" });
+
 /** An address of bytes at a mirror, or undefined when the address is of another form than the hub's own. */
 function atMirror(mirror: string, address: string): string | undefined {
   const { pathname, search } = new URL(address);
-  const at = pathname.lastIndexOf(paths.download(""));
+  const at = pathname.lastIndexOf(DOWNLOADS);
   return at < 0 ? undefined : baseUrl(mirror) + pathname.slice(at) + search;
 }
 

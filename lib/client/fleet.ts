@@ -4,18 +4,16 @@ import Assembler from "stream-json/assembler.js";
 import parser, { type Token } from "stream-json/parser.js";
 import * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
-import { page } from "../contract/paging.ts";
-import { HEADERS } from "../contract/surfaces/headers.ts";
+import * as routes from "../contract/fleets/routes.ts";
 import { HOST_STATES, type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
-import { baseUrl, paths } from "../contract/surfaces/paths.ts";
-import { deploymentStatus, type FleetSummary, fleetSummary } from "../contract/surfaces/reports.ts";
+import { deploymentStatus, type FleetSummary } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { printableJson } from "../support/printable.ts";
 import { statusError } from "./answers.ts";
+import { type Asking, askPages, type Question, requestOf } from "./ask.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
-import { call } from "./json-request.ts";
 
 const hostRecord = z.looseObject({
   /** In lists of a hub that knows them. */
@@ -56,9 +54,8 @@ export interface FleetView {
  * @throws DeploymentError; AuthenticationError on 401 and 403
  */
 export async function readFleet(target: Target, options: HubConnection, since: FleetMark = {}): Promise<FleetView> {
-  const query = since.cursor === undefined ? "" : `?since=${encodeURIComponent(since.cursor)}`;
   const request: HttpRequest = {
-    ...fleetRequest("GET", hostsPath(target) + query, options),
+    ...hostsRequest(target, { since: since.cursor }, options),
     ...(since.etag !== undefined && { headers: { "if-none-match": since.etag } }),
   };
   const response = await send(request, options);
@@ -75,7 +72,7 @@ export async function readFleet(target: Target, options: HubConnection, since: F
 }
 
 /** Hosts of one screen of a list. */
-const SCREEN_HOSTS = "500";
+const SCREEN_HOSTS = 500;
 
 /** The hosts of a list. */
 export interface HostFilter {
@@ -106,8 +103,8 @@ export async function* listHosts(
   filter: HostFilter = {},
 ): AsyncGenerator<FleetHost> {
   for (let after: string | undefined = ""; after !== undefined;) {
-    const query = new URLSearchParams({ limit: SCREEN_HOSTS, ...filter, ...(after !== "" && { after }) });
-    const request = fleetRequest("GET", `${hostsPath(target)}?${query.toString()}`, options);
+    const query = { limit: SCREEN_HOSTS, ...filter, ...(after !== "" && { after }) };
+    const request = hostsRequest(target, query, options);
     const response = await send(request, options);
     if (response.status !== 200) throw await statusError(response, request);
     after = header(response, "x-next");
@@ -122,8 +119,10 @@ export async function* listHosts(
  * @throws DeploymentError; AuthenticationError on 401 and 403
  */
 export async function forgetHost({ kind, slug }: Target, host: string, options: HubConnection): Promise<boolean> {
-  const path = kind === "project" ? paths.projectHost(slug, host) : paths.host(kind, slug, host);
-  const request = fleetRequest("DELETE", path, options);
+  const request =
+    kind === "project"
+      ? requestOf(routes.forgetProjectHost, { params: { project_id: slug, host_id: host } }, asking(options))
+      : requestOf(routes.forgetTargetHost, { params: { kind, slug, host_id: host } }, asking(options));
   const response = await send(request, options);
   if (response.status !== 204 && response.status !== 404) throw await statusError(response, request);
   response.discard();
@@ -131,23 +130,19 @@ export async function forgetHost({ kind, slug }: Target, host: string, options: 
 }
 
 /** The fleets that the key may see. @throws DeploymentError; AuthenticationError on 401 and 403 */
-export async function* listFleets(options: HubConnection): AsyncGenerator<FleetSummary> {
-  for (let cursor: string | null = ""; cursor !== null;) {
-    const query = new URLSearchParams({ limit: "200", ...(cursor !== "" && { cursor }) }).toString();
-    const request = fleetRequest("GET", `${paths.fleets()}?${query}`, options);
-    const found: { items: FleetSummary[]; next: string | null } = await call(request, page(fleetSummary), options);
-    yield* found.items;
-    cursor = found.next;
-  }
-}
+export const listFleets = (options: HubConnection): AsyncGenerator<FleetSummary> =>
+  askPages(routes.listFleets, { query: { limit: 200 } }, asking(options));
 
-const hostsPath = ({ kind, slug }: Target): string =>
-  kind === "project" ? paths.projectHosts(slug) : paths.hosts(kind, slug);
+const asking = (hub: HubConnection): Asking => ({ operation: "fleet", hub });
 
-const fleetRequest = (method: "GET" | "DELETE", path: string, options: HubConnection): HttpRequest => ({
-  ...{ operation: "fleet", method, url: baseUrl(options.hubUrl) + path },
-  ...{ credentials: { [HEADERS.apiKey]: options.apiKey }, secrets: [options.apiKey] },
-});
+const hostsRequest = (
+  { kind, slug }: Target,
+  query: NonNullable<Question<typeof routes.listTargetHosts>["query"]>,
+  hub: HubConnection,
+): HttpRequest =>
+  kind === "project"
+    ? requestOf(routes.listProjectHosts, { params: { project_id: slug }, query }, asking(hub))
+    : requestOf(routes.listTargetHosts, { params: { kind, slug }, query }, asking(hub));
 
 /** Bytes that are parsed at a time: their tokens are all that is alive when garbage is collected. */
 const PIECE_BYTES = 4 * 1024;

@@ -1,7 +1,8 @@
 import { createParser } from "eventsource-parser";
+import { followChanges } from "../contract/hints/routes.ts";
 import { type ChangeHint, changeHint, HINT_EVENT } from "../contract/surfaces/changes.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import { baseUrl, paths } from "../contract/surfaces/paths.ts";
+import { baseUrl, pathOf } from "../contract/surfaces/paths.ts";
 import { parseJson } from "../support/documents/limits.ts";
 import { statusError } from "./answers.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
@@ -41,8 +42,8 @@ export async function followHints(
   const transport = { ...connection, timeoutMs: silenceMs };
   const request: HttpRequest = {
     operation: "hints",
-    method: "GET",
-    url: `${baseUrl(hubUrl)}${paths.changes()}?targets=${targets.map(encodeURIComponent).join(",")}`,
+    method: followChanges.method,
+    url: `${baseUrl(hubUrl)}${pathOf(followChanges)}?targets=${targets.map(encodeURIComponent).join(",")}`,
     headers: {
       accept: "text/event-stream",
       "cache-control": "no-cache",

@@ -2,23 +2,25 @@ import { Readable } from "node:stream";
 import * as z from "zod";
 import { MAX_PLAINTEXT_BYTES } from "../artifact/limits.ts";
 import { artifactError, SealiftError } from "../contract/errors.ts";
-import { page } from "../contract/paging.ts";
+import { importTargetVersion } from "../contract/import/routes.ts";
+import * as routes from "../contract/marketplace/routes.ts";
+import { reportTarget } from "../contract/reports/routes.ts";
 import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
 import {
   ARCHIVE_PART,
   type ImportRequest,
-  targetSummary,
+  type targetSummary,
   type VersionFields,
   versionRecord,
 } from "../contract/surfaces/marketplace.ts";
-import { baseUrl, type MarketplaceKind, paths } from "../contract/surfaces/paths.ts";
+import { baseUrl, type MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { rolloutAnswer } from "../contract/surfaces/rollouts.ts";
-import { segment } from "../contract/surfaces/segment.ts";
 import { shownVersion } from "../contract/surfaces/version-facts.ts";
 import { printableJson } from "../support/printable.ts";
 import { readJson, statusError } from "./answers.ts";
-import { download, type MirrorUse } from "./download.ts";
+import { type Asking, askPages, requestOf } from "./ask.ts";
+import { download, DOWNLOADS, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, type HttpResponse, operationError, send, transportError } from "./http.ts";
 import { hostHeaders, type HubConnection } from "./hub-connection.ts";
@@ -81,7 +83,7 @@ export class MarketplaceClient {
   }
 
   #detailRequest(running: string | null | undefined): HttpRequest {
-    const request = this.#request("detail", "GET", paths.detail(this.#kind, this.#slug));
+    const request = requestOf(routes.showTarget[this.#kind], { params: { slug: this.#slug } }, this.#asking("detail"));
     return { ...request, headers: hostHeaders(this.#options, running) };
   }
 
@@ -123,8 +125,8 @@ export class MarketplaceClient {
   }
 
   #installRequest(version: string): HttpRequest {
-    const path = `${paths.install(this.#kind, this.#slug)}?version=${encodeURIComponent(version)}`;
-    return this.#request("install", "GET", path);
+    const question = { params: { slug: this.#slug }, query: { version } };
+    return requestOf(routes.installTarget[this.#kind], question, this.#asking("install"));
   }
 
   #installHeaders(response: HttpResponse, length: string | undefined): InstallHeaders {
@@ -152,15 +154,15 @@ export class MarketplaceClient {
       else response.discard();
       const total = /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1];
       const path = header(response, HEADERS.download);
-      const isOurs = response.status === 206 && path?.startsWith(paths.download("")) === true;
+      const isOurs = response.status === 206 && path?.startsWith(DOWNLOADS) === true;
       return { headers: this.#installHeaders(response, total), url: isOurs ? this.#base + path : undefined };
     });
   }
 
   /** @throws ArtifactError */
   async report(report: DeploymentReport): Promise<void> {
-    const asked = this.#request("deploymentReport", "POST", paths.report());
-    const request = { ...asked, json: report, headers: hostHeaders(this.#options) };
+    const asked = requestOf(reportTarget, { body: report }, this.#asking("deploymentReport"));
+    const request = { ...asked, headers: hostHeaders(this.#options) };
     const response = await send(request, this.#options);
     if (response.status < 200 || response.status > 299) throw await statusError(response, request);
     response.body.on("error", () => {}).resume();
@@ -172,7 +174,7 @@ export class MarketplaceClient {
     const part = { ...ARCHIVE_PART, filename: `${this.#slug}.zip` };
     const form = async () => formBody({ fields: Object.fromEntries(given), part, file: await wholeFile(file) });
     const request: HttpRequest = {
-      ...this.#request("marketplace", "POST", `${this.#path()}/versions`),
+      ...requestOf(routes.publishTargetVersion[this.#kind], { params: { slug: this.#slug } }, this.#asking()),
       form,
     };
     try {
@@ -193,7 +195,8 @@ export class MarketplaceClient {
 
   /** Has the hub fetch and sign the archive of `owner/repo@tag`. @throws AuthenticationError, PublishError */
   async import(asked: ImportRequest): Promise<z.output<typeof versionRecord>> {
-    const request = { ...this.#request("marketplace", "POST", `${this.#path()}/import`), json: asked };
+    const question = { params: { slug: this.#slug }, body: asked };
+    const request = requestOf(importTargetVersion[this.#kind], question, this.#asking());
     try {
       return await call(request, z.looseObject(versionRecord.shape), this.#options);
     } catch (error) {
@@ -207,55 +210,27 @@ export class MarketplaceClient {
 
   /** Takes a version out of `latest`, or back in. @throws AuthenticationError, PublishError */
   async yank(version: string, yanked: boolean, reason?: string): Promise<void> {
-    const path = `${this.#path()}/versions/${segment(version)}/yank`;
+    const params = { slug: this.#slug, version };
     const request = yanked
-      ? { ...this.#request("marketplace", "POST", path), json: reason === undefined ? {} : { reason } }
-      : this.#request("marketplace", "DELETE", path);
+      ? requestOf(routes.yankTargetVersion[this.#kind], { params, body: { reason } }, this.#asking())
+      : requestOf(routes.unyankTargetVersion[this.#kind], { params }, this.#asking());
     const response = await send(request, this.#options);
     if (response.status < 200 || response.status > 299) throw await statusError(response, request);
     response.body.on("error", () => {}).resume();
   }
 
-  #path(): string {
-    return paths.detail(this.#kind, this.#slug);
-  }
-
-  #request(operation: HttpRequest["operation"], method: HttpRequest["method"], path: string): HttpRequest {
-    return {
-      operation,
-      method,
-      url: this.#base + path,
-      credentials: { [HEADERS.apiKey]: this.#options.apiKey },
-      secrets: [this.#options.apiKey],
-    };
+  #asking(operation: Asking["operation"] = "marketplace"): Asking {
+    return { operation, hub: this.#options };
   }
 }
 
 /** Targets whose name, slug or description holds a text, page by page. @throws AuthenticationError, PublishError */
-export async function* searchTargets(
+export const searchTargets = (
   kind: MarketplaceKind,
   text: string,
-  options: HubConnection,
-): AsyncGenerator<z.output<typeof targetSummary>> {
-  const root = paths.detail(kind, "").replace(/\/$/, "");
-  for (let cursor: string | null = ""; cursor !== null;) {
-    const query: string = new URLSearchParams({ q: text, ...(cursor !== "" && { cursor }) }).toString();
-    const request: HttpRequest = {
-      operation: "marketplace",
-      method: "GET",
-      url: `${baseUrl(options.hubUrl)}${root}?${query}`,
-      credentials: { [HEADERS.apiKey]: options.apiKey },
-      secrets: [options.apiKey],
-    };
-    const found: { items: z.output<typeof targetSummary>[]; next: string | null } = await call(
-      request,
-      page(targetSummary),
-      options,
-    );
-    yield* found.items;
-    cursor = found.next;
-  }
-}
+  hub: HubConnection,
+): AsyncGenerator<z.output<typeof targetSummary>> =>
+  askPages(routes.listTargets[kind], { query: { q: text } }, { operation: "marketplace", hub });
 
 const readable = (bytes: AsyncIterable<Buffer>): Readable => Readable.from(bytes, { objectMode: false });
 

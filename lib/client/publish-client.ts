@@ -4,26 +4,23 @@ import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
+import * as routes from "../contract/publishing/routes.ts";
 import {
   ARTIFACT_PART,
   type DeltaFields,
-  deltaResult,
   INDEX_PART,
   type IndexedVersions,
-  indexesAnswer,
-  indexResult,
   type PublishFields,
   type PublishResult,
-  publishResult,
 } from "../contract/surfaces/deploy.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import { baseUrl, paths } from "../contract/surfaces/paths.ts";
+import { baseUrl } from "../contract/surfaces/paths.ts";
 import { readJson, statusError } from "./answers.ts";
-import { MIRROR_TIMEOUT_MS, type MirrorUse } from "./download.ts";
+import { ask, type Asking, requestOf } from "./ask.ts";
+import { DOWNLOADS, MIRROR_TIMEOUT_MS, type MirrorUse } from "./download.ts";
 import { type FileBytes, type FileForm, type FilePart, formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, operationError, send, type Transport, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
-import { call } from "./json-request.ts";
 
 /** A hub, and a project on it that is published to. */
 export interface PublishTarget extends HubConnection {
@@ -31,7 +28,8 @@ export interface PublishTarget extends HubConnection {
 }
 
 interface Upload<T extends z.ZodType> {
-  path: string;
+  /** The request without its form. */
+  request: HttpRequest;
   part: FilePart;
   /** The file that is sent. */
   file: string | FileBytes;
@@ -49,10 +47,9 @@ type UploadOptions = Pick<Upload<z.ZodType>, "start" | "onSent">;
 /** Sends a form: the fields first, then the file as a stream, read again for each redirect. */
 async function upload<T extends z.ZodType>(
   target: PublishTarget,
-  { path, part, file, fields = {}, later, answer, start, onSent }: Upload<T>,
+  { request: asked, part, file, fields = {}, later, answer, start, onSent }: Upload<T>,
 ): Promise<z.output<T>> {
-  const { apiKey, hubUrl } = target;
-  const secrets = [apiKey];
+  const secrets = [...asked.secrets!];
   const remembered = (values: Partial<PublishFields>): Partial<PublishFields> => {
     if (values.dek !== undefined) secrets.push(values.dek);
     return values;
@@ -64,11 +61,8 @@ async function upload<T extends z.ZodType>(
       ...(later && { later: async () => remembered(await later()) }),
     });
   const request: HttpRequest = {
-    operation: "publish",
-    method: "POST",
-    url: baseUrl(hubUrl) + path,
+    ...asked,
     ...(start && { headers: { [HEADERS.signatureStart]: Buffer.from(start).toString("base64") } }),
-    credentials: { [HEADERS.apiKey]: apiKey },
     form,
     secretBody: true,
     secrets,
@@ -93,8 +87,9 @@ export function publishArtifact(
   file: string,
   options: UploadOptions = {},
 ): Promise<PublishResult> {
-  const path = paths.publish(target.projectId);
-  return upload(target, { path, part: ARTIFACT_PART, file, fields, answer: publishResult, ...options });
+  const request = requestOf(routes.publishArtifact, { params: { project_id: target.projectId } }, asking(target));
+  const answer = routes.publishArtifact.ok[201];
+  return upload(target, { request, part: ARTIFACT_PART, file, fields, answer, ...options });
 }
 
 /** The fields of a publication that are known before the first byte of its artifact. */
@@ -113,8 +108,9 @@ export function publishGrowing(
   later: () => Promise<Omit<PublishFields, keyof FirstFields>>,
   options: UploadOptions = {},
 ): Promise<PublishResult> {
-  const path = paths.publish(target.projectId);
-  return upload(target, { path, part: ARTIFACT_PART, file, fields, later, answer: publishResult, ...options });
+  const request = requestOf(routes.publishArtifact, { params: { project_id: target.projectId } }, asking(target));
+  const answer = routes.publishArtifact.ok[201];
+  return upload(target, { request, part: ARTIFACT_PART, file, fields, later, answer, ...options });
 }
 
 /**
@@ -128,8 +124,9 @@ export async function publishDelta(
   fields: DeltaFields,
   file: string,
 ): Promise<void> {
-  const path = paths.deltas(target.projectId, version);
-  await upload(target, { path, part: ARTIFACT_PART, file, fields, answer: deltaResult });
+  const params = { project_id: target.projectId, version };
+  const request = requestOf(routes.publishDelta, { params }, asking(target));
+  await upload(target, { request, part: ARTIFACT_PART, file, fields, answer: routes.publishDelta.ok[201] });
 }
 
 /**
@@ -138,17 +135,12 @@ export async function publishDelta(
  * @throws AuthenticationError on 401 and 403, PublishError otherwise
  */
 export async function publishIndex(target: PublishTarget, version: string, file: string): Promise<void> {
-  const path = paths.index(target.projectId, version);
-  await upload(target, { path, part: INDEX_PART, file, answer: indexResult });
+  const params = { project_id: target.projectId, version };
+  const request = requestOf(routes.publishIndex, { params }, asking(target));
+  await upload(target, { request, part: INDEX_PART, file, answer: routes.publishIndex.ok[201] });
 }
 
-const keyed = (target: PublishTarget, path: string): HttpRequest => ({
-  operation: "publish",
-  method: "GET",
-  url: baseUrl(target.hubUrl) + path,
-  credentials: { [HEADERS.apiKey]: target.apiKey },
-  secrets: [target.apiKey],
-});
+const asking = (hub: PublishTarget): Asking => ({ operation: "publish", hub });
 
 /**
  * The versions whose index is stored: those first that most hosts run, then the newest. Empty for a hub that knows no
@@ -156,7 +148,7 @@ const keyed = (target: PublishTarget, path: string): HttpRequest => ({
  */
 export async function listIndexes(target: PublishTarget): Promise<IndexedVersions> {
   try {
-    return (await call(keyed(target, paths.indexes(target.projectId)), indexesAnswer, target)).indexes;
+    return (await ask(routes.listIndexes, { params: { project_id: target.projectId } }, asking(target))).indexes;
   } catch (error) {
     if (error instanceof SealiftError && error.status === 404) return [];
     throw error;
@@ -178,7 +170,8 @@ export async function downloadIndex(
   file: string,
   mirrors?: IndexMirrors,
 ): Promise<void> {
-  const request = keyed(target, paths.index(target.projectId, version));
+  const params = { project_id: target.projectId, version };
+  const request = requestOf(routes.readIndex, { params }, asking(target));
   if (mirrors !== undefined && mirrors.urls.length > 0 && (await mirrored(target, request, file, mirrors))) return;
   const response = await send(request, target);
   // Errors of the file, such as a full disk, are none of the connection.
@@ -237,7 +230,7 @@ async function namedIndex(target: PublishTarget, request: HttpRequest): Promise<
   const size = /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1];
   const sha256 = /^"sha256-([0-9a-f]{64})"$/.exec(header(response, "etag") ?? "")?.[1];
   const path = header(response, HEADERS.download);
-  if (size === undefined || sha256 === undefined || path?.startsWith(paths.download("")) !== true) return undefined;
+  if (size === undefined || sha256 === undefined || path?.startsWith(DOWNLOADS) !== true) return undefined;
   return { path, size: Number(size), sha256 };
 }
 

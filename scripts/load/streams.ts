@@ -12,7 +12,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DeployClient } from "../../lib/client/deploy-client.ts";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
-import { paths } from "../../lib/contract/surfaces/paths.ts";
+import { followChanges } from "../../lib/contract/hints/routes.ts";
+import { pathOf } from "../../lib/contract/surfaces/paths.ts";
 import { descriptors } from "../../lib/support/descriptors.ts";
 import { scriptArguments } from "../arguments.ts";
 import { peakMbOf } from "../bench/measure.ts";
@@ -96,7 +97,7 @@ try {
   console.log(timesLine("polls without streams", await poll(10_000)));
 
   const { port, host } = new URL(connection.hubUrl);
-  const path = `${paths.changes()}?targets=project:${project.id}`;
+  const path = `${pathOf(followChanges)}?targets=project:${project.id}`;
   const request = `GET ${path} HTTP/1.1\r\nhost: ${host}\r\nx-api-key: ${key.key}\r\n\r\n`;
   let publishedAt = 0;
   let hints: number[] = [];

@@ -7,7 +7,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
-import { paths } from "../../lib/contract/surfaces/paths.ts";
+import { followChanges } from "../../lib/contract/hints/routes.ts";
+import { pathOf } from "../../lib/contract/surfaces/paths.ts";
 import { createProject, hubAt, publication, publishForm, type RunningHub } from "../support/hub/harness.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../dist/bin/hub-serve.js");
@@ -101,7 +102,7 @@ t.test("streams of hints take one descriptor each: a hub of few descriptors stil
     const socket = connect(Number(port), hostname).on("error", () => {});
     t.teardown(() => socket.destroy());
     socket.write(
-      `GET ${paths.changes()}?targets=project:${project.id} HTTP/1.1\r\nHost: hub\r\nX-API-Key: ${key}\r\n\r\n`,
+      `GET ${pathOf(followChanges)}?targets=project:${project.id} HTTP/1.1\r\nHost: hub\r\nX-API-Key: ${key}\r\n\r\n`,
     );
     const [head] = (await once(socket, "data")) as [Buffer];
     return head.toString().slice(9, 12);
@@ -127,7 +128,7 @@ t.test("streams that one client pipelines on one connection give no more of its 
   const project = await createProject(hub);
   const { hostname, port } = new URL(hub.url);
   const socket = connect(Number(port), hostname).on("error", () => {});
-  const path = `${paths.changes()}?targets=project:${project.id}`;
+  const path = `${pathOf(followChanges)}?targets=project:${project.id}`;
   socket.write(`GET ${path} HTTP/1.1\r\nHost: hub\r\nX-API-Key: ${project.key}\r\n\r\n`.repeat(40));
   await once(socket, "data");
   t.equal((await room(hub)).connections.most, most);

@@ -1,5 +1,6 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
-import { paths } from "../../contract/surfaces/paths.ts";
+import { download } from "../../contract/downloads/routes.ts";
+import { pathOf } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../ground/errors.ts";
 
 /** The life of a download URL. */
@@ -40,7 +41,7 @@ export class DownloadUrls {
   create(artifactId: string, keyId: string, now: number): string {
     const expires = String(Math.floor((now + this.lifetimeMs) / 1000));
     const signature = this.#signature(artifactId, expires, keyId).toString("hex");
-    return `${paths.download(artifactId)}?expires=${expires}&key=${segment(keyId)}&signature=${signature}`;
+    return `${pathOf(download, { id: artifactId })}?expires=${expires}&key=${segment(keyId)}&signature=${signature}`;
   }
 
   /** @throws 403 for a forged or expired URL */

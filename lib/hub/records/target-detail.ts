@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
+import { listTargetVersions } from "../../contract/marketplace/routes.ts";
 import type { TargetDetail, TargetSummary, VersionRecord } from "../../contract/surfaces/marketplace.ts";
-import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
+import { type MarketplaceKind, pathOf } from "../../contract/surfaces/paths.ts";
 import { byPrecedence } from "../../contract/versions.ts";
 import type { Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
@@ -40,7 +41,7 @@ const DETAIL_YANKED = 100;
 
 /** The detail record as it is stored and served: its text is made once per change, not once per request. */
 export function detailOf(target: Project, versions: readonly VersionRecord[]): { detail: string; detail_etag: string } {
-  const versionsUrl = `${paths.detail(target.kind as MarketplaceKind, target.slug)}/versions`;
+  const versionsUrl = pathOf(listTargetVersions[target.kind as MarketplaceKind], { slug: target.slug });
   const record: TargetDetail = {
     ...targetSummary(target),
     versions: versions.toSorted(byPrecedence),
