@@ -36,13 +36,6 @@ import * as webhooks from "../contract/webhooks/routes.ts";
 import { ask, type Asking, askPages, type Question } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
-const ROLLOUT_ACTIONS = {
-  pause: rollouts.pauseRollout,
-  resume: rollouts.resumeRollout,
-  approve: rollouts.approveRollout,
-  abort: rollouts.abortRollout,
-} as const satisfies Record<RolloutAction, Route>;
-
 /** The key service (docs/contract/keys.md). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
 export class DevkeysClient {
   readonly #asking: Asking;
@@ -159,7 +152,7 @@ export class DevkeysClient {
 
   /** Pauses, resumes, approves or aborts a rollout. */
   actOnRollout(id: string, rollout: string, action: RolloutAction, change: RolloutChange): Promise<RolloutRecord> {
-    return this.#ask(ROLLOUT_ACTIONS[action], { params: { id, rollout }, body: change });
+    return this.#ask(rollouts.ACTION_ROUTES[action], { params: { id, rollout }, body: change });
   }
 
   /** Gives a host of the fleet labels in place of its own; null takes that back. */

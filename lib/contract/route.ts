@@ -105,5 +105,5 @@ export type ParamsOf<R extends Route> = OutputOf<R["params"], Record<NamesIn<R["
 export type QueryOf<R extends Route> = OutputOf<R["query"], unknown>;
 /** Body of a route, as its handler gets it. */
 export type BodyOf<R extends Route> = OutputOf<R["body"], undefined>;
-/** Body of a route's answer. */
-export type AnswerOf<R extends Route> = OutputOf<R["ok"][keyof R["ok"]], never>;
+/** Body of a route's answer, where it is not "not changed". */
+export type AnswerOf<R extends Route> = OutputOf<R["ok"][Exclude<keyof R["ok"], 304>], never>;

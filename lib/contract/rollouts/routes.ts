@@ -2,7 +2,7 @@ import * as z from "zod";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, type Route } from "../route.ts";
 import { labels } from "../surfaces/labels.ts";
-import { rolloutChange, rolloutRecord, rolloutRequest } from "../surfaces/rollouts.ts";
+import { type RolloutAction, rolloutChange, rolloutRecord, rolloutRequest } from "../surfaces/rollouts.ts";
 
 const shared = { mount: "devkeys", tags: ["rollouts"] } as const;
 
@@ -72,6 +72,14 @@ export const abortRollout = {
   path: "/projects/:id/rollouts/:rollout/abort",
   summary: "End a rollout: no further host gets its version, and with rollback those that took it go back",
 } as const satisfies Route;
+
+/** The route of each action on a rollout. */
+export const ACTION_ROUTES = {
+  pause: pauseRollout,
+  resume: resumeRollout,
+  approve: approveRollout,
+  abort: abortRollout,
+} as const satisfies Record<RolloutAction, Route>;
 
 export const labelHost = {
   ...shared,

@@ -1,18 +1,14 @@
+import { listAudit } from "../../contract/audit/routes.ts";
+import { showReadiness } from "../../contract/health/routes.ts";
+import { showHub } from "../../contract/hub/routes.ts";
+import * as routes from "../../contract/keys/routes.ts";
+import { listProjects } from "../../contract/projects/routes.ts";
+import { listQuotas } from "../../contract/quotas/routes.ts";
 import { SCOPES } from "../../contract/scopes.ts";
-import type {
-  ApiKeyRecord,
-  AuditRecord,
-  CreatedKey,
-  HubFacts,
-  ProjectRecord,
-  QuotaRecord,
-  Scope,
-} from "../../contract/surfaces/keys.ts";
-import { DEFAULT_SCOPES } from "../../contract/surfaces/keys.ts";
-import { paths } from "../../contract/surfaces/paths.ts";
+import { DEFAULT_SCOPES, type Scope } from "../../contract/surfaces/keys.ts";
 import { notFound, unprocessable } from "../ground/errors.ts";
 import { isAdministrator, may, requireScope } from "../ground/principal.ts";
-import type { Listed } from "./api.ts";
+import { callTo } from "./api.ts";
 import { field, param, principalOf, queryOf, type Screen } from "./desk.ts";
 import { KeysPage, NewKeyPage } from "./keys-page.tsx";
 import { AuditPage, HealthPage, QuotasPage, type Readiness } from "./operator-pages.tsx";
@@ -34,8 +30,8 @@ function expiryOf(days: string | undefined, now: number): string | undefined {
 export const keys: Screen = async ({ api }, request) => {
   const principal = principalOf(request);
   requireScope(principal, "keys");
-  const found = await api.page<ApiKeyRecord>(request, paths.apiKeys(), { limit: "50" });
-  const own = await api.ask<Listed<ProjectRecord>>(request, { path: paths.projects(), query: { limit: "200" } });
+  const found = await api.page(request, callTo(routes.listKeys, { query: { limit: "50" } }));
+  const own = await api.ask(request, callTo(listProjects, { query: { limit: "200" } }));
   const scopes = SCOPES.filter((scope) => may(principal, scope));
   return <KeysPage {...{ scopes, ...found }} ownKeyId={principal.keyId} projects={own?.items ?? []} />;
 };
@@ -44,32 +40,29 @@ export const createKey: Screen = async ({ api, hub }, request) => {
   const form = request.body as URLSearchParams;
   const expiresAt = expiryOf(field(request, "days"), hub.clock());
   const scopes = form.getAll("scope") as Scope[];
-  const created = await api.call<CreatedKey>(request, {
-    method: "POST",
-    path: paths.apiKeys(),
-    json: {
-      name: field(request, "name") ?? "",
-      scopes: scopes.length > 0 ? scopes : DEFAULT_SCOPES,
-      ...(field(request, "project_id") !== undefined && { project_id: field(request, "project_id") }),
-      ...(expiresAt !== undefined && { expires_at: expiresAt }),
-    },
-  });
+  const body = {
+    name: field(request, "name") ?? "",
+    scopes: scopes.length > 0 ? scopes : DEFAULT_SCOPES,
+    ...(field(request, "project_id") !== undefined && { project_id: field(request, "project_id") }),
+    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+  };
+  const created = await api.call(request, callTo(routes.createKey, { body }));
   return <NewKeyPage created={created} />;
 };
 
 export const revokeKey: Screen = async ({ api }, request) => {
-  await api.call(request, { method: "DELETE", path: paths.apiKey(param(request, "id")) });
+  await api.call(request, callTo(routes.revokeKey, { params: { id: param(request, "id") } }));
   return { goTo: pagePaths.keys() };
 };
 
 export const quotas: Screen = async ({ api }, request) => {
-  return <QuotasPage {...await api.page<QuotaRecord>(request, paths.quotas(), { limit: "100" })} />;
+  return <QuotasPage {...await api.page(request, callTo(listQuotas, { query: { limit: "100" } }))} />;
 };
 
 export const audit: Screen = async ({ api }, request) => {
   requireAdministrator(request);
   const [action, actor] = [queryOf(request, "action"), queryOf(request, "actor")];
-  const found = await api.page<AuditRecord>(request, paths.audit(), { action, actor, limit: "100" });
+  const found = await api.page(request, callTo(listAudit, { query: { action, actor, limit: "100" } }));
   return <AuditPage {...{ action, actor, ...found }} />;
 };
 
@@ -80,8 +73,8 @@ function requireAdministrator(request: Parameters<Screen>[1]): void {
 
 export const health: Screen = async ({ api }, request) => {
   requireAdministrator(request);
-  const { bytes } = await api.send(request, { path: "/readyz", query: { verbose: "1" } });
+  const { bytes } = await api.send(request, callTo(showReadiness, { query: { verbose: "1" } }));
   const readiness = JSON.parse(bytes.toString()) as Readiness;
-  const facts = await api.call<HubFacts>(request, { path: paths.hubFacts() });
+  const facts = await api.call(request, callTo(showHub, {}));
   return <HealthPage {...{ readiness, facts }} />;
 };

@@ -1,7 +1,9 @@
 import type { FastifyInstance, FastifyRequest, InjectOptions } from "fastify";
 import type { Code } from "../../contract/codes.ts";
+import type { AnswerOf, ParamsIn, QueryOf, Route } from "../../contract/route.ts";
 import { NEXT_HEADER } from "../../contract/surfaces/fleet.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { pathOf, type PathParams } from "../../contract/surfaces/paths.ts";
 import type { WebCalls } from "../access/web-calls.ts";
 import { HubError } from "../ground/errors.ts";
 import { queryOf } from "./desk.ts";
@@ -33,12 +35,33 @@ export type Caller = Pick<FastifyRequest, "id" | "ip" | "visitor" | "person">;
 /** Copies a caller out of a request that may end before the caller's page does. */
 export const callerOf = ({ id, ip, visitor, person }: FastifyRequest): Caller => ({ id, ip, visitor, person });
 
-export interface ApiCall {
-  method?: "GET" | "HEAD" | "POST" | "PUT" | "DELETE";
+/** A call of a route. */
+export interface ApiCall<Answer = unknown> {
+  method: Route["method"] | "HEAD";
   path: string;
-  query?: Record<string, string | undefined>;
+  query?: Readonly<Record<string, string | undefined>>;
   json?: unknown;
   headers?: Record<string, string>;
+  /** Never set: the type of the JSON that is answered. */
+  answer?: Answer;
+}
+
+/** Input of a call of a route. The body is as a person has filled a form in: the route judges it. */
+type Question<R extends Route> = ([ParamsIn<R>] extends [never]
+  ? { params?: undefined }
+  : { params: Readonly<Record<ParamsIn<R>, string>> }) & {
+  query?: Partial<Readonly<Record<keyof QueryOf<R> & string, string | undefined>>>;
+  body?: object | undefined;
+};
+
+/** Returns the call of a route. */
+export function callTo<R extends Route>(route: R, { params, query, body }: Question<R>): ApiCall<AnswerOf<R>> {
+  return {
+    method: route.method,
+    path: pathOf(route, ...([params] as unknown as PathParams<R>)),
+    ...(query !== undefined && { query }),
+    ...(body !== undefined && { json: body }),
+  };
 }
 
 /**
@@ -54,7 +77,7 @@ export class Api {
     this.#calls = calls;
   }
 
-  async send(request: Caller, { method = "GET", path, query = {}, json, headers }: ApiCall): Promise<Answer> {
+  async send(request: Caller, { method, path, query = {}, json, headers }: ApiCall): Promise<Answer> {
     const given = Object.entries(query).filter((each): each is [string, string] => (each[1] ?? "") !== "");
     const search = given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
     const keyHash = request.visitor?.keyHash;
@@ -74,7 +97,7 @@ export class Api {
   }
 
   /** Reads the JSON of an answer. @throws HubError as the route answers it */
-  async call<T>(request: Caller, call: ApiCall): Promise<T> {
+  async call<T>(request: Caller, call: ApiCall<T>): Promise<T> {
     const answer = await this.send(request, call);
     requireDone(answer);
     return (answer.bytes.length === 0 ? undefined : JSON.parse(answer.bytes.toString())) as T;
@@ -89,14 +112,14 @@ export class Api {
   }
 
   /** Reads the page of a list that the address of the visitor's page names by its cursor. */
-  async page<T>(request: FastifyRequest, path: string, query: { limit: string } & ApiCall["query"]): Promise<Paged<T>> {
+  async page<T>(request: FastifyRequest, call: ApiCall<Listed<T>>): Promise<Paged<T>> {
     const cursor = queryOf(request, "cursor");
-    return { ...(await this.call<Listed<T>>(request, { path, query: { ...query, cursor } })), cursor };
+    return { ...(await this.call(request, { ...call, query: { ...call.query, cursor } })), cursor };
   }
 
   /** As {@link call}; undefined where the key may not ask, or there is nothing that it may see. */
-  async ask<T>(request: Caller, call: ApiCall): Promise<T | undefined> {
-    return unlessHidden(this.call<T>(request, call));
+  async ask<T>(request: Caller, call: ApiCall<T>): Promise<T | undefined> {
+    return unlessHidden(this.call(request, call));
   }
 }
 

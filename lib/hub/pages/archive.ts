@@ -10,10 +10,11 @@ import { TopFolder } from "../../artifact/zip/top-folder.ts";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
-import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
+import { installTarget } from "../../contract/marketplace/routes.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { parseForeignYaml } from "../../support/yaml-file.ts";
-import { type Api, requireDone } from "./api.ts";
+import { type Api, callTo, requireDone } from "./api.ts";
 
 /** Most bytes of a README that are shown. */
 const MAX_README_BYTES = 64 * 1024;
@@ -110,10 +111,10 @@ export class Archives {
 
   /** Returns the contents of a version; undefined when the key may not install it, or its bytes cannot be read. */
   async contents(request: FastifyRequest, version: NamedVersion): Promise<Contents | undefined> {
-    const path = paths.install(version.kind, version.slug);
-    const query = { version: version.version };
+    const { kind, slug, version: label } = version;
+    const install = callTo(installTarget[kind], { params: { slug }, query: { version: label } });
     // The route decides each time; the bytes of a digest never change.
-    const { status } = await this.#api.send(request, { method: "HEAD", path, query });
+    const { status } = await this.#api.send(request, { ...install, method: "HEAD" });
     if (status !== 200) return undefined;
     // A plugin's page shows more of the same bytes than a service's.
     const key = `${version.kind} ${version.sha256}`;
@@ -121,7 +122,7 @@ export class Archives {
     if (known !== undefined) return known;
     const reader = new RangeReader(version.size_bytes, async (start, end) => {
       const range = { range: `bytes=${start}-${end - 1}` };
-      const answer = await this.#api.send(request, { path, query, headers: range });
+      const answer = await this.#api.send(request, { ...install, headers: range });
       requireDone(answer);
       return answer.bytes;
     });

@@ -1,16 +1,18 @@
 import type { FastifyRequest } from "fastify";
-import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
-import type { ReportRecord, TargetDetail } from "../../contract/surfaces/marketplace.ts";
-import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
-import type { FleetSummary } from "../../contract/surfaces/reports.ts";
-import { ROLLOUT_ACTIONS, type RolloutAction, type RolloutRecord } from "../../contract/surfaces/rollouts.ts";
+import * as routes from "../../contract/fleets/routes.ts";
+import { showTarget } from "../../contract/marketplace/routes.ts";
+import { showProject } from "../../contract/projects/routes.ts";
+import { listReports } from "../../contract/reports/routes.ts";
+import * as rolloutRoutes from "../../contract/rollouts/routes.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { ROLLOUT_ACTIONS, type RolloutAction } from "../../contract/surfaces/rollouts.ts";
 import { parseTarget } from "../../contract/target.ts";
 import { forbidden, HubError, notFound } from "../ground/errors.ts";
 import { may } from "../ground/principal.ts";
-import { unlessHidden } from "./api.ts";
+import { type ApiCall, callTo, unlessHidden } from "./api.ts";
 import { type Desk, field, param, principalOf, queryOf, type Screen } from "./desk.ts";
 import { FleetPage, FleetsPage, type ListedFleet } from "./fleet-page.tsx";
-import { type HostDetail, hostOf, hostsPath, readCounts, readHosts } from "./fleets.ts";
+import { type HostDetail, hostOf, hostsCall, readCounts, readHosts } from "./fleets.ts";
 import { HostPage } from "./host-page.tsx";
 import { RolloutsPage } from "./rollouts-page.tsx";
 import { pagePaths, type TargetKind } from "./view.ts";
@@ -33,18 +35,18 @@ interface Named {
 /** Finds a target whose fleet or rollouts are shown. @throws HubError 404 for a project that the key may not see */
 async function named({ api }: Desk, request: FastifyRequest, kind: TargetKind, slug: string): Promise<Named> {
   if (kind === "project") {
-    const project = await api.call<ProjectRecord>(request, { path: paths.project(slug) });
+    const project = await api.call(request, callTo(showProject, { params: { id: slug } }));
     if (project.kind !== "project") throw notFound("There is no such project.");
     return { kind, slug, id: slug, name: project.name, latest: project.latest_version ?? "" };
   }
-  const detail = await api.ask<TargetDetail>(request, { path: paths.detail(kind, slug) });
+  const detail = await api.ask(request, callTo(showTarget[kind], { params: { slug } }));
   if (detail === undefined) return { kind, slug, id: undefined, name: slug, latest: "" };
   return { kind, slug, id: detail.id, name: detail.name, latest: detail.latest_version };
 }
 
 /** Requires that the route of the API shows this key a fleet. @throws HubError 403, 404 */
 async function requireFleet({ api }: Desk, request: FastifyRequest, kind: TargetKind, slug: string): Promise<void> {
-  const { status } = await api.send(request, { method: "HEAD", path: hostsPath(kind, slug) });
+  const { status } = await api.send(request, { ...hostsCall(kind, slug), method: "HEAD" });
   if (status === 403 && kind !== "project") throw forbidden("The key may not see fleets: it lacks the scope read.");
   if (status === 403 || status === 404) throw notFound(`There is no such ${kind}, or none that the key may see.`);
   if (status >= 400) throw new HubError(status, "hub_unavailable", "The fleet cannot be read now.");
@@ -59,7 +61,7 @@ export async function watchedTarget(desk: Desk, request: FastifyRequest, kind: T
 
 /** Names the fleets that an open page of all fleets follows: those of its first page. */
 export async function watchedFleets({ api }: Desk, request: FastifyRequest): Promise<string[]> {
-  const { items } = await api.page<FleetSummary>(request, paths.fleets(), { limit: PAGE_FLEETS });
+  const { items } = await api.page(request, callTo(routes.listFleets, { query: { limit: PAGE_FLEETS } }));
   return items.map(({ target }) => target);
 }
 
@@ -84,8 +86,11 @@ export const host =
     await requireFleet(desk, request, kind, slug);
     const { name } = await named(desk, request, kind, slug);
     const id = param(request, "host");
-    const path = kind === "project" ? paths.projectHost(slug, id) : paths.host(kind, slug, id);
-    const detail = await desk.api.call<HostDetail>(request, { path });
+    const asked: ApiCall =
+      kind === "project"
+        ? callTo(routes.showProjectHost, { params: { project_id: slug, host_id: id } })
+        : callTo(routes.showTargetHost, { params: { kind, slug, host_id: id } });
+    const detail = (await desk.api.call(request, asked)) as HostDetail;
     const text = (value: unknown): string => (typeof value === "string" ? value : "");
     const plugins = (detail.plugins ?? []).map((plugin) => ({
       name: text(plugin["id"]) || text(plugin["name"]),
@@ -99,21 +104,26 @@ export const host =
 
 /** Reads the reports of a host; undefined where the key may not read them. */
 async function reportsOf({ api }: Desk, request: FastifyRequest, kind: MarketplaceKind) {
-  const path = paths.hosts(kind, param(request, "slug")).replace(/hosts$/, "reports");
-  return unlessHidden(api.page<ReportRecord>(request, path, { host_id: param(request, "host"), limit: "20" }));
+  const params = { kind, slug: param(request, "slug") };
+  const query = { host_id: param(request, "host"), limit: "20" };
+  return unlessHidden(api.page(request, callTo(listReports, { params, query })));
 }
 
 export const forget =
   (kind: TargetKind): Screen =>
   async ({ api }, request) => {
     const [slug, id] = [param(request, "slug"), param(request, "host")];
-    const path = kind === "project" ? paths.projectHost(slug, id) : paths.host(kind, slug, id);
-    await api.call(request, { method: "DELETE", path });
+    await api.call(
+      request,
+      kind === "project"
+        ? callTo(routes.forgetProjectHost, { params: { project_id: slug, host_id: id } })
+        : callTo(routes.forgetTargetHost, { params: { kind, slug, host_id: id } }),
+    );
     return { goTo: pagePaths.fleet(kind, slug) };
   };
 
 export const allFleets: Screen = async (desk, request) => {
-  const listed = await desk.api.page<FleetSummary>(request, paths.fleets(), { limit: PAGE_FLEETS });
+  const listed = await desk.api.page(request, callTo(routes.listFleets, { query: { limit: PAGE_FLEETS } }));
   const { items, next, cursor } = listed;
   const fleets: ListedFleet[] = [];
   for (const { target, name: given, hosts: count } of items) {
@@ -131,7 +141,10 @@ export const rollouts =
     const principal = principalOf(request);
     const { slug, id, name, latest } = await named(desk, request, kind, param(request, "slug"));
     if (id === undefined) throw notFound(`There is no such ${kind}, or none that the key may see.`);
-    const found = await desk.api.page<RolloutRecord>(request, paths.rollouts(id), { limit: "20" });
+    const found = await desk.api.page(
+      request,
+      callTo(rolloutRoutes.listRollouts, { params: { id }, query: { limit: "20" } }),
+    );
     const mayChange = may(principal, "publish", "projects");
     const allowed = ROLLOUT_ACTIONS.filter((action) => (action === "approve" ? may(principal, "projects") : mayChange));
     return <RolloutsPage {...{ kind, slug, name, latest, allowed, ...found }} />;
@@ -148,10 +161,8 @@ export const actOnRollout =
     if (id === undefined || !isAction(action)) throw notFound("There is no such rollout.");
     const reason = field(request, "reason");
     const rollback = field(request, "rollback") === "yes";
-    await desk.api.call(request, {
-      method: "POST",
-      path: `${paths.rollout(id, param(request, "rollout"))}/${action}`,
-      json: { ...(reason !== undefined && { reason }), ...(rollback && { rollback }) },
-    });
+    const params = { id, rollout: param(request, "rollout") };
+    const body = { ...(reason !== undefined && { reason }), ...(rollback && { rollback }) };
+    await desk.api.call(request, callTo(rolloutRoutes.ACTION_ROUTES[action], { params, body }));
     return { goTo: pagePaths.rollouts(kind, slug) };
   };

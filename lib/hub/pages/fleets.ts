@@ -1,4 +1,5 @@
 import type { FastifyRequest } from "fastify";
+import * as routes from "../../contract/fleets/routes.ts";
 import type { Labels } from "../../contract/labels.ts";
 import {
   HOST_STATES,
@@ -7,9 +8,8 @@ import {
   shownVersion,
   triedVersion,
 } from "../../contract/surfaces/host-record.ts";
-import { type MarketplaceKind, paths } from "../../contract/surfaces/paths.ts";
 import type { DeploymentStatus, FleetCounts, StepOutcome } from "../../contract/surfaces/reports.ts";
-import type { Api } from "./api.ts";
+import { type Api, type ApiCall, callTo } from "./api.ts";
 import type { TargetKind } from "./view.ts";
 
 /** Characters of an error that lists show. */
@@ -78,17 +78,21 @@ export interface HostScreen {
   next: string | undefined;
 }
 
-/** The routes of a target's fleet. */
-export const hostsPath = (kind: TargetKind, slug: string): string =>
-  kind === "project" ? paths.projectHosts(slug) : paths.hosts(kind satisfies MarketplaceKind, slug);
-const fleetPath = (kind: TargetKind, slug: string): string =>
-  kind === "project" ? paths.projectFleet(slug) : paths.fleet(kind satisfies MarketplaceKind, slug);
+/** The call for the hosts of a target. */
+export const hostsCall = (kind: TargetKind, slug: string): ApiCall =>
+  kind === "project"
+    ? callTo(routes.listProjectHosts, { params: { project_id: slug } })
+    : callTo(routes.listTargetHosts, { params: { kind, slug } });
+const fleetCall = (kind: TargetKind, slug: string): ApiCall<FleetCounts> =>
+  kind === "project"
+    ? callTo(routes.countProjectFleet, { params: { project_id: slug } })
+    : callTo(routes.countTargetFleet, { params: { kind, slug } });
 
 const isState = (text: string): boolean => (HOST_STATES as readonly string[]).includes(text);
 
 /** Reads the numbers of a fleet. @throws HubError as the route answers it */
 export const readCounts = (api: Api, request: FastifyRequest, kind: TargetKind, slug: string): Promise<FleetCounts> =>
-  api.call<FleetCounts>(request, { path: fleetPath(kind, slug) });
+  api.call(request, fleetCall(kind, slug));
 
 interface Wanted {
   kind: TargetKind;
@@ -111,7 +115,7 @@ export async function readHosts(
     state: isState(state) ? state : "",
     after: isCursor ? after : "",
   };
-  const { records, next } = await api.members<HostRecord>(request, { path: hostsPath(kind, slug), query });
+  const { records, next } = await api.members<HostRecord>(request, { ...hostsCall(kind, slug), query });
   return { shown: inOrder(records.map(([id, record]) => hostOf(id, record))), next };
 }
 

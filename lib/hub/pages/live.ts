@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
-import { type MarksAnswer, MAX_HINTED_TARGETS } from "../../contract/surfaces/changes.ts";
-import { paths } from "../../contract/surfaces/paths.ts";
+import { readMarks } from "../../contract/hints/routes.ts";
+import { MAX_HINTED_TARGETS } from "../../contract/surfaces/changes.ts";
 import { HubError } from "../ground/errors.ts";
-import type { Api, Caller } from "./api.ts";
+import { type Api, type Caller, callTo } from "./api.ts";
 
 /** The targets of one key's open pages are looked at this often, however many pages there are. */
 const LOOK_MS = 1000;
@@ -78,7 +78,7 @@ class Reader implements Disposable {
     for (let start = 0; start === 0 || start < targets.length; start += MAX_HINTED_TARGETS) {
       const asked = targets.slice(start, start + MAX_HINTED_TARGETS);
       const query = { targets: asked.join(",") };
-      const answer = await this.#api.call<MarksAnswer>(this.#caller, { path: paths.marks(), query });
+      const answer = await this.#api.call(this.#caller, callTo(readMarks, { query }));
       for (const target of asked) found.set(target, undefined);
       for (const { target, mark } of answer.targets) found.set(target, mark);
     }

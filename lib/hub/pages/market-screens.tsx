@@ -1,10 +1,13 @@
 import type { FastifyRequest } from "fastify";
-import type { ManagedVersion, ProjectRecord } from "../../contract/surfaces/keys.ts";
-import type { TargetDetail, TargetSummary, VersionRecord } from "../../contract/surfaces/marketplace.ts";
-import { type MarketplaceKind, MOUNTS, paths } from "../../contract/surfaces/paths.ts";
+import * as market from "../../contract/marketplace/routes.ts";
+import { listProjects, showProject } from "../../contract/projects/routes.ts";
+import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
+import type { TargetDetail } from "../../contract/surfaces/marketplace.ts";
+import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { listVersions, releaseVersion, unyankVersion, yankVersion } from "../../contract/versions/routes.ts";
 import { notFound } from "../ground/errors.ts";
 import { may } from "../ground/principal.ts";
-import type { Listed } from "./api.ts";
+import { callTo } from "./api.ts";
 import { CataloguePage } from "./catalogue-page.tsx";
 import { ComparePage } from "./compare-page.tsx";
 import { type Desk, field, param, principalOf, queryOf, type Screen } from "./desk.ts";
@@ -14,19 +17,22 @@ import { pagePaths, type TargetKind } from "./view.ts";
 
 const CARDS = "30";
 const VERSIONS = 25;
-
-const listOf = (kind: MarketplaceKind): string =>
-  kind === "plugin" ? `${MOUNTS.plugins}/plugins` : `${MOUNTS.services}/services`;
+/** Versions that a comparison looks among. */
+const MOST_VERSIONS = 200;
 
 export const catalogue: Screen = async ({ api }, request) => {
   const kind = queryOf(request, "kind") === "service" ? "service" : "plugin";
   const text = queryOf(request, "q").slice(0, 200);
-  const found = await api.page<TargetSummary>(request, listOf(kind), { q: text, limit: CARDS });
+  const found = await api.page(request, callTo(market.listTargets[kind], { query: { q: text, limit: CARDS } }));
   return <CataloguePage {...{ kind, text, ...found }} />;
 };
 
 const detailOf = ({ api }: Desk, request: FastifyRequest, kind: MarketplaceKind): Promise<TargetDetail> =>
-  api.call(request, { path: paths.detail(kind, param(request, "slug")) });
+  api.call(request, callTo(market.showTarget[kind], { params: { slug: param(request, "slug") } }));
+
+/** The call for versions of a plugin or service. */
+const versionsOf = (kind: MarketplaceKind, slug: string, limit: number) =>
+  callTo(market.listTargetVersions[kind], { params: { slug }, query: { limit: String(limit) } });
 
 /** The page of a plugin or service. */
 export const target =
@@ -34,19 +40,18 @@ export const target =
   async (desk, request) => {
     const { api } = desk;
     const detail = await detailOf(desk, request, kind);
-    const path = `${paths.detail(kind, detail.slug)}/versions`;
     const { principal } = request.visitor!;
     // Without a key, the detail record has the newest ones.
     const listed =
       principal === undefined
         ? { items: detail.versions, next: null, cursor: queryOf(request, "cursor") }
-        : await api.page<VersionRecord>(request, path, { limit: String(VERSIONS) });
+        : await api.page(request, versionsOf(kind, detail.slug, VERSIONS));
     const { items: versions, next, cursor } = listed;
     const latest = detail.versions.find(({ version }) => version === detail.latest_version);
     const contents =
       latest && (await (await desk.archives()).contents(request, { kind, slug: detail.slug, ...latest }));
     // The names of keys are their owner's: the same page of versions, as those who manage it see them.
-    const managed = principal && (await api.ask<Listed<ManagedVersion>>(request, managedVersions(detail.id, cursor)));
+    const managed = principal && (await api.ask(request, managedVersions(detail.id, cursor)));
     const publishers = managed && publishersOf(managed.items);
     const mayYank = managed !== undefined && may(principal!, "publish");
     const mayRelease = managed !== undefined && may(principal!, "projects");
@@ -62,8 +67,7 @@ export const compare =
   async (desk, request) => {
     const detail = await detailOf(desk, request, kind);
     const [from, to] = [queryOf(request, "from"), queryOf(request, "to")];
-    const path = `${paths.detail(kind, detail.slug)}/versions`;
-    const { items } = await desk.api.call<Listed<VersionRecord>>(request, { path, query: { limit: "200" } });
+    const { items } = await desk.api.call(request, versionsOf(kind, detail.slug, MOST_VERSIONS));
     const find = async (label: string) => {
       const found = [...items, ...detail.versions].find(({ version }) => version === label);
       if (found === undefined) throw notFound(`The ${kind} has no such version.`);
@@ -79,12 +83,14 @@ export const yank =
   (kind: TargetKind, action: "yank" | "unyank"): Screen =>
   async ({ api }, request) => {
     const [slug, version] = [param(request, "slug"), field(request, "version") ?? ""];
-    const path =
-      kind === "project"
-        ? paths.versionYank(slug, version)
-        : `${paths.detail(kind, slug)}/versions/${encodeURIComponent(version)}/yank`;
-    const json = { reason: field(request, "reason") ?? null };
-    await api.call(request, { path, ...(action === "yank" ? { method: "POST", json } : { method: "DELETE" }) });
+    const body = action === "yank" ? { reason: field(request, "reason") ?? null } : undefined;
+    if (kind === "project") {
+      const route = action === "yank" ? yankVersion : unyankVersion;
+      await api.call(request, callTo(route, { params: { id: slug, version }, body }));
+    } else {
+      const route = action === "yank" ? market.yankTargetVersion[kind] : market.unyankTargetVersion[kind];
+      await api.call<unknown>(request, callTo(route, { params: { slug, version }, body }));
+    }
     return { goTo: pagePaths.target(kind, slug) };
   };
 
@@ -94,21 +100,21 @@ export const release =
   async (desk, request) => {
     const [slug, version] = [param(request, "slug"), field(request, "version") ?? ""];
     const id = kind === "project" ? slug : (await detailOf(desk, request, kind)).id;
-    const json = { reason: field(request, "reason") || null };
-    await desk.api.call(request, { path: paths.versionRelease(id, version), method: "POST", json });
+    const body = { reason: field(request, "reason") || null };
+    await desk.api.call(request, callTo(releaseVersion, { params: { id, version }, body }));
     return { goTo: pagePaths.target(kind, slug) };
   };
 
 export const projects: Screen = async ({ api }, request) => {
-  return <ProjectsPage {...await api.page<ProjectRecord>(request, paths.projects(), { limit: "100" })} />;
+  return <ProjectsPage {...await api.page(request, callTo(listProjects, { query: { limit: "100" } }))} />;
 };
 
 /** The page of a project of surface B. */
 export const project: Screen = async ({ api }, request) => {
-  const found = await api.call<ProjectRecord>(request, { path: paths.project(param(request, "slug")) });
+  const found = await api.call(request, callTo(showProject, { params: { id: param(request, "slug") } }));
   if (found.kind !== "project") return { goTo: pagePaths.target(found.kind, found.slug) };
   const cursor = queryOf(request, "cursor");
-  const { items: versions, next } = await api.call<Listed<ManagedVersion>>(request, managedVersions(found.id, cursor));
+  const { items: versions, next } = await api.call(request, managedVersions(found.id, cursor));
   const principal = principalOf(request);
   const [mayYank, mayRelease] = [may(principal, "publish"), may(principal, "projects")];
   const publishers = publishersOf(versions);
@@ -116,10 +122,8 @@ export const project: Screen = async ({ api }, request) => {
 };
 
 /** The call for one page of a target's versions. */
-const managedVersions = (id: string, cursor: string) => ({
-  path: paths.versions(id),
-  query: { limit: String(VERSIONS), cursor },
-});
+const managedVersions = (id: string, cursor: string) =>
+  callTo(listVersions, { params: { id }, query: { limit: String(VERSIONS), cursor } });
 
 /** Returns the names of the keys that have published versions, by version. */
 const publishersOf = (versions: readonly ManagedVersion[]): ReadonlyMap<string, string> =>

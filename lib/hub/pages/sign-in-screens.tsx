@@ -1,9 +1,8 @@
+import { showOwnKey } from "../../contract/keys/routes.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import type { ApiKeyRecord } from "../../contract/surfaces/keys.ts";
-import { paths } from "../../contract/surfaces/paths.ts";
 import { forbidden, HubError, notFound } from "../ground/errors.ts";
 import { hashOf } from "../ground/identity.ts";
-import { callerOf } from "./api.ts";
+import { callerOf, callTo } from "./api.ts";
 import { type Desk, field, queryOf, type Screen } from "./desk.ts";
 import { SignedOnPage, SignInPage } from "./sign-in-page.tsx";
 import { pagePaths } from "./view.ts";
@@ -26,7 +25,7 @@ export const signIn: Screen = async ({ hub, authentication, api }, request) => {
   const key = (field(request, "key") ?? "").trim().slice(0, MAX_KEY_CHARACTERS);
   const nobody = { ...callerOf(request), visitor: null };
   const headers = { [HEADERS.apiKey]: asHeader(key) };
-  const owned = api.call<ApiKeyRecord>(nobody, { path: paths.ownKey(), headers });
+  const owned = api.call(nobody, { ...callTo(showOwnKey, {}), headers });
   await owned.catch((error: unknown) => {
     throw error instanceof HubError && error.statusCode === 401 ? new SignInFailed(error, next) : error;
   });
