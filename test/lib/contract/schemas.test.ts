@@ -1,41 +1,51 @@
 import fc from "fast-check";
 import t from "tap";
 import type { z } from "zod";
+import * as deploy from "../../../lib/contract/deploy/routes.ts";
 import { installPlan, notifiers, provisioners } from "../../../lib/contract/files/install-plan.ts";
 import { manifest } from "../../../lib/contract/files/manifest.ts";
+import { forgetProjectHost, listTargetHosts } from "../../../lib/contract/fleets/routes.ts";
 import { base64Of, envName, hostId, pluginId, projectId } from "../../../lib/contract/identifiers.ts";
+import { listKeys, revokeKey } from "../../../lib/contract/keys/routes.ts";
+import { installTarget, showTarget } from "../../../lib/contract/marketplace/routes.ts";
+import { publishArtifact } from "../../../lib/contract/publishing/routes.ts";
+import { reportTarget } from "../../../lib/contract/reports/routes.ts";
 import { authorizeAnswer, latestAnswer, projectReport } from "../../../lib/contract/surfaces/deploy.ts";
-import { baseUrl, paths } from "../../../lib/contract/surfaces/paths.ts";
+import { baseUrl, pathOf } from "../../../lib/contract/surfaces/paths.ts";
 
 const holds = (schema: z.ZodType, value: unknown): boolean => schema.safeParse(value).success;
 
 t.test("paths are the contract's, each segment percent-encoded", async (t) => {
-  t.equal(paths.auth(), "/app/deploy/v1/auth");
-  t.equal(paths.latestVersion("prj_1"), "/app/deploy/v1/projects/prj_1/versions/latest");
-  t.equal(paths.artifact("prj_1", "1.0.0+b"), "/app/deploy/v1/projects/prj_1/artifacts/1.0.0%2Bb");
-  t.equal(paths.authorize(), "/app/deploy/v1/deployments/authorize");
-  t.equal(paths.reportProject(), "/app/deploy/v1/deployments/report");
-  t.equal(paths.publish("prj_1"), "/app/deploy/v1/projects/prj_1/publish");
-  t.equal(paths.install("plugin", "tide"), "/app/marketplace/plugins/tide/install");
-  t.equal(paths.detail("service", "tide"), "/app/services/services/tide");
-  t.equal(paths.report(), "/app/deployments/deployments/report");
-  t.equal(paths.hosts("plugin", "tide"), "/app/deployments/deployments/plugin/tide/hosts");
-  t.equal(paths.apiKeys(), "/devkeys/api-keys");
+  const project = { project_id: "prj_1" };
+  t.equal(pathOf(deploy.openSession), "/app/deploy/v1/auth");
+  t.equal(pathOf(deploy.showLatest, project), "/app/deploy/v1/projects/prj_1/versions/latest");
+  const located = pathOf(deploy.locateArtifact, { ...project, version: "1.0.0+b" });
+  t.equal(located, "/app/deploy/v1/projects/prj_1/artifacts/1.0.0%2Bb");
+  t.equal(pathOf(deploy.authorizeDeployment), "/app/deploy/v1/deployments/authorize");
+  t.equal(pathOf(deploy.reportProject), "/app/deploy/v1/deployments/report");
+  t.equal(pathOf(publishArtifact, project), "/app/deploy/v1/projects/prj_1/publish");
+  t.equal(pathOf(installTarget.plugin, { slug: "tide" }), "/app/marketplace/plugins/tide/install");
+  t.equal(pathOf(showTarget.service, { slug: "tide" }), "/app/services/services/tide");
+  t.equal(pathOf(reportTarget), "/app/deployments/deployments/report");
+  const hosts = pathOf(listTargetHosts, { kind: "plugin", slug: "tide" });
+  t.equal(hosts, "/app/deployments/deployments/plugin/tide/hosts");
+  t.equal(pathOf(listKeys), "/devkeys/api-keys");
   t.equal(baseUrl("http://hub///"), "http://hub");
   t.equal(baseUrl("http://hub/root/"), "http://hub/root");
 });
 
 t.test("no id or version can leave its segment of a path", async (t) => {
+  const pathOfHost = (id: string) => pathOf(forgetProjectHost, { project_id: "prj_1", host_id: id });
   fc.assert(
     fc.property(fc.string({ unit: "grapheme", minLength: 1 }), (text) => {
       fc.pre(!/^\.{1,2}$/.test(text));
-      const { pathname, search, hash } = new URL(`http://hub${paths.projectHost("prj_1", text)}`);
+      const { pathname, search, hash } = new URL(`http://hub${pathOfHost(text)}`);
       const [before, after] = pathname.split("/hosts/");
       return before === "/app/deploy/v1/projects/prj_1" && decodeURIComponent(after!) === text && search + hash === "";
     }),
   );
-  for (const step of [".", ".."]) t.throws(() => paths.projectHost("prj_1", step), { code: "usage" }, step);
-  t.equal(new URL(`http://hub${paths.apiKey("...")}`).pathname, "/devkeys/api-keys/...");
+  for (const step of [".", ".."]) t.throws(() => pathOfHost(step), { code: "usage" }, step);
+  t.equal(new URL(`http://hub${pathOf(revokeKey, { id: "..." })}`).pathname, "/devkeys/api-keys/...");
 });
 
 t.test("identifiers are checked at both ends", async (t) => {
