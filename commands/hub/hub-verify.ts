@@ -52,10 +52,11 @@ export class HubVerify extends withOptions(hubVerify) {
         else this.print.line(sentenceOf(finding));
       },
     };
+    const place = await placeOf(this.options);
     const result: VerifyResult =
       backup === undefined
-        ? await verifyHub(await placeOf(this.options), options)
-        : await verifyBackup(backup, trust, options);
+        ? await verifyHub(place, options)
+        : await verifyBackup(backup, { trust, hooks: place.hooks }, options);
     progress.stop();
     if (result.findings > 0) {
       const what = `${result.findings} records or artifacts are damaged; ${result.checked} artifacts were checked.`;

@@ -7,6 +7,7 @@ import { mkdtemp, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { sql } from "kysely";
+import { FEATURES } from "../../lib/hub/features.ts";
 import { createHub } from "../../lib/hub/hub.ts";
 import { usageOf } from "../../lib/hub/records/quotas.ts";
 import { openHubDatabase } from "../../lib/hub/storage/open.ts";
@@ -82,7 +83,7 @@ try {
     };
   };
 
-  await using opened = await openHubDatabase(place);
+  await using opened = await openHubDatabase({ ...place, hooks: FEATURES });
   const { dialect, kysely } = opened.database;
   const createdAt = {
     sqlite: "strftime('%Y-%m-%dT%H:%M:%fZ', '2020-01-01', '+' || n.i || ' minutes')",

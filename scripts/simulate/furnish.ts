@@ -2,6 +2,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { sql } from "kysely";
 import { newProject } from "../../lib/hub/access/new-project.ts";
 import { FEATURES } from "../../lib/hub/features.ts";
 import { openDatabase } from "../../lib/hub/records/database.ts";
@@ -31,7 +32,7 @@ export async function openSimulated(): Promise<{ database: Database; close: () =
 /** Makes the target and the keys of its owners, in an empty database. @returns the target */
 export async function furnish(database: Database, plan: Plan, owners: readonly string[]): Promise<Project> {
   const { kysely } = database;
-  for (const table of TABLES) await kysely.deleteFrom(table).execute();
+  for (const table of TABLES) await sql`delete from ${sql.table(table)}`.execute(kysely);
   const { kind, start } = plan;
   const at = new Date(start).toISOString();
   const target = newProject({ name: SLUG, kind, ...(kind === "plugin" && { slug: SLUG }) }, owners[0]!, start);
@@ -60,6 +61,6 @@ export async function furnish(database: Database, plan: Plan, owners: readonly s
 
 /** Tables that a plan leaves rows in, each before those that it refers to. */
 const TABLES = [
-  ...(["audit", "reports", "hosts", "views", "rollouts", "deleted_versions", "versions"] as const),
-  ...(["sessions", "api_keys", "projects"] as const),
+  ...["audit", "reports", "hosts", "views", "rollouts", "deleted_versions", "versions"],
+  ...["sessions", "api_keys", "projects"],
 ];

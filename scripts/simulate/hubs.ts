@@ -1,6 +1,6 @@
 /** Two hubs on one database and virtual time, with the product's own transactions, decisions and answers. */
 import { actOnRollout, startRollout } from "../../lib/hub/features/rollouts/commands.ts";
-import { standingOf } from "../../lib/hub/features/rollouts/records.ts";
+import { listRollouts, standingOf } from "../../lib/hub/features/rollouts/records.ts";
 import { viewOf } from "../../lib/hub/features/rollouts/stored.ts";
 import type { HostAnswer } from "../../lib/hub/gate/answer.ts";
 import { answerHost } from "../../lib/hub/gate/host-answer.ts";
@@ -281,7 +281,8 @@ export class Hubs {
   async stored() {
     const { kysely } = this.#database;
     const target = (await findProject(kysely, this.#target.id))!;
-    const rollouts = await kysely.selectFrom("rollouts").selectAll().orderBy("id").execute();
+    const all = { after: "", limit: Number.MAX_SAFE_INTEGER };
+    const rollouts = (await listRollouts(kysely, this.#target.id, all)).toReversed();
     const states = await kysely.selectFrom("versions").selectAll().where("state", "is not", null).execute();
     return {
       target,

@@ -68,7 +68,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "sumOf(tally.waves, ",
   ]),
   mutation("published beside a rollout: held", PART, ["(await this.#findLive()) ?? (await newest", "(await newest"]),
-  mutation("published after an abort: held", PART, ['else if (state === "completed") return', "else return"]),
+  mutation("published after an abort: held", PART, ['else if (state === "completed")', "else if (true)"]),
   mutation("published again: what it was", "records/versions.ts", [
     "existing === undefined && (await tell",
     "true && (await tell",

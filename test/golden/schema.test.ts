@@ -2,14 +2,20 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
 import t from "tap";
-import { SCHEMA_VERSION, statementsOf } from "../../lib/hub/records/migrations.ts";
+import { FEATURES } from "../../lib/hub/features.ts";
+import { statementsOf, versionOf } from "../../lib/hub/records/migrations.ts";
+import { tablesOf } from "../../lib/hub/records/schema.ts";
 import { golden } from "../support/golden.ts";
 import { startHub } from "../support/hub/harness.ts";
 import { startPostgres } from "../support/hub/postgres-server.ts";
 import { needs } from "../support/programs/optional.ts";
 
 t.test("migrations make the tables that they made: a column after a release comes with one of its own", (t) => {
-  const lines = SCHEMA_VERSION.flatMap((name) => [name, ...statementsOf(name, "sqlite").map((each) => `  ${each}`)]);
+  const tables = tablesOf(FEATURES);
+  const lines = versionOf(tables).flatMap((name) => [
+    name,
+    ...statementsOf(tables, name, "sqlite").map((each) => `  ${each}`),
+  ]);
   golden(t, "migrations.txt", lines.join("\n"));
   t.end();
 });

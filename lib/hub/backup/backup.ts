@@ -6,9 +6,9 @@ import { tryLock } from "../../support/process-lock.ts";
 import { openBlobs } from "../blobs/open.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { totalOfBlobs, versionOfBlob } from "../records/blobs.ts";
-import { blobOf, type CopiedRow, nameOf, openSnapshot, replaceRows } from "../records/copy.ts";
+import { type CopiedRow, CopiedTables, openSnapshot, replaceRows } from "../records/copy.ts";
 import { findKeks } from "../records/keks.ts";
-import { SCHEMA_VERSION } from "../records/migrations.ts";
+import { tablesOf } from "../records/schema.ts";
 import { type HubStorage, openHubDatabase, openHubStorage } from "../storage/open.ts";
 import { type BlobFault, type CopiedBlobs, copyBlobs, type ExpectedBlob } from "./copy-blobs.ts";
 import { type BackupTrust, type Manifest, readManifest, writeManifest } from "./manifest.ts";
@@ -43,9 +43,9 @@ interface RecordedBlob extends ExpectedBlob {
   table: string;
 }
 
-async function* blobsOf(rows: AsyncIterable<CopiedRow>): AsyncGenerator<RecordedBlob> {
+async function* blobsOf(rows: AsyncIterable<CopiedRow>, tables: CopiedTables): AsyncGenerator<RecordedBlob> {
   for await (const row of rows) {
-    const blob = blobOf(row);
+    const blob = tables.blobOf(row);
     if (blob !== undefined) yield { ...blob, table: row.table };
   }
 }
@@ -57,7 +57,7 @@ async function copyKnown(
   { onProgress, signal }: CopyOptions,
 ): Promise<CopiedBlobs> {
   const done = { artifacts: 0, bytes: 0 };
-  return copyBlobs(from, to, blobsOf(rows), {
+  return copyBlobs(from, to, blobsOf(rows, omissions.tables), {
     ...(signal && { signal }),
     async onFault({ table, id }, fault) {
       if (fault === "missing" && (await isDeleted(id)))
@@ -105,15 +105,16 @@ export async function backupHub(
   const to = await openBlobs(folder, undefined);
   // A backup that was killed has left them: under the lock nobody else writes here.
   await to.clearIncoming(0);
-  const omissions = new Omissions(options.skipDamaged ?? false, options.onOmission);
+  const tables = new CopiedTables(database.tables);
+  const omissions = new Omissions(tables, options.skipDamaged ?? false, options.onOmission);
   const pending = join(folder, `${RECORDS_FILE}.pending`);
   const total = { count: 0, bytes: 0 };
   let facts: RecordsFacts;
   {
     await using snapshot = await openSnapshot(database);
     const counted = async function* (): AsyncGenerator<CopiedRow> {
-      for await (const row of omissions.leave(snapshot.rows(), SCHEMA_VERSION)) {
-        const blob = blobOf(row);
+      for await (const row of omissions.leave(snapshot.rows())) {
+        const blob = tables.blobOf(row);
         if (blob !== undefined) total.count++;
         total.bytes += blob?.size ?? 0;
         yield row;
@@ -134,7 +135,7 @@ export async function backupHub(
   const manifest: Manifest = {
     format: 2,
     created_at,
-    schema: [...SCHEMA_VERSION],
+    schema: [...tables.version],
     records: facts,
     artifacts: total,
     left_out,
@@ -158,14 +159,15 @@ export async function restoreHub(
   { trust, ...options }: CopyOptions & { trust: BackupTrust },
 ): Promise<BackupResult> {
   const manifest = await readManifest(folder, trust);
-  if (!manifest.schema.every((name) => SCHEMA_VERSION.includes(name)))
+  const tables = new CopiedTables(tablesOf(storage.hooks));
+  if (!manifest.schema.every((name) => tables.version.includes(name)))
     throw usageError("usage", `The backup in ${folder} was made by a newer version of Sealift.`);
   // Its versions have no states, from which the answers to hosts are made.
-  if (manifest.schema.length < SCHEMA_VERSION.length)
+  if (manifest.schema.length < tables.version.length)
     throw usageError("usage", `The backup in ${folder} was made by an earlier version of Sealift.`, {
       hint: "Restore it with that version, and start this one on the hub's data folder and database.",
     });
-  const omissions = new Omissions(options.skipDamaged ?? false, options.onOmission);
+  const omissions = new Omissions(tables, options.skipDamaged ?? false, options.onOmission);
   for (const omission of manifest.left_out) omissions.add(omission);
   return copyInto(storage, options, {
     from: await openBlobs(folder, undefined),
@@ -211,10 +213,11 @@ export async function moveHub(
   await using opened = await openHubStorage(source);
   const { database, blobs } = opened;
   await using snapshot = await openSnapshot(database);
-  const omissions = new Omissions(options.skipDamaged ?? false, options.onOmission);
+  const tables = new CopiedTables(database.tables);
+  const omissions = new Omissions(tables, options.skipDamaged ?? false, options.onOmission);
   return await copyInto(target, options, {
     from: blobs,
-    rows: () => omissions.leave(snapshot.rows(), SCHEMA_VERSION),
+    rows: () => omissions.leave(snapshot.rows()),
     copyOf: await findKeks(database.kysely),
     context: {
       omissions,
@@ -252,7 +255,7 @@ async function copyInto(
   const { omissions } = context;
   options.signal?.throwIfAborted();
   const records = await replaceRows(database, rows(), {
-    onRefused: (row, why) => omissions.damaged(nameOf(row), why),
+    onRefused: (row, why) => omissions.damaged(omissions.tables.nameOf(row), why),
     isWhole: () => omissions.isEmpty,
   });
   return { records, ...copied, left_out: omissions.list.length };

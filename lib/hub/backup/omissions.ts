@@ -1,5 +1,5 @@
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import { type CopiedRow, faultOf, nameOf, parentsOf, type RowName } from "../records/copy.ts";
+import type { CopiedRow, CopiedTables, RowName } from "../records/copy.ts";
 
 /** A record that a copy of a hub does without. */
 export interface Omission extends RowName {
@@ -17,12 +17,14 @@ const key = ({ table, id }: RowName): string => `${table} ${id}`;
 
 /** The records that are left out of a copy, with all that belongs to them. */
 export class Omissions {
+  readonly tables: CopiedTables;
   readonly #skipDamaged: boolean;
   readonly #onOmission: (omission: Omission) => void;
   readonly #omitted = new Map<string, Omission>();
 
   /** @param skipDamaged whether to go on without what is damaged */
-  constructor(skipDamaged: boolean, onOmission: (omission: Omission) => void = () => {}) {
+  constructor(tables: CopiedTables, skipDamaged: boolean, onOmission: (omission: Omission) => void = () => {}) {
+    this.tables = tables;
     this.#skipDamaged = skipDamaged;
     this.#onOmission = onOmission;
   }
@@ -50,14 +52,15 @@ export class Omissions {
   /**
    * Passes on the rows that are whole and not left out.
    *
-   * @param schemaVersion of the database that they come from
+   * @param version of the schema of the database that they come from; by default the newest one
    */
-  async *leave(rows: AsyncIterable<CopiedRow>, schemaVersion: readonly string[]): AsyncGenerator<CopiedRow> {
+  async *leave(rows: AsyncIterable<CopiedRow>, version = this.tables.version): AsyncGenerator<CopiedRow> {
     for await (const row of rows) {
-      const name = nameOf(row);
+      const name = this.tables.nameOf(row);
       if (this.#omitted.has(key(name))) continue;
-      const fault = faultOf(row, schemaVersion);
-      const parent = fault === undefined ? parentsOf(row).find((each) => this.#omitted.has(key(each))) : undefined;
+      const fault = this.tables.faultOf(row, version);
+      const parent =
+        fault === undefined ? this.tables.parentsOf(row).find((each) => this.#omitted.has(key(each))) : undefined;
       if (fault !== undefined) this.damaged(name, fault);
       else if (parent !== undefined)
         this.add({ ...name, reason: "orphaned", fault: `it belongs to ${parent.id} of ${parent.table}` });

@@ -6,7 +6,7 @@ import { crc32, createGunzip, createGzip } from "node:zlib";
 import parser from "stream-json/jsonl/parser.js";
 import * as z from "zod";
 import { boundLines } from "../../support/lines.ts";
-import { COPIED_TABLES, type CopiedRow, nameOf } from "../records/copy.ts";
+import type { CopiedRow, CopiedTables } from "../records/copy.ts";
 import type { Omissions } from "./omissions.ts";
 
 /** Bytes of one record: a report may name 10,000 plugins. */
@@ -23,7 +23,7 @@ export interface RecordsFacts {
 }
 
 /** A line of the file: table, row, and the CRC-32 of both, which finds the record that a fault of a disk has hit. */
-const line = z.tuple([z.enum(COPIED_TABLES), z.record(z.string(), z.json()), z.number()]);
+const lineOf = ({ names }: CopiedTables) => z.tuple([z.enum(names), z.record(z.string(), z.json()), z.number()]);
 const checkOf = (table: string, row: unknown): number => crc32(JSON.stringify([table, row]));
 
 class Facts {
@@ -85,6 +85,7 @@ export async function* readRecords(
   { onEnd }: { onEnd?: (facts: RecordsFacts) => void } = {},
 ): AsyncGenerator<CopiedRow, void> {
   const facts = new Facts();
+  const line = lineOf(omissions.tables);
   const items = streams(
     createReadStream(path),
     facts.tap,
@@ -105,7 +106,7 @@ export async function* readRecords(
       }
       const [table, fields, check] = parsed.data;
       const row = { table, row: fields as CopiedRow["row"] };
-      const name = nameOf(row);
+      const name = omissions.tables.nameOf(row);
       last = `${name.id} of ${table}`;
       facts.add(table);
       if (checkOf(table, fields) === check) yield row;

@@ -1,8 +1,9 @@
 import { openBlobs } from "../blobs/open.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { type BlobVersion, knownBlobs, totalOfBlobs, versionOfBlob } from "../records/blobs.ts";
-import { allRows, blobOf, type CopiedRow } from "../records/copy.ts";
-import { SCHEMA_VERSION } from "../records/migrations.ts";
+import { allRows, type CopiedRow, CopiedTables } from "../records/copy.ts";
+import type { RecordHooks } from "../records/hooks.ts";
+import { tablesOf } from "../records/schema.ts";
 import { type HubStorage, openHubStorage } from "../storage/open.ts";
 import { type CopyProgress, recordsOf } from "./backup.ts";
 import { type BlobFault, faultOfBlob } from "./copy-blobs.ts";
@@ -35,6 +36,7 @@ export interface VerifyOptions {
 
 interface Verified {
   blobs: Blobs;
+  tables: CopiedTables;
   rows: AsyncIterable<CopiedRow>;
   total: { count: number; bytes: number };
   /** Names the version of a blob that is not what it should be; undefined when it was deleted meanwhile. */
@@ -42,12 +44,12 @@ interface Verified {
 }
 
 async function verifyBlobs(
-  { blobs, rows, total, versionOf }: Verified,
+  { blobs, tables, rows, total, versionOf }: Verified,
   result: VerifyResult,
   { quick, onFinding, onProgress, signal }: VerifyOptions,
 ): Promise<void> {
   for await (const row of rows) {
-    const blob = blobOf(row);
+    const blob = tables.blobOf(row);
     if (blob === undefined) continue;
     signal?.throwIfAborted();
     const fault = await faultOfBlob(blobs, blob, quick, signal);
@@ -64,8 +66,8 @@ async function verifyBlobs(
 }
 
 /** Hears of damaged records as findings. */
-const findingsOf = (result: VerifyResult, onFinding: VerifyOptions["onFinding"]): Omissions =>
-  new Omissions(true, ({ table, id, reason, fault }) => {
+const findingsOf = (tables: CopiedTables, result: VerifyResult, onFinding: VerifyOptions["onFinding"]): Omissions =>
+  new Omissions(tables, true, ({ table, id, reason, fault }) => {
     if (reason !== "damaged") return;
     result.findings++;
     onFinding({ table, id, fault });
@@ -79,9 +81,14 @@ export async function verifyHub(
   await using opened = await openHubStorage(storage);
   const { database, blobs } = opened;
   const result: VerifyResult = { checked: 0, bytes: 0, findings: 0 };
-  const rows = findingsOf(result, options.onFinding).leave(allRows(database.kysely), SCHEMA_VERSION);
+  const tables = new CopiedTables(database.tables);
+  const rows = findingsOf(tables, result, options.onFinding).leave(allRows(database));
   const total = await totalOfBlobs(database.kysely);
-  await verifyBlobs({ blobs, rows, total, versionOf: (id) => versionOfBlob(database.kysely, id) }, result, options);
+  await verifyBlobs(
+    { blobs, tables, rows, total, versionOf: (id) => versionOfBlob(database.kysely, id) },
+    result,
+    options,
+  );
   let unrecorded = 0;
   let batch: string[] = [];
   const countUnrecorded = async (): Promise<void> => {
@@ -93,14 +100,25 @@ export async function verifyHub(
   return { ...result, unrecorded };
 }
 
-/** Checks a backup: its manifest, every record and every artifact. @throws as {@link readManifest} */
-export async function verifyBackup(folder: string, trust: BackupTrust, options: VerifyOptions): Promise<VerifyResult> {
+/**
+ * Checks a backup: its manifest, every record and every artifact.
+ *
+ * @param hooks of the features, which have tables
+ * @throws as {@link readManifest}
+ */
+export async function verifyBackup(
+  folder: string,
+  { trust, hooks }: { trust: BackupTrust; hooks: readonly RecordHooks[] },
+  options: VerifyOptions,
+): Promise<VerifyResult> {
   const manifest = await readManifest(folder, trust);
   const result: VerifyResult = { checked: 0, bytes: 0, findings: 0 };
-  const omissions = findingsOf(result, options.onFinding);
+  const tables = new CopiedTables(tablesOf(hooks));
+  const omissions = findingsOf(tables, result, options.onFinding);
   for (const omission of manifest.left_out) omissions.add({ ...omission, reason: "deleted" });
   const rows = recordsOf(folder, { manifest, omissions, isSigned: trust !== "unsigned" });
   const blobs = await openBlobs(folder, undefined);
-  await verifyBlobs({ blobs, rows, total: manifest.artifacts, versionOf: () => Promise.resolve({}) }, result, options);
+  const verified = { blobs, tables, rows, total: manifest.artifacts, versionOf: () => Promise.resolve({}) };
+  await verifyBlobs(verified, result, options);
   return result;
 }

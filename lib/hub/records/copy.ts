@@ -1,27 +1,19 @@
 import { Kysely, sql } from "kysely";
 import { storageTrouble } from "../ground/storage-error.ts";
 import { renewTarget } from "./latest/change-target.ts";
-import { SCHEMA_VERSION } from "./migrations.ts";
+import { versionOf } from "./migrations.ts";
 import type { Database, Queries, Transacted } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
 import { allProjects } from "./projects.ts";
-import { type Schema, TABLES } from "./schema.ts";
+import type { Schema } from "./schema.ts";
 import { openSqliteReader } from "./sqlite.ts";
 import type { AnyTable } from "./table.ts";
-
-export type CopiedTable = keyof Schema;
-
-const COPIED = new Map(TABLES.filter(({ copied }) => copied).map((table) => [table.name as CopiedTable, table]));
-export const COPIED_TABLES: readonly CopiedTable[] = [...COPIED.keys()];
-
-/** Returns the declaration of a table whose rows are copied. */
-export const copiedTable = (name: CopiedTable): AnyTable => COPIED.get(name)!;
 
 const PAGE_ROWS = 500;
 
 /** A row on its way from one database to another. */
 export interface CopiedRow {
-  table: CopiedTable;
+  table: string;
   row: Record<string, string | number | null>;
 }
 
@@ -31,42 +23,62 @@ export interface RowName {
   id: string;
 }
 
-export const nameOf = ({ table, row }: CopiedRow): RowName => ({
-  table,
-  id: copiedTable(table)
-    .key.map((column) => row[column])
-    .join(" "),
-});
+/** The tables whose rows are copied, in the order in which they are: each after those that it refers to. */
+export class CopiedTables {
+  readonly #tables: ReadonlyMap<string, AnyTable>;
+  /** The names of all migrations: the version of the schema. */
+  readonly version: readonly string[];
 
-/** Names the rows that a row refers to. */
-export function parentsOf({ table, row }: CopiedRow): RowName[] {
-  const { references, needs } = copiedTable(table);
-  const checked = Object.entries(references).map(([column, { table: parent }]) => [column, parent.name] as const);
-  return [...checked, ...Object.entries(needs)].flatMap(([column, parent]) => {
-    const id = row[column];
-    return id === undefined || id === null ? [] : [{ table: parent, id: String(id) }];
-  });
-}
+  /** @param tables all of a hub, as {@link Database.tables} */
+  constructor(tables: readonly AnyTable[]) {
+    this.#tables = new Map(tables.filter(({ copied }) => copied).map((table) => [table.name, table]));
+    this.version = versionOf(tables);
+  }
 
-/** The blob that a row stands for, or undefined. */
-export function blobOf({ table, row }: CopiedRow): { id: string; size: number; sha256: string } | undefined {
-  const { digest } = copiedTable(table);
-  return digest === undefined
-    ? undefined
-    : { id: String(row["id"]), size: Number(row["size_bytes"]), sha256: String(row[digest]) };
-}
+  get names(): string[] {
+    return [...this.#tables.keys()];
+  }
 
-/**
- * Holds a row against the schema of its table.
- *
- * @param schemaVersion of the database that it comes from; columns that are newer may be missing
- * @returns what is wrong with it, or undefined
- */
-export function faultOf({ table, row }: CopiedRow, schemaVersion: readonly string[]): string | undefined {
-  const { rows } = copiedTable(table);
-  const schema = schemaVersion.length === SCHEMA_VERSION.length ? rows : rows.partial();
-  const issue = schema.safeParse(row).error?.issues[0];
-  return issue && `${issue.path.join(".") || "row"}: ${issue.message}`;
+  /** Returns the declaration of a table whose rows are copied. */
+  table(name: string): AnyTable {
+    return this.#tables.get(name)!;
+  }
+
+  nameOf({ table, row }: CopiedRow): RowName {
+    const { key } = this.table(table);
+    return { table, id: key.map((column) => row[column]).join(" ") };
+  }
+
+  /** Names the rows that a row refers to. */
+  parentsOf({ table, row }: CopiedRow): RowName[] {
+    const { references, needs } = this.table(table);
+    const checked = Object.entries(references).map(([column, { table: parent }]) => [column, parent.name] as const);
+    return [...checked, ...Object.entries(needs)].flatMap(([column, parent]) => {
+      const id = row[column];
+      return id === undefined || id === null ? [] : [{ table: parent, id: String(id) }];
+    });
+  }
+
+  /** The blob that a row stands for, or undefined. */
+  blobOf({ table, row }: CopiedRow): { id: string; size: number; sha256: string } | undefined {
+    const { digest } = this.table(table);
+    return digest === undefined
+      ? undefined
+      : { id: String(row["id"]), size: Number(row["size_bytes"]), sha256: String(row[digest]) };
+  }
+
+  /**
+   * Holds a row against the schema of its table.
+   *
+   * @param version of the schema of the database that it comes from; columns that are newer may be missing
+   * @returns what is wrong with it, or undefined
+   */
+  faultOf({ table, row }: CopiedRow, version: readonly string[]): string | undefined {
+    const { rows } = this.table(table);
+    const schema = version.length === this.version.length ? rows : rows.partial();
+    const issue = schema.safeParse(row).error?.issues[0];
+    return issue && `${issue.path.join(".") || "row"}: ${issue.message}`;
+  }
 }
 
 /** A view of a database as it is at one moment, beside its writers. */
@@ -74,8 +86,11 @@ export interface Snapshot extends AsyncDisposable {
   rows(): AsyncGenerator<CopiedRow>;
 }
 
-/** @param location as {@link Database.location} */
-export async function openSnapshot({ dialect, location }: Pick<Database, "dialect" | "location">): Promise<Snapshot> {
+export async function openSnapshot({
+  dialect,
+  location,
+  tables,
+}: Pick<Database, "dialect" | "location" | "tables">): Promise<Snapshot> {
   const opened =
     dialect === "postgres"
       ? (
@@ -93,18 +108,17 @@ export async function openSnapshot({ dialect, location }: Pick<Database, "dialec
   const begin = dialect === "postgres" ? "begin isolation level repeatable read read only" : "begin deferred";
   await sql.raw(begin).execute(db);
   return {
-    rows: () => allRows(db),
+    rows: () => allRows({ kysely: db, tables }),
     [Symbol.asyncDispose]: () => db.destroy(),
   };
 }
 
 /** Reads all rows that are worth keeping, page by page. Outside of a snapshot each page sees a moment of its own. */
-export async function* allRows(db: Queries): AsyncGenerator<CopiedRow> {
-  for (const table of COPIED_TABLES) yield* rowsOf(db, table);
+export async function* allRows({ kysely, tables }: Pick<Database, "kysely" | "tables">): AsyncGenerator<CopiedRow> {
+  for (const table of tables) if (table.copied) yield* rowsOf(kysely, table);
 }
 
-async function* rowsOf(db: Queries, table: CopiedTable): AsyncGenerator<CopiedRow> {
-  const { key } = copiedTable(table);
+async function* rowsOf(db: Queries, { name: table, key }: AnyTable): AsyncGenerator<CopiedRow> {
   const columns = sql.join(key.map((column) => sql.ref(column)));
   for (let last: CopiedRow["row"] | undefined; ;) {
     const after =
@@ -131,12 +145,12 @@ export interface Replacement {
 
 /** Puts rows in the place of all that a database holds, in one transaction. @returns how many */
 export function replaceRows(
-  { kysely }: Database,
+  { kysely, tables }: Database,
   rows: AsyncIterable<CopiedRow>,
   { onRefused, isWhole }: Replacement,
 ): Promise<number> {
   return kysely.transaction().execute(async (transaction) => {
-    for (const { name } of TABLES.toReversed()) await sql`delete from ${sql.table(name)}`.execute(transaction);
+    for (const { name } of tables.toReversed()) await sql`delete from ${sql.table(name)}`.execute(transaction);
     let count = 0;
     const store = async (batch: readonly CopiedRow[]): Promise<void> => {
       const why = await refusalOf(transaction, batch);
@@ -162,9 +176,14 @@ export function replaceRows(
 /** Inserts rows of one table. @returns why the database does not take them; then none of them is stored */
 async function refusalOf(transaction: Transacted, batch: readonly CopiedRow[]): Promise<string | undefined> {
   const values = batch.map(({ row }) => row);
+  // Kysely composes no types for a table that is a parameter: this one stands for any of them.
+  const table = batch[0]!.table as "projects";
   await sql`savepoint batch`.execute(transaction);
   try {
-    await transaction.insertInto(batch[0]!.table).values(values).execute();
+    await transaction
+      .insertInto(table)
+      .values(values as never)
+      .execute();
     return undefined;
   } catch (error) {
     if (storageTrouble(error) !== undefined) throw error;

@@ -8,8 +8,9 @@ import { carryHooks, type RecordHooks } from "./hooks.ts";
 import { migrate } from "./migrations.ts";
 import type { Database, Queries, Statements } from "./port.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
-import type { Schema } from "./schema.ts";
+import { type Schema, tablesOf } from "./schema.ts";
 import { openSqlite } from "./sqlite.ts";
+import type { AnyTable } from "./table.ts";
 
 /** Keeps a value that the hubs of one database share. */
 async function writeState(db: Queries, name: string, value: string): Promise<void> {
@@ -25,8 +26,8 @@ export interface DatabaseOptions {
   dataDir: string;
   /** `postgres://…`, `postgresql://…`, `sqlite:PATH`, `file:` URL or a path. */
   url?: string;
-  /** The features' part in changes, for programs that make any. */
-  hooks?: readonly RecordHooks[];
+  /** The features, with their tables and their part in changes. */
+  hooks: readonly RecordHooks[];
   /** Hears every statement with its duration; tests count them. */
   onStatement?: ((text: string, durationMs: number, failed: boolean) => void) | undefined;
   /** Refuses to create an SQLite file that is not there. */
@@ -94,11 +95,11 @@ async function postgresNow(kysely: Queries): Promise<number> {
 }
 
 /** A PostgreSQL that migrates takes as long as it takes: an index over many rows is no statement that hangs. */
-async function migratePostgres(postgres: PostgresOptions): Promise<void> {
+async function migratePostgres(postgres: PostgresOptions, tables: readonly AnyTable[]): Promise<void> {
   const { dialect } = await openPostgres({ ...postgres, poolSize: 2, statementTimeoutMs: 0 });
   const kysely = new Kysely<Schema>({ dialect });
   try {
-    await migrate(kysely as unknown as Kysely<never>, "postgres");
+    await migrate(kysely as unknown as Kysely<never>, "postgres", tables);
   } catch (error) {
     throw storageTrouble(error) === undefined && !concernsConnection(error)
       ? error
@@ -119,7 +120,8 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     connectTimeoutMs: POSTGRES_DEFAULTS.connectTimeoutMs,
     onLostConnection: options.onLostConnection ?? (() => {}),
   };
-  if (isPostgres) await migratePostgres(postgres);
+  const tables = tablesOf(options.hooks);
+  if (isPostgres) await migratePostgres(postgres, tables);
   const opened = isPostgres ? await openPostgres(postgres) : openSqlite(await existingPath(options));
   const kysely = new Kysely<Schema>({
     dialect: opened.dialect,
@@ -128,17 +130,18 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
         onStatement(query.sql, queryDurationMillis, level === "error"),
     }),
   });
-  if (options.hooks !== undefined) carryHooks(kysely, options.hooks);
+  carryHooks(kysely, options.hooks);
   // A check that waited for its turn behind all others would call the database of a hub with much to do away.
   const checks = isPostgres
     ? new Kysely<Schema>({ dialect: (await openPostgres({ ...postgres, poolSize: 1 })).dialect })
     : kysely;
   try {
-    if (!isPostgres) await migrate(kysely as unknown as Kysely<never>, "sqlite");
+    if (!isPostgres) await migrate(kysely as unknown as Kysely<never>, "sqlite", tables);
     const constant = opened.openStatements();
     return {
       dialect: isPostgres ? "postgres" : "sqlite",
       location: isPostgres ? postgres.url : sqlitePath(options),
+      tables,
       kysely,
       statements: onStatement === undefined ? constant : heard(constant, onStatement),
       ...(isPostgres && { now: () => postgresNow(kysely) }),

@@ -4,6 +4,7 @@ import type { RollingVersion } from "./latest/gate.ts";
 import type { Queries, Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import type { IncomingReport } from "./reports.ts";
+import type { AnyTable } from "./table.ts";
 
 /** The bytes and versions that an upload adds to a project, plugin or service. */
 export interface Upload {
@@ -42,6 +43,8 @@ export interface TargetPart {
  */
 export interface RecordHooks {
   name: string;
+  /** Its own tables, which refer to each other and to those of the core. */
+  tables?: readonly AnyTable[];
   /** Decides whether an upload may be stored; the target's row is locked. @throws HubError for one that may not */
   admit?(transaction: Transacted, upload: Upload): Promise<void>;
   /** Begins its part in a change of a target, whose row is locked. @param now milliseconds since 1970 */

@@ -4,8 +4,7 @@ import { usageError } from "../../contract/errors.ts";
 import { statementsFor } from "./ddl.ts";
 import { renewHosts } from "./host-rows.ts";
 import type { Dialect, Transacted } from "./port.ts";
-import { TABLES } from "./schema.ts";
-import { FIRST_MIGRATION } from "./table.ts";
+import { type AnyTable, FIRST_MIGRATION } from "./table.ts";
 
 /** The channel of PostgreSQL on which each hub hears of the changed projects of all. */
 export const CHANGES_CHANNEL = "sealift_changes";
@@ -41,19 +40,20 @@ const WORK: Record<string, (db: Transacted, dialect: Dialect) => Promise<void>> 
   "0002-fleet-lists": renewHosts,
 };
 
-/** The names of all migrations, in order: the version of the schema. */
-export const SCHEMA_VERSION: readonly string[] = [
-  ...new Set([...Object.keys(WORK), ...TABLES.flatMap(({ since, added }) => [since, ...Object.keys(added)])]),
-].toSorted();
+/** Returns the names of all migrations, in order: the version of the schema. */
+export const versionOf = (tables: readonly AnyTable[]): readonly string[] =>
+  [
+    ...new Set([...Object.keys(WORK), ...tables.flatMap(({ since, added }) => [since, ...Object.keys(added)])]),
+  ].toSorted();
 
 /** Returns a migration's statements that come from the declarations of tables. Those of a released one never change. */
-export const statementsOf = (migration: string, dialect: Dialect): string[] =>
-  TABLES.flatMap((table) => statementsFor(table, migration, dialect));
+export const statementsOf = (tables: readonly AnyTable[], migration: string, dialect: Dialect): string[] =>
+  tables.flatMap((table) => statementsFor(table, migration, dialect));
 
-const migrationOf = (name: string, dialect: Dialect): Migration => ({
+const migrationOf = (tables: readonly AnyTable[], name: string, dialect: Dialect): Migration => ({
   // The migrator runs all of them in one transaction, where the database allows it: both do.
   async up(db) {
-    for (const each of statementsOf(name, dialect)) await sql.raw(each).execute(db);
+    for (const each of statementsOf(tables, name, dialect)) await sql.raw(each).execute(db);
     await WORK[name]?.(db as Transacted, dialect);
   },
 });
@@ -63,8 +63,8 @@ const migrationOf = (name: string, dialect: Dialect): Migration => ({
  *
  * @throws UsageError `usage` for a schema of another version
  */
-export async function migrate(db: Kysely<never>, dialect: Dialect): Promise<void> {
-  const all = Object.fromEntries(SCHEMA_VERSION.map((name) => [name, migrationOf(name, dialect)]));
+export async function migrate(db: Kysely<never>, dialect: Dialect, tables: readonly AnyTable[]): Promise<void> {
+  const all = Object.fromEntries(versionOf(tables).map((name) => [name, migrationOf(tables, name, dialect)]));
   const provider = { getMigrations: () => Promise.resolve(all) };
   const { error } = await new Migrator({ db, provider }).migrateToLatest();
   if (error instanceof Error && error.message.startsWith("corrupted migrations"))

@@ -1,5 +1,6 @@
 import { type Dialect as KyselyDialect, type Kysely, PostgresAdapter, type Transaction } from "kysely";
 import type { Schema } from "./schema.ts";
+import type { AnyTable } from "./table.ts";
 
 export type Dialect = "sqlite" | "postgres";
 export type Value = string | number | null;
@@ -43,6 +44,8 @@ export interface Database {
   readonly dialect: Dialect;
   /** The URL of a PostgreSQL, with its password, or the path of an SQLite file. */
   readonly location: string;
+  /** Those of the core, then those of features. */
+  readonly tables: readonly AnyTable[];
   readonly kysely: Queries;
   readonly statements: Statements;
   /** The clock of the database, in milliseconds since 1970, where that is not this machine's. */

@@ -2,17 +2,16 @@ import * as core from "./core-tables.ts";
 import { hostLabels, hosts, reports, views } from "./fleet-tables.ts";
 import { hostInvites, joinedHosts } from "./joining-tables.ts";
 import { publisherKeys, publishers, usedTokens } from "./publisher-tables.ts";
-import { rollouts } from "./rollout-tables.ts";
 import type { AnyTable, RowOf } from "./table.ts";
 import { blobs, deletedVersions, sealed, versions } from "./version-tables.ts";
 import { webhookDeliveries, webhooks } from "./webhook-tables.ts";
 
 /**
- * Every table, each after those that it refers to: the order of migrations, backups and moves. All is text or integer,
- * for SQLite and PostgreSQL: times are ISO 8601 in UTC with milliseconds (they sort), bytes are base64, lists and
- * records are JSON.
+ * The tables of the core, each after those that it refers to: the order of migrations, backups and moves. All is text
+ * or integer, for SQLite and PostgreSQL: times are ISO 8601 in UTC with milliseconds (they sort), bytes are base64,
+ * lists and records are JSON.
  */
-const ALL = [
+const CORE = [
   core.projects,
   core.apiKeys,
   core.deploymentCredentials,
@@ -31,7 +30,6 @@ const ALL = [
   core.sealedSecrets,
   core.quotas,
   core.signers,
-  rollouts,
   webhooks,
   webhookDeliveries,
   hostInvites,
@@ -44,7 +42,11 @@ const ALL = [
   core.rateCounts,
 ] as const;
 
-export const TABLES: readonly AnyTable[] = ALL;
+/** Returns the tables of the core and those of features. */
+export const tablesOf = (features: readonly { tables?: readonly AnyTable[] }[]): readonly AnyTable[] => [
+  ...CORE,
+  ...features.flatMap(({ tables = [] }) => tables),
+];
 
-/** The rows of each table, as kysely reads and writes them. */
-export type Schema = { [T in (typeof ALL)[number] as T["name"]]: RowOf<T> };
+/** The rows of each table of the core, as kysely reads and writes them. A feature adds its own (`withTables`). */
+export type Schema = { [T in (typeof CORE)[number] as T["name"]]: RowOf<T> };

@@ -6,8 +6,8 @@ import type { Database } from "../records/port.ts";
 
 /** The place of a hub's records. */
 export interface DatabasePlace {
-  /** The features' part in changes, for programs that make any. */
-  hooks?: readonly RecordHooks[];
+  /** The features, with their tables and their part in changes. */
+  hooks: readonly RecordHooks[];
   dataDir: string;
   databaseUrl?: string;
 }
@@ -35,7 +35,7 @@ export async function openHubDatabase(
   const database = await openDatabase({
     dataDir,
     mustExist,
-    ...(hooks !== undefined && { hooks }),
+    hooks,
     ...(databaseUrl !== undefined && { url: databaseUrl }),
   });
   return { database, [Symbol.asyncDispose]: () => database.close() };

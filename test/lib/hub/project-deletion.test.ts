@@ -4,9 +4,8 @@ import { DatabaseSync } from "node:sqlite";
 import t, { type Test } from "tap";
 import type { ProjectDeletion } from "../../../lib/contract/surfaces/keys.ts";
 import { FEATURES } from "../../../lib/hub/features.ts";
-import { COPIED_TABLES } from "../../../lib/hub/records/copy.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
-import type { Queries } from "../../../lib/hub/records/port.ts";
+import type { Database } from "../../../lib/hub/records/port.ts";
 import { clearFleets } from "../../../lib/hub/records/project-deletion.ts";
 import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
@@ -14,11 +13,14 @@ import { FLEET_SCOPES, fleetOf, QUICK, until } from "../../support/hub/project-f
 import { publishFiles, report } from "../../support/hub/shown-hub.ts";
 
 /** Counts the rows of each table that name one of these texts anywhere. */
-async function rowsNaming(db: Queries, texts: readonly string[]): Promise<Record<string, number>> {
+async function rowsNaming({ kysely, tables }: Database, texts: readonly string[]): Promise<Record<string, number>> {
   const found: Record<string, number> = {};
-  for (const table of [...COPIED_TABLES, "sessions"] as const) {
-    if (table === "audit" || table === "deleted_projects") continue;
-    const rows = await db.selectFrom(table).selectAll().execute();
+  for (const { name: table, copied } of tables) {
+    if ((!copied && table !== "sessions") || table === "audit" || table === "deleted_projects") continue;
+    const rows = await kysely
+      .selectFrom(table as "versions")
+      .selectAll()
+      .execute();
     const count = rows.filter((row) => texts.some((text) => JSON.stringify(row).includes(text))).length;
     if (count > 0) found[table] = count;
   }
@@ -78,7 +80,7 @@ async function play(t: Test, databaseUrl: string | undefined): Promise<void> {
   t.equal((await fleet.report("a", "1.0.0")).status, 401);
   isErrorBody(t, await hub.call("GET", "/devkeys/projects", { key: project.key }), 401, "key_rejected");
   const left = await until(
-    () => rowsNaming(database.kysely, [project.id, project.keyId]),
+    () => rowsNaming(database, [project.id, project.keyId]),
     (found) => Object.keys(found).length === 0,
   );
   t.strictSame(left, {}, "no row names the project or its key");
@@ -168,6 +170,6 @@ t.test("the fleet of a deleted project that a hub left behind is removed by the 
     .values(Array.from({ length: 1200 }, (_, at) => ({ ...view, label: "env", host_id: `x${at}` })))
     .execute();
   t.equal(await clearFleets(db, () => new Date().toISOString()), 1);
-  t.strictSame(await rowsNaming(db, [project.id]), {});
+  t.strictSame(await rowsNaming(database, [project.id]), {});
   t.equal(await clearFleets(db, () => new Date().toISOString()), 0);
 });

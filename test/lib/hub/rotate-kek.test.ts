@@ -128,7 +128,7 @@ t.test("a dry run counts what a rotation changes, and changes nothing", async (t
   const told = await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir, dryRun: true });
   t.equal(await readFile(path, "utf8"), before);
   t.equal(told.kekId, undefined);
-  const managed = { dataDir: hub.dataDir, keks: { file: path, isManaged: true }, dryRun: true };
+  const managed = { hooks: FEATURES, dataDir: hub.dataDir, keks: { file: path, isManaged: true }, dryRun: true };
   t.match(await rotateKek(managed), { rewrapped: 0, dropped: [] }, "all is sealed under the newest key");
   const { rewrapped, dropped } = await rotateKek({ hooks: FEATURES, dataDir: hub.dataDir });
   t.match(told, { rewrapped, dropped });

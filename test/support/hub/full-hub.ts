@@ -3,7 +3,8 @@ import { DatabaseSync } from "node:sqlite";
 import type { Test } from "tap";
 import { FEATURES } from "../../../lib/hub/features.ts";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
-import { COPIED_TABLES, copiedTable } from "../../../lib/hub/records/copy.ts";
+import { CopiedTables } from "../../../lib/hub/records/copy.ts";
+import { tablesOf } from "../../../lib/hub/records/schema.ts";
 import { setQuota } from "../../../lib/hub/upkeep/quotas.ts";
 import { createProject, newSigner, type ProjectAccess, publication, type RunningHub, startHub } from "./harness.ts";
 import { startIssuer } from "./issuer.ts";
@@ -42,8 +43,9 @@ type Done = (method: string, path: string, rest?: Parameters<RunningHub["call"]>
 /** Names the columns, as `table.column`, in which no row of the database has a value. */
 export function emptyColumns(dataDir: string): string[] {
   using database = new DatabaseSync(join(dataDir, "hub.sqlite"), { readOnly: true });
-  return COPIED_TABLES.flatMap((table) =>
-    Object.keys(copiedTable(table).rows.shape)
+  const tables = new CopiedTables(tablesOf(FEATURES));
+  return tables.names.flatMap((table) =>
+    Object.keys(tables.table(table).rows.shape)
       .filter((column) => database.prepare(`select 1 from ${table} where ${column} is not null`).get() === undefined)
       .map((column) => `${table}.${column}`),
   );

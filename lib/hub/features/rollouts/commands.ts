@@ -12,7 +12,6 @@ import { bestOpen, changeTarget, ranksAbove } from "../../records/latest/change-
 import { hold, roll, type Target } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
-import type { RolloutsTable } from "../../records/rollout-tables.ts";
 import { needsHost } from "./decide.ts";
 import { changesOf } from "./hosts.ts";
 import { requireHostsOfLabels } from "./label-waves.ts";
@@ -30,6 +29,7 @@ import {
   versionFate,
 } from "./records.ts";
 import { decisionRules, emptyProgress, viewOf } from "./stored.ts";
+import type { RolloutsTable } from "./tables.ts";
 import type { Tally } from "./tally.ts";
 
 /** The requests of persons to rollouts; each call is a part of a transaction. */

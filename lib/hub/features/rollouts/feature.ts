@@ -4,6 +4,7 @@ import type { HubFeature } from "../feature.ts";
 import { RolloutDecider } from "./decider.ts";
 import { countRollouts, removeRollouts, REVISIONS } from "./records.ts";
 import { rollouts as routes } from "./routes.ts";
+import { rollouts as table } from "./tables.ts";
 import { RolloutPart } from "./target-part.ts";
 
 /** Deeds that change the versions of a target: a rollout of it is decided about before their answer. */
@@ -15,6 +16,7 @@ const DECIDING: ReadonlySet<ActionName> = new Set<ActionName>([
 /** Rollouts: a new version reaches the hosts of a target in waves. */
 export const rollouts: HubFeature = {
   name: "rollouts",
+  tables: [table],
   pulse: REVISIONS,
   onTarget: (transaction, target, now) => new RolloutPart(transaction, target, now),
   contentsOf: async (db, { id }) => ({ rollouts: await countRollouts(db, id) }),

@@ -2,11 +2,18 @@ import { sql } from "kysely";
 import type { RolloutRules, RolloutState, WaitingFor } from "../../../contract/surfaces/rollouts.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
-import type { RolloutsTable } from "../../records/rollout-tables.ts";
-import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import type { RolloutsTable } from "./tables.ts";
 
 /** Ended rollouts kept of each project, beside those of versions that are not published yet. */
 const KEPT = 100;
+
+/** The database with the table of rollouts. */
+const own = (db: Queries) => db.withTables<{ rollouts: RolloutsTable }>();
+
+const rolloutsWhere = (db: Queries, facts: Partial<RolloutsTable>) =>
+  own(db)
+    .selectFrom("rollouts")
+    .where((eb) => eb.and(facts));
 
 const LIVE: RolloutState[] = ["running", "paused", "halted"];
 
@@ -52,7 +59,7 @@ export function standingColumns({ state, ...standing }: Standing): Pick<Rollouts
 export const isLive = ({ state }: Pick<RolloutsTable, "state">): boolean => LIVE.includes(state);
 
 const withProject = (db: Queries) =>
-  db
+  own(db)
     .selectFrom("rollouts as r")
     .innerJoin("projects as p", "p.id", "r.project_id")
     .selectAll("r")
@@ -72,7 +79,7 @@ export interface RolloutPulse extends Pick<StoredRollout, "id" | "project_id" | 
  * @param now ISO 8601 @param projectId of one target only
  */
 export function rolloutPulses(db: Queries, now: string): Promise<RolloutPulse[]> {
-  return db
+  return own(db)
     .selectFrom("rollouts as r")
     .innerJoin("projects as p", "p.id", "r.project_id")
     .leftJoin("views as v", (join) =>
@@ -115,14 +122,10 @@ export const findLiveRollout = (db: Queries, projectId: string): Promise<StoredR
 
 /** Finds the newest rollout of a version, live or ended. */
 export const newestRolloutOf = (db: Queries, projectId: string, version: string): Promise<RolloutsTable | undefined> =>
-  selectWhere(db, "rollouts", { project_id: projectId, version })
-    .selectAll()
-    .orderBy("id", "desc")
-    .limit(1)
-    .executeTakeFirst();
+  rolloutsWhere(db, { project_id: projectId, version }).selectAll().orderBy("id", "desc").limit(1).executeTakeFirst();
 
 export async function countRollouts(db: Queries, projectId: string): Promise<number> {
-  const { count } = await selectWhere(db, "rollouts", { project_id: projectId })
+  const { count } = await rolloutsWhere(db, { project_id: projectId })
     .select((eb) => eb.fn.countAll<number | string>().as("count"))
     .executeTakeFirstOrThrow();
   return Number(count);
@@ -130,7 +133,7 @@ export async function countRollouts(db: Queries, projectId: string): Promise<num
 
 /** Removes all rollouts of a project. */
 export async function removeRollouts(transaction: Transacted, projectId: string): Promise<void> {
-  await deleteWhere(transaction, "rollouts", { project_id: projectId }).execute();
+  await own(transaction).deleteFrom("rollouts").where("project_id", "=", projectId).execute();
 }
 
 /** SQL of another number after each change of the rollouts of `projects p`. */
@@ -150,8 +153,8 @@ export const listRollouts = (db: Queries, projectId: string, { after, limit }: P
  * stay: they decide about the publication.
  */
 export async function insertRollout(transaction: Transacted, rollout: RolloutsTable): Promise<void> {
-  await transaction.insertInto("rollouts").values(rollout).execute();
-  const old = await selectWhere(transaction, "rollouts", { project_id: rollout.project_id })
+  await own(transaction).insertInto("rollouts").values(rollout).execute();
+  const old = await rolloutsWhere(transaction, { project_id: rollout.project_id })
     .select("id")
     .where("state", "not in", LIVE)
     .where(
@@ -166,7 +169,7 @@ export async function insertRollout(transaction: Transacted, rollout: RolloutsTa
     .execute();
   if (old.length === 0) return;
   const ids = old.map(({ id }) => id);
-  await transaction.deleteFrom("rollouts").where("id", "in", ids).execute();
+  await own(transaction).deleteFrom("rollouts").where("id", "in", ids).execute();
 }
 
 /** Changes a rollout that is still as it was read. @returns false when another hub or person was faster */
@@ -175,7 +178,10 @@ export async function changeRollout(
   { id, revision }: Pick<RolloutsTable, "id" | "revision">,
   changes: Partial<RolloutsTable>,
 ): Promise<boolean> {
-  const { numUpdatedRows } = await updateWhere(db, "rollouts", { id, revision })
+  const { numUpdatedRows } = await own(db)
+    .updateTable("rollouts")
+    .where("id", "=", id)
+    .where("revision", "=", revision)
     .set({ ...changes, revision: Number(revision) + 1 })
     .executeTakeFirst();
   return numUpdatedRows === 1n;
@@ -187,7 +193,9 @@ export async function overrideRollout(
   id: string,
   changes: Partial<RolloutsTable>,
 ): Promise<void> {
-  await updateWhere(transaction, "rollouts", { id })
+  await own(transaction)
+    .updateTable("rollouts")
+    .where("id", "=", id)
     .set((eb) => ({ ...changes, revision: eb("revision", "+", 1) }))
     .execute();
 }

@@ -5,9 +5,9 @@ import { wavesOf } from "../../gate/waves.ts";
 import { parseWindow } from "../../gate/window.ts";
 import type { View } from "../../records/fleet.ts";
 import { loggedTarget } from "../../records/reports.ts";
-import type { RolloutsTable } from "../../records/rollout-tables.ts";
 import type { Rules } from "./decide.ts";
 import { isLive, rulesOf, standingOf, type StoredRollout } from "./records.ts";
+import type { RolloutsTable } from "./tables.ts";
 import type { Tallied, Tally } from "./tally.ts";
 
 /** A rollout between its row and the functions that decide. */

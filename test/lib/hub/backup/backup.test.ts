@@ -6,6 +6,7 @@ import t, { type Test } from "tap";
 import { backupHub, type CopyOptions, moveHub, restoreHub } from "../../../../lib/hub/backup/backup.ts";
 import type { Omission } from "../../../../lib/hub/backup/omissions.ts";
 import { type Finding, verifyHub } from "../../../../lib/hub/backup/verify.ts";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import type { HubStorage } from "../../../../lib/hub/storage/open.ts";
 import { type Filled, filledHub } from "../../../support/hub/filled-hub.ts";
 import { publication, type RunningHub, startHub } from "../../../support/hub/harness.ts";
@@ -51,19 +52,22 @@ async function startCopy(t: Test, original: RunningHub, storage: HubStorage): Pr
 t.test("restore drill: a hub that lost everything but a backup and its KEKs is as it was", async (t) => {
   const folder = t.testdir();
   const all = await filledHub(t, join(folder, "hub"));
-  const first = await backupHub({ dataDir: all.hub.dataDir }, join(folder, "backup"));
+  const first = await backupHub({ hooks: FEATURES, dataDir: all.hub.dataDir }, join(folder, "backup"));
   t.match(first, { copied: 4, present: 0, bytes: 600_000 + all.archive.length });
   const later = publication("1.3.0", { size: 100_000 });
   await all.project.publish(later);
   all.published.push(later);
-  t.match(await backupHub({ dataDir: all.hub.dataDir }, join(folder, "backup")), { copied: 1, present: 4 });
+  t.match(await backupHub({ hooks: FEATURES, dataDir: all.hub.dataDir }, join(folder, "backup")), {
+    copied: 1,
+    present: 4,
+  });
   const text = JSON.stringify(await readFile(join(folder, "backup", "backup.json"), "utf8"));
   const [kek] = (JSON.parse(await readFile(join(all.hub.dataDir, "kek.json"), "utf8")) as { keys: { key: string }[] })
     .keys;
   t.notMatch(text, kek!.key, "the KEKs are apart");
 
   await all.hub.hub.close();
-  const storage = { dataDir: join(folder, "restored") };
+  const storage = { hooks: FEATURES, dataDir: join(folder, "restored") };
   await restoreHub(join(folder, "backup"), storage, { trust: "unsigned" });
   await t.rejects(restoreHub(join(folder, "backup"), storage, { trust: "unsigned" }), {
     code: "usage",
@@ -81,8 +85,8 @@ t.test("a backup beside a hub that is written to holds what was committed at one
       t.equal((await project.publish(publication(`2.0.${i}`, { size: 50_000 }))).status, 201);
   })();
   for (let round = 0; round < 2; round++) {
-    await backupHub({ dataDir: hub.dataDir }, join(folder, `backup-${round}`));
-    const storage = { dataDir: join(folder, `restored-${round}`) };
+    await backupHub({ hooks: FEATURES, dataDir: hub.dataDir }, join(folder, `backup-${round}`));
+    const storage = { hooks: FEATURES, dataDir: join(folder, `restored-${round}`) };
     await restoreHub(join(folder, `backup-${round}`), storage, { trust: "unsigned" });
     const findings: Finding[] = [];
     await verifyHub(storage, { quick: false, onFinding: (finding) => findings.push(finding) });
@@ -98,23 +102,30 @@ t.test("a hub moves from SQLite and a folder to PostgreSQL and a bucket, and bac
   const folder = t.testdir({ objects: {} });
   const s3 = await startS3(t, join(folder, "objects"));
   const all = await filledHub(t, join(folder, "hub"));
-  const there = { dataDir: join(folder, "there"), databaseUrl, blobUrl: s3.url() };
-  await moveHub({ dataDir: all.hub.dataDir }, there);
+  const there = { hooks: FEATURES, dataDir: join(folder, "there"), databaseUrl, blobUrl: s3.url() };
+  await moveHub({ hooks: FEATURES, dataDir: all.hub.dataDir }, there);
   const later = publication("1.3.0", { size: 100_000 });
   await all.project.publish(later);
   all.published.push(later);
   await all.hub.hub.close();
-  t.match(await moveHub({ dataDir: all.hub.dataDir }, there), { copied: 1 }, "the second time brings it up to date");
+  t.match(
+    await moveHub({ hooks: FEATURES, dataDir: all.hub.dataDir }, there),
+    { copied: 1 },
+    "the second time brings it up to date",
+  );
   const moved = await startCopy(t, all.hub, there);
   await isWhole(t, moved, all);
   await moved.hub.close();
 
-  const back = { dataDir: join(folder, "back") };
+  const back = { hooks: FEATURES, dataDir: join(folder, "back") };
   await moveHub(there, back);
   await isWhole(t, await startCopy(t, all.hub, back), all);
 
   const stranger = await startHub(t, { dataDir: join(folder, "stranger") });
-  await t.rejects(moveHub({ dataDir: stranger.dataDir }, back), { code: "usage", message: /that of another hub/ });
+  await t.rejects(moveHub({ hooks: FEATURES, dataDir: stranger.dataDir }, back), {
+    code: "usage",
+    message: /that of another hub/,
+  });
 });
 
 t.test("verify finds what is gone, cut and changed, and what nobody has recorded", async (t) => {
@@ -135,7 +146,7 @@ t.test("verify finds what is gone, cut and changed, and what nobody has recorded
   await writeFile(join(hub.dataDir, "blobs", "00", `art_${"0".repeat(32)}`), "orphan");
   const findings: Finding[] = [];
   const onFinding = (finding: Finding) => findings.push(finding);
-  t.match(await verifyHub({ dataDir: hub.dataDir }, { quick: false, onFinding }), {
+  t.match(await verifyHub({ hooks: FEATURES, dataDir: hub.dataDir }, { quick: false, onFinding }), {
     checked: 7,
     findings: 3,
     unrecorded: 1,
@@ -155,13 +166,20 @@ t.test("verify finds what is gone, cut and changed, and what nobody has recorded
     })),
   );
   findings.length = 0;
-  await verifyHub({ dataDir: hub.dataDir }, { quick: true, onFinding });
+  await verifyHub({ hooks: FEATURES, dataDir: hub.dataDir }, { quick: true, onFinding });
   t.equal(findings.length, 2, "sizes only");
-  await t.rejects(backupHub({ dataDir: hub.dataDir }, join(folder, "backup")), { code: "record_damaged" });
-  await t.rejects(restoreHub(join(folder, "backup"), { dataDir: join(folder, "x") }, { trust: "unsigned" }), {
+  await t.rejects(backupHub({ hooks: FEATURES, dataDir: hub.dataDir }, join(folder, "backup")), {
+    code: "record_damaged",
+  });
+  await t.rejects(
+    restoreHub(join(folder, "backup"), { hooks: FEATURES, dataDir: join(folder, "x") }, { trust: "unsigned" }),
+    {
+      code: "usage",
+    },
+  );
+  await t.rejects(verifyHub({ hooks: FEATURES, dataDir: join(folder, "nowhere") }, { quick: true, onFinding }), {
     code: "usage",
   });
-  await t.rejects(verifyHub({ dataDir: join(folder, "nowhere") }, { quick: true, onFinding }), { code: "usage" });
 });
 
 t.test("a version that is deleted meanwhile is taken from the trash or left out, and ends no run", async (t) => {
@@ -170,7 +188,7 @@ t.test("a version that is deleted meanwhile is taken from the trash or left out,
   await hub.hub.close();
   const runs: Record<string, (storage: HubStorage, options: CopyOptions) => Promise<unknown>> = {
     backup: (storage, options) => backupHub(storage, `${storage.dataDir}-backup`, options),
-    move: (storage, options) => moveHub(storage, { dataDir: `${storage.dataDir}-moved` }, options),
+    move: (storage, options) => moveHub(storage, { hooks: FEATURES, dataDir: `${storage.dataDir}-moved` }, options),
     verify: (storage, { onProgress = () => {} }) =>
       verifyHub(storage, { quick: false, onFinding: () => t.fail(), onProgress }),
   };
@@ -191,7 +209,7 @@ t.test("a version that is deleted meanwhile is taken from the trash or left out,
         if (place === "trash") renameSync(blob, join(dataDir, "blobs", "trash", id));
         else rmSync(blob);
       };
-      await run({ dataDir }, { onProgress, onOmission: (omission) => omissions.push(omission) });
+      await run({ hooks: FEATURES, dataDir }, { onProgress, onOmission: (omission) => omissions.push(omission) });
       database.close();
       t.ok(isDeleted);
       const isLeftOut = place === "nowhere" && name !== "verify";
@@ -214,12 +232,12 @@ t.test("a backup of another version is refused, and says what to do", async (t) 
   const folder = t.testdir();
   const { hub } = await filledHub(t, join(folder, "hub"));
   const backup = join(folder, "backup");
-  await backupHub({ dataDir: hub.dataDir }, backup);
+  await backupHub({ hooks: FEATURES, dataDir: hub.dataDir }, backup);
   const file = join(backup, "backup.json");
   const manifest = JSON.parse(await readFile(file, "utf8")) as { schema: string[] };
   const restore = async (facts: object) => {
     await writeFile(file, JSON.stringify({ ...manifest, ...facts }));
-    return restoreHub(backup, { dataDir: join(folder, "restored") }, { trust: "unsigned" });
+    return restoreHub(backup, { hooks: FEATURES, dataDir: join(folder, "restored") }, { trust: "unsigned" });
   };
   const hint = /Restore it with that version/;
   await t.rejects(restore({ schema: manifest.schema.slice(0, -1) }), { code: "usage", message: /earlier/, hint });

@@ -9,13 +9,15 @@ import { backupHub, type CopyOptions, restoreHub } from "../../../../lib/hub/bac
 import type { BackupTrust } from "../../../../lib/hub/backup/manifest.ts";
 import type { Omission } from "../../../../lib/hub/backup/omissions.ts";
 import { verifyBackup } from "../../../../lib/hub/backup/verify.ts";
-import { COPIED_TABLES, type CopiedTable, copiedTable, faultOf } from "../../../../lib/hub/records/copy.ts";
-import { SCHEMA_VERSION } from "../../../../lib/hub/records/migrations.ts";
+import { FEATURES } from "../../../../lib/hub/features.ts";
+import { CopiedTables } from "../../../../lib/hub/records/copy.ts";
+import { tablesOf } from "../../../../lib/hub/records/schema.ts";
 import { IS_NIGHTLY } from "../../../support/effort.ts";
 import { filledHub } from "../../../support/hub/filled-hub.ts";
 
-type Line = [table: CopiedTable, row: Record<string, unknown>, check: number];
+type Line = [table: string, row: Record<string, unknown>, check: number];
 
+const tables = new CopiedTables(tablesOf(FEATURES));
 const seed = randomBytes(32);
 const publicKey = publicKeyOf(seed);
 /** Every field of every kind of record takes minutes: at each change it is a few of each. */
@@ -33,7 +35,7 @@ async function backedUp(t: Test): Promise<Backup> {
   const { hub, project } = await filledHub(t, join(folder, "hub"));
   await hub.call("POST", `/app/marketplace/plugins/tide/grants`, { json: { owner: "bob" } });
   const target = join(folder, "backup");
-  await backupHub({ dataDir: hub.dataDir }, target, { seed });
+  await backupHub({ hooks: FEATURES, dataDir: hub.dataDir }, target, { seed });
   t.ok(project.id);
   let count = 0;
   return {
@@ -77,7 +79,11 @@ async function outcomeOf(
   const omissions: Omission[] = [];
   const dataDir = `${folder}-restored`;
   try {
-    await restoreHub(folder, { dataDir }, { ...options, trust, onOmission: (each) => omissions.push(each) });
+    await restoreHub(
+      folder,
+      { hooks: FEATURES, dataDir },
+      { ...options, trust, onOmission: (each) => omissions.push(each) },
+    );
     return { omissions };
   } catch (error) {
     return { error: error as SealiftError, omissions };
@@ -169,7 +175,7 @@ t.test("a damaged record or artifact is named, and left out where a person says 
     t.strictSame(left, [`damaged blobs ${id}`, `orphaned sealed ${id}`, `orphaned versions ${id}`]);
     const findings: unknown[] = [];
     const onFinding = (finding: unknown) => findings.push(finding);
-    await verifyBackup(copy, publicKey, { quick: false, onFinding });
+    await verifyBackup(copy, { trust: publicKey, hooks: FEATURES }, { quick: false, onFinding });
     t.match(findings, [{ table: "blobs", id }]);
   }
 
@@ -191,10 +197,10 @@ t.test("a forged field of any kind of record is refused, or stored as a mere tex
   const neighbours = async () => (await readdir(join(backup.folder, ".."))).filter((name) => !name.startsWith("copy"));
   const before = await neighbours();
   let tried = 0;
-  for (const table of COPIED_TABLES) {
+  for (const table of tables.names) {
     const index = lines.findIndex(([name]) => name === table);
     if (index === -1) continue;
-    const fields = Object.keys(copiedTable(table).rows.shape);
+    const fields = Object.keys(tables.table(table).rows.shape);
     for (const field of IS_WHOLE ? fields : [fields[tried % fields.length]!]) {
       for (const value of IS_WHOLE ? WRONG : [WRONG[tried++ % WRONG.length]]) {
         const copy = await backup.copy();
@@ -216,18 +222,18 @@ t.test("a forged field of any kind of record is refused, or stored as a mere tex
 });
 
 t.test("each field is held against its rule", (t) => {
-  const older = SCHEMA_VERSION.slice(1);
-  for (const table of COPIED_TABLES) {
-    for (const field of Object.keys(copiedTable(table).rows.shape)) {
-      const faults = WRONG.map((value) => faultOf({ table, row: { [field]: value } } as never, older));
+  const older = tables.version.slice(1);
+  for (const table of tables.names) {
+    for (const field of Object.keys(tables.table(table).rows.shape)) {
+      const faults = WRONG.map((value) => tables.faultOf({ table, row: { [field]: value } } as never, older));
       t.ok(faults[1]?.startsWith(field), `${table}.${field} takes no NUL`);
       t.ok(faults[7]?.startsWith(field), `${table}.${field} takes no object`);
     }
-    t.ok(faultOf({ table, row: {} }, SCHEMA_VERSION), `${table} needs its fields`);
-    t.ok(faultOf({ table, row: { more: 1 } }, older), `${table} has no others`);
+    t.ok(tables.faultOf({ table, row: {} }, tables.version), `${table} needs its fields`);
+    t.ok(tables.faultOf({ table, row: { more: 1 } }, older), `${table} has no others`);
   }
   for (const table of ["versions", "blobs", "sealed"] as const)
-    t.ok(faultOf({ table, row: { id: "../../../PWNED" } }, older));
+    t.ok(tables.faultOf({ table, row: { id: "../../../PWNED" } }, older));
   t.end();
 });
 
@@ -237,7 +243,7 @@ t.test("a backup that was killed leaves nothing behind for long, and two do not 
   const incoming = join(folder, "backup", "blobs", "incoming");
   await mkdir(incoming, { recursive: true });
   await writeFile(join(incoming, "0123.part"), "half");
-  const storage = { dataDir: hub.dataDir };
+  const storage = { hooks: FEATURES, dataDir: hub.dataDir };
   const both = await Promise.allSettled([1, 2].map(() => backupHub(storage, join(folder, "backup"), { seed })));
   t.strictSame(both.map(({ status }) => status).sort(), ["fulfilled", "rejected"]);
   t.strictSame(await readdir(incoming), []);

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import t from "tap";
 import { backupHub, moveHub, restoreHub } from "../../../../lib/hub/backup/backup.ts";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { fullHub } from "../../../support/hub/full-hub.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 
@@ -28,13 +29,17 @@ t.test("every column of every table comes back from a backup, and from a move th
   const { hub } = await fullHub(t, join(folder, "hub"));
   await hub.hub.close();
   const before = rowsIn(hub.dataDir);
-  await backupHub({ dataDir: hub.dataDir }, join(folder, "backup"));
-  await restoreHub(join(folder, "backup"), { dataDir: join(folder, "restored") }, { trust: "unsigned" });
+  await backupHub({ hooks: FEATURES, dataDir: hub.dataDir }, join(folder, "backup"));
+  await restoreHub(
+    join(folder, "backup"),
+    { hooks: FEATURES, dataDir: join(folder, "restored") },
+    { trust: "unsigned" },
+  );
   t.strictSame(rowsIn(join(folder, "restored")), before);
   const databaseUrl = await startPostgres(t);
   if (databaseUrl === undefined) return;
-  const there = { dataDir: join(folder, "there"), databaseUrl };
-  await moveHub({ dataDir: hub.dataDir }, there);
-  await moveHub(there, { dataDir: join(folder, "back") });
+  const there = { hooks: FEATURES, dataDir: join(folder, "there"), databaseUrl };
+  await moveHub({ hooks: FEATURES, dataDir: hub.dataDir }, there);
+  await moveHub(there, { hooks: FEATURES, dataDir: join(folder, "back") });
   t.strictSame(rowsIn(join(folder, "back")), before);
 });

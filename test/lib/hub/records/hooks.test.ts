@@ -1,9 +1,13 @@
+import { join } from "node:path";
+import { Kysely } from "kysely";
 import t from "tap";
 import { HubError } from "../../../../lib/hub/ground/errors.ts";
 import { BY_HUB, insertAudit } from "../../../../lib/hub/records/audit.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import type { RecordHooks } from "../../../../lib/hub/records/hooks.ts";
 import { inTransaction } from "../../../../lib/hub/records/port.ts";
+import type { Schema } from "../../../../lib/hub/records/schema.ts";
+import { openSqlite } from "../../../../lib/hub/records/sqlite.ts";
 
 const DEED = { action: "hub.start", ...BY_HUB, subject: "x", facts: {} };
 
@@ -27,10 +31,13 @@ t.test("hooks hear of a deed in their order, in its transaction, and one that th
 });
 
 t.test("a connection that was opened without the features writes down no deed", async (t) => {
-  const database = await openDatabase({ dataDir: t.testdir() });
+  const dataDir = t.testdir();
+  const database = await openDatabase({ dataDir, hooks: [] });
   t.teardown(() => database.close());
+  const other = new Kysely<Schema>({ dialect: openSqlite(join(dataDir, "hub.sqlite")).dialect });
+  t.teardown(() => other.destroy());
   await t.rejects(
-    inTransaction(database.kysely, (transaction) => insertAudit(transaction, DEED, Date.now())),
+    inTransaction(other, (transaction) => insertAudit(transaction, DEED, Date.now())),
     /opened without the features' hooks/,
   );
   t.strictSame(await database.kysely.selectFrom("audit").selectAll().execute(), []);

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { count, json, name, projectId, text, time } from "./columns.ts";
-import { projects } from "./core-tables.ts";
-import { type RowOf, table } from "./table.ts";
+import { count, json, name, projectId, text, time } from "../../records/columns.ts";
+import { projects } from "../../records/core-tables.ts";
+import { type RowOf, table } from "../../records/table.ts";
 
 /** A rollout with its rules, how it stands, and the hosts of its waves, as JSON. */
 export const rollouts = table(
