@@ -47,7 +47,7 @@ export function checkStored(
   for (const version of states.keys())
     if (!oracle.versions.has(version)) throw new Broken("only published versions have a state", version);
   requireSame("the greatest open version is the latest", latest, oracle.greatestOpen?.version ?? null);
-  requireSame("a target has a gate while hosts may be answered differently", target.rollout !== null, oracle.isGated);
+  requireSame("a target has a gate while hosts may be answered differently", target.gate !== null, oracle.isGated);
   const found = rollouts.map(({ id, state, open }) => ({ id, state, open }));
   const wanted = oracle.rollouts.map(({ id, state, open }) => ({ id, state, open }));
   const byId = (a: { id: string }, b: { id: string }): number => (a.id < b.id ? -1 : 1);

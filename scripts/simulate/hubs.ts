@@ -261,8 +261,8 @@ export class Hubs {
     if (isPoll && view !== undefined) process.sightings.note({ headers }, view);
     const by = { view: isPoll ? view : undefined, isOwners: owner === target!.owner };
     const answer: HostAnswer =
-      target!.rollout === null ? { version: target!.latestVersion } : answerHost(process, target!, { headers }, by);
-    const { detail, etag } = target!.rollout === null ? target! : detailFor(target!, answer);
+      target!.gate === null ? { version: target!.latestVersion } : answerHost(process, target!, { headers }, by);
+    const { detail, etag } = target!.gate === null ? target! : detailFor(target!, answer);
     return { ...answer, etag, detail };
   }
 

@@ -38,7 +38,7 @@ export function newProject(
     created_at: new Date(now).toISOString(),
     detail: null,
     detail_etag: null,
-    rollout: null,
+    gate: null,
   };
   return kind === "project" ? project : { ...project, ...detailOf(project, []) };
 }

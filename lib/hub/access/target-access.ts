@@ -95,7 +95,7 @@ export function targetAccess(
       if (target === undefined) throw noSuchTarget(kind);
       const view = principal && { holder: principal.owner, target: loggedTarget(kind, slug) };
       if (view !== undefined) hub.sightings.note(request, view);
-      if (target.rollout === null) return target;
+      if (target.gate === null) return target;
       return detailFor(target, answerHost(hub, target, request, askedBy(principal, target, view)));
     },
     async version(request, scopes, version) {
@@ -107,7 +107,7 @@ export function targetAccess(
       requireOneOf(found.principal, scopes);
       const { principal, target } = found;
       if (target === undefined) throw noSuchTarget(kind);
-      if (version !== undefined || target.rollout === null) return found;
+      if (version !== undefined || target.gate === null) return found;
       const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
       const answer = answerHost(hub, target, request, askedBy(principal, target, view));
       if (answer.version === null) return { ...found, version: undefined };

@@ -20,7 +20,7 @@ interface AskedTarget {
   /** The greatest open version. */
   latestVersion: string | null;
   /** The gate, as JSON; null where every host gets the same answer. */
-  rollout: string | null;
+  gate: string | null;
   /** The asking host, where there is a gate and the view has it. */
   host: PollingHost | undefined;
 }
@@ -55,7 +55,7 @@ interface AnswerParts {
 /** Answers a host that asks for the latest version. The one home of that answer, for every route. */
 export function answerHost(
   { clock, sightings }: AnswerParts,
-  { latestVersion, rollout: gate, host: row }: AskedTarget,
+  { latestVersion, gate, host: row }: AskedTarget,
   { headers }: { headers: IncomingHttpHeaders },
   { view, isOwners }: AskedBy,
 ): HostAnswer {

@@ -36,12 +36,12 @@ export const forbidden = (message: string) => new HubError(403, "forbidden", mes
 export const notFound = (message: string) => new HubError(404, "not_found", message);
 export const badRequest = (message: string) => new HubError(400, "bad_request", message);
 export const unprocessable = (message: string) => new HubError(422, "unprocessable", message);
-/** The answer to `latest` for a host that may have no version. @param target with its gate, as JSON */
-export const noVersion = (target: { rollout: string | null } | undefined) =>
+/** The answer to `latest` for a host that may have no version. @param target with its gate as JSON */
+export const noVersion = (target: { gate: string | null } | undefined) =>
   new HubError(
     404,
     "no_version",
-    target === undefined || target.rollout === null
+    target === undefined || target.gate === null
       ? "No version has been published yet."
       : "No version is open to this host: what is published is held, or rolled out to other hosts first.",
   );

@@ -8,7 +8,7 @@ export const KEY_COLUMNS =
 
 const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
 
-const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version, p.rollout,
+const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version, p.gate,
     ${POLLING_HOST}
   FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id
   ${joinPollingHost("''", "p.id")} WHERE s.hash = ?`;
@@ -27,7 +27,7 @@ interface SessionRow extends KeyRow {
   project_id: string;
   session_expires_at: string;
   latest_version: string | null;
-  rollout: string | null;
+  gate: string | null;
 }
 
 /** A live session, with the answer to the question that most sessions ask. */
@@ -36,7 +36,7 @@ export interface Session {
   projectId: string;
   latestVersion: string | null;
   /** The gate, as JSON. */
-  rollout: string | null;
+  gate: string | null;
   /** The polling host, where there is a gate and the project's view has it. */
   host: PollingHost | undefined;
 }
@@ -75,6 +75,6 @@ export async function findSession(
   const row = found as SessionRow | undefined;
   if (row === undefined || row.session_expires_at <= now) return undefined;
   const principal = principalOf(row, now);
-  const { project_id: projectId, latest_version: latestVersion, rollout } = row;
-  return principal && { principal, projectId, latestVersion, rollout, host: pollingHostOf(found!) };
+  const { project_id: projectId, latest_version: latestVersion, gate } = row;
+  return principal && { principal, projectId, latestVersion, gate, host: pollingHostOf(found!) };
 }

@@ -24,7 +24,7 @@ export const projects = table(
     detail: json.nullable(),
     detail_etag: text.nullable(),
     /** The gate as JSON (latest/gate.ts), while a version that is not open ranks above the latest one; null else. */
-    rollout: json.nullable(),
+    gate: json.nullable(),
   },
   { unique: { projects_slug: ["kind", "slug"] }, indexes: { projects_owner: ["owner", "id"] } },
 );

@@ -3,7 +3,7 @@ import { lastHeard, reportedState, shownVersion } from "../../contract/surfaces/
 import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
 import type { HostsTable } from "./fleet-tables.ts";
 
-/** The fields of a host's stored record that rollouts, pages and {@link columnsOf} read. */
+/** The fields of a host's stored record that features, pages and {@link columnsOf} read. */
 export interface HostRecord {
   version: string;
   status: DeploymentStatus;

@@ -108,7 +108,7 @@ export async function seeHosts(db: Queries, view: View, ids: readonly string[], 
 }
 
 /**
- * Notes that hosts say their names in their polls, as soon as the hub hears of it: from then on rollouts count them.
+ * Notes that hosts say their names in their polls, as soon as the hub hears of it: from then on features count them.
  * The view's change number tells every hub.
  *
  * @param now ISO 8601

@@ -9,14 +9,14 @@ import { type AnyTable, FIRST_MIGRATION } from "./table.ts";
 /** The channel of PostgreSQL on which each hub hears of the changed projects of all. */
 export const CHANGES_CHANNEL = "sealift_changes";
 
-const CHANGED = "create trigger projects_changed after update of latest_version, detail_etag, rollout on projects";
+const CHANGED = "create trigger projects_changed after update of latest_version, detail_etag, gate on projects";
 
 const POSTGRES_CHANGES = [
   `create function sealift_changed() returns trigger language plpgsql as
     $$ begin perform pg_notify('${CHANGES_CHANNEL}', new.id); return null; end $$`,
   `${CHANGED} for each row
     when (new.latest_version is distinct from old.latest_version or new.detail_etag is distinct from old.detail_etag
-      or new.rollout is distinct from old.rollout)
+      or new.gate is distinct from old.gate)
     execute function sealift_changed()`,
 ];
 
@@ -25,7 +25,7 @@ const SQLITE_CHANGES = [
   "create table changes (number integer primary key autoincrement, project_id text not null unique)",
   `${CHANGED} for each row
     when new.latest_version is not old.latest_version or new.detail_etag is not old.detail_etag
-      or new.rollout is not old.rollout
+      or new.gate is not old.gate
     begin
       delete from changes where project_id = new.id;
       insert into changes (project_id) values (new.id);

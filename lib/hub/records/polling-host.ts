@@ -21,7 +21,7 @@ export const POLLING_HOST = `h.record AS host_record, h.labels AS host_labels, h
  */
 export const joinPollingHost = (holder: string, target: string): string =>
   `LEFT JOIN hosts h ON h.holder = ${holder} AND h.target = ${target}
-    AND h.host_id = CASE WHEN p.rollout IS NULL THEN NULL ELSE CAST(? AS text) END`;
+    AND h.host_id = CASE WHEN p.gate IS NULL THEN NULL ELSE CAST(? AS text) END`;
 
 export const pollingHostOf = (row: Row): PollingHost | undefined =>
   row["host_record"] === null

@@ -13,7 +13,7 @@ export interface StoredVersion {
   bytes: number;
 }
 
-/** Lists the versions of a project, plugin or service, newest first; a live rollout brings a rolling one to hosts. */
+/** Lists the versions of a project, plugin or service, newest first; a rolling one is on its way to hosts. */
 export async function storedVersions(
   db: Queries,
   { id }: Pick<Project, "id">,

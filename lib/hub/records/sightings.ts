@@ -34,7 +34,7 @@ export class Sightings extends HourlyNotes<Seen> {
   }
 
   /**
-   * Notes at once that a host which has reported says its name: a rollout counts it from then on. Where that fails, its
+   * Notes at once that a host which has reported says its name: features count it from then on. Where that fails, its
    * next poll notes it.
    */
   async noteFirst(view: View, hostId: string, now: number): Promise<void> {

@@ -20,10 +20,10 @@ const TARGET = `LEFT JOIN projects p ON p.kind = ? AND p.slug = ? AND ${VISIBLE}
 const HOST = joinPollingHost("k.owner", "p.kind || '/' || p.slug");
 
 const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag, p.latest_version,
-    p.rollout, ${POLLING_HOST}
+    p.gate, ${POLLING_HOST}
   FROM ${CALLER} ${TARGET} ${HOST}`;
 
-const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version, p.rollout,
+const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version, p.gate,
     v.id AS version_id, v.version, b.size_bytes, b.sha256, v.archive_signature, v.repo,
     b.signature, b.signer_public_key, ${POLLING_HOST}
   FROM ${CALLER} ${TARGET} ${HOST}
@@ -65,7 +65,7 @@ export interface VisibleTarget {
   owner: string;
   latestVersion: string | null;
   /** The gate, as JSON. */
-  rollout: string | null;
+  gate: string | null;
   /** The polling host, where there is a gate and the view of the caller's reports has it. */
   host: PollingHost | undefined;
 }
@@ -86,7 +86,7 @@ const targetOf = (row: Row): VisibleTarget | undefined =>
         id: row["target_id"] as string,
         owner: row["target_owner"] as string,
         latestVersion: row["latest_version"] as string | null,
-        rollout: row["rollout"] as string | null,
+        gate: row["gate"] as string | null,
         host: pollingHostOf(row),
       };
 

@@ -22,7 +22,7 @@ export interface RetentionFacts {
   /** Newest first. */
   versions: readonly StoredVersion[];
   latest: string | null;
-  /** Versions that a host runs or may go back to, and the one that a rollout brings. */
+  /** Versions that a host runs or may go back to, and the one on its way to hosts. */
   needed: ReadonlySet<string>;
   /** Milliseconds since 1970. */
   now: number;

@@ -34,7 +34,7 @@ async function compare(t: Test, url: string | undefined): Promise<void> {
   const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir(), ...(url !== undefined && { url }) });
   t.teardown(() => database.close());
   const db = database.kysely;
-  const none = { description: null, homepage: null, repository: null, latest_version: null, rollout: null };
+  const none = { description: null, homepage: null, repository: null, latest_version: null, gate: null };
   const rest = { ...none, created_at: "2026-01-01T00:00:00.000Z", detail: null, detail_etag: null };
   await db
     .insertInto("projects")

@@ -80,8 +80,8 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
     hub.sightings.note(request, view);
     const by = kind === "project" ? { view, isOwners: true } : askedBy(principal, seen, view);
     const answer = answerHost(hub, seen, request, by);
-    const { detail, rollout } = seen;
-    if (detail !== undefined) return `"sha256-${(rollout === null ? detail : detailFor(detail, answer)).etag}"`;
+    const { detail, gate } = seen;
+    if (detail !== undefined) return `"sha256-${(gate === null ? detail : detailFor(detail, answer)).etag}"`;
     return answer.version === null ? null : answerEtag(answer);
   }
 

@@ -63,7 +63,7 @@ const withProject = (db: Queries) =>
     .selectFrom("rollouts as r")
     .innerJoin("projects as p", "p.id", "r.project_id")
     .selectAll("r")
-    .select(["p.kind", "p.slug", "p.owner", "p.latest_version", "p.rollout as gate"]);
+    .select(["p.kind", "p.slug", "p.owner", "p.latest_version", "p.gate"]);
 
 /** The facts that tell whether a rollout has to be looked at. */
 export interface RolloutPulse extends Pick<StoredRollout, "id" | "project_id" | "kind" | "slug" | "owner" | "gate"> {
@@ -100,7 +100,7 @@ export function rolloutPulses(db: Queries, now: string): Promise<RolloutPulse[]>
           ),
         ),
     )
-    .select(["r.id", "r.project_id", "r.revision", "p.kind", "p.slug", "p.owner", "p.rollout as gate"])
+    .select(["r.id", "r.project_id", "r.revision", "p.kind", "p.slug", "p.owner", "p.gate"])
     .select(["v.changes", "v.forgotten"])
     .where((eb) => eb.or([eb("r.state", "in", LIVE), eb("r.counted_until", ">", now)]))
     .execute();

@@ -60,10 +60,10 @@ async function renew(
 ): Promise<void> {
   let rolling: RollingVersion | undefined;
   for (const part of parts) rolling = (await part.settle(latest)) ?? rolling;
-  const rollout = gateText(await versionsAbove(transaction, before, latest), rolling);
-  const changes = { latest_version: latest, rollout };
+  const gate = gateText(await versionsAbove(transaction, before, latest), rolling);
+  const changes = { latest_version: latest, gate };
   const detail = before.kind === "project" ? undefined : await renewedDetail(transaction, before, latest);
-  const isSame = before.latest_version === latest && before.rollout === rollout && (detail?.isSame ?? true);
+  const isSame = before.latest_version === latest && before.gate === gate && (detail?.isSame ?? true);
   if (!isSame)
     await updateWhere(transaction, "projects", { id: before.id })
       .set({ ...changes, ...detail?.columns })
