@@ -29,6 +29,10 @@ const rooms = {
   bin: ["commands", "support"],
 };
 
+const featuresOfHub = readdirSync(`${import.meta.dirname}/lib/hub/features`, { withFileTypes: true })
+  .filter((entry) => entry.isDirectory())
+  .map(({ name }) => `features/${name}`);
+
 /**
  * Floors inside a room, from the ground up: a folder imports the floors below it, and folders of one floor do not know
  * each other. "." stands for the files in the room's own folder.
@@ -46,10 +50,7 @@ const floors = {
     ["mounts", "pages"],
     // The interface of features, and what each of them is made of: only the list in the hub's own folder imports those.
     ["features"],
-    [
-      ...["features/hints", "features/import", "features/quotas", "features/rollouts", "features/sign-on"],
-      "features/webhooks",
-    ],
+    featuresOfHub,
     ["."],
   ],
   agent: [["ground"], ["sources", "supervisors", "reports"], ["deployment"], ["watch", "upgrade"], ["."]],

@@ -13,7 +13,7 @@ export type HearChanges = (projectIds: ReadonlySet<string> | undefined) => void;
 
 /**
  * The port for all that is live in a hub: tells which projects, plugins and services may answer "latest" anew, because
- * a version was published, yanked, restored or deleted, a detail record was described anew, or a rollout has moved.
+ * a version was published, yanked, restored or deleted, a detail record was described anew, or the gate has moved.
  * Every hub of a database hears of the changes of all, some 0.3 s after they were committed at the most. A change is
  * a reason to look, and never the truth itself: it may be told twice, and to somebody who must not see the project.
  *

@@ -79,7 +79,7 @@ export async function hold(transaction: Transacted, target: Target, version: str
   await insertAudit(transaction, { action: "version.hold", ...BY_HUB, subject: subjectOf(target), facts }, now);
 }
 
-/** Gives a published version to the hosts in the open waves of a rollout, whatever it was. */
+/** Gives a published version to the hosts of open waves, whatever it was. */
 export async function roll(
   transaction: Transacted,
   target: Target,

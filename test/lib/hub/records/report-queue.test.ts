@@ -1,6 +1,7 @@
 import t, { type Test } from "tap";
 import { FEATURES } from "../../../../lib/hub/features.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
+import type { View } from "../../../../lib/hub/records/fleet.ts";
 import { ReportQueue } from "../../../../lib/hub/records/report-queue.ts";
 import { storeProjectReport } from "../../../../lib/hub/records/reports.ts";
 
@@ -12,7 +13,8 @@ async function open(t: Test) {
     onStatement: (text) => text.startsWith('insert into "reports"') && transactions.push(text),
   });
   t.teardown(() => database.close());
-  const queue = new ReportQueue(database.kysely);
+  const views: View[] = [];
+  const queue = new ReportQueue(database.kysely, true, (view) => views.push(view));
   const report = (host_id: string, facts: object = {}) =>
     storeProjectReport(
       queue,
@@ -31,13 +33,15 @@ async function open(t: Test) {
   };
   const changes = async () =>
     Number((await database.kysely.selectFrom("views").selectAll().executeTakeFirst())?.changes);
-  return { database, transactions, report, hosts, changes };
+  return { database, transactions, views, report, hosts, changes };
 }
 
 t.test("reports that come together are stored together, and each is one change of its view", async (t) => {
-  const { transactions, report, hosts, changes } = await open(t);
+  const { transactions, views, report, hosts, changes } = await open(t);
   const names = Array.from({ length: 300 }, (_, index) => `host-${index}`);
   await Promise.all(names.map((name) => report(name)));
+  t.equal(views.length, transactions.length, "features hear of each transaction");
+  t.strictSame(views[0], { holder: "", target: "prj_1" });
   t.equal(await changes(), 300);
   t.strictSame(
     (await hosts()).map(({ host_id, change }) => [host_id, change]),
