@@ -115,7 +115,7 @@ const noEndlessFolders = [
   },
 ];
 /** Files that read what a person types. */
-const prompts = ["commands/plugins/plugin-dev.ts", "commands/context/login.ts"];
+const prompts = ["commands/plugins/plugin-dev.ts", "commands/context/login.ts", "commands/joining/join.ts"];
 
 export default tseslint.config(
   { ignores: ["dist", "dist-site", "node_modules", ".tap", "examples"] },

@@ -3,6 +3,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { login } from "../../lib/options/login.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS } from "../shell/connection.ts";
+import { hubUrlOf } from "./hub-url.ts";
 
 export class Login extends withOptions(login) {
   static override paths = [["login"]];
@@ -27,22 +28,19 @@ export class Login extends withOptions(login) {
   }
 
   override async run(): Promise<number> {
-    const url = URL.parse(this.url);
-    if (url === null || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "")
-      throw usageError("usage", `URL is an http or https URL without a password, not ${JSON.stringify(this.url)}.`);
-    const hubUrl = this.url.replace(/\/+$/, "");
+    const hubUrl = hubUrlOf(this.url, "URL");
     const [{ contextsFile, readContexts, writeContexts }, { searchTargets }, { prepareNetwork }] = await Promise.all([
       import("../../lib/options/contexts.ts"),
       import("../../lib/client/marketplace-client.ts"),
       import("../shell/network.ts"),
     ]);
     const stored = readContexts();
-    prepareNetwork({ caFile: this.options.caFile, usesTls: url.protocol === "https:" });
+    prepareNetwork({ caFile: this.options.caFile, usesTls: hubUrl.startsWith("https:") });
     const apiKey = this.options.apiKey ?? (await this.#askForKey(hubUrl));
     // Any answer but a refusal will do.
     const timeoutMs = this.options.timeoutMs ?? DEPLOY_TIMEOUT_MS;
     await searchTargets("plugin", "", { hubUrl, apiKey, timeoutMs }).next();
-    const name = this.options.name ?? url.host;
+    const name = this.options.name ?? new URL(hubUrl).host;
     const contexts = { ...stored.contexts, [name]: { hub_url: hubUrl, api_key: apiKey } };
     await writeContexts({ v: 1, current: name, contexts });
     this.note(`Logged in to ${hubUrl} as the context ${name}, kept in ${contextsFile()}.`);

@@ -1,15 +1,11 @@
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { Command, Option } from "clipanion";
-import { usageError } from "../../lib/contract/errors.ts";
 import type { Target } from "../../lib/contract/target.ts";
 import { watchStart } from "../../lib/options/watch.ts";
 import { withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-
-/** The file of the runtime's plugin key, beside `watch.yaml`. */
-const PLUGIN_KEY = "plugin.key";
+import { givenAboutHost, PLUGIN_KEY, writeNew } from "./watch-files.ts";
 
 export class WatchInit extends withOptions(watchStart) {
   static override paths = [["watch", "init"]];
@@ -40,7 +36,10 @@ export class WatchInit extends withOptions(watchStart) {
     const hub = hubConnection(this.options, MARKETPLACE_TIMEOUT_MS);
     const targets = await Promise.all(this.targets.map((text) => targetCalled(hub, text)));
     const file = join(out, "watch.yaml");
-    await writeNew(file, starterWatch({ hubUrl, projectRoot, targets, more: this.#given() }));
+    await writeNew(
+      file,
+      starterWatch({ hubUrl, projectRoot, targets, more: givenAboutHost(this.options, this.layers) }),
+    );
     const files = [file, ...(await this.#writePlans(targets))];
     await readWatchFile(file);
     if (!this.json) for (const path of files) this.print.line(path);
@@ -52,18 +51,6 @@ export class WatchInit extends withOptions(watchStart) {
       `Then run: sealift watch --config ${file}\nAs a service: sealift systemd install watch, copy ${out} to /etc/sealift/watch as NAME.yaml with its files, and systemctl enable --now sealift-watch@NAME`,
     );
     return this.done({ files, missing });
-  }
-
-  /** The options about the host that were given somewhere. */
-  #given(): Record<string, string> {
-    const { hostId, supervisor, supervisorName, runtimeUrl } = this.options;
-    const values = { "host-id": hostId, supervisor, "supervisor-name": supervisorName, "runtime-url": runtimeUrl };
-    const isGiven = (name: string): boolean => this.layers.some((layer) => layer.get(name) !== undefined);
-    const given = Object.entries(values).flatMap(([name, value]) =>
-      value !== undefined && isGiven(name) ? [[name.replaceAll("-", "_"), value] as const] : [],
-    );
-    if (supervisor === "runtime") given.push(["plugin_key_file", PLUGIN_KEY]);
-    return Object.fromEntries(given);
   }
 
   async #writePlans(targets: readonly Target[]): Promise<string[]> {
@@ -84,12 +71,4 @@ export class WatchInit extends withOptions(watchStart) {
     }
     return written;
   }
-}
-
-/** @throws UsageError `usage` for a file that exists or cannot be written */
-async function writeNew(file: string, text: string): Promise<void> {
-  await writeFile(file, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-    const why = error.code === "EEXIST" ? "exists already" : `cannot be written: ${error.message}`;
-    throw usageError("usage", `${file} ${why}.`, { hint: "Name another folder with --out." });
-  });
 }

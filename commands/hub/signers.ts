@@ -158,6 +158,7 @@ export class SignerRotate extends withOptions(signerRotation) {
     const { publicKey, publicKeyFile, privateKeyFile } = await generateSigner(out);
     // A register that is empty would refuse the old key from now on.
     const known = new Set((await signersOf(client, id)).map(({ public_key: key }) => key));
+    const { latestSigner } = await import("../../lib/client/project-signers.ts");
     const latest = await latestSigner(client, id);
     if (latest !== undefined && !known.has(latest)) await client.addSigner(id, latest);
     const signer = await client.addSigner(id, publicKey);
@@ -180,13 +181,6 @@ export class SignerRotate extends withOptions(signerRotation) {
       if (typeof running === "string" && !signed.has(running)) late.push(host);
     return late;
   }
-}
-
-/** The key that has signed the latest version, in hexadecimal. */
-async function latestSigner(client: DevkeysClient, id: string): Promise<string | undefined> {
-  for await (const { is_latest: isLatest, signer_public_key: signer } of client.listVersions(id))
-    if (isLatest && signer !== null) return Buffer.from(signer, "base64").toString("hex");
-  return undefined;
 }
 
 const SHOWN = 10;

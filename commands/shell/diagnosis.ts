@@ -74,6 +74,17 @@ function closestCall(argv: readonly string[], names: readonly string[]): string 
 /** Options that people know from other programs, with a value, and what to do here. */
 const ELSEWHERE: Readonly<Record<string, string>> = { "--jq": "Pipe --json to jq." };
 
+/** Begins a key, credential or token that a hub has made, or that a host has made for itself. */
+const SECRET = /^(?:slk|sdc|sjt)_/;
+
+/** Advice for a secret in the arguments. It is not repeated. */
+function asFile(options: readonly OptionFacts[]): string {
+  const files = options.filter(({ isSecretFile }) => isSecretFile).map(({ name }) => `${name} PATH`);
+  const ways =
+    files.length === 0 ? "" : ` Give it as ${alternatives(files)} (- is standard input), or in the environment.`;
+  return `A secret stands in the arguments, which other users of this machine can see.${ways}`;
+}
+
 /** Everything that is wrong with the words after the command. */
 function faultsOf({ options, positionals }: CommandFacts, words: readonly string[]): string[] {
   const faults: string[] = [];
@@ -92,7 +103,11 @@ function faultsOf({ options, positionals }: CommandFacts, words: readonly string
     const option = optionOf(options, name);
     if (option === undefined) {
       const meant = closestOption(name, options);
-      const advice = ELSEWHERE[name] ?? (meant && `Did you mean ${meant.name}?`);
+      const value = word.includes("=") ? word.slice(name.length + 1) : words[at + 1];
+      const advice =
+        ELSEWHERE[name] ??
+        (value !== undefined && SECRET.test(value) ? asFile(options) : undefined) ??
+        (meant && `Did you mean ${meant.name}?`);
       faults.push(`Unknown option: ${name}.${advice === undefined ? "" : ` ${advice}`}`);
       // The next word is its value, not an argument.
       if ((name in ELSEWHERE || meant?.takesValue === true) && !word.includes("=")) at++;
@@ -105,7 +120,9 @@ function faultsOf({ options, positionals }: CommandFacts, words: readonly string
   const missing = needed.slice(given.length);
   if (missing.length > 0) faults.push(`${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} missing.`);
   const most = positionals.some(({ rest }) => rest) ? Infinity : positionals.length;
-  if (given.length > most)
+  const isSecret = given.slice(most).some((word) => SECRET.test(word));
+  if (isSecret) faults.push(asFile(options));
+  else if (given.length > most)
     faults.push(`Unexpected argument${given.length > most + 1 ? "s" : ""}: ${given.slice(most).join(" ")}.`);
   return faults;
 }

@@ -24,6 +24,8 @@ export interface OptionFacts {
   variable: string;
   /** For a secret itself: help names the flag of its file instead. */
   isSecret: boolean;
+  /** Whether it names a file with a secret. */
+  isSecretFile?: boolean;
 }
 
 export interface Positional {
@@ -127,6 +129,7 @@ function secretFacts(option: Option): OptionFacts[] {
     metavar: "PATH",
     description: `${option.help}; - is standard input`,
     variable: variableOf(`${option.name}-file`),
+    isSecretFile: true,
   };
   if (option.fileOnly) return [file];
   const value = { ...facts, description: `${option.help}; safer as ${facts.variable} or in a file`, isSecret: true };

@@ -34,6 +34,7 @@ import * as projects from "../hub/projects.ts";
 import * as signers from "../hub/signers.ts";
 import * as versionDiff from "../hub/version-diff.ts";
 import * as versions from "../hub/versions.ts";
+import { joining } from "../joining/feature.ts";
 import * as doctor from "../operating/doctor.ts";
 import * as health from "../operating/health.ts";
 import * as mirrorServe from "../operating/mirror-serve.ts";
@@ -77,7 +78,7 @@ const FILES: readonly object[] = [
 ];
 
 /** The features of the hub that have commands. */
-const FEATURES: readonly CommandFeature[] = [publishers, quotas, rollouts, webhooks];
+const FEATURES: readonly CommandFeature[] = [joining, publishers, quotas, rollouts, webhooks];
 
 const isCommand = (value: unknown): value is CommandClass =>
   typeof value === "function" && value.prototype instanceof Command;

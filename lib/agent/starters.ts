@@ -105,7 +105,7 @@ export function starterWatch(options: {
   projectRoot: string;
   targets: readonly Target[];
   /** Further options for all targets. */
-  more: Readonly<Record<string, string>>;
+  more: Readonly<Record<string, string | readonly string[]>>;
 }): string {
   const { hubUrl, projectRoot, targets, more } = options;
   const own = ({ kind, slug }: Target) =>

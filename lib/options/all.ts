@@ -5,6 +5,7 @@ import * as devkeys from "./devkeys.ts";
 import * as hub from "./hub.ts";
 import * as importing from "./import.ts";
 import * as inspection from "./inspection.ts";
+import * as joining from "./joining.ts";
 import * as labels from "./labels.ts";
 import * as login from "./login.ts";
 import * as marketplace from "./marketplace.ts";
@@ -25,7 +26,7 @@ import * as webhooks from "./webhooks.ts";
 /** The files that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
-  ...[runtime, importing, publishers, signOn, labels, rollouts, operating, webhooks, mirror],
+  ...[runtime, importing, publishers, signOn, joining, labels, rollouts, operating, webhooks, mirror],
 ];
 
 const isTable = (value: unknown): value is Table =>

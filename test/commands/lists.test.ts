@@ -6,6 +6,7 @@ import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
 import { createProject, publication, startHub } from "../support/hub/harness.ts";
+import { signerHex, soon } from "../support/hub/joining.ts";
 import type { Ended } from "../support/programs/command-line.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -41,6 +42,10 @@ t.test("every list knows its fields without a record, and refuses others before 
   });
   await hub.call("POST", `/devkeys/projects/${project.id}/rollouts`, { json: { version: "1.0.0" } });
 
+  const { body: harbour } = await hub.call("POST", "/devkeys/projects", { json: { name: "Harbour", kind: "project" } });
+  const invite = { signers: [signerHex()], expires_at: soon() };
+  await hub.call("POST", `/devkeys/projects/${harbour.id}/host-invites`, { json: invite });
+
   /** A line of each list, and what it has to list: nothing, or something. */
   const lists: Record<string, [line: string, records: boolean]> = {
     "audit list": ["audit list", true],
@@ -51,6 +56,8 @@ t.test("every list knows its fields without a record, and refuses others before 
     fleet: ["fleet plugin:tides", false],
     "grant list": ["grant list tides", false],
     history: [`history ${target}`, true],
+    "host invites": [`host invites ${harbour.id}`, true],
+    "host list": [`host list ${harbour.id}`, false],
     "hub quota list": [`hub quota list --data-dir ${dataDir}`, false],
     "hub retain": [`hub retain --keep 1 --data-dir ${dataDir}`, false],
     "hub verify": [`hub verify --data-dir ${dataDir}`, false],

@@ -1,0 +1,122 @@
+import { join as joined, resolve } from "node:path";
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import type { JoinAnswer } from "../../lib/contract/joining/records.ts";
+import type { JoinToken } from "../../lib/contract/joining/token.ts";
+import { join } from "../../lib/options/joining.ts";
+import { givenAboutHost, PLUGIN_KEY, writeOnce } from "../deploying/watch-files.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS } from "../shell/connection.ts";
+
+export class Join extends withOptions(join) {
+  static override paths = [["join"]];
+  static override usage = Command.Usage({
+    category: "Deploying",
+    description: "Join a hub's project as a host, with a token",
+    details: `
+      Makes the key and the credential of this host, has the hub let it in, and writes \`host.env\` (0600), \`signer.pub\`
+      and \`watch.yaml\`, ready for \`sealift watch\`. The token is that of \`sealift host invite\`, from a file, from
+      standard input (\`--token-file -\`) or in SEALIFT_TOKEN; never an argument, which every user of the machine can
+      see. A join that was cut off is gone on with by the same command.
+    `,
+    examples: [
+      ["On a terminal, with a look at what it does", "$0 join https://hub.example.org --token-file join.token"],
+      [
+        "From a script",
+        "$0 join https://hub.example.org --token-file - --yes --out /etc/sealift/watch --project-root /srv/harbour",
+      ],
+    ],
+  });
+
+  url = Option.String({ name: "HUB", required: true });
+
+  override async run(): Promise<number> {
+    const { out, hostId, waitMs, timeoutMs = DEPLOY_TIMEOUT_MS, caFile } = this.options;
+    const [{ hubUrlOf }, { hostSecrets }, { joinProject }, { prepareNetwork }] = await Promise.all([
+      import("../context/hub-url.ts"),
+      import("../../lib/agent/joining/host-secrets.ts"),
+      import("../../lib/agent/joining/join.ts"),
+      import("../shell/network.ts"),
+    ]);
+    const hubUrl = hubUrlOf(this.url, "HUB");
+    const invite = await this.#invite();
+    const projectRoot = resolve(this.options.projectRoot);
+    await this.#checkFolders(projectRoot);
+    await this.#consent(hubUrl, projectRoot, invite);
+    prepareNetwork({ caFile, usesTls: hubUrl.startsWith("https:") });
+    using interrupt = interruptible();
+    const secrets = await hostSecrets(out);
+    const answer = await joinProject({
+      ...{ hubUrl, invite, hostId, secrets, waitMs, transport: { timeoutMs }, signal: interrupt.signal },
+      onPending: ({ host_id: name }) =>
+        this.note(`${name} waits until somebody approves it: sealift host approve PROJECT ${name}`),
+    });
+    const files = [secrets.file, ...(await this.#write(answer, hubUrl, projectRoot))];
+    if (!this.json) for (const file of files) this.print.line(file);
+    const { host_id, project_id, project_name, labels } = answer;
+    this.note(`${host_id} has joined ${project_name} (${project_id}).`);
+    if (this.options.supervisor === "runtime") this.note(`Put beside it: ${PLUGIN_KEY}.`);
+    this.note(`Next: sealift watch --config ${joined(out, "watch.yaml")}`);
+    return this.done({ host_id, project_id, labels, files });
+  }
+
+  /** @throws UsageError `credential_unreadable` */
+  async #invite(): Promise<JoinToken> {
+    const { joinTokenIn } = await import("../../lib/contract/joining/token.ts");
+    const invite = joinTokenIn(this.options.token);
+    if (invite !== undefined) return invite;
+    throw usageError("credential_unreadable", "That is no token of `sealift host invite`.", {
+      hint: "Take the whole line, as it was printed: sjt_…, a full stop and 32 more characters.",
+    });
+  }
+
+  /** @throws DeploymentError `root_foreign` where root would write in a folder of somebody else */
+  async #checkFolders(projectRoot: string): Promise<void> {
+    const [{ layoutOf }, { isForeignRoot }] = await Promise.all([
+      import("../../lib/releases/layout.ts"),
+      import("../../lib/releases/project-root.ts"),
+    ]);
+    for (const folder of [projectRoot, resolve(this.options.out)]) await isForeignRoot(layoutOf(folder), {});
+  }
+
+  /** Shows what the command will do, and asks. @throws UsageError `usage` without consent */
+  async #consent(hubUrl: string, projectRoot: string, { fingerprint }: JoinToken): Promise<void> {
+    const { yes, hostId, out } = this.options;
+    if (yes) return;
+    const { stdin, stderr } = this.context as unknown as { stdin: NodeJS.ReadStream; stderr: NodeJS.WriteStream };
+    if (!stdin.isTTY) throw usageError("usage", "Nothing was done.", { hint: "Add --yes to join from a script." });
+    this.note(`This host joins ${hubUrl} as ${hostId}.`);
+    this.note(`  It writes host.env (0600), signer.pub and watch.yaml in ${resolve(out)}.`);
+    this.note(
+      `  Its watch will deploy into ${projectRoot} what signers with the fingerprint ${fingerprint} have signed.`,
+    );
+    const { createInterface } = await import("node:readline/promises");
+    const lines = createInterface({ input: stdin, output: stderr });
+    try {
+      if (!/^y(es)?$/i.test((await lines.question("Go on? [y/N] ")).trim()))
+        throw usageError("usage", "Nothing was done.");
+    } finally {
+      lines.close();
+    }
+  }
+
+  /** Writes what the watch needs beside its secrets. @returns the paths of the files */
+  async #write(answer: JoinAnswer, hubUrl: string, projectRoot: string): Promise<string[]> {
+    const [{ starterWatch }, { readWatchFile }] = await Promise.all([
+      import("../../lib/agent/starters.ts"),
+      import("../../lib/options/watch-file.ts"),
+    ]);
+    const { out } = this.options;
+    const { host_id, project_id: slug, labels, signers } = answer;
+    const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
+    const more = {
+      ...givenAboutHost({ ...this.options, hostId: undefined }, this.layers),
+      ...{ host_id, ...(label.length > 0 && { label }) },
+    };
+    const files = { signers: joined(out, "signer.pub"), watch: joined(out, "watch.yaml") };
+    await writeOnce(files.signers, `${signers.join("\n")}\n`);
+    await writeOnce(files.watch, starterWatch({ hubUrl, projectRoot, targets: [{ kind: "project", slug }], more }));
+    await readWatchFile(files.watch);
+    return Object.values(files);
+  }
+}

@@ -1,0 +1,51 @@
+import { randomBytes } from "node:crypto";
+import { open, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { usageError } from "../../contract/errors.ts";
+import { makeFolder, missing, readTextFile, syncFolder } from "../../support/files.ts";
+import { HOST_KEYS } from "../starters.ts";
+
+/** Bytes of a file of secrets at most. */
+const MAX_BYTES = 4096;
+
+/** The key and the credential that a host has made for itself. */
+export interface HostSecrets {
+  key: string;
+  credential: string;
+  file: string;
+  /** Removes the file, if this program has made it. */
+  discard(): Promise<void>;
+}
+
+const secret = (prefix: string): string => `${prefix}_${randomBytes(32).toString("base64url")}`;
+
+/**
+ * Takes the secrets of an earlier join that was cut off, or makes new ones: they are on the disk before anybody hears
+ * of them, so that a join that is repeated brings the same.
+ *
+ * @throws UsageError `credential_unreadable` for a file that holds something else
+ */
+export async function hostSecrets(folder: string): Promise<HostSecrets> {
+  const file = join(folder, HOST_KEYS);
+  await makeFolder(folder, 0o700);
+  const known = await readTextFile(file, MAX_BYTES).catch((error: unknown) => {
+    if (missing(error)) return undefined;
+    throw usageError("credential_unreadable", `${file} cannot be read: ${(error as Error).message}.`, { cause: error });
+  });
+  if (known !== undefined) return { ...secretsIn(known, file), file, discard: () => Promise.resolve() };
+  const made = { key: secret("slk"), credential: secret("sdc") };
+  await using handle = await open(file, "wx", 0o600);
+  await handle.writeFile(`SEALIFT_API_KEY=${made.key}\nSEALIFT_DEPLOYMENT_CREDENTIAL=${made.credential}\n`);
+  await handle.sync();
+  await syncFolder(folder);
+  return { ...made, file, discard: () => rm(file, { force: true }) };
+}
+
+function secretsIn(text: string, file: string): { key: string; credential: string } {
+  const key = /^SEALIFT_API_KEY=(slk_[\w-]{43})$/m.exec(text)?.[1];
+  const credential = /^SEALIFT_DEPLOYMENT_CREDENTIAL=(sdc_[\w-]{43})$/m.exec(text)?.[1];
+  if (key !== undefined && credential !== undefined) return { key, credential };
+  throw usageError("credential_unreadable", `${file} does not hold the key and the credential of a host.`, {
+    hint: "Remove it, or name another folder with --out.",
+  });
+}

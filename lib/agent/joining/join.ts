@@ -1,0 +1,65 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Transport } from "../../client/http.ts";
+import { join } from "../../client/joining-client.ts";
+import { EXIT } from "../../contract/codes.ts";
+import { artifactError, deploymentError, SealiftError } from "../../contract/errors.ts";
+import type { JoinAnswer } from "../../contract/joining/records.ts";
+import { fingerprintOf, type JoinToken } from "../../contract/joining/token.ts";
+import type { HostSecrets } from "./host-secrets.ts";
+
+/** Pause between two questions whether somebody has approved the host. Milliseconds. */
+const PAUSE_MS = 3000;
+
+export interface JoinOptions {
+  hubUrl: string;
+  invite: JoinToken;
+  hostId: string;
+  secrets: HostSecrets;
+  transport: Transport;
+  /** Longest wait for approval, in milliseconds. */
+  waitMs: number;
+  signal: AbortSignal;
+  /** Hears once that the host waits for approval. */
+  onPending: (answer: JoinAnswer) => void;
+}
+
+/**
+ * Joins a project, and waits until somebody has approved the host where that is asked for. A hub that refuses leaves no
+ * secrets behind; those of a join that was cut off stay for the next one.
+ *
+ * @throws ArtifactError `signer_untrusted` for signers that the invite does not name; DeploymentError `host_pending`
+ *   when nobody approves it in time; errors of {@link join}
+ */
+export async function joinProject(options: JoinOptions): Promise<JoinAnswer> {
+  const { waitMs, signal, onPending, secrets } = options;
+  const end = performance.now() + waitMs;
+  for (let isPending = false; ;) {
+    const answer = await ask(options).catch(async (error: unknown) => {
+      const isLasting = !(error instanceof SealiftError) || error.exitCode !== EXIT.tryAgain;
+      if (isLasting && !signal.aborted) await secrets.discard();
+      if (isLasting || !isPending) throw error;
+      return undefined;
+    });
+    if (answer?.state === "joined") return answer;
+    if (answer !== undefined && !isPending) onPending(answer);
+    isPending = true;
+    if (performance.now() + PAUSE_MS > end)
+      throw deploymentError("host_pending", "Nobody has approved this host yet.", {
+        hint: "Run the same command again when `sealift host approve` was done: the host keeps its place.",
+      });
+    await sleep(PAUSE_MS, undefined, { signal });
+  }
+}
+
+async function ask({ hubUrl, invite, hostId, secrets, transport, signal }: JoinOptions): Promise<JoinAnswer> {
+  const { key, credential: deployment_credential } = secrets;
+  const request = { token: invite.token, host_id: hostId, key, deployment_credential };
+  const answer = await join(hubUrl, request, { ...transport, signal });
+  const found = fingerprintOf(answer.signers);
+  if (found === invite.fingerprint) return answer;
+  throw artifactError(
+    "signer_untrusted",
+    `The hub names signers with the fingerprint ${found}, and the invite ${invite.fingerprint}.`,
+    { hint: "Ask whoever invited this host, by another way than the hub. Nothing was joined or kept." },
+  );
+}

@@ -1,0 +1,47 @@
+import { agent } from "./agent.ts";
+import { connection, network } from "./connection.ts";
+import { removal } from "./devkeys.ts";
+import { duration, flag, several, text, token, whole } from "./kinds.ts";
+import { group, required } from "./option.ts";
+import { watchStart } from "./watch.ts";
+
+/** Options of hosts that join, and of the commands that invite and manage them. */
+
+/** Options of `host remove` and `host revoke-invite`. */
+export const hostRemoval = removal;
+
+/** Options of `host invite`. */
+export const hostInvite = {
+  ...group("Invite", {
+    project: required(text({ metavar: "PROJECT", help: "Project that they join: its id or name" })),
+    uses: whole({ help: "Hosts that may join", default: 1, min: 1 }),
+    expiresMs: duration({ name: "invite-expires", flag: "--expires", help: "How long they may", default: 3_600_000 }),
+    approve: flag({ name: "invite-approve", flag: "--approve", help: "Let each host in by `sealift host approve`" }),
+    signers: several({
+      name: "signer-public-key",
+      metavar: "KEY",
+      help: "Key that hosts pin; may be repeated",
+      defaultText: "the project's signers",
+      orText: true,
+    }),
+    labels: { ...agent.labels, help: "Label of the hosts, for rollouts; may be repeated" },
+  }),
+  ...connection,
+};
+
+/** Options of `join`. */
+export const join = {
+  ...group("Joining", {
+    token: required(token({ metavar: "TOKEN", help: "Token of `sealift host invite`", fileOnly: true })),
+    waitMs: duration({ name: "wait", help: "How long to wait for approval", default: 3_600_000 }),
+    yes: flag({ help: "Join without asking first, for scripts" }),
+  }),
+  out: watchStart.out,
+  projectRoot: watchStart.projectRoot,
+  hostId: watchStart.hostId,
+  supervisor: watchStart.supervisor,
+  supervisorName: watchStart.supervisorName,
+  runtimeUrl: watchStart.runtimeUrl,
+  timeoutMs: connection.timeoutMs,
+  caFile: network.caFile,
+};

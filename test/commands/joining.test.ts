@@ -1,0 +1,122 @@
+import { readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { COMMANDS } from "../../commands/shell/registry.ts";
+import type { NewInvite } from "../../lib/contract/joining/records.ts";
+import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { signerHex } from "../support/hub/joining.ts";
+import { runHere } from "../support/programs/run-here.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const commands = COMMANDS.filter(({ paths }) => ["host", "join"].includes(paths?.[0]?.[0] ?? ""));
+
+/** A hub with the project Harbour, and the commands of its operator and of its hosts. */
+async function harbour(t: Test) {
+  const folder = temporaryFolder(t);
+  process.env["XDG_CONFIG_HOME"] = folder;
+  const hub = await startHub(t);
+  const { body } = await hub.call("POST", "/devkeys/projects", { json: { name: "Harbour", kind: "project" } });
+  const id = body.id as string;
+  const signer = signerHex();
+  await hub.call("POST", `/devkeys/projects/${id}/signers`, { json: { public_key: signer } });
+  Object.assign(process.env, { SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: hub.adminKey });
+  const run = (line: string) => runHere(commands, line.split(" "));
+  const invited = async (more = ""): Promise<string> => {
+    const { stdout } = await run(`host invite --project Harbour${more}`);
+    const file = join(folder, `token-${Math.random()}`);
+    await writeFile(file, stdout);
+    return file;
+  };
+  const out = (host: string): string => join(folder, host);
+  const joinAs = (host: string, file: string, more = "") =>
+    run(
+      `join ${hub.url} --token-file ${file} --host-id ${host} --out ${out(host)} --project-root ${folder}/root --yes${more}`,
+    );
+  return { hub, id, signer, folder, run, invited, joinAs, out };
+}
+
+const keysOf = async (hub: RunningHub): Promise<(string | null)[]> =>
+  ((await hub.call("GET", "/devkeys/api-keys")).body.items as { host: string | null }[]).map(({ host }) => host);
+
+t.test("a host joins with the line of an invite, and has all that its watch needs", async (t) => {
+  const { hub, id, signer, run, invited, joinAs, out, folder } = await harbour(t);
+  const file = await invited(" --uses 2 --label env=prod");
+  t.match(await readFile(file, "utf8"), /^sjt_[\w-]{43}\.[0-9a-f]{32}\n$/);
+  const began = performance.now();
+  const ended = await joinAs("pier-7", file, " --supervisor runtime --runtime-url http://127.0.0.1:9000");
+  t.ok(performance.now() - began < 2000, "within two seconds");
+  t.match(ended, { code: 0, stdout: /host\.env\n.*signer\.pub\n.*watch\.yaml\n/, stderr: /pier-7 has joined Harbour/ });
+  t.equal((await stat(join(out("pier-7"), "host.env"))).mode & 0o777, 0o600);
+  t.equal(await readFile(join(out("pier-7"), "signer.pub"), "utf8"), `${signer}\n`);
+  const watch = await readFile(join(out("pier-7"), "watch.yaml"), "utf8");
+  for (const line of [
+    `hub_url: ${hub.url}`,
+    "api_key_file: host.env",
+    `project_root: ${folder}/root`,
+    "host_id: pier-7",
+    "supervisor: runtime",
+    "  - env=prod",
+    `  - target: project:${id}`,
+    "    signer_public_key: signer.pub",
+  ])
+    t.match(watch, `${line}\n`);
+  t.match(await run("host list Harbour"), { stdout: /pier-7 +joined .*never .* from 127\.0\.0\.1/ });
+  const again = await joinAs("pier-7", file, " --supervisor runtime --runtime-url http://127.0.0.1:9000");
+  t.match(again, { code: 0, stderr: /has joined/ });
+  t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"], "the same command once more makes no second key");
+  t.match((await run("host invites Harbour")).stdout, / open +1 of 2 .* env=prod/);
+});
+
+t.test("a host waits until somebody approves it, under the name that it is given", async (t) => {
+  const { run, invited, joinAs, out } = await harbour(t);
+  const file = await invited(" --approve");
+  t.match(await joinAs("localhost", file, " --wait 1"), {
+    code: 75,
+    stderr: /waits until somebody approves[^]*host_pending/,
+  });
+  const waiting = joinAs("localhost", file);
+  t.match(await run("host list Harbour"), { stdout: /localhost +waits for approval/ });
+  t.match(await run("host rename Harbour localhost pier-7"), { code: 0, stderr: /host_id: pier-7/ });
+  t.match(await run("host approve Harbour pier-7"), { code: 0 });
+  t.match(await waiting, { code: 0, stderr: /pier-7 has joined/ });
+  t.match(await readFile(join(out("localhost"), "watch.yaml"), "utf8"), "host_id: pier-7\n");
+});
+
+t.test("hosts and invites are removed, with a look first", async (t) => {
+  const { hub, run, invited, joinAs } = await harbour(t);
+  const file = await invited(" --uses 9");
+  await joinAs("pier-7", file);
+  const { items } = (await hub.call("GET", "/devkeys/audit?action=invite.create")).body;
+  const { invite_id: invite } = (items as { facts: { invite_id: string } }[])[0]!.facts;
+  t.match(await run("host remove Harbour pier-7 --dry-run"), { stderr: /would remove pier-7/ });
+  t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"]);
+  t.match(await run("host remove Harbour pier-7"), { code: 0, stderr: new RegExp(`came with ${invite}`) });
+  t.match(await run("host remove Harbour pier-7"), { code: 1, stderr: /not_found/ });
+  t.match(await joinAs("pier-8", file), { code: 0 });
+  t.match(await run(`host revoke-invite Harbour ${invite} --dry-run`), {
+    stderr: /would revoke[^]*Came with it: pier-8/,
+  });
+  t.match(await run(`host revoke-invite Harbour ${invite}`), { code: 0 });
+  t.match(await joinAs("pier-9", file), { code: 3, stderr: /invite_ended[^]*revoked/ });
+});
+
+t.test("an invite names the signers: those given, the register's, or that of the latest version", async (t) => {
+  const { hub, run } = await harbour(t);
+  const given = signerHex();
+  const { stdout } = await run(`host invite --project Harbour --json --signer-public-key ${given}`);
+  const { invite } = JSON.parse(stdout) as { invite: NewInvite };
+  t.strictSame(invite.signers, [given]);
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Empty", kind: "project" } });
+  t.match(await run("host invite --project Empty"), { code: 2, stderr: /Nobody has signed the project yet/ });
+});
+
+t.test("a join without a terminal asks for --yes, and one without a token for that", async (t) => {
+  const { hub, invited, out, run } = await harbour(t);
+  const line = `join ${hub.url} --token-file ${await invited()} --host-id pier-7 --out ${out("x")}`;
+  t.match(await run(line), { code: 2, stderr: /Nothing was done[^]*--yes/ });
+  t.match(await run(`join ${hub.url} --yes`), { code: 2, stderr: /--token-file is missing[^]*SEALIFT_TOKEN/ });
+  t.match(await run(`join ftp://hub --yes --token-file ${await invited()}`), { code: 2, stderr: /HUB is an http/ });
+  process.env["SEALIFT_TOKEN"] = "slk_not-a-token";
+  t.teardown(() => delete process.env["SEALIFT_TOKEN"]);
+  t.match(await run(`join ${hub.url} --yes`), { code: 2, stderr: /no token of `sealift host invite`/ });
+});
