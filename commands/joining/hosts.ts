@@ -166,7 +166,8 @@ const rename = ofNames("rename", connection, {
 const remove = ofHost("remove", hostRemoval, {
   description: "Remove a host: its key ends at once, and it leaves the fleet",
   details: `
-    Every key that speaks for the host ends, and rollouts no longer count it. What it runs goes on running.
+    Every key that speaks for the host ends, and rollouts no longer count it. What it runs goes on running; its watch says
+    that it was removed, and asks no more.
   `,
   examples: [["A stolen machine", "$0 host remove harbour pier-7"]],
   async run({ client }, { options: { dryRun }, note, done }, [project, host]) {

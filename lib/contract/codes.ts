@@ -75,6 +75,7 @@ export const CODES = {
     "The key is valid but may not do this: another project, a missing scope, an expired credential (403).",
   ),
   other_host: rejected("The key speaks for another host than the one that the request is about (403)."),
+  host_removed: rejected("The host was removed: the key that spoke for it has been revoked (401)."),
   invite_ended: rejected("The invite has expired, is used up or was revoked (403)."),
   host_taken: failed("Another host of the project has the name (409)."),
   host_pending: tryAgain("The host waits until somebody approves it (`sealift host approve`)."),

@@ -128,7 +128,8 @@ export class Hints implements AsyncDisposable {
     for (let failures = 0; !signal.aborted;) {
       const began = performance.now();
       const error = await this.#follow(group, signal, hearing);
-      if (signal.aborted) return;
+      // A host that was removed hears of it in its next check, and listens no more.
+      if (signal.aborted || error?.code === "host_removed") return;
       failures = performance.now() - began > provenMs ? 0 : failures + 1;
       const delay = failures === 0 ? spreadMs * random() : this.#pauseAfter(error, failures);
       const { code, message } = error ?? { code: "connection_failed" as const, message: "The stream of hints ended." };

@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
 /** The longest pause between two tries, when the interval itself is not longer. Milliseconds. */
 const MAX_BACKOFF_MS = 15 * 60_000;
 /**
@@ -8,6 +10,12 @@ const JITTER = 0.1;
 const SPREAD_MS = 1000;
 /** The longest wait of a timer; a longer one would end at once. Milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
+
+/** Waits as long as it takes: a host that was removed asks no more before a person or another configuration does. */
+export async function untilAborted(signal: AbortSignal): Promise<true> {
+  while (!signal.aborted) await sleep(MAX_TIMER_MS, undefined, { signal }).catch(() => {});
+  return true;
+}
 
 export interface Rhythm {
   /** Milliseconds between two checks while all is well. */

@@ -1,6 +1,9 @@
 import { deploySentence } from "../ground/sentences.ts";
 import type { WatchEvent } from "./events.ts";
 
+/** The end of the sentence about a host that was removed. */
+const REMOVED = " It asks no more, before `sealift watch check TARGET` or a reload of the configuration.";
+
 /**
  * Returns a function that describes an event in one sentence. It remembers what it said, and is quiet while nothing
  * changes.
@@ -24,7 +27,7 @@ export function watchSentences(): (event: WatchEvent) => string | undefined {
       }
       case "check.failed":
         failing.add(event.target);
-        return `check failed (${event.code}): ${event.message}`;
+        return `check failed (${event.code}): ${event.message}${event.code === "host_removed" ? REMOVED : ""}`;
       case "check.scheduled":
         return event.failures === 0
           ? undefined

@@ -14,7 +14,7 @@ import { decide, type Decision, type Facts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
-import { nextDelay } from "./schedule.ts";
+import { nextDelay, untilAborted } from "./schedule.ts";
 import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
@@ -105,8 +105,9 @@ export class TargetLoop implements AsyncDisposable {
       refusal === undefined ? await onRequests(this.#root, this.#source.target, () => this.wake()) : undefined;
     while (!ending.aborted) {
       this.#nudge = new AbortController();
-      await this.turn(signal, dropped);
-      if (ending.aborted) return;
+      const { error } = await this.turn(signal, dropped);
+      const woken = AbortSignal.any([ending, this.#nudge.signal]);
+      if (ending.aborted || (error?.code === "host_removed" && (await untilAborted(woken)))) continue;
       const delay = nextDelay(
         {
           ...{ intervalMs: this.#target.intervalMs, failures: this.#failures, retryAfterMs: this.#retryAfterMs },
@@ -114,10 +115,10 @@ export class TargetLoop implements AsyncDisposable {
         },
         this.#context.random(),
       );
-      const at = new Date(Date.now() + delay).toISOString();
       const standing = { failures: this.#failures, held: this.#held, pin: this.#pin };
+      const at = new Date(Date.now() + delay).toISOString();
       this.#context.emit({ event: "check.scheduled", target: this.name, at, ...standing });
-      await sleep(delay, undefined, { signal: AbortSignal.any([ending, this.#nudge.signal]) }).catch(() => {});
+      await sleep(delay, undefined, { signal: woken }).catch(() => {});
     }
   }
 

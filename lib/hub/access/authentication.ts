@@ -1,9 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { HubError, keyMissing, keyRejected } from "../ground/errors.ts";
+import { hostRemoved, HubError, keyMissing, keyRejected } from "../ground/errors.ts";
 import { hashOf, shownPrefix } from "../ground/identity.ts";
 import type { Principal } from "../ground/principal.ts";
 import type { Connections } from "../http/connections.ts";
-import { findKey, findSession, type Session } from "../records/access.ts";
+import { findKey, findRemovedHost, findSession, type Session } from "../records/access.ts";
 import type { KeyUse } from "../records/key-use.ts";
 import type { Records } from "../records/port.ts";
 import { hostOf } from "../records/sightings.ts";
@@ -40,6 +40,8 @@ export interface Authentication {
   live(hash: string): Promise<Principal | undefined>;
   /** A session, or else a key. */
   sessionOrKey(request: FastifyRequest): Promise<{ principal: Principal; projectId: string | null }>;
+  /** Returns the answer to a key of this hash that is not live: a host hears that it was removed. */
+  refusal(hash: string | undefined): Promise<HubError>;
   /**
    * Counts a failed authentication and gives the error to throw: `error`, or 429 beyond the limit.
    *
@@ -102,11 +104,16 @@ export function createAuthentication(context: AuthenticationParts, connections: 
     if (principal.host !== null) requireOwnHost(principal, hostOf(request.headers));
   };
 
+  const refusal = async (hash: string | undefined): Promise<HubError> => {
+    const host = hash === undefined ? undefined : await findRemovedHost(statements, hash);
+    return host === undefined ? keyRejected() : hostRemoved(host);
+  };
+
   const key = async (request: FastifyRequest): Promise<Principal> => {
     if (keyOf(request) === undefined) throw keyMissing();
     const hash = credentialHash(request);
     const principal = hash === undefined ? undefined : await findKey(statements, hash, context.now());
-    if (principal === undefined) throw rejected(request, keyRejected());
+    if (principal === undefined) throw rejected(request, await refusal(hash));
     accepted(request, principal);
     return principal;
   };
@@ -137,6 +144,7 @@ export function createAuthentication(context: AuthenticationParts, connections: 
       const principal = await key(request);
       return { principal, projectId: principal.projectId };
     },
+    refusal,
     rejected,
     accepted,
   };

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "../../contract/surfaces/keys.ts";
-import { forbidden, keyRejected, notFound } from "../ground/errors.ts";
+import { forbidden, notFound } from "../ground/errors.ts";
 import { hashOf } from "../ground/identity.ts";
 import { isAdministrator, type Principal, requireScope } from "../ground/principal.ts";
 import { controls } from "../ground/rights.ts";
@@ -64,7 +64,8 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
   return {
     async openSession(request, key, projectId) {
       const principal = await findKey(statements, hashOf(key), hub.now());
-      if (principal === undefined) throw authentication.rejected(request, keyRejected(), key);
+      if (principal === undefined)
+        throw authentication.rejected(request, await authentication.refusal(hashOf(key)), key);
       authentication.accepted(request, principal);
       requireScope(principal, "deploy", "report", "read");
       const { name } = await requireControl(principal, projectId, "The key is not for this project.");

@@ -32,6 +32,10 @@ export const keyMissing = (what = "an API key in X-API-Key") =>
 export const keyRejected = (what = "API key") =>
   new HubError(401, "key_rejected", `The ${what} is unknown, revoked or has expired.`);
 
+/** The answer to the key of a host that was removed: whoever shows the key is no stranger. */
+export const hostRemoved = (host: string) =>
+  new HubError(401, "host_removed", `The host ${host} was removed: its key has been revoked.`);
+
 export const forbidden = (message: string) => new HubError(403, "forbidden", message);
 export const notFound = (message: string) => new HubError(404, "not_found", message);
 export const badRequest = (message: string) => new HubError(400, "bad_request", message);

@@ -8,6 +8,8 @@ export const KEY_COLUMNS =
 
 const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
 
+const REMOVED = "SELECT k.host FROM api_keys k WHERE k.hash = ? AND k.host IS NOT NULL AND k.revoked_at IS NOT NULL";
+
 const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version, p.gate,
     ${POLLING_HOST}
   FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id
@@ -58,6 +60,11 @@ export function principalOf(row: KeyRow, now: string): Principal | undefined {
 export async function findKey(statements: Statements, hash: string, now: string): Promise<Principal | undefined> {
   const row = (await statements.first(KEY, [hash])) as KeyRow | undefined;
   return row === undefined ? undefined : principalOf(row, now);
+}
+
+/** Finds the host that a revoked key spoke for alone; undefined for any other key. */
+export async function findRemovedHost(statements: Statements, hash: string): Promise<string | undefined> {
+  return ((await statements.first(REMOVED, [hash])) as { host: string } | undefined)?.host;
 }
 
 /**

@@ -46,7 +46,7 @@ t.test("an invite is listed without its token, is used up, ends, and can be revo
   const own = ownSecrets();
   t.equal((await join(one.token, "a", own)).status, 200);
   isErrorBody(t, await join(one.token, "b"), 403, "invite_ended");
-  const late = await invite({ expires_at: soon(60_000) });
+  const late = await invite({ expires_at: new Date(now + 60_000).toISOString() });
   now += 61_000;
   t.match(await join(late.token, "b"), { status: 403, body: { error: /^The invite expired at 2/ } });
   now += 1000;
@@ -127,6 +127,10 @@ t.test("a removed host's key ends at once, and it leaves the fleet", async (t) =
   t.equal((await host.report("pier-7", "1.0.0")).status, 401);
   t.equal((await host.latest("pier-7")).status, 401);
   t.equal(await enter(own.key), 401);
+  const why = await hub.call("POST", "/app/deploy/v1/auth", { key: null, json });
+  isErrorBody(t, why, 401, "host_removed");
+  t.match(why.body.error, "The host pier-7 was removed");
+  isErrorBody(t, await hub.call("GET", "/devkeys/key", { key: own.key }), 401, "host_removed");
   t.strictSame(await list(), []);
   t.strictSame((await hub.call("GET", `/app/deploy/v1/projects/${project.id}/hosts`)).body, {});
   isErrorBody(t, await hub.call("DELETE", `${at}/joined-hosts/pier-7`), 404, "not_found");
