@@ -1,11 +1,12 @@
 import type { FastifyInstance, FastifyRequest, InjectOptions } from "fastify";
 import type { Code } from "../../contract/codes.ts";
+import { SealiftError } from "../../contract/errors.ts";
 import type { AnswerOf, ParamsIn, QueryOf, Route } from "../../contract/route.ts";
 import { NEXT_HEADER } from "../../contract/surfaces/fleet.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { pathOf, type PathParams } from "../../contract/surfaces/paths.ts";
 import type { WebCalls } from "../access/web-calls.ts";
-import { HubError } from "../ground/errors.ts";
+import { HubError, notFound } from "../ground/errors.ts";
 import { queryOf } from "./desk.ts";
 
 const NEXT = NEXT_HEADER.toLowerCase();
@@ -54,11 +55,17 @@ type Question<R extends Route> = ([ParamsIn<R>] extends [never]
   body?: object | undefined;
 };
 
-/** Returns the call of a route. */
+/** Returns the call of a route. @throws HubError 404 for a parameter that can name nothing */
 export function callTo<R extends Route>(route: R, { params, query, body }: Question<R>): ApiCall<AnswerOf<R>> {
+  let path: string;
+  try {
+    path = pathOf(route, ...([params] as unknown as PathParams<R>));
+  } catch (error) {
+    throw error instanceof SealiftError ? notFound("There is nothing of that name.") : error;
+  }
   return {
     method: route.method,
-    path: pathOf(route, ...([params] as unknown as PathParams<R>)),
+    path,
     ...(query !== undefined && { query }),
     ...(body !== undefined && { json: body }),
   };

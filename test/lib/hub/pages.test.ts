@@ -23,6 +23,15 @@ t.test("the pages of a hub", async (t) => {
     }
   });
 
+  t.test("a form with a step of a path in place of a version finds nothing", async (t) => {
+    for (const target of ["/plugins/tide-table", `/projects/${project.id}`])
+      for (const action of ["yank", "unyank", "release"])
+        for (const version of [".", ".."]) {
+          const { status } = await admin.submit(target, `${target}/${action}`, { version });
+          t.equal(status, 404, `${target} ${action} ${version}`);
+        }
+  });
+
   t.test("a plugin's page has its README, rights, versions, and the command that installs it", async (t) => {
     const { html } = await admin.request("/plugins/tide-table");
     for (const part of ["every harbour</strong>", "cache: get", "1.2.0", "Low water of Cuxhaven", "marketplace deploy"])
