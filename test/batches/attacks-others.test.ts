@@ -1,3 +1,3 @@
 import { together } from "../support/together.ts";
 
-together("test/attacks/{delta,host,hub,joining,marketplace,watch}/**/*.test.ts");
+together("test/attacks/!(artifact|runtime|zip)/**/*.test.ts");
