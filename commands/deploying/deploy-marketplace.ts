@@ -15,6 +15,10 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
       Fetches the ZIP while its HMAC runs, verifies it with the developer's signing secret, checks the whole archive
       before the first byte is unpacked, carries out your own install plan, switches at once, checks health, and goes
       back when anything fails. An install plan inside the archive is ignored.
+
+      Everyone who knows the signing secret can also make its signature. With \`--signer-public-key\`, or
+      \`--trust-on-first-use\`, the version must carry the author's Ed25519 signature, too, which only the author can
+      make.
     `,
     examples: [
       [

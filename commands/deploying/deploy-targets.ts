@@ -39,7 +39,7 @@ export async function projectTarget(
     projectId: await projectNamed(connection, named),
     deploymentCredential,
     delta: options.delta,
-    trust: await signerTrust(options),
+    trust: (await signerTrust(options))!,
     sources: { gitTokens: new Map(options.gitToken), ...(signingSecret !== undefined && { signingSecret }) },
   };
   return {
@@ -61,7 +61,9 @@ export async function marketplaceTarget(
   if (!parsed.success) throw usageError("usage", `SLUG ${parsed.error.issues[0]!.message}.`);
   const connection = { ...hubConnection(options, MARKETPLACE_TIMEOUT_MS), ...hostOf(options) };
   const { signingSecret, installPlan, symlinks, allowVersionMismatch } = options;
-  const shared = { ...connection, kind, slug: parsed.data, signingSecret, installPlan, symlinks, allowVersionMismatch };
+  const trust = await signerTrust(options);
+  const fetched = { signingSecret, trust, installPlan, symlinks, allowVersionMismatch };
+  const shared = { ...connection, kind, slug: parsed.data, ...fetched };
   return {
     connection,
     options: await deployOptions(options, layers),
@@ -79,10 +81,15 @@ function checkedVersion(version: string): string {
   throw usageError("usage", `--version ${JSON.stringify(version)} is no version label.`);
 }
 
-async function signerTrust({ signerPublicKey, trustOnFirstUse }: ProjectValues): Promise<SignerTrust> {
+/** The signers that are trusted; undefined where none is demanded. @throws UsageError `usage`, `key_file_invalid` */
+async function signerTrust({
+  signerPublicKey,
+  trustOnFirstUse,
+}: Pick<MarketplaceValues, "signerPublicKey" | "trustOnFirstUse">): Promise<SignerTrust | undefined> {
   if (signerPublicKey !== undefined && trustOnFirstUse)
     throw usageError("usage", "--signer-public-key and --trust-on-first-use contradict each other.");
   if (trustOnFirstUse) return { onFirstUse: true };
+  if (signerPublicKey === undefined) return undefined;
   const { publicKeysFrom } = await import("../shell/signer.ts");
-  return { pinned: await publicKeysFrom(signerPublicKey!) };
+  return { pinned: await publicKeysFrom(signerPublicKey) };
 }

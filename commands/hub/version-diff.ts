@@ -108,14 +108,18 @@ export class VersionDiff extends withOptions(versionComparison) {
   }
 
   async #marketplace(kind: "plugin" | "service", slug: string): Promise<(version: string) => Source> {
-    const { signingSecret, symlinks, allowVersionMismatch } = this.options;
+    const { signingSecret, signerPublicKey, symlinks, allowVersionMismatch } = this.options;
     if (signingSecret === undefined)
       throw usageError("usage", `A ${kind} needs its developer's --signing-secret to be compared.`, {
         hint: "Give it as SEALIFT_SIGNING_SECRET or --signing-secret-file.",
       });
-    const { marketplaceSource } = await import("../../lib/agent/sources/marketplace.ts");
+    const [{ marketplaceSource }, { publicKeysFrom }] = await Promise.all([
+      import("../../lib/agent/sources/marketplace.ts"),
+      import("../shell/signer.ts"),
+    ]);
+    const trust = signerPublicKey && { pinned: await publicKeysFrom(signerPublicKey) };
     const connection = hubConnection(this.options, MARKETPLACE_TIMEOUT_MS);
-    const shared = { ...connection, kind, slug, signingSecret, symlinks, allowVersionMismatch };
+    const shared = { ...connection, kind, slug, signingSecret, trust, symlinks, allowVersionMismatch };
     return (version) => marketplaceSource({ ...shared, version });
   }
 }

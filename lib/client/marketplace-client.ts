@@ -1,11 +1,11 @@
 import { Readable } from "node:stream";
 import * as z from "zod";
 import { MAX_PLAINTEXT_BYTES } from "../artifact/limits.ts";
-import { artifactError, SealiftError } from "../contract/errors.ts";
+import { SealiftError } from "../contract/errors.ts";
 import { importTargetVersion } from "../contract/import/routes.ts";
 import * as routes from "../contract/marketplace/routes.ts";
 import { reportTarget } from "../contract/reports/routes.ts";
-import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
+import { HEADERS } from "../contract/surfaces/headers.ts";
 import {
   ARCHIVE_PART,
   type ImportRequest,
@@ -17,13 +17,13 @@ import { baseUrl, type MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { rolloutAnswer } from "../contract/surfaces/rollouts.ts";
 import { shownVersion } from "../contract/surfaces/version-facts.ts";
-import { printableJson } from "../support/printable.ts";
 import { readJson, statusError } from "./answers.ts";
 import { type Asking, askPages, requestOf } from "./ask.ts";
 import { download, DOWNLOADS, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, type HttpResponse, operationError, send, transportError } from "./http.ts";
 import { hostHeaders, type HubConnection } from "./hub-connection.ts";
+import { type InstallHeaders, parseSignature } from "./install-headers.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
@@ -41,17 +41,6 @@ const detailAnswer = z.looseObject({
   versions: z.array(shownVersion).optional().catch(undefined),
 });
 export type Detail = z.output<typeof detailAnswer>;
-
-/** A fetched artifact's headers; the body follows as a stream. */
-export interface InstallHeaders {
-  /** Lower-case hex of `X-Signature`, checked for its form only. */
-  hmac: string;
-  /** `name@version` of X-Plugin or X-Service, when the hub sends it. */
-  named: string | undefined;
-  repo: string | undefined;
-  /** Bytes, when the hub says so. */
-  size: number | undefined;
-}
 
 /** Surface A for one plugin or service. */
 export class MarketplaceClient {
@@ -132,6 +121,7 @@ export class MarketplaceClient {
   #installHeaders(response: HttpResponse, length: string | undefined): InstallHeaders {
     return {
       hmac: parseSignature(header(response, HEADERS.signature)),
+      author: { signature: header(response, HEADERS.signatureEd25519), signer: header(response, HEADERS.signer) },
       named: header(response, this.#kind === "plugin" ? HEADERS.plugin : HEADERS.service),
       repo: header(response, HEADERS.repo),
       size: length === undefined ? undefined : Number(length),
@@ -233,39 +223,6 @@ export const searchTargets = (
   askPages(routes.listTargets[kind], { query: { q: text } }, { operation: "marketplace", hub });
 
 const readable = (bytes: AsyncIterable<Buffer>): Readable => Readable.from(bytes, { objectMode: false });
-
-/** The hex of an X-Signature header. @throws ArtifactError `signature_missing`, `signature_invalid` */
-function parseSignature(value: string | undefined): string {
-  if (value === undefined || value === "") {
-    throw artifactError("signature_missing", `The hub sent the artifact without ${HEADERS.signature}.`, {
-      hint: "Nothing was installed. Ask the hub's operator: every artifact has its developer's signature.",
-    });
-  }
-  const hex = value.startsWith(SIGNATURE_PREFIX) ? value.slice(SIGNATURE_PREFIX.length) : "";
-  if (/^[0-9a-f]{64}$/.test(hex)) return hex;
-  throw artifactError(
-    "signature_invalid",
-    `${HEADERS.signature} is not ${SIGNATURE_PREFIX} and 64 lower-case hexadecimal digits.`,
-  );
-}
-
-/**
- * Checks that X-Plugin or X-Service names what was asked for (docs/contract/marketplace.md). @throws ArtifactError
- * `header_mismatch`
- */
-export function checkNamed(named: string | undefined, version: string, names: readonly string[]): void {
-  if (named === undefined) return;
-  const at = named.lastIndexOf("@");
-  const [name, found] = [named.slice(0, Math.max(at, 0)), named.slice(at + 1)];
-  if (at > 0 && found === version && names.includes(name)) return;
-  throw artifactError(
-    "header_mismatch",
-    `The hub sent ${printableJson(named.slice(0, 200))}, not ${names[0]}@${version}.`,
-    {
-      hint: "Nothing was installed. Ask the hub's operator.",
-    },
-  );
-}
 
 /** An error of the install operation with one of our own codes. */
 export const installError = (code: Parameters<typeof operationError>[1], why: string) =>

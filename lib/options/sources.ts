@@ -12,18 +12,21 @@ function gitTokenOf(given: string): readonly [host: string, token: string] {
   return [host.toLowerCase(), token];
 }
 
+const signerPublicKey = guarded(
+  several({ metavar: "KEY", help: "A publisher's public key: file, hex or base64; repeatable", orText: true }),
+);
+const trustOnFirstUse = flag({ help: "Trust the first deployment's signer, and no other afterwards" });
+
 /** Options of what comes from a project. */
 export const projectSource = group("Project", {
   deploymentCredential: required(token({ metavar: "CREDENTIAL", help: "Deployment credential" })),
   signerPublicKey: requiredWhen(
-    guarded(
-      several({ metavar: "KEY", help: "A publisher's public key: file, hex or base64; repeatable", orText: true }),
-    ),
+    signerPublicKey,
     ({ trustOnFirstUse }) => trustOnFirstUse !== true,
     "Give the publisher's signer.pub, or --trust-on-first-use to trust the signer of the first deployment.",
   ),
   delta: flag({ help: "Fetch the full artifact even where a delta would do", default: true }),
-  trustOnFirstUse: flag({ help: "Trust the first deployment's signer, and no other afterwards" }),
+  trustOnFirstUse,
   signingSecret: { ...signingSecret, help: "For plugins from the marketplace" },
   gitToken: list(
     { metavar: "HOST=TOKEN", help: "For plugins of a source host; may be repeated", secret: true },
@@ -34,6 +37,8 @@ export const projectSource = group("Project", {
 /** Options of what comes from the marketplace. */
 export const marketplaceSource = group("Marketplace", {
   signingSecret: required(signingSecret),
+  signerPublicKey: optional(signerPublicKey),
+  trustOnFirstUse,
   installPlan: required(path({ help: "Your install plan for this target" })),
   allowVersionMismatch: flag({ help: "Let plugin.yaml give another version" }),
   symlinks: choice(["refuse", "skip"], { help: "What to do with symbolic links in the archive", default: "refuse" }),

@@ -23,6 +23,9 @@ const MAX_ENTRIES = 100;
 /** Failed checks that say nothing about the version: the operator trusts another signer, or has mistyped a key. */
 const ABOUT_THE_HOST = new Set<Code>(["signer_untrusted", "trust_changed"]);
 
+/** The code of a version that its author has not signed. */
+const UNSIGNED: Code = "signature_missing";
+
 /** Failures after the switch that the version itself has caused. */
 const ABOUT_THE_RELEASE = new Set<Code>(["unhealthy", "supervisor_failed"]);
 
@@ -38,15 +41,22 @@ export const saysOfTheRelease = ({ code }: SealiftError): boolean => ABOUT_THE_R
 export const condemns = (error: SealiftError, switched: boolean): boolean =>
   error.exitCode === EXIT.verification ? !ABOUT_THE_HOST.has(error.code) : switched && saysOfTheRelease(error);
 
-/** Returns the entry that holds a version back. Bytes that are not known may be the same ones. */
+/**
+ * Returns the entry that holds a version back. Bytes that are not known may be the same ones.
+ *
+ * @param isSigned whether its author has signed it: one that was refused without a signature may have got it since
+ */
 export const heldBack = (
   entries: readonly QuarantineEntry[],
   version: string,
   identity: string | null,
+  isSigned = false,
 ): QuarantineEntry | undefined =>
   entries.find(
     (entry) =>
-      entry.version === version && (entry.identity === null || identity === null || entry.identity === identity),
+      entry.version === version &&
+      !(isSigned && entry.code === UNSIGNED) &&
+      (entry.identity === null || identity === null || entry.identity === identity),
   );
 
 /** Versions that were rolled back or failed a check, newest last. */

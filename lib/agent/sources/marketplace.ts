@@ -5,10 +5,10 @@ import { ArchiveVerifier } from "../../artifact/signatures/archive-hmac.ts";
 import { ArtifactThread } from "../../artifact/thread/artifact-thread.ts";
 import { unzipOn } from "../../artifact/zip/unzip.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
-import { checkNamed, type InstallHeaders, MarketplaceClient } from "../../client/marketplace-client.ts";
+import { type AuthorHeaders, checkNamed, type InstallHeaders } from "../../client/install-headers.ts";
+import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, asSealiftError, usageError } from "../../contract/errors.ts";
-import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
@@ -18,10 +18,12 @@ import { printableJson } from "../../support/printable.ts";
 import { parsePlan, readDescriptor } from "../ground/documents.ts";
 import { checkSupervised, orderPlan } from "../ground/plan.ts";
 import type { Reporter } from "../ground/reporter.ts";
+import { checkDescriptor } from "./check-descriptor.ts";
 import { RunMirrors } from "./mirrors.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { spool } from "./spool.ts";
+import type { AuthorCheck, SignatureCheck, SignerTrust } from "./trust.ts";
 
 export interface MarketplaceSourceOptions extends HubConnection {
   kind: MarketplaceKind;
@@ -29,6 +31,8 @@ export interface MarketplaceSourceOptions extends HubConnection {
   version: string;
   /** The developer's own signing secret; the agent never fetches it (docs/contract/agent.md, rule 1). */
   signingSecret: string;
+  /** The author's keys that a version has to be signed with; undefined demands none. */
+  trust?: SignerTrust | undefined;
   /**
    * The operator's plan: an artifact never carries one (docs/contract/agent.md, rule 4). Left out where a version is
    * only looked at.
@@ -101,8 +105,15 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       return mirrors.fetch(undefined, () =>
         client.install(
           version,
-          ({ hmac, size }, body) => {
-            const check = new ArchiveVerifier(options.signingSecret, hmac);
+          async ({ hmac, author, size }, body) => {
+            const checks = [
+              new ArchiveVerifier(options.signingSecret, hmac),
+              ...(await authorChecks(options, version, author, context)),
+            ];
+            const check: SignatureCheck = {
+              update: (chunk) => checks.forEach((each) => each.update(chunk)),
+              verify: () => checks.forEach((each) => each.verify()),
+            };
             return writeAhead(layout, target, { version, signature: hmac, check, size, body }, signal);
           },
           mirrors,
@@ -139,6 +150,19 @@ export function marketplaceReporter(
   };
 }
 
+/** Returns the check by the author's signature, where one is demanded. */
+async function authorChecks(
+  { trust }: MarketplaceSourceOptions,
+  version: string,
+  headers: AuthorHeaders,
+  context: Pick<FetchContext, "layout" | "target">,
+): Promise<AuthorCheck[]> {
+  if (trust === undefined) return [];
+  // Arithmetic on curves, which most deployments of a plugin do without.
+  const { authorCheck } = await import("./trust.ts");
+  return [await authorCheck(context, trust, version, headers)];
+}
+
 /** A version of the marketplace, the names that its headers may give, and the operator's plan for it. */
 interface Wanted {
   version: string;
@@ -157,16 +181,18 @@ async function fetchArchive(
   const client = new MarketplaceClient(kind, slug, { ...options, signal, ...tellWaits(emit) });
   // It starts while the archive comes.
   await using thread = new ArtifactThread();
-  const take = async ({ named, hmac: expected, repo, size }: InstallHeaders, body: Readable) => {
+  const take = async ({ named, hmac: expected, author: given, repo, size }: InstallHeaders, body: Readable) => {
     checkNamed(named, version, names);
+    const [author] = await authorChecks(options, version, given, context);
     const hmac = { secret: options.signingSecret, expected };
-    return { repo: repo ?? null, ...(await spool(archive, body, { size, hmac }, context)) };
+    return { repo: repo ?? null, author, ...(await spool(archive, body, { size, hmac, author }, context)) };
   };
   const mirrors = new RunMirrors(options.mirrors ?? [], context);
-  const { repo, ...spooled } =
+  const { repo, author, ...spooled } =
     (await takeAhead(client, version, take, context)) ??
     (await mirrors.fetch(undefined, () => client.install(version, take, mirrors)));
   emit({ event: "verify.ok", check: "hmac" });
+  if (author !== undefined) emit({ event: "verify.ok", check: "signature" });
   const tree = join(staging, "tree");
   await mkdir(tree, { mode: 0o700 });
   const unpacked = await unzipOn(thread, archive, tree, {
@@ -210,7 +236,11 @@ async function fetchArchive(
     artifactSha256: spooled.sha256,
     repo,
     reported: [],
-    remember: () => rememberProven(context.layout, context.target, options.signingSecret),
+    signer: author?.signer ?? null,
+    remember: async () => {
+      await author?.remember?.();
+      await rememberProven(context.layout, context.target, options.signingSecret);
+    },
   };
 }
 
@@ -241,30 +271,4 @@ async function takeAhead<T>(
     await rm(join(staging, "artifact.zip"), { force: true });
     return undefined;
   }
-}
-
-const withoutV = (label: string): string => label.replace(/^v(?=\d)/, "");
-
-/**
- * Refuses another plugin, or another version, of the same developer: the signature holds for all that the developer
- * ever published.
- *
- * @throws ArtifactError `descriptor_mismatch`
- */
-function checkDescriptor(
-  { name, version: described }: Pick<Descriptor, "name" | "version">,
-  version: string,
-  { slug, allowVersionMismatch = false }: MarketplaceSourceOptions,
-): void {
-  const hint = "Nothing was installed. Ask the hub's operator why it answers with this archive.";
-  if (name !== slug)
-    throw artifactError("descriptor_mismatch", `The archive holds the plugin ${printableJson(name)}, not ${slug}.`, {
-      hint,
-    });
-  if (allowVersionMismatch || withoutV(described) === withoutV(version)) return;
-  throw artifactError(
-    "descriptor_mismatch",
-    `The archive holds version ${printableJson(described)} of ${slug}, not ${version}.`,
-    { hint: `${hint} If its developer tags otherwise, give --allow-version-mismatch.` },
-  );
 }

@@ -5,7 +5,8 @@ import { safePath } from "../../artifact/tree/safe-path.ts";
 import { unzipOn } from "../../artifact/zip/unzip.ts";
 import { fetchGitArchive } from "../../client/git-archive.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
-import { checkNamed, MarketplaceClient } from "../../client/marketplace-client.ts";
+import { checkNamed } from "../../client/install-headers.ts";
+import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import type { Manifest, PluginSource } from "../../contract/files/manifest.ts";
@@ -13,6 +14,7 @@ import { makeFolder, statsOf } from "../../support/files.ts";
 import type { RunMirrors } from "./mirrors.ts";
 import type { FetchContext } from "./source.ts";
 import { spool, type Spooled } from "./spool.ts";
+import { authorCheck } from "./trust.ts";
 
 export interface PinnedPluginOptions extends HubConnection {
   /** Developers' signing secret for entries from the marketplace. */
@@ -126,9 +128,11 @@ async function fetchEntry(
   const wanted = source.marketplace_version ?? "latest";
   const version = wanted === "latest" ? detail.latest_version : wanted;
   if (!version) throw artifactError("no_version", `No version of ${source.marketplace_kind} ${slug} is published yet.`);
-  const consume: Parameters<typeof client.install<Spooled>>[1] = (headers, body) => {
-    checkNamed(headers.named, version, detail.name === undefined ? [slug] : [slug, detail.name]);
-    return spool(file, body, { size: headers.size, hmac: { secret, expected: headers.hmac } }, context);
+  const pinned = source.signer_public_keys?.map((key) => Buffer.from(key, "hex"));
+  const consume: Parameters<typeof client.install<Spooled>>[1] = async ({ named, hmac, author: given, size }, body) => {
+    checkNamed(named, version, detail.name === undefined ? [slug] : [slug, detail.name]);
+    const author = pinned && (await authorCheck(context, { pinned }, `${slug} ${version}`, given));
+    return spool(file, body, { size, hmac: { secret, expected: hmac }, author }, context);
   };
   return mirrors.fetch(undefined, () => client.install(version, consume, mirrors));
 }

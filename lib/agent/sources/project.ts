@@ -1,5 +1,4 @@
 import { join } from "node:path";
-import { Ed25519Verifier } from "../../artifact/signatures/ed25519.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { tellWaits } from "../../client/wait-event.ts";
@@ -17,7 +16,7 @@ import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import { deltaOf, fetchTree, loadPlanParser, type Located, MAX_SEALED_BYTES } from "./project-fetch.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
-import { type SignerTrust, trustedSigner } from "./trust.ts";
+import { signatureCheck, type SignerTrust, trustedSigner } from "./trust.ts";
 
 export interface ProjectSourceOptions extends HubConnection {
   projectId: string;
@@ -109,20 +108,6 @@ export function projectReporter(options: HubConnection & { projectId: string }):
   };
 }
 
-/** Checks sealed bytes that nobody opens yet. */
-export function signatureCheck(version: string, signature: string, publicKey: Uint8Array) {
-  const verifier = new Ed25519Verifier(publicKey, Buffer.from(signature, "base64"));
-  return {
-    update: (chunk: Uint8Array) => void verifier.update(chunk),
-    verify() {
-      if (verifier.verify()) return;
-      throw artifactError("signature_invalid", `The Ed25519 signature of ${version} does not verify.`, {
-        hint: "Nothing was kept. Ask the publisher and the hub's operator.",
-      });
-    },
-  };
-}
-
 /**
  * Authorizes, then downloads, verifies, decrypts and unpacks in one pass: a delta where one fits, else the full
  * artifact.
@@ -173,6 +158,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
     contentSha256: manifest.content_sha256,
     listing,
     artifactSha256: location.artifact_sha256 ?? null,
+    signer: offered.toString("hex"),
     repo: null,
     reported: manifest.plugins,
     remember: async () => {

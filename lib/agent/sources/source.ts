@@ -44,6 +44,8 @@ export interface Fetched {
   /** Files and empty folders as they were unpacked. */
   listing: TreeListing;
   artifactSha256: string | null;
+  /** The trusted Ed25519 key that has signed it, hexadecimal; null for an archive of which none was demanded. */
+  signer: string | null;
   repo: string | null;
   /** The manifest's plugin entries, for the hub's report. */
   reported: readonly Record<string, unknown>[];

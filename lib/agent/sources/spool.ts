@@ -10,6 +10,7 @@ import { paceBuffers } from "../../support/buffer-pacing.ts";
 import { type AgentEvent, throttled } from "../ground/events.ts";
 import { isProven } from "./proven-secret.ts";
 import type { FetchContext } from "./source.ts";
+import type { SignatureCheck } from "./trust.ts";
 
 /** Bytes that may wait for the disk: with less, the connection stands still while a piece is written. */
 const WAITING_BYTES = 1024 * 1024;
@@ -19,6 +20,8 @@ export interface SpoolOptions {
   size: number | undefined;
   /** Compared in constant time with the HMAC of the bytes, when given. */
   hmac?: { secret: string; expected: string };
+  /** The check by the author's signature, where one is demanded. */
+  author?: SignatureCheck | undefined;
 }
 
 export interface Spooled {
@@ -37,15 +40,15 @@ function unproven(error: unknown): unknown {
 }
 
 /**
- * Writes an archive to disk while its SHA-256 and, where it has one, its HMAC run: a ZIP needs its end before its
- * start can be read.
+ * Writes an archive to disk while its SHA-256, its HMAC and its author's signature run, where it has them: a ZIP needs
+ * its end before its start can be read.
  *
  * @throws ArtifactError `signature_invalid`, `limit_exceeded`, `download_incomplete`
  */
 export async function spool(
   file: string,
   body: Readable,
-  { size, hmac }: SpoolOptions,
+  { size, hmac, author }: SpoolOptions,
   { layout, target, emit, signal, limits }: Omit<FetchContext, "staging">,
 ): Promise<Spooled> {
   const maxBytes = Math.min(limits.maxTotalBytes, MAX_PLAINTEXT_BYTES);
@@ -69,6 +72,7 @@ export async function spool(
         return;
       }
       verifier?.update(chunk);
+      author?.update(chunk);
       sha256.update(chunk);
       pace(chunk.length);
       progress();
@@ -83,5 +87,6 @@ export async function spool(
   } catch (error) {
     throw (await isProven(layout, target, hmac!.secret)) ? error : unproven(error);
   }
+  author?.verify();
   return { bytes, sha256: sha256.digest("hex") };
 }

@@ -1,8 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
-import { equalBytes, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
+import { Ed25519Verifier, equalBytes, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { parsePublicKey } from "../../artifact/signatures/key-files.ts";
+import type { AuthorHeaders } from "../../client/install-headers.ts";
 import { artifactError } from "../../contract/errors.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { authorSignature } from "../../contract/surfaces/marketplace.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { makeDurableFolder } from "../../releases/durability.ts";
 import type { Layout } from "../../releases/layout.ts";
@@ -59,4 +62,66 @@ export async function trustedSigner(
   throw artifactError("trust_changed", `The artifact was signed by ${shown}, but ${file} holds another key.`, {
     hint: "Nothing was installed. If the publisher has a new key, have it confirmed by another way and remove that file.",
   });
+}
+
+/** A check of bytes while they pass. */
+export interface SignatureCheck {
+  update(chunk: Uint8Array): void;
+  /** Ends the bytes. @throws ArtifactError `signature_invalid` */
+  verify(): void;
+}
+
+/** Checks bytes by an Ed25519 signature. @param signature base64 */
+export function signatureCheck(version: string, signature: string, publicKey: Uint8Array): SignatureCheck {
+  const verifier = new Ed25519Verifier(publicKey, Buffer.from(signature, "base64"));
+  return {
+    update: (chunk) => void verifier.update(chunk),
+    verify() {
+      if (verifier.verify()) return;
+      throw artifactError("signature_invalid", `The Ed25519 signature of ${version} does not verify.`, {
+        hint: "Nothing was kept. Ask the publisher and the hub's operator.",
+      });
+    },
+  };
+}
+
+/** The check of an archive by its author's signature. */
+export interface AuthorCheck extends SignatureCheck {
+  /** The author's public key in hexadecimal. */
+  signer: string;
+  remember?: TrustDecision["remember"];
+}
+
+/**
+ * Finds the check of an archive in its headers, before its first byte
+ * (docs/contract/marketplace.md#the-authors-signature).
+ *
+ * @throws ArtifactError `signature_missing`, `signature_invalid` for headers of another form, and as
+ *   {@link trustedSigner}
+ */
+export async function authorCheck(
+  { layout, target }: { layout: Layout; target: TargetName },
+  trust: SignerTrust,
+  version: string,
+  { signature, signer }: AuthorHeaders,
+): Promise<AuthorCheck> {
+  if (signature === undefined && signer === undefined) {
+    throw artifactError("signature_missing", `${version} is not signed by its author, and a signer is demanded.`, {
+      hint: "Nothing was installed. Its author adds a signature with `sealift marketplace sign`.",
+    });
+  }
+  const given = authorSignature.safeParse({ signature_ed25519: signature, signer_public_key: signer });
+  if (!given.success) {
+    const what = `${HEADERS.signatureEd25519} and ${HEADERS.signer} of ${version}`;
+    throw artifactError("signature_invalid", `${what} are not the base64 of 64 and 32 bytes, each once.`, {
+      hint: "Nothing was installed. Ask the hub's operator.",
+    });
+  }
+  const offered = Buffer.from(given.data.signer_public_key, "base64");
+  const { publicKey, remember } = await trustedSigner(layout, target, trust, offered);
+  return {
+    ...signatureCheck(version, given.data.signature_ed25519, publicKey),
+    signer: offered.toString("hex"),
+    ...(remember && { remember }),
+  };
 }

@@ -11,6 +11,8 @@ export interface Latest {
   version: string | null;
   /** The identity that tells two artifacts of one version apart, when the hub says it before a download. */
   identity: string | null;
+  /** Whether the detail record names its author's key. */
+  isSigned?: boolean | undefined;
   /** Versions that the detail record calls yanked. */
   yanked: readonly string[];
   /** A version that a rollout took back from this host. */
@@ -77,7 +79,7 @@ export function decide(facts: Facts): Decision {
   const version = pin ?? latest.version;
   if (version === null) return { do: "nothing" };
   const identity = pin === null ? latest.identity : null;
-  const before = heldBack(quarantine, version, identity);
+  const before = heldBack(quarantine, version, identity, pin === null && latest.isSigned === true);
   if (running === version) {
     const anew = asked === "redeploy" || (damaged && !paused && before === undefined);
     return anew ? { do: "deploy", version, reinstall: true } : { do: "nothing" };

@@ -17,6 +17,7 @@ const watchState = z.object({
       etag: z.string().nullable(),
       version: z.string().nullable(),
       identity: z.string().nullable(),
+      isSigned: z.boolean().optional(),
       yanked: z.array(z.string()),
       withdrawn: z.string().nullish(),
       next: z.string().nullish(),

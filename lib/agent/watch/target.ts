@@ -76,13 +76,14 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
     if (!answer.changed) return answer;
     const { latest_version: latest, versions = [], next, withdrawn = null } = answer.value;
     const version = latest || null;
-    const sha256 = versions.find((candidate) => candidate.version === version)?.sha256;
+    const { sha256, signer_public_key: signer } = versions.find((candidate) => candidate.version === version) ?? {};
     return {
       changed: true,
       etag: etags.kept(answer.etag),
       latest: {
         version,
         identity: sha256 === undefined ? null : `sha256:${sha256}`,
+        isSigned: signer !== undefined,
         yanked: versions.filter(({ is_yanked: yanked }) => yanked === true).map((candidate) => candidate.version),
         ...{ withdrawn, next: next?.version ?? null, nextAt: next?.not_before ?? null },
       },

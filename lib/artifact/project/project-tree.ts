@@ -214,6 +214,7 @@ const sourceOf = (
   url: source.url ?? null,
   ref: source.ref ?? null,
   subdirectory: source.subdirectory ?? null,
+  ...(source.signer_public_keys && { signer_public_keys: source.signer_public_keys }),
 });
 
 /** A publisher learns of a bad plan now, not each of its hosts later. */

@@ -1,6 +1,9 @@
 import * as z from "zod";
 import { envName, pluginId, projectId, semverLabel, sha256Hex, slug, versionLabel } from "../identifiers.ts";
 
+/** Ed25519 public keys in hexadecimal. */
+const signerPublicKeys = z.array(z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits")).min(1);
+
 /**
  * The origin of a plugin that is fetched at deployment time instead of being embedded
  * (docs/contract/project-artifact.md).
@@ -13,9 +16,14 @@ export const pluginSource = z
     url: z.url({ protocol: /^https?$/ }).nullable(),
     ref: z.string().max(255).nullable(),
     subdirectory: z.string().max(1024).nullable(),
+    /** Authors of whom one must have signed the archive; left out where none is demanded. */
+    signer_public_keys: signerPublicKeys.optional(),
   })
   .refine((source) => (source.marketplace_slug === null) !== (source.url === null), {
     message: "names either a marketplace slug or a url",
+  })
+  .refine((source) => source.signer_public_keys === undefined || source.marketplace_slug !== null, {
+    message: "demands a signature, which only versions of the marketplace have",
   });
 
 export const environmentNames = z.strictObject({
@@ -71,6 +79,7 @@ const sourceFields = {
     url: z.url({ protocol: /^https?$/ }).optional(),
     ref: z.string().max(255).optional(),
     subdirectory: z.string().max(1024).optional(),
+    signer_public_keys: signerPublicKeys.optional(),
   }),
 };
 export const projectSources = z.strictObject({

@@ -7,6 +7,7 @@ import t, { type Test } from "tap";
 import { planText, projectTar, treeDigest } from "../../support/forged/artifact.ts";
 import { type ForgedEntry, forgedZip, LINK } from "../../support/forged/zip.ts";
 import { type AttackedHost, attackedHost } from "../../support/host/attacked-host.ts";
+import { type Author, newAuthor } from "../../support/host/author.ts";
 import { SLUG } from "../../support/host/marketplace-host.ts";
 import { DEVELOPER_SECRET } from "../../support/hub/marketplace-hub.ts";
 import { publishZip } from "../../support/hub/marketplace-publication.ts";
@@ -148,4 +149,28 @@ t.test("from the marketplace, the developer's secret is needed and decides", asy
   const changed = naming(host, fromMarketplace(), "0".repeat(64));
   await host.refusesProject(t, changed, { code: "plugin_digest_mismatch" }, { source: SECRETS });
   t.notOk(existsSync(join(host.root, "plugins", SLUG)));
+});
+
+t.test("from the marketplace, an author that the manifest demands must have signed it", async (t) => {
+  const host = await attackedHost(t);
+  const created = await host.hub.call("POST", "/devkeys/projects", {
+    json: { name: "Tides", kind: "plugin", slug: SLUG },
+  });
+  const archive = forgedZip(ENTRIES);
+  t.equal((await publishZip({ hub: host.hub, next: 0 }, archive)).status, 201);
+  const [author, stranger] = [newAuthor(), newAuthor()];
+  const demanding = (who: Author) => {
+    return naming(host, fromMarketplace({ signer_public_keys: [who.publicKey.toString("hex")] }));
+  };
+  await host.refusesProject(t, demanding(author), { code: "signature_missing" }, { source: SECRETS });
+  const { "x-signature-ed25519": signature_ed25519, "x-signer": signer_public_key } = author.headers(archive);
+  const signed = await host.hub.call("PUT", `/devkeys/projects/${created.body.id}/versions/1.0.0/signature`, {
+    json: { signature_ed25519, signer_public_key },
+  });
+  t.equal(signed.status, 204);
+  await host.refusesProject(t, demanding(stranger), { code: "signer_untrusted" }, { source: SECRETS });
+  const version = host.nextVersion();
+  await host.publish(version, host.seal(projectTar(host.describe(version, demanding(author)))));
+  const result = await host.deploy(version, { source: SECRETS });
+  t.equal(result.outcome, "deployed", result.error?.message ?? "installed");
 });

@@ -4,7 +4,8 @@ import type { AddressInfo } from "node:net";
 import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
-import { type InstallHeaders, MarketplaceClient } from "../../../lib/client/marketplace-client.ts";
+import type { InstallHeaders } from "../../../lib/client/install-headers.ts";
+import { MarketplaceClient } from "../../../lib/client/marketplace-client.ts";
 import type { MarketplaceKind } from "../../../lib/contract/surfaces/paths.ts";
 import { marketplaceHost, SLUG } from "../../support/host/marketplace-host.ts";
 import {
@@ -232,6 +233,7 @@ t.test("the requests are the contract's, for plugins and for services", async (t
     t.same(bytes, RELEASE.bytes);
     const expected: InstallHeaders = {
       hmac: signatureOf(RELEASE.bytes).slice(12),
+      author: { signature: undefined, signer: undefined },
       named: `${SLUG}@1.0.0`,
       repo: `acme/${SLUG}@v1.0.0`,
       size: RELEASE.bytes.length,

@@ -129,6 +129,12 @@ t.test("a plugin's source names one place", async (t) => {
   t.notOk(holds(manifest, withSource({ url: "https://x/y" })), "both");
   t.notOk(holds(manifest, withSource({ marketplace_slug: null })), "neither");
   t.notOk(holds(manifest, withSource({ marketplace_slug: null, url: "file:///etc" })));
+  const signed = (...signer_public_keys: string[]) => withSource({ signer_public_keys });
+  t.ok(holds(manifest, signed("ab".repeat(32), "cd".repeat(32))));
+  t.notOk(holds(manifest, signed()), "no key");
+  t.notOk(holds(manifest, signed("AB".repeat(32))), "no canonical one");
+  const git = { marketplace_slug: null, url: "https://x/y.zip", signer_public_keys: ["ab".repeat(32)] };
+  t.notOk(holds(manifest, withSource(git)), "no archive of a git host is signed");
 });
 
 const plan = (steps: unknown) => ({ format_version: "1", project_id: "x", version: "1", steps });

@@ -44,6 +44,7 @@ export function sourceOf(version: string, steps: string, given: Given = {}): Sou
       identity: `signature of ${version}`,
       contentSha256: null,
       listing: { files: FileTable.empty(), emptyFolders: [] },
+      signer: null,
       artifactSha256: null,
       repo: null,
       reported: [],

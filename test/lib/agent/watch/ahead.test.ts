@@ -16,7 +16,7 @@ import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { marketplaceSource } from "../../../../lib/agent/sources/marketplace.ts";
-import { signatureCheck } from "../../../../lib/agent/sources/project.ts";
+import { signatureCheck } from "../../../../lib/agent/sources/trust.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
 import { aheadWish } from "../../../../lib/agent/watch/ahead.ts";
 import type { Facts, Latest } from "../../../../lib/agent/watch/decide.ts";

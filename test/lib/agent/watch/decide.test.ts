@@ -53,6 +53,17 @@ t.test("a pinned version is kept, also against a newer one, but not against quar
   t.end();
 });
 
+t.test("a version that was refused without a signature comes in once its author has signed it", (t) => {
+  const unsigned = { ...bad("2.0.0"), code: "signature_missing" };
+  const latest = { version: "2.0.0", identity: "bytes", yanked: [] };
+  const decided = (isSigned: boolean, entry = unsigned) =>
+    decide(facts({ quarantine: [entry], latest: { ...latest, isSigned } }));
+  t.match(decided(false), { do: "hold", reason: "quarantined" });
+  t.match(decided(true), { do: "deploy", version: "2.0.0" });
+  t.match(decided(true, bad("2.0.0")), { do: "hold", reason: "quarantined" }, "a signature heals nothing else");
+  t.end();
+});
+
 t.test("what is in quarantine stays out until its bytes are others or a person asks", (t) => {
   const quarantine = [bad("1.5.0"), bad("2.0.0")];
   t.match(decide(facts({ quarantine })), {
