@@ -27,6 +27,8 @@ export const VersionList = ofTarget("list", connection, {
         PUBLISHED: ({ created_at: at }) => timeText(at),
         SIZE: ({ size_bytes: bytes }) => sizeText(bytes),
         SHA256: ({ sha256 }) => sha256.slice(0, 16),
+        SIGNER: ({ signer_public_key: key }) =>
+          key === null ? "–" : Buffer.from(key, "base64").toString("hex").slice(0, 16),
         STATE: stateOf,
       },
       none: "No version has been published.",

@@ -8,13 +8,13 @@ import type { HubConnection } from "../client/hub-connection.ts";
 import { searchTargets } from "../client/marketplace-client.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import { baseUrl } from "../contract/surfaces/paths.ts";
-import type { TargetName } from "../contract/target.ts";
+import { type TargetName, targetOfName } from "../contract/target.ts";
 import { isDowngrade } from "../contract/versions.ts";
 import { damageOf } from "../releases/contents.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf } from "../releases/layout.ts";
 import { readQuarantine } from "../releases/quarantine.ts";
-import { currentRelease, type Release } from "../releases/release.ts";
+import { currentRelease, isAdopted, type Release } from "../releases/release.ts";
 import { ifThere } from "../support/files.ts";
 import { sizeText } from "./ground/sentences.ts";
 import type { Supervisor, SupervisorChoice, SupervisorName } from "./supervisors/supervisor.ts";
@@ -119,6 +119,7 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     const check = `target ${target}`;
     if (running === undefined) yield warning(check, "Nothing runs");
     else yield await releaseFinding(layout, target, running, digests);
+    if (running !== undefined && !isAdopted(running)) yield* signerFinding(target, running);
     // A lower version than the running one has nobody waiting for it any more.
     const held = (await readQuarantine(layout, target)).filter(
       ({ version }) => running === undefined || !isDowngrade(running.version, version),
@@ -128,6 +129,13 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
       yield warning(check, `${version} is in quarantine: ${reason}`, hint);
     }
   }
+}
+
+/** A plugin or service whose author's key was not pinned; a project's signer always is. */
+function* signerFinding(target: TargetName, { version, signer = null }: Release): Generator<Finding> {
+  if (signer !== null || targetOfName(target).kind === "project") return;
+  const message = `${version} was deployed without a pinned signer: whoever knows the signing secret can forge versions`;
+  yield warning(`target ${target}`, message, "Pin its author's key with --signer-public-key, once it signs versions.");
 }
 
 async function releaseFinding(

@@ -20,6 +20,8 @@ export const releaseRecord = z.object({
   /** The plan's steps around the switch, which a rollback to it repeats. Left out of adopted folders. */
   steps: z.object({ stop: z.array(installStep), after: z.array(installStep) }).optional(),
   content_sha256: z.string().nullable(),
+  /** The trusted Ed25519 key that has signed it, hexadecimal; null where none was demanded. Older records lack it. */
+  signer: z.string().nullish(),
   /** `<section>/<id>` → its folder in the tree that the release was made of. Of projects only. */
   source_folders: z.record(z.string(), z.string()).optional(),
   created_at: z.string(),

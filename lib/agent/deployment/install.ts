@@ -153,6 +153,7 @@ async function finishRelease(
     items,
     steps: { stop, after },
     content_sha256: fetched.contentSha256,
+    signer: fetched.signer,
     descriptors: await descriptorDigests(release, items),
     ...(isBase && { source_folders: Object.fromEntries(sourceFolders) }),
     created_at: await nextMoment(run.layout, target),

@@ -46,7 +46,8 @@ export async function stage(run: Run, { resolved }: Admitted): Promise<Staged> {
     await mkdir(folder, { mode: 0o700 });
     await writeJsonFile(join(folder, ATTEMPT_FILE), attempt);
     const fetched = await resolved.fetch({ layout, target, staging: folder, limits: options.limits, emit, signal });
-    draft.fetched({ repo: fetched.repo, artifact_sha256: fetched.artifactSha256, plugins: [...fetched.reported] });
+    const { repo, artifactSha256: artifact_sha256, signer, reported } = fetched;
+    draft.fetched({ repo, artifact_sha256, signer, plugins: [...reported] });
     return { attempt, folder, fetched, [Symbol.asyncDispose]: remove };
   } catch (error) {
     await remove();

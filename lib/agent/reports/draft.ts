@@ -13,7 +13,7 @@ const MAX_MESSAGE = 4000;
 const MAX_CAUSES = 10;
 
 /** The facts of the artifact that a deployment has learned. */
-export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "plugins">;
+export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "signer" | "plugins">;
 
 /** The version that runs when a report is written: null when none does, undefined when it could not be found out. */
 type Running = string | null | undefined;
@@ -24,7 +24,7 @@ export class ReportDraft {
   readonly #steps: StepOutcome[] = [];
   #bytes = 0;
   #version: string | null = null;
-  #artifact: ArtifactFacts = { repo: null, artifact_sha256: null, plugins: [] };
+  #artifact: ArtifactFacts = { repo: null, artifact_sha256: null, signer: null, plugins: [] };
 
   hear(event: AgentEvent): void {
     if (event.event === "warning") this.#warnings.push(event.message);

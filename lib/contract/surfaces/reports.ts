@@ -125,6 +125,8 @@ export const localReport = z.object({
   steps: z.array(stepOutcome),
   bytes: z.int().nonnegative(),
   artifact_sha256: z.string().nullable(),
+  /** The trusted Ed25519 key that has signed it, hexadecimal; null where none was demanded. */
+  signer: z.string().nullish(),
   /** The manifest's plugin entries, for the hub's report. */
   plugins: z.array(z.record(z.string(), z.unknown())).default([]),
   warnings: z.array(z.string()),

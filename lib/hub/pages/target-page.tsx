@@ -21,7 +21,7 @@ import {
   TargetHead,
   Time,
 } from "./parts.tsx";
-import { Marks } from "./version-marks.tsx";
+import { Marks, SignedBy } from "./version-marks.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";
 
 export interface TargetView {
@@ -140,6 +140,7 @@ function Versions({
           <p className="slug">
             <code title={`SHA-256: ${each.sha256}`}>{each.sha256.slice(0, 12)}</code>
           </p>
+          {each.signer_public_key !== undefined && <SignedBy signer={each.signer_public_key} />}
         </>,
         <Published at={each.created_at} by={publishers?.get(each.version)} />,
         <Size bytes={each.size_bytes} />,

@@ -11,3 +11,13 @@ export const Marks = ({ of }: { of: VersionMarks }) =>
       {why !== null && <p className="why">{why}</p>}
     </Fragment>
   ));
+
+/** The author's key, as hosts pin it. @param signer base64 */
+export function SignedBy({ signer }: { signer: string }) {
+  const key = Buffer.from(signer, "base64").toString("hex");
+  return (
+    <p className="slug">
+      signed by <code title={`Ed25519: ${key}`}>{key.slice(0, 12)}</code>
+    </p>
+  );
+}

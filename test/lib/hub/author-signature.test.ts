@@ -6,6 +6,7 @@ import { promisify } from "node:util";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import t, { type Test } from "tap";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
+import { pagePaths } from "../../../lib/hub/pages/view.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import {
   type Answer,
@@ -92,6 +93,8 @@ t.test("an author's signature is verified, stored, and shown wherever a version 
     (await shown()).map(({ version, signer_public_key: signer }) => [version, signer]),
     expected,
   );
+  const page = (await hub.call("GET", pagePaths.target("plugin", "tide"), { key: null })).bytes.toString();
+  t.equal(page.split(`Ed25519: ${author.publicKey.toString("hex")}`).length, 3, "two of three versions name it");
   const managed = (await hub.call("GET", `/devkeys/projects/${id}/versions`)).body.items as {
     signer_public_key: null;
   }[];
