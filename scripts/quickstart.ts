@@ -128,7 +128,7 @@ async function main(): Promise<void> {
   ).json()) as Record<string, { version: string; status: string }>;
   for (const [id, { version, status }] of Object.entries(fleet)) say(`${id}  ${version}  ${status}`);
 
-  heading("The marketplace", "one plugin, a plain ZIP, signed with its developer's secret");
+  heading("The marketplace", "one plugin, a plain ZIP, signed with its developer's secret and its author's key");
   const developer = { ...admin, SEALIFT_SIGNING_SECRET: randomBytes(24).toString("base64url") };
   await programs.run(
     "sealift",
@@ -139,6 +139,7 @@ async function main(): Promise<void> {
     await prepareSource(path("source"), project.slug, version);
     await zipFolder(path("source", "plugins", "tide-table"), `tide-table-${version}`, path("tide-table.zip"));
     const release = ["--version", version, "--archive", path("tide-table.zip")];
+    release.push("--signing-key-file", path("keys", "signer.key"));
     await programs.run("sealift", ["marketplace", "publish", "tide-table", ...release], developer);
   };
   await publishPlugin("1.1.0");
@@ -146,7 +147,10 @@ async function main(): Promise<void> {
   const deployPlugin = (root: string, hostId: string, ...more: string[]) =>
     programs.run<ResultEvent & { version: string }>(
       "deploy-marketplace",
-      ["tide-table", "--install-plan", path("install.yaml"), "--project-root", root, "--host-id", hostId, ...more],
+      [
+        ...["tide-table", "--install-plan", path("install.yaml"), "--signer-public-key", path("keys", "signer.pub")],
+        ...["--project-root", root, "--host-id", hostId, ...more],
+      ],
       developer,
     );
   const plugin = await deployPlugin(path("plugin-host"), "host-2");

@@ -41,6 +41,7 @@ targets:
     host_id: host-2
     api_key_file: developer.key
     signing_secret_file: developer.secret
+    signer_public_key: keys/signer.pub
     install_plan: install.yaml
   - target: project:${fleet.projectId}
     project_root: host
