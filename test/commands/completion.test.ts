@@ -78,10 +78,10 @@ for (const [shell, completeWith] of Object.entries(shells)) {
       "signing-key",
       "yank",
     ]);
-    t.strictSame(await complete("sealift", "marketplace", "publish", "--sign"), [
+    t.strictSame((await complete("sealift", "marketplace", "publish", "--sign")).toSorted(), [
+      "--signing-key-file",
       "--signing-secret",
       "--signing-secret-file",
-      "--signing-key-file",
     ]);
     t.strictSame((await complete("sealift", "projects", "create", "Tides", "--kind", "")).toSorted(), [
       "plugin",
