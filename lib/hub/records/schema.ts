@@ -1,7 +1,6 @@
 import * as core from "./core-tables.ts";
 import { hostLabels, hosts, reports, views } from "./fleet-tables.ts";
 import { hostInvites, joinedHosts } from "./joining-tables.ts";
-import { publisherKeys, publishers, usedTokens } from "./publisher-tables.ts";
 import type { AnyTable, RowOf } from "./table.ts";
 import { blobs, deletedVersions, sealed, versions } from "./version-tables.ts";
 import { webhookDeliveries, webhooks } from "./webhook-tables.ts";
@@ -34,9 +33,6 @@ const CORE = [
   webhookDeliveries,
   hostInvites,
   joinedHosts,
-  publishers,
-  publisherKeys,
-  usedTokens,
   core.audit,
   core.hubState,
   core.rateCounts,

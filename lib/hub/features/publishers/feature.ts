@@ -3,6 +3,7 @@ import type { HubFeature } from "../feature.ts";
 import { Issuers } from "./issuers.ts";
 import { forgetEnded, givePublishers, projectOfSubject, removePublishersOf } from "./records.ts";
 import { publishers as routes } from "./routes.ts";
+import { publisherKeys, publishers as table, usedTokens } from "./tables.ts";
 
 export interface PublisherOptions {
   /** Names, addresses and ranges (CIDR) beside the public internet where issuers may be. Default: none. */
@@ -12,6 +13,7 @@ export interface PublisherOptions {
 /** Workflows of CI systems that publish with the identity that their system gives them, and no stored key. */
 export const publishers: HubFeature<PublisherOptions> = {
   name: "publishers",
+  tables: [table, publisherKeys, usedTokens],
   async onDeed(db, { action, subject, facts }, now) {
     // Whoever gives a target away keeps no workflow that publishes to it.
     if (action !== "project.transfer") return;

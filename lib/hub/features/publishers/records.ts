@@ -5,8 +5,8 @@ import { conflict } from "../../ground/errors.ts";
 import { hashOf } from "../../ground/identity.ts";
 import { type KeyView, revokeKey } from "../../records/keys.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
-import type { PublishersTable } from "../../records/publisher-tables.ts";
-import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import { selectWhere } from "../../records/rows.ts";
+import type { OwnTables, PublishersTable } from "./tables.ts";
 
 /** Most publishers of one owner. */
 const MAX_PUBLISHERS = 1000;
@@ -17,8 +17,11 @@ export interface Publisher extends Selectable<PublishersTable> {
   slug: string | null;
 }
 
+/** The database with the tables of this feature. */
+const own = (db: Queries) => db.withTables<OwnTables>();
+
 const publishersOf = (db: Queries) =>
-  db
+  own(db)
     .selectFrom("publishers as b")
     .leftJoin("projects as p", "p.id", "b.project_id")
     .selectAll("b")
@@ -50,11 +53,13 @@ export function publisherRecord(row: Publisher): PublisherRecord {
 /** @throws HubError 409 for an owner who has too many */
 export async function insertPublisher(transaction: Transacted, row: PublishersTable): Promise<void> {
   const { owner } = row;
-  const { count } = await selectWhere(transaction, "publishers", { owner })
+  const { count } = await own(transaction)
+    .selectFrom("publishers")
+    .where("owner", "=", owner)
     .select((eb) => eb.fn.countAll<number | string>().as("count"))
     .executeTakeFirstOrThrow();
   if (Number(count) >= MAX_PUBLISHERS) throw conflict(`An owner has at most ${MAX_PUBLISHERS} publishers.`);
-  await transaction.insertInto("publishers").values(row).execute();
+  await own(transaction).insertInto("publishers").values(row).execute();
 }
 
 const visible = (db: Queries, { owner, projectId }: KeyView) =>
@@ -94,20 +99,20 @@ export async function publishersFor(
 
 /** Removes a publisher, and ends its keys. @param now ISO 8601 */
 export async function removePublisher(db: Queries, id: string, now: string): Promise<void> {
-  const keys = await selectWhere(db, "publisher_keys", { publisher_id: id }).select("key_id").execute();
+  const keys = await own(db).selectFrom("publisher_keys").where("publisher_id", "=", id).select("key_id").execute();
   for (const { key_id: key } of keys) await revokeKey(db, key, now);
-  await deleteWhere(db, "publishers", { id }).execute();
+  await own(db).deleteFrom("publishers").where("id", "=", id).execute();
 }
 
 /** Removes the publishers of a project, plugin or service, and ends their keys. */
 export async function removePublishersOf(db: Queries, projectId: string, now: string): Promise<void> {
-  const found = await selectWhere(db, "publishers", { project_id: projectId }).select("id").execute();
+  const found = await own(db).selectFrom("publishers").where("project_id", "=", projectId).select("id").execute();
   for (const { id } of found) await removePublisher(db, id, now);
 }
 
 /** Gives the publishers of a project, plugin or service to another owner. */
 export async function givePublishers(db: Queries, projectId: string, owner: string): Promise<void> {
-  await updateWhere(db, "publishers", { project_id: projectId }).set({ owner }).execute();
+  await own(db).updateTable("publishers").where("project_id", "=", projectId).set({ owner }).execute();
 }
 
 /** Returns the id of a project, plugin or service that the audit log names. */
@@ -119,7 +124,9 @@ export async function projectOfSubject(db: Queries, subject: string): Promise<st
 
 /** Reads a publisher, and holds its row until the transaction ends. @returns undefined for one that was removed */
 export async function lockPublisher(transaction: Transacted, id: string): Promise<Publisher | undefined> {
-  await updateWhere(transaction, "publishers", { id })
+  await own(transaction)
+    .updateTable("publishers")
+    .where("id", "=", id)
     .set((eb) => ({ pending: eb.ref("pending") }))
     .execute();
   return publishersOf(transaction).where("b.id", "=", id).executeTakeFirst();
@@ -131,13 +138,13 @@ export async function noteExchange(
   { id, keyId, projectId, now }: { id: string; keyId: string; projectId: string; now: string },
 ): Promise<void> {
   const facts = { project_id: projectId, pending: null, pending_name: null, last_used_at: now };
-  await updateWhere(transaction, "publishers", { id }).set(facts).execute();
-  await transaction.insertInto("publisher_keys").values({ key_id: keyId, publisher_id: id }).execute();
+  await own(transaction).updateTable("publishers").where("id", "=", id).set(facts).execute();
+  await own(transaction).insertInto("publisher_keys").values({ key_id: keyId, publisher_id: id }).execute();
 }
 
 /** Remembers a token. @param name of the token, which no other has @returns false for one that was taken before */
 export async function takeToken(transaction: Transacted, name: string, expiresAt: string): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await transaction
+  const { numInsertedOrUpdatedRows } = await own(transaction)
     .insertInto("used_tokens")
     .values({ hash: hashOf(name), expires_at: expiresAt })
     .onConflict((on) => on.column("hash").doNothing())
@@ -147,7 +154,7 @@ export async function takeToken(transaction: Transacted, name: string, expiresAt
 
 /** Forgets tokens that have expired, and which publisher had keys that have ended. @param before ISO 8601 */
 export async function forgetEnded(db: Queries, before: string): Promise<void> {
-  await db.deleteFrom("used_tokens").where("expires_at", "<", before).execute();
+  await own(db).deleteFrom("used_tokens").where("expires_at", "<", before).execute();
   const ended = db.selectFrom("api_keys").select("id").where("expires_at", "<", before);
-  await db.deleteFrom("publisher_keys").where("key_id", "in", ended).execute();
+  await own(db).deleteFrom("publisher_keys").where("key_id", "in", ended).execute();
 }

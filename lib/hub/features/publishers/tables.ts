@@ -1,7 +1,7 @@
-import { sha256Hex } from "../../contract/identifiers.ts";
-import { json, name, projectId, text, time } from "./columns.ts";
-import { apiKeys, projects } from "./core-tables.ts";
-import { type RowOf, table } from "./table.ts";
+import { sha256Hex } from "../../../contract/identifiers.ts";
+import { json, name, projectId, text, time } from "../../records/columns.ts";
+import { apiKeys, projects } from "../../records/core-tables.ts";
+import { type RowOf, table } from "../../records/table.ts";
 
 /** A workflow of a CI system that may publish to a target. */
 export const publishers = table(
@@ -58,3 +58,10 @@ export const usedTokens = table(
   },
   { key: ["hash"], indexes: { used_tokens_expiry: ["expires_at"] }, copied: false },
 );
+
+/** The rows of each table, as kysely reads and writes them. */
+export type OwnTables = {
+  publishers: PublishersTable;
+  publisher_keys: RowOf<typeof publisherKeys>;
+  used_tokens: RowOf<typeof usedTokens>;
+};
