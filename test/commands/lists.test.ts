@@ -64,6 +64,7 @@ t.test("every list knows its fields without a record, and refuses others before 
     "key list": ["key list", true],
     "marketplace search": ["marketplace search nothing", false],
     "project list": ["project list", true],
+    "publisher list": ["publisher list", false],
     releases: [`releases ${target}`, true],
     "rollout list": [`rollout list ${project.id}`, true],
     "signer list": [`signer list ${project.id}`, false],
