@@ -46,6 +46,9 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
   return (
     <Layout title="Keys">
       <h1>Keys</h1>
+      <p>
+        CI publishes without a stored key: <Go to={pagePaths.publishers()}>publishers</Go>.
+      </p>
       <Opened className="panel" title="Create a key" to={pagePaths.keys()}>
         <Field label="Name" name="name" required maxLength={255} placeholder="host-1" />
         <fieldset>

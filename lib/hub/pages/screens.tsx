@@ -5,6 +5,7 @@ import * as account from "./account-screens.tsx";
 import { FailurePage } from "./failure-page.tsx";
 import * as fleet from "./fleet-screens.tsx";
 import * as market from "./market-screens.tsx";
+import * as publisher from "./publisher-screens.tsx";
 import { SignInPage } from "./sign-in-page.tsx";
 import * as signing from "./sign-in-screens.tsx";
 import { type View, ViewContext } from "./view.ts";
@@ -25,5 +26,5 @@ const failure = (view: View, error: HubError, next: string): string =>
   );
 
 /** All that needs React: the first visitor has it loaded. */
-export const screens = { ...market, ...fleet, ...account, ...signing, ...webhook, render, failure };
+export const screens = { ...market, ...fleet, ...account, ...signing, ...webhook, ...publisher, render, failure };
 export type Screens = typeof screens;

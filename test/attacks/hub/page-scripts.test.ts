@@ -94,7 +94,7 @@ const linksOf = (html: string): string[] =>
 t.test("no text in any column of the database runs as a script on any page that links lead to", async (t) => {
   const { hub, project, rolled } = await fullHub(t, `${t.testdir({})}/hub`);
   const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
-  const waiting = ["/", "/fleets", "/projects", "/keys", "/audit", "/quotas", "/webhooks", "/hub"];
+  const waiting = ["/", "/fleets", "/projects", "/keys", "/publishers", "/audit", "/quotas", "/webhooks", "/hub"];
   for (const { id } of [project, rolled])
     for (const page of ["", "/fleet", "/rollouts"]) waiting.push(`/projects/${id}${page}`);
   const seen = new Set<string>();

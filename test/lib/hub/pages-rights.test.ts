@@ -44,6 +44,7 @@ t.test("each kind of key gets on a page what it gets from the API, and 404 or 40
     "/projects": "/devkeys/projects",
     "/keys": "/devkeys/api-keys",
     "/webhooks": "/devkeys/webhooks",
+    "/publishers": "/devkeys/publishers",
     "/quotas": "/devkeys/quotas",
     "/audit": "/devkeys/audit",
   };

@@ -175,6 +175,7 @@ export const pagesOf = (projectId: string): Record<string, string> => ({
   projects: "/projects",
   keys: "/keys",
   webhooks: "/webhooks",
+  publishers: "/publishers",
   quotas: "/quotas",
   audit: "/audit",
   hub: "/hub",
