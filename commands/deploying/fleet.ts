@@ -33,7 +33,7 @@ const SUMMED = 5;
 export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
   static override listed = () => [
-    ...["target", "host_id", "version", "status", "running_version", "completed_at", "error_message"],
+    ...["target", "host_id", "version", "status", "running_version", "running_signer", "completed_at", "error_message"],
     ...["created_at", "seen_at", "stale"],
   ];
   static override usage = Command.Usage({
@@ -174,9 +174,13 @@ function sumOf(
   ].join(", ");
 }
 
+/** The signer of what runs, in short: a dash where none was demanded, nothing where nobody knows. */
+const signerText = (signer: string | null | undefined): string =>
+  signer === undefined ? "" : (signer?.slice(0, 16) ?? "–");
+
 /** One line, whatever a host has put into its report. */
 function rowOf(host: FleetHost, stale: boolean): string {
-  const { host_id: id, status, completed_at: time, error_message: error = null } = host;
+  const { host_id: id, status, completed_at: time, error_message: error = null, running_signer: signer } = host;
   const held = isHeld(host);
   const heard = lastHeard(host);
   const why =
@@ -184,6 +188,9 @@ function rowOf(host: FleetHost, stale: boolean): string {
       ? `last heard of ${timeText(new Date(heard).toISOString())}`
       : troubleOf({ tried: triedVersion(host), error, held });
   const word = stale ? "stale" : held ? "held" : status;
-  const cells = [id.padEnd(32), shownVersion(host).padEnd(20), word.padEnd(11), timeText(time ?? "").padEnd(20), why];
+  const cells = [
+    ...[id.padEnd(32), shownVersion(host).padEnd(20), signerText(signer).padEnd(17), word.padEnd(11)],
+    ...[timeText(time ?? "").padEnd(20), why],
+  ];
   return printable(cells.join(" ")).trimEnd();
 }

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
 import * as routes from "../contract/fleets/routes.ts";
 import { HOST_STATES, type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
-import { deploymentStatus, type FleetSummary } from "../contract/surfaces/reports.ts";
+import { deploymentStatus, type FleetSummary, runningSignerField } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { printableJson } from "../support/printable.ts";
@@ -27,6 +27,7 @@ const hostRecord = z.looseObject({
   /** When the host last asked for the latest version, to the hour. */
   seen_at: z.string().nullish(),
   running_version: z.string().nullish(),
+  running_signer: runningSignerField,
 });
 export interface FleetHost extends z.output<typeof hostRecord> {
   host_id: string;

@@ -33,7 +33,10 @@ export const versionLabel = z
   )
   .refine((label) => label !== "latest", "must not be the word latest");
 
-export const sha256Hex = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits");
+const hexOf32Bytes = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits");
+export const sha256Hex = hexOf32Bytes;
+/** An Ed25519 public key. */
+export const publicKeyHex = hexOf32Bytes;
 
 /** Standard base64 of `bytes` bytes, in the one form that an encoder gives it: the bits that no byte needs are zero. */
 export const base64Of = (bytes: number) =>

@@ -146,11 +146,21 @@ export async function collectReleases(layout: Layout, target: TargetName, keep: 
   return old;
 }
 
-/** Returns the version that a target runs: null when none does, undefined when that cannot be read. */
-export async function runningVersion(layout: Layout, target: TargetName): Promise<string | null | undefined> {
+/** The version that a target runs, null for none, and its {@link ReleaseRecord.signer}. */
+export interface Running {
+  version: string | null;
+  signer: string | null | undefined;
+}
+
+export const runningOf = ({ version, signer }: Pick<Release, "version" | "signer">): Running => ({ version, signer });
+
+/** Finds what a target runs; undefined when that cannot be read. */
+export async function whatRuns(layout: Layout, target: TargetName): Promise<Running | undefined> {
   try {
     const name = await currentName(layout, target);
-    return name === undefined ? null : (await readRelease(layout, target, name))?.version;
+    if (name === undefined) return { version: null, signer: null };
+    const release = await readRelease(layout, target, name);
+    return release && runningOf(release);
   } catch {
     return undefined;
   }

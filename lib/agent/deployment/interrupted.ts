@@ -5,7 +5,7 @@ import { readJournal } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { quarantine } from "../../releases/quarantine.ts";
 import { recoverJournal, sweepRoot, sweepTarget } from "../../releases/recovery.ts";
-import { runningVersion } from "../../releases/release.ts";
+import { whatRuns } from "../../releases/release.ts";
 import type { Emit } from "../ground/events.ts";
 import { interruptedReport } from "../reports/draft.ts";
 import { hasReport, writeReport } from "../reports/report.ts";
@@ -29,7 +29,7 @@ export async function endInterrupted(layout: Layout, supervisor: SupervisorChoic
     }
     await bringBack(layout, entry, supervisor, emit);
     const replaced = phase === "switching" && entry.previous !== null;
-    const running = await runningVersion(layout, target);
+    const running = await whatRuns(layout, target);
     await writeOnce(layout, target, interruptedReport(entry, replaced ? "rolled_back" : "failed", running));
     emit({ event: "recovery.done", version, deployment_id, outcome: "undone" });
   });
@@ -54,7 +54,7 @@ export const bootId = (): Promise<string | null> =>
  */
 export async function sweepInterrupted(layout: Layout, target: TargetName, emit: Emit): Promise<void> {
   for (const attempt of await sweepTarget(layout, target)) {
-    const running = await runningVersion(layout, target);
+    const running = await whatRuns(layout, target);
     await writeOnce(layout, target, interruptedReport(attempt, "failed", running));
     const { resolved_version: version, deployment_id, identity = null, boot_id } = attempt;
     if (version !== null && typeof boot_id === "string" && boot_id === (await bootId())) {

@@ -4,7 +4,7 @@ import { rememberDeployed } from "../../releases/deployed.ts";
 import { forgetRights } from "../../releases/held-rights.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { releaseFromQuarantine } from "../../releases/quarantine.ts";
-import { collectReleases, currentRelease, type Release, runningVersion } from "../../releases/release.ts";
+import { collectReleases, currentRelease, type Release, runningOf, whatRuns } from "../../releases/release.ts";
 import { finishSwitch, type NewRelease, switchRelease } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
 import type { Emit } from "../ground/events.ts";
@@ -114,7 +114,7 @@ async function carryOut<S extends Deployed>(run: Run<S>, course: Course<S>): Pro
 
 /** The end of a run whose version runs already. */
 export async function unchanged(run: Run<Deployed>, previous: Release): Promise<Ending> {
-  const report = await recordReport(run, reportOf(run, { status: "success", running: previous.version }), true);
+  const report = await recordReport(run, reportOf(run, { status: "success", running: runningOf(previous) }), true);
   return { outcome: "unchanged", release: previous.name, report, previous };
 }
 
@@ -127,7 +127,7 @@ async function failed(
   const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
   const ending = { outcome, release: previous?.name ?? null, previous, error } as const;
   if (wasNeverBegun(run, error)) return { ...ending, report: null };
-  const running = await runningVersion(run.layout, run.source.target);
+  const running = await whatRuns(run.layout, run.source.target);
   const report = await recordReport(run, reportOf(run, { status: outcome, error, running }), locked);
   return { ...ending, report };
 }
@@ -188,7 +188,8 @@ async function replace(run: Run<Deployed>, journal: Journal, ready: Ready): Prom
 export async function settle(run: Run<Deployed>, journal: Journal): Promise<string | null> {
   const { layout, options, emit } = run;
   const { release, target, resolved_version: version } = journal.entry;
-  const report = reportOf(run, { status: "success", running: version });
+  const running = (await whatRuns(layout, target)) ?? { version, signer: undefined };
+  const report = reportOf(run, { status: "success", running });
   try {
     await rememberDeployed(layout, target, { version: version!, release, settings: options.settings });
   } catch (error) {

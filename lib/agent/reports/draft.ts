@@ -5,6 +5,7 @@ import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/
 import type { TargetName } from "../../contract/target.ts";
 import type { Attempt } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
+import type { Running } from "../../releases/release.ts";
 import type { AgentEvent, Emit } from "../ground/events.ts";
 
 /** Characters of an error that a hub takes in a report. */
@@ -15,8 +16,9 @@ const MAX_CAUSES = 10;
 /** The facts of the artifact that a deployment has learned. */
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "signer" | "plugins">;
 
-/** The version that runs when a report is written: null when none does, undefined when it could not be found out. */
-type Running = string | null | undefined;
+/** Returns what runs when a report is written, as reports tell it; nothing where it could not be found out. */
+const toldOf = (running: Running | undefined): Pick<LocalReport, "running_version" | "running_signer"> =>
+  running === undefined ? {} : { running_version: running.version, running_signer: running.signer };
 
 /** Gathers a report while its deployment works: from the events that everybody sees, and from what was fetched. */
 export class ReportDraft {
@@ -68,7 +70,7 @@ export interface Reported {
 /** Returns the report of a run that ends now. */
 export function reportOf(
   { id, source, options, startedAt, draft }: Reported,
-  { status, error, running }: { status: DeploymentStatus; error?: SealiftError; running: Running },
+  { status, error, running }: { status: DeploymentStatus; error?: SealiftError; running: Running | undefined },
 ): LocalReport {
   return {
     slug: source.slug,
@@ -83,7 +85,7 @@ export function reportOf(
     code: error === undefined ? null : causeCode(error),
     ...(error?.cause !== undefined && { causes: causesOf(error) }),
     ...draft.facts(),
-    running_version: running,
+    ...toldOf(running),
   };
 }
 
@@ -103,7 +105,7 @@ const causeCode = (error: SealiftError): Code =>
   error.code === "rolled_back" && error.cause instanceof SealiftError ? error.cause.code : error.code;
 
 /** Returns the report of a run that was killed, as far as its own notes tell it. */
-export function interruptedReport(attempt: Attempt, status: DeploymentStatus, running: Running): LocalReport {
+export function interruptedReport(attempt: Attempt, status: DeploymentStatus, running?: Running): LocalReport {
   const { slug, kind, requested_version, resolved_version, started_at, host_id, deployment_id } = attempt;
   return {
     slug,
@@ -123,6 +125,6 @@ export function interruptedReport(attempt: Attempt, status: DeploymentStatus, ru
     artifact_sha256: null,
     plugins: [],
     warnings: [],
-    running_version: running,
+    ...toldOf(running),
   };
 }

@@ -143,6 +143,7 @@ export function marketplaceReporter(
         repo: report.repo,
         error_message: report.error_message,
         running_version: report.running_version,
+        running_signer: report.running_signer,
         steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
       });

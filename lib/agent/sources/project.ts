@@ -100,6 +100,7 @@ export function projectReporter(options: HubConnection & { projectId: string }):
         error_message: report.error_message,
         rolled_back: report.status === "rolled_back",
         running_version: report.running_version,
+        running_signer: report.running_signer,
         steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
       };

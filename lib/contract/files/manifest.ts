@@ -1,8 +1,17 @@
 import * as z from "zod";
-import { envName, pluginId, projectId, semverLabel, sha256Hex, slug, versionLabel } from "../identifiers.ts";
+import {
+  envName,
+  pluginId,
+  projectId,
+  publicKeyHex,
+  semverLabel,
+  sha256Hex,
+  slug,
+  versionLabel,
+} from "../identifiers.ts";
 
 /** Ed25519 public keys in hexadecimal. */
-const signerPublicKeys = z.array(z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits")).min(1);
+const signerPublicKeys = z.array(publicKeyHex).min(1);
 
 /**
  * The origin of a plugin that is fetched at deployment time instead of being embedded

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
-import { reportedSteps, runningVersionField } from "./reports.ts";
+import { reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
 import { deprecation, versionMarks } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
@@ -87,6 +87,7 @@ export const projectReport = z.object({
     .nullish(),
   rolled_back: z.boolean().optional(),
   running_version: runningVersionField,
+  running_signer: runningSignerField,
   labels: labels.optional(),
   steps: reportedSteps,
 });
@@ -171,6 +172,7 @@ export const projectHost = z.object({
   completed_at: z.string(),
   created_at: z.string(),
   running_version: runningVersionField,
+  running_signer: runningSignerField,
   labels: labels.optional(),
 });
 export type ProjectHost = z.infer<typeof projectHost>;

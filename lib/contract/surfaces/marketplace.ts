@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { base64Of, hostId, slug, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
-import { deploymentStatus, runningVersionField } from "./reports.ts";
+import { deploymentStatus, runningSignerField, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
 import { versionContent, versionMarks } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
@@ -131,6 +131,7 @@ export const reportRecord = z.object({
   completed_at: z.string(),
   created_at: z.string(),
   running_version: runningVersionField,
+  running_signer: runningSignerField,
   labels: labels.optional(),
 });
 export type ReportRecord = z.infer<typeof reportRecord>;

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { hostId, slug, timestamp } from "../identifiers.ts";
+import { hostId, publicKeyHex, slug, timestamp } from "../identifiers.ts";
 import { HOST_STATES } from "./host-record.ts";
 import { labels } from "./labels.ts";
 
@@ -8,6 +8,12 @@ export type DeploymentStatus = z.infer<typeof deploymentStatus>;
 
 /** The version that runs on the host after the deployment: null when none does, left out when nobody tells. */
 export const runningVersionField = z.string().max(128).nullish();
+
+/**
+ * The trusted Ed25519 key that has signed the running version, hexadecimal: null where none was demanded or none runs,
+ * left out when nobody tells. One that cannot be read is left out.
+ */
+export const runningSignerField = publicKeyHex.nullish().catch(undefined);
 
 /** Time of the last poll of a host that says its name, to the hour. Only in fleet views. */
 export const seenAtField = timestamp.optional();
@@ -101,6 +107,7 @@ export const deploymentReport = z.object({
     .nullish()
     .transform((text) => text?.replaceAll("\0", "\ufffd") ?? null),
   running_version: runningVersionField,
+  running_signer: runningSignerField,
   labels: labels.optional(),
   steps: reportedSteps,
 });
@@ -131,5 +138,6 @@ export const localReport = z.object({
   plugins: z.array(z.record(z.string(), z.unknown())).default([]),
   warnings: z.array(z.string()),
   running_version: runningVersionField,
+  running_signer: runningSignerField,
 });
 export type LocalReport = z.infer<typeof localReport>;

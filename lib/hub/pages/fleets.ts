@@ -21,6 +21,7 @@ interface HostRecord {
   version: string;
   status: DeploymentStatus;
   running_version?: string | null;
+  running_signer?: string | null;
   error_message: string | null;
   completed_at: string;
   created_at: string;
@@ -41,6 +42,8 @@ export interface FleetHost {
   state: HostState;
   /** The version that runs, or words in its place. */
   version: string;
+  /** The trusted key that has signed the running version, hexadecimal. */
+  signer: string | null;
   /** The version whose deployment failed, where another one runs. */
   tried: string | null;
   error: string | null;
@@ -54,6 +57,7 @@ export const hostOf = (id: string, record: HostRecord): FleetHost => ({
   id,
   state: record.state,
   version: shownVersion(record),
+  signer: record.running_signer ?? null,
   tried: triedVersion(record),
   error: record.error_message?.slice(0, ERROR_CHARACTERS) ?? null,
   completedAt: record.completed_at,

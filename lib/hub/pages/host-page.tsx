@@ -7,6 +7,7 @@ import type { FleetHost } from "./fleets.ts";
 import { Remove } from "./forms.tsx";
 import { Layout } from "./layout.tsx";
 import { Badge, Facts, Go, Live, Pager, Section, Table, Time, type Tone } from "./parts.tsx";
+import { KeyName } from "./version-marks.tsx";
 import { pagePaths, type TargetKind } from "./view.ts";
 
 export interface HostView {
@@ -49,6 +50,7 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
           of={{
             State: <Badge tone={tone}>{text}</Badge>,
             Runs: <span className="num">{host.version}</span>,
+            "Signed by": host.signer === null ? undefined : <KeyName hex={host.signer} />,
             Tried: host.tried === null ? undefined : <span className="num">{host.tried}</span>,
             "Last report": <Time at={host.completedAt} />,
             "Heard of": <Time at={host.heardAt} />,

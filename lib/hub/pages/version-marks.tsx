@@ -12,12 +12,12 @@ export const Marks = ({ of }: { of: VersionMarks }) =>
     </Fragment>
   ));
 
-/** The author's key, as hosts pin it. @param signer base64 */
-export function SignedBy({ signer }: { signer: string }) {
-  const key = Buffer.from(signer, "base64").toString("hex");
-  return (
-    <p className="slug">
-      signed by <code title={`Ed25519: ${key}`}>{key.slice(0, 12)}</code>
-    </p>
-  );
-}
+/** A signer's key in short, in the form that hosts pin it. */
+export const KeyName = ({ hex }: { hex: string }) => <code title={`Ed25519: ${hex}`}>{hex.slice(0, 12)}</code>;
+
+/** The author's key. @param signer base64 */
+export const SignedBy = ({ signer }: { signer: string }) => (
+  <p className="slug">
+    signed by <KeyName hex={Buffer.from(signer, "base64").toString("hex")} />
+  </p>
+);

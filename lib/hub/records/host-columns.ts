@@ -8,6 +8,7 @@ export interface HostRecord {
   version: string;
   status: DeploymentStatus;
   running_version?: string | null | undefined;
+  running_signer?: string | null | undefined;
   error_message: string | null;
   completed_at: string;
   created_at: string;

@@ -94,14 +94,14 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     for (const [index, { hostId, hostRecord, id, isNamed, createdAt, steps: taken }] of added.entries()) {
       const earlier = hosts.get(hostId);
       // One that failed and does not tell has changed nothing about it, as far as anybody knows.
-      const told = runningVersion(hostRecord);
-      const running = told === undefined ? runningBefore(earlier?.record, before.get(hostId)?.record) : told;
+      const running =
+        runningIn(hostRecord) ?? runningIn(earlier?.record ?? parsed(before.get(hostId)?.record)) ?? UNKNOWN;
       const change = Number(changes) - added.length + index + 1;
       hosts.set(hostId, {
         host_id: hostId,
         change,
         report_id: id,
-        record: { ...hostRecord, running_version: running },
+        record: { ...hostRecord, ...running },
         steps: taken === undefined ? null : JSON.stringify(taken),
         seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
         first_change: earlier?.first_change ?? change,
@@ -132,11 +132,19 @@ const logged = ({ hostId, deploymentId, createdAt, ...report }: IncomingReport):
   created_at: createdAt,
 });
 
-/** Returns the version that a host runs by an earlier report: one of the same batch, or else the stored one. */
-const runningBefore = (batched: HostRecord | undefined, stored: string | undefined): string | null | undefined => {
-  if (batched !== undefined) return runningVersion(batched);
-  return stored === undefined ? undefined : runningVersion(JSON.parse(stored) as HostRecord);
-};
+/** The version that a host runs and its signer, as one report tells them. */
+type Running = Pick<HostRecord, "running_version" | "running_signer">;
+
+const UNKNOWN = { running_version: undefined, running_signer: undefined } satisfies Running;
+
+/** Returns what a host runs by a record; undefined for one that does not tell. */
+function runningIn(record: HostRecord | undefined): Running | undefined {
+  const version = record && runningVersion(record);
+  return version === undefined ? undefined : { running_version: version, running_signer: record?.running_signer };
+}
+
+const parsed = (stored: string | undefined): HostRecord | undefined =>
+  stored === undefined ? undefined : (JSON.parse(stored) as HostRecord);
 
 /**
  * Stores a report of surface A in the view of its deployer. @returns the record that the log and the fleet view show
@@ -161,6 +169,7 @@ export async function storeTargetReport(
     completed_at: report.completed_at,
     created_at: new Date(now).toISOString(),
     running_version: report.running_version,
+    running_signer: report.running_signer,
     ...(report.labels !== undefined && { labels: report.labels }),
   };
   await reports.store({
@@ -200,6 +209,7 @@ export async function storeProjectReport(
     completed_at: report.completed_at,
     created_at: new Date(now).toISOString(),
     running_version: report.running_version,
+    running_signer: report.running_signer,
     ...(report.labels !== undefined && { labels: report.labels }),
   };
   await reports.store({

@@ -62,6 +62,25 @@ t.test("a host's record says what runs: as told, else what is known from before"
   isErrorBody(t, await report(hub, { running_version: "x".repeat(129) }), 422, "unprocessable");
 });
 
+t.test("a host's record names the signer of what runs, as the report that told the version", async (t) => {
+  const hub = await startHub(t);
+  const signer = "a".repeat(64);
+  const host = async () => (await hub.call("GET", HOSTS, { key: hub.adminKey })).body["default"] as object;
+  await report(hub, { version: "1.0.0", running_version: "1.0.0", running_signer: signer });
+  t.match(await host(), { running_version: "1.0.0", running_signer: signer });
+  await report(hub, { status: "failed", version: "1.1.0" });
+  t.match(await host(), { running_version: "1.0.0", running_signer: signer }, "nothing was told: it stays");
+  await report(hub, { version: "1.2.0" });
+  t.notOk("running_signer" in (await host()), "another version by an agent that tells no signer");
+  await report(hub, { running_version: "1.0.0", running_signer: null });
+  t.match(await host(), { running_signer: null }, "none was demanded");
+  for (const unreadable of ["A".repeat(64), "a".repeat(63), 7, {}]) {
+    const answer = await report(hub, { running_version: "1.0.0", running_signer: unreadable });
+    t.equal(answer.status, 201, "the report counts");
+    t.notOk("running_signer" in (await host()), JSON.stringify(unreadable));
+  }
+});
+
 t.test("reports with unknown kinds, statuses or dates are refused", async (t) => {
   const hub = await startHub(t);
   for (const changes of [

@@ -13,14 +13,14 @@ t.test("a report begins with the cause, and keeps the chain behind it once", (t)
   } as unknown as Run;
   const chainOf = (message: string) => {
     const error = deploymentError("supervisor_failed", message, { cause: asked });
-    return reportOf(run, { status: "failed", error, running: null });
+    return reportOf(run, { status: "failed", error, running: { version: null, signer: null } });
   };
   t.match(chainOf("winch jammed: crane could not be reloaded."), {
     error_message: /^winch jammed/,
     causes: ["The request to the runtime failed: the runtime answered 500"],
   });
   t.same(chainOf("Crane could not be reloaded.").causes, [asked.message, "winch jammed"]);
-  t.notOk("causes" in reportOf(run, { status: "success", running: "1.0.0" }));
+  t.notOk("causes" in reportOf(run, { status: "success", running: { version: "1.0.0", signer: null } }));
   t.end();
 });
 

@@ -65,7 +65,7 @@ async function killedAfterCommit(root: string): Promise<void> {
   killedRun.emit({ event: "resolve.ok", version: "1.0.0", running_version: null });
   await killed.journal.note({
     phase: "committed",
-    report: reportOf(killedRun, { status: "success", running: "1.0.0" }),
+    report: reportOf(killedRun, { status: "success", running: { version: "1.0.0", signer: null } }),
   });
 }
 
