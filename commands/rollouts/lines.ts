@@ -30,6 +30,9 @@ function waitText({ waves, open }: RolloutRecord, waiting: WaitingFor): string {
 /** Writes a number of hosts: `1 host`, `3 hosts`. */
 export const hostsText = (count: number): string => (count === 1 ? "1 host" : `${count} hosts`);
 
+const uncountedText = ({ rules }: RolloutRecord): string =>
+  rules.bound_hosts ? "without a key of their own" : "new since the start";
+
 const BAR_COLUMNS = 20;
 
 /** Returns a rollout as lines: how it stands, a bar for each wave, and hosts that fail with their reasons. */
@@ -45,7 +48,7 @@ export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
       return `${sign} ${wave.padEnd(width)} ${picture} ${done}/${hosts}${failed === 0 ? "" : `, ${failed} failing`}`;
     }),
     ...keeping.map((kept) => `${hostsText(kept.hosts)} ${kept.hosts === 1 ? "keeps" : "keep"} ${kept.version}`),
-    ...(fresh === 0 ? [] : [`${hostsText(fresh)} in no count: new since the start, or without a name in polls`]),
+    ...(fresh === 0 ? [] : [`${hostsText(fresh)} in no count: ${uncountedText(rollout)}, or without a name in polls`]),
     ...failing.map(({ host_id: host, error_message: error }) => `✗ ${host}${error === null ? "" : `: ${error}`}`),
   ];
 }

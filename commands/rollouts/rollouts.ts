@@ -36,7 +36,8 @@ export class RolloutStart extends withOptions(rolloutStart) {
       The version may be one that is not published yet: then no host gets it before its wave. Waves are shares that
       rise to 100%, and labels of hosts, such as \`env=canary\`. A wave opens when enough hosts of those before it run
       the version and the soak is over. Too many failing hosts halt the rollout; with \`--on-halt rollback\` those that
-      took the version go back to what they ran. Hosts count that the hub knows before the start: label them first.
+      took the version go back to what they ran. Hosts count that the hub knows before the start, and
+      those whose keys speak for them alone; with \`--bound-hosts\` only these. Label them first.
     `,
     examples: [
       ["A tenth first", "$0 rollout start plugin:tide-table 1.5.0 --waves 10%,100% --soak 30m"],
@@ -51,11 +52,12 @@ export class RolloutStart extends withOptions(rolloutStart) {
   version = Option.String({ required: true, name: "VERSION" });
 
   override async run(): Promise<number> {
-    const { waves, soakMs, maxFailing, minDone, window, approve, onHalt, replace, allowEmptyWave } = this.options;
+    const { waves, soakMs, maxFailing, minDone, window, approve, onHalt, replace, boundHosts, allowEmptyWave } =
+      this.options;
     const { client, idOf } = await managed(this.options);
     const rollout = await client.startRollout(await idOf(this.target), {
       ...{ version: this.version, waves, soak_seconds: soakMs / 1000, max_failing: maxFailing, min_done: minDone },
-      ...{ window: window ?? null, approve, on_halt: onHalt },
+      ...{ window: window ?? null, approve, on_halt: onHalt, bound_hosts: boundHosts },
       ...(replace !== undefined && { replace }),
       ...(allowEmptyWave && { allow_empty_wave: true }),
     });

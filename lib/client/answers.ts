@@ -34,7 +34,7 @@ const PRECISE: Partial<Record<Code, string>> = {
   quota_exceeded: "Delete old versions (`sealift version delete`), or ask the hub's operator for a larger quota.",
   project_in_use: "`sealift fleet TARGET --state ok` shows hosts; --force deletes it all the same.",
   wave_empty: "Label hosts first (`sealift fleet label`), or start it with --allow-empty-wave.",
-  other_host: "Start it with the --host-id that the key speaks for, or make this host a key of its own.",
+  other_host: "Start it with the --host-id that the key speaks for, or give this host a key of its own.",
   host_removed: "Stop its watch, or join again with another invite (`sealift join`).",
   invite_ended: "Ask for another invite (`sealift host invite`).",
   host_taken: "Join as another one with --host-id, or remove the host that has the name (`sealift host remove`).",

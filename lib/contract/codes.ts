@@ -74,7 +74,7 @@ export const CODES = {
   forbidden: rejected(
     "The key is valid but may not do this: another project, a missing scope, an expired credential (403).",
   ),
-  other_host: rejected("The key speaks for another host than the one that the request is about (403)."),
+  other_host: rejected("The key speaks for another host, or the host has a key of its own (403)."),
   host_removed: rejected("The host was removed: the key that spoke for it has been revoked (401)."),
   invite_ended: rejected("The invite has expired, is used up or was revoked (403)."),
   host_taken: failed("Another host of the project has the name (409)."),

@@ -44,6 +44,7 @@ export const rolloutStart = {
     approve: flag({ help: "Each further wave waits for `rollout approve`" }),
     onHalt: choice(["stop", "rollback"], { help: "What a halt does", default: ROLLOUT_DEFAULTS.on_halt }),
     replace: text({ metavar: "ROLLOUT", help: "Take the place of this rollout" }),
+    boundHosts: flag({ help: "Count no hosts but those with a key of their own" }),
     allowEmptyWave: flag({ help: "Let a wave have a label that no host has" }),
   }),
   ...connection,

@@ -68,8 +68,8 @@ export class SimulatedHost {
   finish(isBad: boolean, now: number): Omit<HostReport, "owner"> {
     const { version, isBack } = this.deploying!;
     this.deploying = undefined;
-    const { saysName: isNamed, labels } = this.plan;
-    const facts = { hostId: this.id, isNamed, labels, version };
+    const { saysName: isNamed, isBound, labels } = this.plan;
+    const facts = { hostId: this.id, isNamed, isBound, labels, version };
     if (isBad) {
       const at = new Date(now).toISOString();
       this.#quarantine.push({ version, identity: null, code: "unhealthy", reason: "it is not healthy", at });

@@ -38,6 +38,7 @@ export interface HostReport {
   owner: string;
   hostId: string;
   isNamed: boolean;
+  isBound: boolean;
   labels: Record<string, string>;
   version: string;
   status: "success" | "failed" | "rolled_back";
@@ -210,7 +211,7 @@ export class Hubs {
   }
 
   async report(hub: number, given: HostReport): Promise<void> {
-    const { owner, hostId, isNamed, labels, version, status, running, agoMs = 0 } = given;
+    const { owner, hostId, isNamed, isBound, labels, version, status, running, agoMs = 0 } = given;
     const { kind, id, slug } = this.#target;
     const now = this.clock(hub) - agoMs;
     const completed = new Date(now).toISOString();
@@ -218,7 +219,7 @@ export class Hubs {
       ...{ version, host_id: hostId, running_version: running, labels, started_at: completed, completed_at: completed },
       ...{ error_message: status === "success" ? null : "it is not healthy", steps: undefined },
     };
-    const about = { now, named: isNamed ? hostId : undefined };
+    const about = { now, named: isNamed ? hostId : undefined, keyHost: isBound ? hostId : null };
     const store = {
       store: (report: Parameters<typeof storeReports>[1][number]) => storeReports(this.#database.kysely, [report]),
     };

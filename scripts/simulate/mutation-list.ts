@@ -20,6 +20,8 @@ const DECIDE = "features/rollouts/decide.ts";
 const PART = "features/rollouts/target-part.ts";
 const TERMS = "../contract/rollout-terms.ts";
 const TALLY = "features/rollouts/tally.ts";
+const LABELS = "features/rollouts/label-waves.ts";
+const WAVES = "gate/waves.ts";
 
 export const MUTATIONS: readonly Mutation[] = [
   mutation("the latest is unyanked", CHANGE, ["is_yanked === 0 && state === null", "state === null"]),
@@ -33,8 +35,11 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("nobody new while paused", ANSWER, ["rolling.isRunning && wave", "wave"]),
   mutation("no next while paused", ANSWER, ["|| !rolling.isRunning || ", "|| "]),
   mutation("next is for the next wave at most", ANSWER, ["if (wave <= rolling.open)", "if (wave >= 0)"]),
-  mutation("a new host is in the last wave", ANSWER, ["firstChange === undefined || firstChange > known", "false"]),
-  mutation("hosts are counted that were known before", TALLY, ["|| host.firstChange > known", ""]),
+  mutation("a new host is in the last wave", ANSWER, ["isKnown(rolling, host) ?", "true ?"]),
+  mutation("hosts are counted that were known before", TALLY, ["|| !isKnown(this.#rollout, host)", ""]),
+  mutation("hosts are known whose keys speak for them", WAVES, ["  isBound || (", "  ("]),
+  mutation("--bound-hosts knows no others", WAVES, ["!onlyBound && ", ""]),
+  mutation("--bound-hosts takes no other's label", LABELS, ["if (onlyBound && ", "if (false && "]),
   mutation("hosts are counted that say their name", TALLY, ["!host.isNamed || ", ""]),
   mutation("kept versions leave the count", TALLY, ["kept.find((greater) => greater === host.running)", "undefined"]),
   mutation("failures that a person saw do not count", TALLY, [" && host.reportedAt > failuresSince", ""]),

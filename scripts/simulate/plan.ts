@@ -12,6 +12,7 @@ export interface Rules {
   window: string | null;
   approve: boolean;
   on_halt: "stop" | "rollback";
+  bound_hosts: boolean;
 }
 
 export interface HostPlan {
@@ -19,6 +20,8 @@ export interface HostPlan {
   /** Whose key it uses; on surface B all are the owner's. */
   key: "owner" | "other" | "nobody";
   labels: Record<string, string>;
+  /** Whether its key speaks for it alone. */
+  isBound: boolean;
   /** Whether it says its name, and what it runs, in its polls. */
   saysName: boolean;
   saysRunning: boolean;
@@ -116,6 +119,7 @@ function rulesOf(random: Random, windows: readonly string[]): Rules {
     window: random.once(5) ? random.pick(windows) : null,
     approve: random.once(5),
     on_halt: random.once(3) ? "rollback" : "stop",
+    bound_hosts: random.once(5),
   };
 }
 
@@ -165,6 +169,7 @@ function hostOf(random: Random, index: number, kind: Plan["kind"]): HostPlan {
     id: `host-${index}`,
     key: kind === "project" || !random.once(5) ? "owner" : random.pick(["other", "nobody"]),
     labels: { ...(random.once(5) && { env: "canary" }), ...(random.once(3) && { region: "eu" }) },
+    isBound: random.once(3),
     saysName: !random.once(8),
     saysRunning: !random.once(6),
     isInstalled: !isLate || random.once(2),

@@ -109,9 +109,9 @@ class Game implements Scene {
   async #reportFirst(host: SimulatedHost, agoMs: number): Promise<void> {
     const { running, owner, plan } = host;
     if (owner === undefined) return;
-    const { id: hostId, saysName: isNamed, labels } = plan;
-    const report = { owner, hostId, isNamed, labels, version: running!, status: "success", running, agoMs } as const;
-    await this.#report({ ...report }, null);
+    const { id: hostId, saysName: isNamed, isBound, labels } = plan;
+    const facts = { owner, hostId, isNamed, isBound, labels } as const;
+    await this.#report({ ...facts, version: running!, status: "success", running, agoMs }, null);
   }
 
   async #report(report: HostReport, failed: string | null): Promise<void> {

@@ -30,6 +30,8 @@ const rolloutRules = z.object({
   /** Whether each wave after the first waits for a person. */
   approve: z.boolean(),
   on_halt: z.enum(["stop", "rollback"]),
+  /** Whether only hosts count whose keys speak for them alone. */
+  bound_hosts: z.boolean(),
 });
 export type RolloutRules = z.infer<typeof rolloutRules>;
 
@@ -83,7 +85,7 @@ export const rolloutRecord = z.object({
   waves: z.array(waveCounts.extend({ wave: z.string() })),
   /** Some of the hosts that fail, with their reasons. */
   failing: z.array(failingHost),
-  /** Hosts that reported first after the start, or do not say their name: in the last wave, and in no count. */
+  /** Hosts that the rollout does not know, or that do not say their name: in the last wave, and in no count. */
   new_hosts: hosts.default(0),
   /** Hosts in no count because they keep a greater version. */
   keeping: z.array(z.object({ version: z.string(), hosts })).default([]),

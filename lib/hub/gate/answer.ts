@@ -1,5 +1,5 @@
 import type { Labels } from "../../contract/labels.ts";
-import { waveOf, type Waves } from "./waves.ts";
+import { isKnown, type Knowable, type Knowing, waveOf, type Waves } from "./waves.ts";
 import { isOpenAt, nextOpening, type Window } from "./window.ts";
 
 /** Rights of hosts to the versions of a target, as its row keeps them (records/latest/gate.ts). */
@@ -11,7 +11,7 @@ export interface Gate {
 }
 
 /** Which hosts may have the rolling version. */
-export interface Rolling {
+export interface Rolling extends Knowing {
   /** Places hosts in waves: each id has other hosts in its first ones. */
   id: string;
   /** False while it is paused. */
@@ -20,17 +20,13 @@ export interface Rolling {
   /** Waves that are open: the first ones. */
   open: number;
   window: Window | undefined;
-  /** The change number of the owner's view at the start: hosts that reported first after it are new. */
-  known: number;
 }
 
 /** A host that asks for the latest version. */
-export interface AskingHost {
+export interface AskingHost extends Knowable {
   /** Undefined for one that does not say its name, and for one of another owner. */
   id: string | undefined;
   labels: Labels;
-  /** The change number of its first report; undefined when it has not reported yet. */
-  firstChange: number | undefined;
   /** The version that it runs; null for none, undefined when nobody knows. */
   running: string | null | undefined;
 }
@@ -45,10 +41,8 @@ export interface HostAnswer {
 }
 
 /** Returns the wave of a host: a new one, and one without a name, is in the last one. */
-const waveOfHost = ({ id: seed, waves, known }: Rolling, { id, labels, firstChange }: AskingHost): number =>
-  id === undefined || firstChange === undefined || firstChange > known
-    ? waves.count - 1
-    : waveOf(seed, waves, { id, labels });
+const waveOfHost = (rolling: Rolling, host: AskingHost): number =>
+  isKnown(rolling, host) ? waveOf(rolling.id, rolling.waves, host) : rolling.waves.count - 1;
 
 /**
  * Answers a host (docs/contract/rollouts.md#what-latest-means): the greatest of the open versions, the rolling one

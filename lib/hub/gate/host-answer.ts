@@ -68,6 +68,7 @@ export function answerHost(
     id: isOwners ? id : undefined,
     labels: given ?? labelsOf(headers) ?? record?.labels ?? {},
     firstChange: row?.firstChange,
+    isBound: row?.isBound ?? false,
     running: told === undefined ? record && runningVersion(record) : told,
   };
   if (view !== undefined && id !== undefined && row?.seenAt === null) void sightings.noteFirst(view, id, clock());

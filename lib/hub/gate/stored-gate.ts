@@ -17,7 +17,8 @@ export function gateOf(text: string): Gate {
         ...{ version, isRolling, isTakenBack },
       })),
       rolling: rolling && {
-        ...{ id: rolling.id, isRunning: rolling.running, open: rolling.open, known: rolling.known },
+        ...{ id: rolling.id, isRunning: rolling.running, open: rolling.open },
+        ...{ known: rolling.known, onlyBound: rolling.only_bound },
         waves: wavesOf(rolling.waves),
         window: rolling.window === null ? undefined : parseWindow(rolling.window),
       },

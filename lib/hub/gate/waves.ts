@@ -31,6 +31,26 @@ const PLACES = 2 ** 48;
 const cohortOf = (seed: string, hostId: string): number =>
   (Number.parseInt(hash("sha256", `${seed}\0${hostId}`).slice(0, 12), 16) / PLACES) * 100;
 
+/** Which hosts a rollout knows. */
+export interface Knowing {
+  /** The change number of the owner's view at the start: hosts that reported first after it are new. */
+  known: number;
+  /** Whether only hosts count whose keys speak for them alone. */
+  onlyBound: boolean;
+}
+
+/** The facts of a host by which a rollout knows it. */
+export interface Knowable {
+  /** The change number of its first report in the owner's view; undefined before that. */
+  firstChange: number | undefined;
+  /** Whether its reports come from a key that speaks for it alone. */
+  isBound: boolean;
+}
+
+/** Tells whether a rollout knows a host: it was there before the start, or nobody else can speak for it. */
+export const isKnown = ({ known, onlyBound }: Knowing, { firstChange, isBound }: Knowable): boolean =>
+  isBound || (!onlyBound && firstChange !== undefined && firstChange <= known);
+
 /** The facts of a host that its wave depends on. */
 export interface HostName {
   /** Undefined for one that does not say its name: it is in the last wave. */

@@ -117,6 +117,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
         const deploymentId = await storeProjectReport(hub.reports, report, {
           now: hub.clock(),
           named: hostOf(request.headers),
+          keyHost: principal.host,
         });
         return { deployment_id: deploymentId };
       },

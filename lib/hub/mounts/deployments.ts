@@ -57,6 +57,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
       const record = await storeTargetReport(hub.reports, request.body, principal.owner, {
         now: hub.clock(),
         named: hostOf(request.headers),
+        keyHost: principal.host,
       });
       return record;
     }),

@@ -92,7 +92,7 @@ function Current({
   allowed: readonly RolloutAction[];
 }) {
   const { id, version, base_version: base, state, reason, waiting_for: waiting, until, open, waves, failing } = rollout;
-  const { new_hosts: fresh, keeping } = rollout;
+  const { new_hosts: fresh, keeping, rules } = rollout;
   const actions = (SENSIBLE[state] ?? []).filter((action) => allowed.includes(action));
   const counts = waves.map(({ wave, done }) => ({ isLabelled: percentOf(wave) === undefined, done }));
   const lacks = state === "running" && waiting === "hosts" && lacksHost(counts, open);
@@ -141,7 +141,8 @@ function Current({
       ))}
       {fresh > 0 && (
         <p className="help">
-          {fresh} {fresh === 1 ? "host is" : "hosts are"} in no count: new since the start, or without a name in polls.
+          {fresh} {fresh === 1 ? "host is" : "hosts are"} in no count:{" "}
+          {rules.bound_hosts ? "without a key of their own" : "new since the start"}, or without a name in polls.
         </p>
       )}
       {failing.length > 0 && (

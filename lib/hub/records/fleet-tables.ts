@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { count, json, name, text, time } from "./columns.ts";
+import { count, json, name, text, time, yes } from "./columns.ts";
 import { type RowOf, table } from "./table.ts";
 
 /** The append-only log of both surfaces. */
@@ -50,6 +50,8 @@ export const hosts = table(
     labels: json.nullable(),
     /** The view's change number of its first report since it was last forgotten. */
     first_change: count,
+    /** Whether a key reported it that speaks for it alone. From then on no other key reports it. */
+    is_bound: yes,
     /** By its record alone; it is silent where `heard_at` is long ago. Made with the next two by host-columns.ts. */
     state: z.enum(["failed", "held", "ok"]),
     /** The version that runs, or words in its place. */
@@ -60,7 +62,7 @@ export const hosts = table(
   {
     key: ["holder", "target", "host_id"],
     indexes: { hosts_change: ["holder", "target", "change"], hosts_report: ["report_id"] },
-    defaults: { first_change: 0, state: "ok", shown_version: "", heard_at: "9999-12-31T23:59:59.999Z" },
+    defaults: { first_change: 0, is_bound: 0, state: "ok", shown_version: "", heard_at: "9999-12-31T23:59:59.999Z" },
     added: {
       "0002-fleet-lists": {
         columns: ["state", "shown_version", "heard_at"],

@@ -16,12 +16,15 @@ import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 const PAGE_HOSTS = 500;
 
 /** A host's newest record on its way into a view. */
-export interface NewHost extends Pick<HostsTable, "host_id" | "change" | "report_id" | "steps" | "seen_at"> {
+export interface NewHost extends Pick<
+  HostsTable,
+  "host_id" | "change" | "report_id" | "steps" | "seen_at" | "is_bound"
+> {
   record: HostRecord;
   first_change: number;
 }
 
-type StoredHost = Pick<HostsTable, "host_id" | "record" | "labels">;
+type StoredHost = Pick<HostsTable, "host_id" | "record" | "labels" | "is_bound">;
 
 /** Reads hosts of a view as they are before a change, by their ids. */
 export async function hostsBefore(
@@ -30,7 +33,7 @@ export async function hostsBefore(
   ids: readonly string[],
 ): Promise<Map<string, StoredHost>> {
   const rows = await selectWhere(db, "hosts", { holder, target })
-    .select(["host_id", "record", "labels"])
+    .select(["host_id", "record", "labels", "is_bound"])
     .where("host_id", "in", [...new Set(ids)])
     .execute();
   return new Map(rows.map((row) => [row.host_id, row]));
@@ -68,6 +71,7 @@ export async function storeHosts(
         report_id: eb.ref("excluded.report_id"),
         record: eb.ref("excluded.record"),
         steps: eb.ref("excluded.steps"),
+        is_bound: eb.ref("excluded.is_bound"),
         state: eb.ref("excluded.state"),
         shown_version: eb.ref("excluded.shown_version"),
         // A poll may be noted between the reading of the row and this.

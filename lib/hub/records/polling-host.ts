@@ -7,11 +7,12 @@ export interface PollingHost {
   labels: string | null;
   seenAt: string | null;
   firstChange: number;
+  isBound: boolean;
 }
 
 /** The columns of {@link PollingHost}, from `hosts h`. */
 export const POLLING_HOST = `h.record AS host_record, h.labels AS host_labels, h.seen_at AS host_seen_at,
-    h.first_change AS host_first_change`;
+    h.first_change AS host_first_change, h.is_bound AS host_is_bound`;
 
 /**
  * Joins the polling host to `projects p`, with one parameter: its id, or null. Without a gate the index is asked for
@@ -31,4 +32,5 @@ export const pollingHostOf = (row: Row): PollingHost | undefined =>
         labels: row["host_labels"] as string | null,
         seenAt: row["host_seen_at"] as string | null,
         firstChange: Number(row["host_first_change"]),
+        isBound: Number(row["host_is_bound"]) === 1,
       };

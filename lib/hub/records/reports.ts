@@ -4,6 +4,7 @@ import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.
 import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
+import { HubError } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
 import type { ReportsTable } from "./fleet-tables.ts";
 import { hooksOf } from "./hooks.ts";
@@ -33,6 +34,8 @@ export interface IncomingReport {
   hostRecord: ReportRecord | ProjectHost;
   /** Whether the host said its name in the request's header, as in its polls. */
   isNamed: boolean;
+  /** Whether the key that reports it speaks for this host alone. */
+  isBound: boolean;
   /** Kept with the host's newest record only, and not in the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
@@ -44,6 +47,8 @@ export interface ReportContext {
   now: number;
   /** The host that the request's header names, if it does. */
   named: string | undefined;
+  /** The host that the key speaks for alone; null for a key of no host. */
+  keyHost: string | null;
 }
 
 /** The way of reports into the database. */
@@ -59,6 +64,7 @@ export const loggedTarget = (kind: "plugin" | "service", slug: string) => `${kin
  * lock keeps change numbers in their order for readers' cursors. A deployment that the log has already changes nothing.
  *
  * @param reports at least one, in the order of their receipt
+ * @throws HubError 403 `other_host` for a host that has a key of its own, reported with another one
  */
 export async function storeReports(db: Queries, reports: readonly IncomingReport[]): Promise<void> {
   const { holder, target } = reports[0]!;
@@ -91,8 +97,9 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const named = added.map(({ hostId }) => hostId);
     const before = await hostsBefore(transaction, view, named);
     const hosts = new Map<string, NewHost>();
-    for (const [index, { hostId, hostRecord, id, isNamed, createdAt, steps: taken }] of added.entries()) {
+    for (const [index, { hostId, hostRecord, id, isNamed, isBound, createdAt, steps: taken }] of added.entries()) {
       const earlier = hosts.get(hostId);
+      if (!isBound && (earlier ?? before.get(hostId))?.is_bound === 1) throw hasOwnKey(hostId);
       // One that failed and does not tell has changed nothing about it, as far as anybody knows.
       const running =
         runningIn(hostRecord) ?? runningIn(earlier?.record ?? parsed(before.get(hostId)?.record)) ?? UNKNOWN;
@@ -103,6 +110,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         report_id: id,
         record: { ...hostRecord, ...running },
         steps: taken === undefined ? null : JSON.stringify(taken),
+        is_bound: isBound ? 1 : 0,
         seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
         first_change: earlier?.first_change ?? change,
       });
@@ -111,6 +119,13 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     for (const hooks of hooksOf(transaction)) await hooks.onReports?.(transaction, added);
   });
 }
+
+const hasOwnKey = (host: string): HubError =>
+  new HubError(
+    403,
+    "other_host",
+    `The host ${host} is reported by the key that speaks for it alone: use that one, or take the host out of the fleet.`,
+  );
 
 const bytesOf = (reports: readonly IncomingReport[]): number =>
   reports.reduce((sum, { record }) => sum + Buffer.byteLength(record), 0);
@@ -153,7 +168,7 @@ export async function storeTargetReport(
   reports: Reports,
   report: z.output<typeof deploymentReport>,
   deployerId: string,
-  { now, named }: ReportContext,
+  { now, named, keyHost }: ReportContext,
 ): Promise<ReportRecord> {
   const record: ReportRecord = {
     id: recordId("dpl", now),
@@ -183,6 +198,7 @@ export async function storeTargetReport(
     record: JSON.stringify(record),
     hostRecord: record,
     isNamed: named === report.host_id,
+    isBound: keyHost === report.host_id,
     steps: report.steps,
     createdAt: record.created_at,
   });
@@ -195,7 +211,7 @@ export async function storeTargetReport(
 export async function storeProjectReport(
   reports: Reports,
   report: ProjectReport,
-  { now, named }: ReportContext,
+  { now, named, keyHost }: ReportContext,
 ): Promise<string> {
   const id = recordId("dpl", now);
   const deploymentId = report.deployment_id === "" ? id : report.deployment_id;
@@ -223,6 +239,7 @@ export async function storeProjectReport(
     record: JSON.stringify({ id, project_id: report.project_id, ...hostRecord, plugins: report.plugins }),
     hostRecord,
     isNamed: named === hostRecord.host_id,
+    isBound: keyHost === hostRecord.host_id,
     steps: report.steps,
     createdAt: hostRecord.created_at,
   });

@@ -8,6 +8,8 @@ const DAY = 24 * 60 * 60 * 1000;
 export interface KnownHost {
   /** The place of its first report among all events. */
   first: number;
+  /** Whether its key speaks for it alone. */
+  isBound: boolean;
   /** Whether it names itself in its polls. */
   isNamed: boolean;
   running: string | null;
@@ -38,6 +40,7 @@ export interface Counting {
   waves: readonly string[];
   /** Hosts with a later first report are new. */
   known: number;
+  rules: Pick<Rules, "bound_hosts">;
   /** Failures from before do not count: the event, and its time by the hub's clock. */
   since: { event: number; at: number };
 }
@@ -54,16 +57,22 @@ export function waveOf(id: string, waves: readonly string[], hostId: string, lab
   return waves.findIndex((wave) => wave.endsWith("%") && place < Number(wave.slice(0, -1)));
 }
 
+/** Tells whether a rollout does not know a host. */
+export function isNew({ first, isBound }: KnownHost, { known, rules }: Pick<Counting, "known" | "rules">): boolean {
+  if (isBound) return false;
+  return rules.bound_hosts || first > known;
+}
+
 /** Counts hosts by wave. @param keeps whether a host that runs a version stays there @param skew of hubs' clocks, ms */
 export function count(
   hosts: ReadonlyMap<string, KnownHost>,
   rollout: Counting,
   { now, skew, keeps }: { now: number; skew: number; keeps: (version: string) => boolean },
 ): Counts[] {
-  const { id, version, waves, known, since } = rollout;
+  const { id, version, waves, since } = rollout;
   const counts = waves.map(() => ({ hosts: 0, done: 0, failing: 0, doubtful: 0 }));
   for (const [hostId, host] of hosts) {
-    if (!host.isNamed || host.first > known) continue;
+    if (!host.isNamed || isNew(host, rollout)) continue;
     const { running, failed, given, labels } = host;
     const isFailing = failed === version && running !== version;
     const isDoubtful = Math.abs(host.reportedAt - since.at) <= skew;

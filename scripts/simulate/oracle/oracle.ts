@@ -3,7 +3,7 @@
  * reports, and of the waves that hubs open, and says what each command and each poll has to be answered. It shares no
  * code with the product.
  */
-import { count, type Counts, type KnownHost, waveOf } from "./fleet.ts";
+import { count, type Counts, isNew, type KnownHost, waveOf } from "./fleet.ts";
 import { compare, type Ordered } from "./order.ts";
 import type { Answer, Asking, Rollout, Start, Verdict } from "./terms.ts";
 import { type Cause, isOpenAndUnyanked, type Version, Versions } from "./versions.ts";
@@ -70,7 +70,8 @@ export class Oracle {
     if (live !== undefined && live.id !== replace) return "conflict";
     if (live === undefined && replace !== undefined) return "not_found";
     if (!this.#mayRoll(version, now)) return "conflict";
-    if (!allow && rules.waves.some((wave) => wave.includes("=") && !this.#hasHostOf(wave))) return "wave_empty";
+    if (!allow && rules.waves.some((wave) => wave.includes("=") && !this.#hasHostOf(wave, rules.bound_hosts)))
+      return "wave_empty";
     if (live !== undefined) {
       live.state = "replaced";
       if (live.version !== version) this.versions.hold(live.version, "replaced");
@@ -167,16 +168,20 @@ export class Oracle {
       holder,
       hostId,
       isNamed,
+      isBound,
       running,
       failed,
       labels,
-    }: { holder: string; hostId: string; isNamed: boolean } & Pick<KnownHost, "running" | "failed" | "labels">,
+    }: { holder: string; hostId: string; isNamed: boolean; isBound: boolean } & Pick<
+      KnownHost,
+      "running" | "failed" | "labels"
+    >,
     at: number,
   ): void {
     const event = ++this.#events;
     const view = this.view(holder);
     const before = view.get(hostId) ?? { first: event, given: null, isNamed: false };
-    const facts = { running, failed, labels, event, reportedAt: at, heardAt: at };
+    const facts = { isBound, running, failed, labels, event, reportedAt: at, heardAt: at };
     view.set(hostId, { ...facts, first: before.first, given: before.given, isNamed: before.isNamed || isNamed });
   }
 
@@ -236,20 +241,19 @@ export class Oracle {
   }
 
   /** Returns the wave of a host; a new one, and one without a name, is in the last one. */
-  wave(
-    { id, waves, known }: Rollout,
-    host: KnownHost | undefined,
-    hostId: string,
-    said: Record<string, string>,
-  ): number {
-    if (host === undefined || host.first > known) return waves.length - 1;
+  wave(rollout: Rollout, host: KnownHost | undefined, hostId: string, said: Record<string, string>): number {
+    const { id, waves } = rollout;
+    if (host === undefined || isNew(host, rollout)) return waves.length - 1;
     return waveOf(id, waves, hostId, host.given ?? said);
   }
 
   /** Whether some counted host has a label. */
-  #hasHostOf(wave: string): boolean {
+  #hasHostOf(wave: string, isBoundOnly: boolean): boolean {
     const [name, value] = wave.split("=") as [string, string];
-    return [...this.view().values()].some(({ isNamed, given, labels }) => isNamed && (given ?? labels)[name] === value);
+    return [...this.view().values()].some(
+      ({ isNamed, isBound, given, labels }) =>
+        isNamed && (isBound || !isBoundOnly) && (given ?? labels)[name] === value,
+    );
   }
 
   #facts(version: string, now: number): Ordered {

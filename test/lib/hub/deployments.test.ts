@@ -246,6 +246,7 @@ t.test("a fleet of 20,000 hosts is read from the database only as fast as the cl
     host_id: `host-${String(index).padStart(6, "0")}`,
     change: index + 1,
     first_change: index + 1,
+    is_bound: 0,
     report_id: `dpl_${index}`,
     record,
     ...{ state: "ok" as const, shown_version: "1.0.0", heard_at: new Date().toISOString() },

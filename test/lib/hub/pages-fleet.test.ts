@@ -66,7 +66,15 @@ t.test("a page of a large fleet asks for one screen of it", async (t) => {
     for (let start = 0; start < count; start += 1000) {
       const hosts = Array.from({ length: 1000 }, (_, index) => ({
         ...{ ...of, host_id: `host-${String(start + index).padStart(6, "0")}`, change: start + index + 1 },
-        ...{ first_change: 1, report_id: "dpl_1", record, state: "ok" as const, shown_version: "1.0.0", heard_at: at },
+        ...{
+          first_change: 1,
+          is_bound: 0,
+          report_id: "dpl_1",
+          record,
+          state: "ok" as const,
+          shown_version: "1.0.0",
+          heard_at: at,
+        },
       }));
       await transaction.insertInto("hosts").values(hosts).execute();
     }

@@ -49,6 +49,7 @@ function rulesFrom(request: RolloutRequest): RolloutRules {
     window,
     approve: request.approve ?? false,
     on_halt: request.on_halt ?? ROLLOUT_DEFAULTS.on_halt,
+    bound_hosts: request.bound_hosts ?? false,
   };
 }
 
@@ -114,7 +115,7 @@ export function startRollout(
     const replaced = await replaceLive(transaction, target, request, now);
     await requireAbove(transaction, target, version, now);
     const view = viewOf({ ...target, project_id: projectId });
-    if (request.allow_empty_wave !== true) await requireHostsOfLabels(transaction, view, rules.waves);
+    if (request.allow_empty_wave !== true) await requireHostsOfLabels(transaction, view, rules);
     const row: RolloutsTable = {
       ...{ id, project_id: projectId, version, base_version: null },
       ...standingColumns(FIRST_STANDING),

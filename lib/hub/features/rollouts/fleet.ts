@@ -3,21 +3,20 @@ import { lastHeard, runningVersion } from "../../../contract/surfaces/host-recor
 import { type View, viewState } from "../../records/fleet.ts";
 import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
 import type { Statements } from "../../records/port.ts";
-import { changedHosts } from "./hosts.ts";
+import { type ChangedHost, changedHosts } from "./hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
 
 /** A poll says when a host was heard of, and changes no view: after this time all hosts are read anew. */
 const READ_ANEW_MS = 15 * 60 * 1000;
 
-interface Row {
-  host_id: string;
-  record: string;
-  seen_at: string | null;
-  labels: string | null;
-  first_change: number;
-}
-
-function reportedHost({ host_id: id, record: text, seen_at, labels, first_change }: Row): ReportedHost {
+function reportedHost({
+  host_id: id,
+  record: text,
+  seen_at,
+  labels,
+  first_change,
+  is_bound,
+}: ChangedHost): ReportedHost {
   const record = JSON.parse(text) as HostRecord;
   return {
     id,
@@ -30,6 +29,7 @@ function reportedHost({ host_id: id, record: text, seen_at, labels, first_change
     // Not by the host's own clock.
     heardAt: lastHeard({ created_at: record.created_at, seen_at }) ?? 0,
     firstChange: Number(first_change),
+    isBound: Number(is_bound) === 1,
     isNamed: seen_at !== null,
   };
 }

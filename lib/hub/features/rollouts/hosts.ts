@@ -8,10 +8,13 @@ import { selectWhere } from "../../records/rows.ts";
 /** Hosts of one page. */
 const PAGE_HOSTS = 500;
 
-const CHANGED = `SELECT host_id, change, record, seen_at, labels, first_change FROM hosts
+const CHANGED = `SELECT host_id, change, record, seen_at, labels, first_change, is_bound FROM hosts
   WHERE holder = ? AND target = ? AND change > ? ORDER BY change LIMIT ${PAGE_HOSTS}`;
 
-type ChangedHost = Pick<HostsTable, "host_id" | "change" | "record" | "seen_at" | "labels" | "first_change">;
+export type ChangedHost = Pick<
+  HostsTable,
+  "host_id" | "change" | "record" | "seen_at" | "labels" | "first_change" | "is_bound"
+>;
 
 /** Reads the hosts of a view that changed after a change, page by page in the order of their changes. */
 export async function* changedHosts(
@@ -31,10 +34,10 @@ export async function* changedHosts(
 export async function* namedHosts(
   db: Queries,
   { holder, target }: View,
-): AsyncGenerator<Pick<HostsTable, "record" | "labels">[]> {
+): AsyncGenerator<Pick<HostsTable, "record" | "labels" | "is_bound">[]> {
   for (let after = ""; ;) {
     const page = await selectWhere(db, "hosts", { holder, target })
-      .select(["host_id", "record", "labels"])
+      .select(["host_id", "record", "labels", "is_bound"])
       .where("seen_at", "is not", null)
       .where("host_id", ">", after)
       .orderBy("host_id")

@@ -1,4 +1,5 @@
 import { labelOf, type Labels } from "../../../contract/labels.ts";
+import type { RolloutRules } from "../../../contract/surfaces/rollouts.ts";
 import { closestTo } from "../../../support/suggestion.ts";
 import { HubError } from "../../ground/errors.ts";
 import type { View } from "../../records/fleet.ts";
@@ -15,12 +16,17 @@ const MAX_NAMED = 5;
  *
  * @throws HubError 409 `wave_empty` with the labels that hosts have
  */
-export async function requireHostsOfLabels(db: Queries, view: View, waves: readonly string[]): Promise<void> {
+export async function requireHostsOfLabels(
+  db: Queries,
+  view: View,
+  { waves, bound_hosts: onlyBound }: Pick<RolloutRules, "waves" | "bound_hosts">,
+): Promise<void> {
   const wanted = waves.filter((wave) => labelOf(wave) !== undefined);
   if (wanted.length === 0) return;
   const found = new Set<string>();
   for await (const page of namedHosts(db, view))
-    for (const { record, labels } of page) {
+    for (const { record, labels, is_bound: isBound } of page) {
+      if (onlyBound && Number(isBound) === 0) continue;
       const own = labels === null ? (JSON.parse(record) as HostRecord).labels : (JSON.parse(labels) as Labels);
       for (const [name, value] of Object.entries(own ?? {})) found.add(`${name}=${value}`);
     }
@@ -31,7 +37,7 @@ export async function requireHostsOfLabels(db: Queries, view: View, waves: reado
   const meant = closestTo(first, found);
   const known =
     found.size === 0
-      ? "No host that the hub knows has a label."
+      ? `No host that ${onlyBound ? "reports with a key of its own" : "the hub knows"} has a label.`
       : `${meant === undefined ? "" : `Did you mean ${meant}? `}Hosts have ${near.join(", ")}${found.size > near.length ? ", …" : ""}.`;
   throw new HubError(
     409,

@@ -32,6 +32,7 @@ export const talliedOf = (
   id: row.id,
   version: row.version,
   waves: wavesOf(rulesOf(row).waves),
+  onlyBound: rulesOf(row).bound_hosts,
   failuresSince: Date.parse(row.failures_since),
   known: Number(row.known_changes),
   kept: keptAbove(row),

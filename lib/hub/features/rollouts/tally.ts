@@ -1,9 +1,9 @@
 import type { Labels } from "../../../contract/labels.ts";
 import type { FailingHost, WaveCounts } from "../../../contract/surfaces/rollouts.ts";
-import { waveOf, type Waves } from "../../gate/waves.ts";
+import { isKnown, type Knowable, type Knowing, waveOf, type Waves } from "../../gate/waves.ts";
 
 /** The last report of a host, as far as a rollout asks. */
-export interface ReportedHost {
+export interface ReportedHost extends Knowable {
   id: string;
   labels: Labels;
   /** The version that it runs: null when none does, undefined when nobody knows. */
@@ -16,21 +16,17 @@ export interface ReportedHost {
   reportedAt: number;
   /** When it was last heard of: a poll counts, too. */
   heardAt: number;
-  /** The change number of its first report in the owner's view. */
-  firstChange: number;
   /** Whether it says its name in its polls, so that it is answered by its wave. */
   isNamed: boolean;
 }
 
 /** The part of a rollout that a tally needs. */
-export interface Tallied {
+export interface Tallied extends Knowing {
   id: string;
   version: string;
   waves: Waves;
   /** Failures that were reported before do not count: a person has seen them. */
   failuresSince: number;
-  /** The change number of the owner's view at the start: hosts that reported first after it are new. */
-  known: number;
   /** Versions that hosts keep in place of this one. */
   kept: readonly string[];
 }
@@ -47,7 +43,7 @@ export interface Tally {
   waves: readonly WaveCounts[];
   /** Some of those that fail. */
   failing: readonly FailingHost[];
-  /** Hosts that reported first after the start, or do not say their name: they are in the last wave. */
+  /** Hosts that the rollout does not know, or that do not say their name: they are in the last wave. */
   fresh: number;
   keeping: readonly { version: string; hosts: number }[];
 }
@@ -77,10 +73,10 @@ export class FleetTally {
 
   /** Takes a host's last report in place of an earlier one. */
   set(host: ReportedHost): void {
-    const { id, version, waves, failuresSince, known, kept } = this.#rollout;
+    const { id, version, waves, failuresSince, kept } = this.#rollout;
     const isDone = host.running === version;
     const isFailing = !isDone && host.hasFailed && host.tried === version && host.reportedAt > failuresSince;
-    const isNew = !host.isNamed || host.firstChange > known;
+    const isNew = !host.isNamed || !isKnown(this.#rollout, host);
     this.#hosts.set(host.id, {
       wave: waveOf(id, waves, host),
       state: isNew ? "new" : isDone ? "done" : isFailing ? "failing" : "waiting",

@@ -83,10 +83,11 @@ export class RolloutPart implements TargetPart {
       await this.#abort(live, `${latest}, which every host may have, ranks above it.`);
       return undefined;
     }
-    const { waves, window } = rulesOf(live);
+    const { waves, window, bound_hosts: only_bound } = rulesOf(live);
     const { open } = standingOf(live);
     const known = Number(live.known_changes);
-    return { version: live.version, id: live.id, running: live.state === "running", waves, open, window, known };
+    const terms = { running: live.state === "running", waves, open, window, known, only_bound };
+    return { version: live.version, id: live.id, ...terms };
   }
 
   /** Ends the live rollout because its target has changed: its version is held where it is, and nobody goes back. */

@@ -23,6 +23,8 @@ interface RollingTerms {
   window: string | null;
   /** Hosts with a later first change are new: they are in the last wave. */
   known: number;
+  /** Whether only hosts count whose keys speak for them alone. */
+  only_bound: boolean;
 }
 
 /** A version on its way to the hosts of a target. */

@@ -14,11 +14,11 @@ const gate = (above: readonly string[], rolling: Partial<Rolling> = {}): Gate =>
     ...{ version: text.replace(/[*-]$/, ""), isRolling: text.endsWith("*"), isTakenBack: text.endsWith("-") },
   })),
   rolling: above.some((text) => text.endsWith("*"))
-    ? { id: "rol_a", isRunning: true, waves: WAVES, open: 1, window: undefined, known: 9, ...rolling }
+    ? { id: "rol_a", isRunning: true, waves: WAVES, open: 1, window: undefined, known: 9, onlyBound: false, ...rolling }
     : undefined,
 });
 const host = (given: Partial<AskingHost> = {}): AskingHost => ({
-  ...{ id: "a", labels: { env: "canary" }, firstChange: 1, running: "1.0.0", ...given },
+  ...{ id: "a", labels: { env: "canary" }, firstChange: 1, isBound: false, running: "1.0.0", ...given },
 });
 const nameless = host({ id: undefined });
 
@@ -30,6 +30,11 @@ t.test("a host gets the rolling version when its wave is open, and hears of its 
   t.same(answerTo(gate(rolling, { open: 3 }), "1.0.0", nameless, NOW), { version: "2.0.0" });
   for (const late of [{ firstChange: 10 }, { firstChange: undefined }])
     t.same(answerTo(gate(rolling, { open: 2 }), "1.0.0", host(late), NOW), { version: "1.0.0" }, "a new host");
+  const late = host({ firstChange: 10, isBound: true });
+  t.same(answerTo(gate(rolling), "1.0.0", late, NOW), { version: "2.0.0" }, "its own key speaks for it");
+  const onlyBound = gate(rolling, { onlyBound: true });
+  t.same(answerTo(onlyBound, "1.0.0", host(), NOW), { version: "1.0.0" }, "anybody's key speaks for it");
+  t.same(answerTo(onlyBound, "1.0.0", host({ isBound: true }), NOW), { version: "2.0.0" });
   const window = parseWindow("Tue 12:00-13:00 UTC");
   const next = { version: "2.0.0", notBefore: Date.parse("2026-11-24T12:00:00Z") };
   const ahead = { version: "1.0.0", next };
@@ -85,18 +90,21 @@ t.test("no host outside the open waves gets a version that it does not run, what
     id: fc.option(fc.string({ minLength: 1, maxLength: 8 }), { nil: undefined }),
     labels: fc.dictionary(fc.constantFrom("env", "x"), fc.constantFrom("canary", "prod")),
     firstChange: fc.constantFrom(undefined, 1, 9, 10),
+    isBound: fc.boolean(),
     running: fc.constantFrom(undefined, null, "1.0.0", "1.5.0", "2.0.0", "3.0.0", "9.9.9"),
   });
   const rollouts = fc.record({
     open: fc.nat(3),
     isRunning: fc.boolean(),
+    onlyBound: fc.boolean(),
     window: windows.map((text) => (text === undefined ? undefined : parseWindow(text))),
   });
   const times = fc.integer({ min: NOW, max: NOW + 14 * 24 * HOUR });
   fc.assert(
     fc.property(rollouts, hosts, times, (given, asking, now) => {
       const { version, next, withdrawn } = answerTo(gate(["3.0.0", "2.0.0*", "1.5.0-"], given), "1.0.0", asking, now);
-      const isKnown = asking.id !== undefined && asking.firstChange !== undefined && asking.firstChange <= 9;
+      const wasThere = asking.firstChange !== undefined && asking.firstChange <= 9 && !given.onlyBound;
+      const isKnown = asking.id !== undefined && (asking.isBound || wasThere);
       const wave = isKnown ? waveOf("rol_a", WAVES, { id: asking.id, labels: asking.labels }) : 2;
       const isItsTurn = given.isRunning && wave < given.open && isOpenAt(given.window, now);
       const allowed = ["1.0.0", ...(asking.running === "3.0.0" ? ["3.0.0"] : [])];

@@ -117,7 +117,7 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
         return {
           ...{ ...VIEW, id: `dpl_${randomUUID()}`, hostId: of(HOSTS), version: hostRecord.version },
           ...{ status: hostRecord.status, deploymentId: null, record: "{}", hostRecord: hostRecord as never },
-          ...{ isNamed: below(2) === 0, createdAt },
+          ...{ isNamed: below(2) === 0, isBound: false, createdAt },
         };
       });
       return storeReports(db, reports);
@@ -169,7 +169,7 @@ t.test("a label that most hosts have finds them by their state", async (t) => {
     };
     return {
       ...{ ...VIEW, id: `dpl_${randomUUID()}`, hostId, version: "1.0.0", status, deploymentId: null, record: "{}" },
-      ...{ hostRecord: hostRecord as never, isNamed: false, createdAt },
+      ...{ hostRecord: hostRecord as never, isNamed: false, isBound: false, createdAt },
     };
   });
   await storeReports(database.kysely, reports);

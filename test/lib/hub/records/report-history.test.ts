@@ -32,6 +32,7 @@ async function store(database: Database, reports: readonly (readonly [host: stri
           deploymentId: null,
           record: "{}",
           isNamed: false,
+          isBound: false,
           hostRecord: {} as never,
           createdAt: AT,
         },

@@ -15,14 +15,14 @@ async function open(t: Test) {
   t.teardown(() => database.close());
   const views: View[] = [];
   const queue = new ReportQueue(database.kysely, true, (view) => views.push(view));
-  const report = (host_id: string, facts: object = {}) =>
+  const report = (host_id: string, facts: object = {}, keyHost: string | null = null) =>
     storeProjectReport(
       queue,
       {
         ...{ project_id: "prj_1", deployment_id: "", status: "success", version: "1.0.0", plugins: [], host_id },
         ...{ started_at: "", completed_at: "", ...facts },
       },
-      { now: Date.now(), named: undefined },
+      { now: Date.now(), named: undefined, keyHost },
     );
   const hosts = async () => {
     const rows = await database.kysely.selectFrom("hosts").selectAll().orderBy("change").execute();
@@ -35,6 +35,32 @@ async function open(t: Test) {
     Number((await database.kysely.selectFrom("views").selectAll().executeTakeFirst())?.changes);
   return { database, transactions, views, report, hosts, changes };
 }
+
+t.test("a host that its own key has reported is reported by no other one, nor are reports with it lost", async (t) => {
+  const { report, hosts, changes } = await open(t);
+  await report("mine", { version: "0.9.0" });
+  const answers = await Promise.allSettled([
+    report("other"),
+    report("mine", {}, "mine"),
+    report("mine", { version: "2.0.0" }),
+    report("more"),
+  ]);
+  t.match(answers, [
+    { status: "fulfilled" },
+    { status: "fulfilled" },
+    { status: "rejected", reason: { statusCode: 403, code: "other_host", message: /^The host mine is reported by/ } },
+    { status: "fulfilled" },
+  ]);
+  t.match(await hosts(), [
+    { host_id: "other", version: "1.0.0" },
+    { host_id: "mine", version: "1.0.0" },
+    { host_id: "more", version: "1.0.0" },
+  ]);
+  t.equal(await changes(), 4);
+  await t.rejects(report("mine", { version: "2.0.0" }), { code: "other_host" });
+  await report("mine", { version: "2.0.0" }, "mine");
+  t.match((await hosts()).at(-1), { host_id: "mine", version: "2.0.0" });
+});
 
 t.test("reports that come together are stored together, and each is one change of its view", async (t) => {
   const { transactions, views, report, hosts, changes } = await open(t);

@@ -61,7 +61,7 @@ t.test("messages beyond a thousand that wait are counted, not kept, and a long c
       Array.from({ length: 60 }, (_, index) => ({
         ...{ id: `dpl_${batch}_${index}`, holder: "bob", target: "plugin/tide", hostId: `h${batch}-${index}` },
         ...{ version: "1.0.0", status: index === 0 ? ("success" as const) : ("failed" as const), deploymentId: null },
-        ...{ record: "{}", hostRecord, createdAt: iso(NOW), isNamed: false },
+        ...{ record: "{}", hostRecord, createdAt: iso(NOW), isNamed: false, isBound: false },
       })),
     );
   t.match(await findWebhook(db, id), { pending: 1000, dead: 0, dropped: 17 * 59 - 1000 });

@@ -183,7 +183,7 @@ t.test("no wave opens early, out of turn or out of its hours, and what is halted
 
 const host = (id: string, given: Partial<ReportedHost> = {}): ReportedHost => ({
   ...{ id, labels: {}, running: "1.0.0", tried: "1.0.0", hasFailed: false, error: null },
-  ...{ reportedAt: NOW, heardAt: NOW, firstChange: 1, isNamed: true, ...given },
+  ...{ reportedAt: NOW, heardAt: NOW, firstChange: 1, isBound: false, isNamed: true, ...given },
 });
 
 t.test("hosts are chosen by their labels, else by a place that no list is needed for", (t) => {
@@ -211,6 +211,7 @@ t.test("a known host counts once; one that is silent, new or ahead does not, nor
     waves: wavesOf(["100%"]),
     failuresSince: NOW - HOUR,
     known: 9,
+    onlyBound: false,
     kept: ["2.0.1"],
   };
   const failed = { tried: "2.0.0", hasFailed: true, error: "port taken" };
@@ -235,5 +236,14 @@ t.test("a known host counts once; one that is silent, new or ahead does not, nor
     fresh: 2,
     keeping: [{ version: "2.0.1", hosts: 1 }],
   });
+  const bound = new FleetTally({ ...rollout, onlyBound: true });
+  for (const each of [fleet, bound]) each.set(host("joined", { firstChange: 10, isBound: true, running: "2.0.0" }));
+  bound.set(host("a", failed));
+  t.match(fleet.at(NOW), { waves: [{ hosts: 8, done: 3 }], fresh: 2 }, "a host with its own key may come later");
+  t.match(
+    bound.at(NOW),
+    { waves: [{ hosts: 1, done: 1, failing: 0 }], fresh: 1 },
+    "and may be the only one that counts",
+  );
   t.end();
 });
