@@ -1,7 +1,7 @@
 import { Command } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import type { QuotaSubject } from "../../lib/hub/records/quotas.ts";
-import type { UsedQuota } from "../../lib/hub/upkeep/quotas.ts";
+import type { UsedQuota } from "../../lib/hub/features/quotas/by-hand.ts";
+import type { QuotaSubject } from "../../lib/hub/features/quotas/records.ts";
 import { quotaListing, quotaRemoval, quotaSetting } from "../../lib/options/quotas.ts";
 import { databaseOf } from "../hub/storage.ts";
 import { withOptions } from "../shell/base.ts";
@@ -45,7 +45,7 @@ class HubQuotaSet extends withOptions(quotaSetting) {
         hint: "Give --max-bytes, --max-versions or both; hub quota remove lifts a quota.",
       });
     }
-    const { setQuota } = await import("../../lib/hub/upkeep/quotas.ts");
+    const { setQuota } = await import("../../lib/hub/features/quotas/by-hand.ts");
     const quota = await setQuota(await databaseOf(this.options), {
       subject: subjectOf(this.options),
       max_bytes: maxBytes,
@@ -67,7 +67,7 @@ class HubQuotaRemove extends withOptions(quotaRemoval) {
 
   override async run(): Promise<number> {
     const subject = subjectOf(this.options);
-    const { dropQuota } = await import("../../lib/hub/upkeep/quotas.ts");
+    const { dropQuota } = await import("../../lib/hub/features/quotas/by-hand.ts");
     const { dryRun } = this.options;
     const quota = await dropQuota(await databaseOf(this.options), subject, { dryRun });
     this.note(
@@ -90,7 +90,7 @@ class HubQuotaList extends withOptions(quotaListing) {
   });
 
   override async run(): Promise<number> {
-    const { usedQuotas } = await import("../../lib/hub/upkeep/quotas.ts");
+    const { usedQuotas } = await import("../../lib/hub/features/quotas/by-hand.ts");
     const quotas = await usedQuotas(await databaseOf(this.options));
     for (const quota of quotas) {
       if (this.json) this.print.event({ event: "quota", ...quota });

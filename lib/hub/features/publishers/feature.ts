@@ -1,4 +1,4 @@
-import { Destinations } from "../../webhooks/destinations.ts";
+import { Destinations } from "../../ground/destinations.ts";
 import type { HubFeature } from "../feature.ts";
 import { Issuers } from "./issuers.ts";
 import { forgetEnded, givePublishers, projectOfSubject, removePublishersOf } from "./records.ts";

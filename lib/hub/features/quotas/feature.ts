@@ -1,6 +1,6 @@
-import { quotas as routes } from "../../mounts/quotas.ts";
-import { removeQuota, requireRoom } from "../../records/quotas.ts";
 import type { HubFeature } from "../feature.ts";
+import { removeQuota, requireRoom } from "./records.ts";
+import { quotas as routes } from "./routes.ts";
 
 /** Limits of what owners and projects store; an operator sets them on the hub's machine. */
 export const quotas: HubFeature = {

@@ -1,12 +1,12 @@
-import { webhooks as webhookRoutes } from "../../mounts/webhooks.ts";
+import { Destinations } from "../../ground/destinations.ts";
 import { subjectOf } from "../../records/latest/states.ts";
 import type { Queries } from "../../records/port.ts";
 import { countByState, selectWhere } from "../../records/rows.ts";
-import { tellOfDeed, tellOfFailures } from "../../records/webhook-outbox.ts";
-import { removeDeliveries, removeWebhook } from "../../records/webhooks.ts";
-import { Destinations } from "../../webhooks/destinations.ts";
-import { Webhooks } from "../../webhooks/webhooks.ts";
 import type { Core, HubFeature, Running } from "../feature.ts";
+import { tellOfDeed, tellOfFailures } from "./outbox-records.ts";
+import { removeDeliveries, removeWebhook } from "./records.ts";
+import { webhooks as webhookRoutes } from "./routes.ts";
+import { Webhooks } from "./sender.ts";
 
 /** The time for which messages are kept that never arrived. */
 const MESSAGE_AGE_MS = 30 * 24 * 60 * 60 * 1000;

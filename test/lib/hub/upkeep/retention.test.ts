@@ -1,6 +1,6 @@
 import t, { type Test } from "tap";
 import { FEATURES } from "../../../../lib/hub/features.ts";
-import { dropQuota, setQuota, usedQuotas } from "../../../../lib/hub/upkeep/quotas.ts";
+import { dropQuota, setQuota, usedQuotas } from "../../../../lib/hub/features/quotas/by-hand.ts";
 import { retainVersions, type RetentionOptions, versionsToRemove } from "../../../../lib/hub/upkeep/retention.ts";
 import { hmacOf, zipOf } from "../../../support/hub/archives.ts";
 import {

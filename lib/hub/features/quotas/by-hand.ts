@@ -1,17 +1,9 @@
-import { usageError } from "../../contract/errors.ts";
-import { BY_HAND, insertAudit } from "../records/audit.ts";
-import { type Database, inTransaction } from "../records/port.ts";
-import { projectIdCalled } from "../records/projects.ts";
-import {
-  listQuotas,
-  type Quota,
-  type QuotaSubject,
-  removeQuota,
-  type Usage,
-  usageOf,
-  writeQuota,
-} from "../records/quotas.ts";
-import { type DatabasePlace, openHubDatabase } from "../storage/open.ts";
+import { usageError } from "../../../contract/errors.ts";
+import { BY_HAND, insertAudit } from "../../records/audit.ts";
+import { type Database, inTransaction } from "../../records/port.ts";
+import { projectIdCalled } from "../../records/projects.ts";
+import { type DatabasePlace, openHubDatabase } from "../../storage/open.ts";
+import { listQuotas, type Quota, type QuotaSubject, removeQuota, type Usage, usageOf, writeQuota } from "./records.ts";
 
 async function onDatabase<T>(place: DatabasePlace, work: (database: Database) => Promise<T>): Promise<T> {
   await using opened = await openHubDatabase(place);

@@ -1,8 +1,8 @@
 import { once } from "node:events";
-import { exchange, ImproperAnswerError, SilenceError } from "../../support/network/exchange.ts";
-import { followRedirects } from "../../support/redirects.ts";
-import { settledWithin } from "../../support/within.ts";
-import { BadDestination, type Destinations } from "./destinations.ts";
+import { exchange, ImproperAnswerError, SilenceError } from "../../../support/network/exchange.ts";
+import { followRedirects } from "../../../support/redirects.ts";
+import { settledWithin } from "../../../support/within.ts";
+import { BadDestination, type Destinations } from "../../ground/destinations.ts";
 
 const MAX_REDIRECTS = 3;
 /** Milliseconds for connecting, for the answer's head, and for each silence. */

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { Webhook } from "standardwebhooks";
 import t, { type Test } from "tap";
-import { createHub } from "../../../lib/hub/hub.ts";
-import { hmacOf, zipOf } from "../../support/hub/archives.ts";
+import { createHub } from "../../../../../lib/hub/hub.ts";
+import { hmacOf, zipOf } from "../../../../support/hub/archives.ts";
 import {
   createProject,
   isErrorBody,
@@ -13,10 +13,10 @@ import {
   publication,
   type RunningHub,
   startHub,
-} from "../../support/hub/harness.ts";
-import { startPostgres } from "../../support/hub/postgres-server.ts";
-import { type Receiver, signatureOf, startReceiver } from "../../support/hub/receiver.ts";
-import { senderOf } from "../../support/hub/webhook-sender.ts";
+} from "../../../../support/hub/harness.ts";
+import { startPostgres } from "../../../../support/hub/postgres-server.ts";
+import { type Receiver, signatureOf, startReceiver } from "../../../../support/hub/receiver.ts";
+import { senderOf } from "../../../../support/hub/webhook-sender.ts";
 
 const SCOPES = ["publish", "projects", "deploy", "report", "read"];
 const LOCAL = { webhookAllow: ["127.0.0.0/8"], rateLimits: false } as const;

@@ -1,11 +1,11 @@
-import { factsOfAction } from "../../contract/audit-actions.ts";
-import type { AuditRecord } from "../../contract/surfaces/keys.ts";
-import type { WebhookEvent, WebhookMessage } from "../../contract/webhook-events.ts";
-import { recordId } from "../ground/identity.ts";
-import type { Queries } from "./port.ts";
-import { selectWhere, updateWhere } from "./rows.ts";
-import { visibleName } from "./visible-targets.ts";
-import type { WebhooksTable } from "./webhook-tables.ts";
+import { factsOfAction } from "../../../contract/audit-actions.ts";
+import type { AuditRecord } from "../../../contract/surfaces/keys.ts";
+import type { WebhookEvent, WebhookMessage } from "../../../contract/webhook-events.ts";
+import { recordId } from "../../ground/identity.ts";
+import type { Queries } from "../../records/port.ts";
+import { selectWhere, updateWhere } from "../../records/rows.ts";
+import { visibleName } from "../../records/visible-targets.ts";
+import type { WebhooksTable } from "../../records/webhook-tables.ts";
 
 /** Messages of one webhook that wait at most: a fleet that fails at once is told by the first ones. */
 const MAX_WAITING = 1000;

@@ -1,9 +1,12 @@
-import type { Logger } from "../../support/logging.ts";
-import { settledWithin } from "../../support/within.ts";
-import type { Keyring } from "../keys/keyring.ts";
-import { BY_HUB, insertAudit } from "../records/audit.ts";
-import { type Database, inTransaction } from "../records/port.ts";
-import type { WebhooksTable } from "../records/webhook-tables.ts";
+import type { Logger } from "../../../support/logging.ts";
+import { settledWithin } from "../../../support/within.ts";
+import type { Destinations } from "../../ground/destinations.ts";
+import type { Keyring } from "../../keys/keyring.ts";
+import { BY_HUB, insertAudit } from "../../records/audit.ts";
+import { type Database, inTransaction } from "../../records/port.ts";
+import type { WebhooksTable } from "../../records/webhook-tables.ts";
+import { type Outcome, post } from "./exchange.ts";
+import { bodyOf, headersOf, openSealed } from "./messages.ts";
 import {
   claimDelivery,
   type Claimed,
@@ -13,10 +16,7 @@ import {
   findWebhook,
   releaseDelivery,
   settleDelivery,
-} from "../records/webhooks.ts";
-import type { Destinations } from "./destinations.ts";
-import { type Outcome, post } from "./exchange.ts";
-import { bodyOf, headersOf, openSealed } from "./messages.ts";
+} from "./records.ts";
 import { DISABLED_AFTER_MS, MAX_OVERDUE_MS, pauseAfter } from "./schedule.ts";
 
 const TICK_MS = 1000;

@@ -1,8 +1,8 @@
 import { sql } from "kysely";
-import { HubError } from "../ground/errors.ts";
-import type { Upload } from "./hooks.ts";
-import type { Queries, Transacted } from "./port.ts";
-import { deleteWhere } from "./rows.ts";
+import { HubError } from "../../ground/errors.ts";
+import type { Upload } from "../../records/hooks.ts";
+import type { Queries, Transacted } from "../../records/port.ts";
+import { deleteWhere } from "../../records/rows.ts";
 
 /** The holder of a quota: an owner, with all that is theirs, or one project, plugin or service by its id. */
 export type QuotaSubject = `owner/${string}` | `project/${string}`;

@@ -1,25 +1,27 @@
 import type { FastifyRequest } from "fastify";
 import type * as z from "zod";
-import { type MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import type { WebhookRecord, webhookRequest } from "../../contract/surfaces/webhooks.ts";
-import { parseTarget } from "../../contract/target.ts";
-import type { WebhookMessage } from "../../contract/webhook-events.ts";
-import * as routes from "../../contract/webhooks/routes.ts";
-import { audited } from "../access/audit.ts";
-import type { MountOptions } from "../access/authentication.ts";
-import { controlledBy } from "../access/project-access.ts";
-import { serve, type Served } from "../access/serve.ts";
-import { noSuchTarget, targetAccess, type TargetAccessParts } from "../access/target-access.ts";
-import { conflict, notFound, unprocessable } from "../ground/errors.ts";
-import { recordId } from "../ground/identity.ts";
-import { isAdministrator, type Principal } from "../ground/principal.ts";
-import { pageOf } from "../http/documentation.ts";
-import { storeSecret } from "../keys/hub-secret.ts";
-import type { Keyring } from "../keys/keyring.ts";
-import type { PageRange } from "../records/port.ts";
-import { findVisibleTarget } from "../records/visible-targets.ts";
-import { subjectOfTarget, targetOfSubject } from "../records/webhook-outbox.ts";
-import type { WebhookDeliveriesTable, WebhooksTable } from "../records/webhook-tables.ts";
+import { type MarketplaceKind } from "../../../contract/surfaces/paths.ts";
+import type { WebhookRecord, webhookRequest } from "../../../contract/surfaces/webhooks.ts";
+import { parseTarget } from "../../../contract/target.ts";
+import type { WebhookMessage } from "../../../contract/webhook-events.ts";
+import * as routes from "../../../contract/webhooks/routes.ts";
+import { audited } from "../../access/audit.ts";
+import type { MountOptions } from "../../access/authentication.ts";
+import { controlledBy } from "../../access/project-access.ts";
+import { serve, type Served } from "../../access/serve.ts";
+import { noSuchTarget, targetAccess, type TargetAccessParts } from "../../access/target-access.ts";
+import { BadDestination } from "../../ground/destinations.ts";
+import { conflict, notFound, unprocessable } from "../../ground/errors.ts";
+import { recordId } from "../../ground/identity.ts";
+import { isAdministrator, type Principal } from "../../ground/principal.ts";
+import { pageOf } from "../../http/documentation.ts";
+import { storeSecret } from "../../keys/hub-secret.ts";
+import type { Keyring } from "../../keys/keyring.ts";
+import type { PageRange } from "../../records/port.ts";
+import { findVisibleTarget } from "../../records/visible-targets.ts";
+import type { WebhookDeliveriesTable, WebhooksTable } from "../../records/webhook-tables.ts";
+import { newSecret, openSealed, sealedText } from "./messages.ts";
+import { subjectOfTarget, targetOfSubject } from "./outbox-records.ts";
 import {
   type CountedWebhook,
   enableWebhook,
@@ -31,10 +33,8 @@ import {
   redeliver,
   removeWebhook,
   webhookSecretName,
-} from "../records/webhooks.ts";
-import { BadDestination } from "../webhooks/destinations.ts";
-import { newSecret, openSealed, sealedText } from "../webhooks/messages.ts";
-import type { Webhooks } from "../webhooks/webhooks.ts";
+} from "./records.ts";
+import type { Webhooks } from "./sender.ts";
 
 /** The old secret signs for so long, unless the request says otherwise. */
 const GRACE_SECONDS = 86_400;

@@ -1,8 +1,8 @@
 import t from "tap";
-import { FEATURES } from "../../../lib/hub/features.ts";
-import { setQuota } from "../../../lib/hub/upkeep/quotas.ts";
-import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
-import { Visitor } from "../../support/hub/web.ts";
+import { FEATURES } from "../../../../../lib/hub/features.ts";
+import { setQuota } from "../../../../../lib/hub/features/quotas/by-hand.ts";
+import { createProject, isErrorBody, publication, startHub } from "../../../../support/hub/harness.ts";
+import { Visitor } from "../../../../support/hub/web.ts";
 
 t.test("the API and the page tell what is stored and what may be, to those whom it concerns", async (t) => {
   const hub = await startHub(t);

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
 import { Webhook } from "standardwebhooks";
-import { textsOf, type WebhookMessage } from "../../contract/webhook-events.ts";
-import { printable } from "../../support/printable.ts";
-import { openSecret } from "../keys/hub-secret.ts";
-import type { Keyring } from "../keys/keyring.ts";
-import type { Queries } from "../records/port.ts";
-import type { WebhooksTable } from "../records/webhook-tables.ts";
-import { webhookSecretName } from "../records/webhooks.ts";
+import { textsOf, type WebhookMessage } from "../../../contract/webhook-events.ts";
+import { printable } from "../../../support/printable.ts";
+import { openSecret } from "../../keys/hub-secret.ts";
+import type { Keyring } from "../../keys/keyring.ts";
+import type { Queries } from "../../records/port.ts";
+import type { WebhooksTable } from "../../records/webhook-tables.ts";
+import { webhookSecretName } from "./records.ts";
 
 /** The sealed part of a webhook: its path and its secrets. */
 export interface Sealed {

@@ -1,11 +1,11 @@
-import * as routes from "../../contract/quotas/routes.ts";
-import type { QuotaRecord } from "../../contract/surfaces/keys.ts";
-import type { MountOptions } from "../access/authentication.ts";
-import { serve, type Served } from "../access/serve.ts";
-import { isAdministrator } from "../ground/principal.ts";
-import { pageOf } from "../http/documentation.ts";
-import type { Records } from "../records/port.ts";
-import { listQuotas, type QuotaSubject, usageOf } from "../records/quotas.ts";
+import * as routes from "../../../contract/quotas/routes.ts";
+import type { QuotaRecord } from "../../../contract/surfaces/keys.ts";
+import type { MountOptions } from "../../access/authentication.ts";
+import { serve, type Served } from "../../access/serve.ts";
+import { isAdministrator } from "../../ground/principal.ts";
+import { pageOf } from "../../http/documentation.ts";
+import type { Records } from "../../records/port.ts";
+import { listQuotas, type QuotaSubject, usageOf } from "./records.ts";
 
 /** Quotas with what is used of them. They are set on the machine of the hub. */
 export const quotas = ({ hub }: MountOptions<Records>): readonly Served[] => [

@@ -1,6 +1,6 @@
-import { type PageRange, type Queries, type Transacted } from "./port.ts";
-import { deleteWhere, newestWhere, selectWhere, updateWhere } from "./rows.ts";
-import type { WebhookDeliveriesTable, WebhooksTable } from "./webhook-tables.ts";
+import { type PageRange, type Queries, type Transacted } from "../../records/port.ts";
+import { deleteWhere, newestWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import type { WebhookDeliveriesTable, WebhooksTable } from "../../records/webhook-tables.ts";
 
 // A transaction that changes a webhook and its messages takes the webhook's row first: two of them meet in no deadlock.
 

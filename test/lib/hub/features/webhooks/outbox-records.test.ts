@@ -1,14 +1,8 @@
 import { randomBytes } from "node:crypto";
 import t, { type Test } from "tap";
-import { FEATURES } from "../../../../lib/hub/features.ts";
-import { Keyring, sealInTransaction } from "../../../../lib/hub/keys/keyring.ts";
-import { secretContext } from "../../../../lib/hub/keys/sealing.ts";
-import { openDatabase } from "../../../../lib/hub/records/database.ts";
-import { registerKeks } from "../../../../lib/hub/records/keks.ts";
-import { inTransaction } from "../../../../lib/hub/records/port.ts";
-import { storeReports } from "../../../../lib/hub/records/reports.ts";
-import { writeSecret } from "../../../../lib/hub/records/secrets.ts";
-import { deliveryOf, tellOfFailures } from "../../../../lib/hub/records/webhook-outbox.ts";
+import { FEATURES } from "../../../../../lib/hub/features.ts";
+import { newSecret, sealedText } from "../../../../../lib/hub/features/webhooks/messages.ts";
+import { deliveryOf, tellOfFailures } from "../../../../../lib/hub/features/webhooks/outbox-records.ts";
 import {
   claimDelivery,
   disableWebhook,
@@ -17,12 +11,18 @@ import {
   findWebhook,
   insertWebhook,
   webhookSecretName,
-} from "../../../../lib/hub/records/webhooks.ts";
-import { Destinations } from "../../../../lib/hub/webhooks/destinations.ts";
-import { newSecret, sealedText } from "../../../../lib/hub/webhooks/messages.ts";
-import { Webhooks } from "../../../../lib/hub/webhooks/webhooks.ts";
-import { startPostgres } from "../../../support/hub/postgres-server.ts";
-import { startReceiver } from "../../../support/hub/receiver.ts";
+} from "../../../../../lib/hub/features/webhooks/records.ts";
+import { Webhooks } from "../../../../../lib/hub/features/webhooks/sender.ts";
+import { Destinations } from "../../../../../lib/hub/ground/destinations.ts";
+import { Keyring, sealInTransaction } from "../../../../../lib/hub/keys/keyring.ts";
+import { secretContext } from "../../../../../lib/hub/keys/sealing.ts";
+import { openDatabase } from "../../../../../lib/hub/records/database.ts";
+import { registerKeks } from "../../../../../lib/hub/records/keks.ts";
+import { inTransaction } from "../../../../../lib/hub/records/port.ts";
+import { storeReports } from "../../../../../lib/hub/records/reports.ts";
+import { writeSecret } from "../../../../../lib/hub/records/secrets.ts";
+import { startPostgres } from "../../../../support/hub/postgres-server.ts";
+import { startReceiver } from "../../../../support/hub/receiver.ts";
 
 const NOW = Date.parse("2026-11-24T12:00:00.000Z");
 const NOBODY = { webhooks: [], owners: [] };
