@@ -9,8 +9,9 @@ export class PluginRights extends withOptions(rights) {
     category: "Plugins",
     description: "Show what a plugin asks to be allowed",
     details: `
-      Reads plugin.yaml and nothing else. With \`--against\` it shows only what the plugin asks for beyond another
-      release of it, and ends with 1 when there is something.
+      Reads plugin.yaml and runs nothing. With \`--against\` it shows only what the plugin asks for beyond another
+      release of it, and ends with 1 when there is something. Of an installed plugin it names the key that signed it,
+      where one was demanded.
     `,
     examples: [
       ["The plugin in this folder", "$0 plugin rights"],
@@ -25,23 +26,35 @@ export class PluginRights extends withOptions(rights) {
 
   override async run(): Promise<number> {
     const { against } = this.options;
-    const [{ readRights }, { moreRights, rightsOf }] = await Promise.all([
+    const [{ readRights }, { moreRights, rightsOf }, { signerOfInstalled }] = await Promise.all([
       import("../../lib/runtime/authoring/plugin-audit.ts"),
       import("../../lib/contract/rights.ts"),
+      import("../../lib/releases/release.ts"),
     ]);
-    const descriptor = await readRights(this.folder ?? ".");
+    const folder = this.folder ?? ".";
+    const descriptor = await readRights(folder);
     const { name, version } = descriptor;
-    const before = against === undefined ? undefined : await readRights(against);
+    const signer = await signerOfInstalled(folder);
+    const before =
+      against === undefined ? undefined : { ...(await readRights(against)), signer: await signerOfInstalled(against) };
     const asked = before === undefined ? rightsOf(descriptor) : moreRights(before, descriptor);
     const exit_code = before !== undefined && asked.length > 0 ? EXIT.failed : EXIT.done;
     if (this.json) {
       const status = exit_code === EXIT.done ? "success" : "failed";
-      this.print.event({ event: "result", status, exit_code, plugin: name, version, rights: asked });
+      this.print.event({
+        ...{ event: "result", status, exit_code, plugin: name, version, signer },
+        ...(before !== undefined && { against_signer: before.signer }),
+        rights: asked,
+      });
     } else {
-      this.print.line(before === undefined ? `${name} ${version}` : `${name} ${before.version} → ${version}`);
+      const versions = [...(before === undefined ? [] : [before]), { version, signer }].map(signedVersion);
+      this.print.line(`${name} ${versions.join(" → ")}`);
       for (const line of asked) this.print.line(`  ${line}`);
       if (asked.length === 0) this.print.line("  nothing more");
     }
     return exit_code;
   }
 }
+
+const signedVersion = ({ version, signer }: { version: string; signer: string | null | undefined }): string =>
+  typeof signer === "string" ? `${version} (signed by ${signer.slice(0, 16)})` : version;

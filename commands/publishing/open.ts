@@ -8,7 +8,7 @@ export class OpenArtifact extends withOptions(opening) {
   static override paths = [["artifact", "open"], ["open"]];
   static override usage = Command.Usage({
     category: "Publishing",
-    description: "Inspect, verify or unpack an artifact or a delta offline",
+    description: "Inspect, verify or unpack an artifact, delta or ZIP offline",
     details: `
       Verifies the signature, the tag, the tree's digest and the manifest of an artifact file, and prints the manifest.
       With \`--out\` the tree is left in that folder, which must not exist. The key, signature and signer come from
@@ -17,6 +17,9 @@ export class OpenArtifact extends withOptions(opening) {
 
       Of a delta it says what changes. With \`--base\`, a tree that this command left, the delta is completed and the
       whole tree verified.
+
+      Of a plugin's or service's ZIP it verifies the author's signature: \`--signature\` is the header
+      \`X-Signature-Ed25519\` that the hub sends with it.
     `,
     examples: [
       ["Verify an artifact", "$0 artifact open artifact.xdeploy --signer-public-key signer.pub"],
@@ -38,22 +41,25 @@ export class OpenArtifact extends withOptions(opening) {
     const { signerPublicKey, signature, dekFile, base, out } = this.options;
     using interrupt = interruptible();
     const keys = await readOpeningKeys(this.file, { signature, dekFile });
+    const publicKey = await publicKeyFrom(signerPublicKey);
     const found = await openFile(this.file, {
       ...keys,
-      signerPublicKey: await publicKeyFrom(signerPublicKey),
+      signerPublicKey: publicKey,
       limits: limitsOf(this.options),
       signal: interrupt.signal,
       ...(base !== undefined && { base }),
       ...(out !== undefined && { out }),
     });
-    if (this.json) return this.done({ verified: true, ...found });
-    this.note(sentence(found, base !== undefined));
+    const signer = Buffer.from(publicKey).toString("hex");
+    if (this.json) return this.done({ verified: true, signer, ...found });
+    this.note(`${sentence(found, base !== undefined)}\nSigned by ${signer}.`);
     if (found.manifest !== null) this.print.text(JSON.stringify(found.manifest, null, 2));
     return 0;
   }
 }
 
-function sentence({ manifest, files, bytes, delta }: OpenedFile, completed: boolean): string {
+function sentence({ format, manifest, files, bytes, delta }: OpenedFile, completed: boolean): string {
+  if (format === "zip") return `The author's signature holds: ${files} files, ${bytes} bytes.`;
   if (manifest === null) return "The signature holds. Without a key the content stays closed.";
   if (delta === null) return `Everything holds: ${files} files, ${bytes} bytes.`;
   const { base, written, dropped, new_bytes: fresh } = delta;

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { readlink, rename } from "node:fs/promises";
+import { readlink, realpath, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
 import { installStep, unitOf } from "../contract/files/install-plan.ts";
@@ -91,6 +91,12 @@ export async function currentName(layout: Layout, target: TargetName): Promise<s
 export async function currentRelease(layout: Layout, target: TargetName): Promise<Release | undefined> {
   const name = await currentName(layout, target);
   return name === undefined ? undefined : readRelease(layout, target, name);
+}
+
+/** Returns the signer of the release that an installed plugin's folder is in; undefined for any other folder. */
+export async function signerOfInstalled(folder: string): Promise<string | null | undefined> {
+  const path = await ifThere(realpath(folder));
+  return path === undefined ? undefined : (await readJsonFile(join(path, "../../release.json"), releaseRecord))?.signer;
 }
 
 /** Whole releases of a target, newest first. */

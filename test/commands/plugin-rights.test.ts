@@ -117,6 +117,34 @@ t.test("plugin rights shows what is asked for, and what a new release asks for b
   t.end();
 });
 
+t.test("plugin rights names who has signed an installed plugin, where a signer was demanded", (t) => {
+  const release = (version: string, signer: string | null) => ({
+    plugins: { spy: { "plugin.yaml": DESCRIPTOR.replace("1.0.0", version) } },
+    "release.json": JSON.stringify({
+      ...{ version, signer, identity: null, items: [], content_sha256: null, created_at: "2026-01-01T00:00:00.000Z" },
+    }),
+  });
+  const keys = ["a".repeat(64), "b".repeat(64)] as const;
+  const cwd = t.testdir({
+    one: release("1.0.0", keys[0]),
+    two: release("2.0.0", keys[1]),
+    three: release("3.0.0", null),
+    plugins: { spy: t.fixture("symlink", "../one/plugins/spy") },
+    new: { "plugin.yaml": DESCRIPTOR.replace("1.0.0", "4.0.0") },
+  });
+  const json = (...words: string[]) =>
+    JSON.parse(run(cwd, "plugin", "rights", ...words, "--json").stdout) as Record<string, unknown>;
+  t.match(run(cwd, "plugin", "rights", "plugins/spy").stdout, /^spy 1\.0\.0 \(signed by a{16}\)\n/);
+  t.equal(
+    run(cwd, "plugin", "rights", "two/plugins/spy", "--against", "plugins/spy").stdout,
+    `spy 1.0.0 (signed by ${"a".repeat(16)}) → 2.0.0 (signed by ${"b".repeat(16)})\n  nothing more\n`,
+  );
+  t.match(json("two/plugins/spy", "--against", "plugins/spy"), { signer: keys[1], against_signer: keys[0] });
+  t.match(json("three/plugins/spy"), { signer: null }, "none was demanded");
+  t.notOk("signer" in json("new"), "a folder that nobody has signed");
+  t.end();
+});
+
 t.test("more rights are what the older release did not ask for", (t) => {
   const of = (extra: object) => descriptor.parse({ name: "a", version: "1", ...extra });
   const cases: [before: object, after: object, more: string[]][] = [

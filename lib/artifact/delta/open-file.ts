@@ -14,6 +14,7 @@ import type { SealedArtifact } from "../project/seal.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
 import { listSourceTree, NEVER_PACKED } from "../tree/source-tree.ts";
 import { indexTree } from "../tree/tree-index.ts";
+import { scanZip } from "../zip/directory.ts";
 import {
   DELTA_FILE,
   type DeltaHeader,
@@ -104,6 +105,8 @@ interface DeltaFacts {
 
 /** The content of an artifact file; without a key there is nothing to say but that its signature holds. */
 export interface OpenedFile {
+  /** A plugin or service is a ZIP, which is not encrypted. */
+  format: "artifact" | "zip";
   manifest: Manifest | null;
   files: number;
   /** Of all files. */
@@ -120,11 +123,12 @@ export interface OpenedFile {
  */
 export async function openFile(file: string, options: OpenFileOptions): Promise<OpenedFile> {
   const { dek, signature, signerPublicKey, signal, out, base } = options;
+  if (dek === undefined && (await isZip(file))) return openZip(file, options);
   if (dek === undefined) {
     if (out !== undefined || base !== undefined)
       throw usageError("usage", `Unpacking needs the key: ${keysFile(file)} or --dek-file.`);
     await verifyOnly(file, signature, signerPublicKey, signal);
-    return { manifest: null, files: 0, bytes: 0, delta: null };
+    return { format: "artifact", manifest: null, files: 0, bytes: 0, delta: null };
   }
   const folder = await mkdtemp(
     out === undefined ? join(tmpdir(), "sealift-open-") : join(dirname(resolve(out)), `.${basename(out)}-`),
@@ -146,13 +150,32 @@ export async function openFile(file: string, options: OpenFileOptions): Promise<
   }
 }
 
+/** The first bytes of a ZIP, and of one without a member. */
+const ZIP_STARTS = ["504b0304", "504b0506"];
+
+async function isZip(path: string): Promise<boolean> {
+  await using file = await open(path).catch((error: unknown) => Promise.reject(unreadable(error, path) as Error));
+  const { buffer, bytesRead } = await file.read(Buffer.alloc(4), 0, 4, 0);
+  return ZIP_STARTS.includes(buffer.toString("hex", 0, bytesRead));
+}
+
+/** Verifies the author's signature of a ZIP, then the ZIP as a whole. */
+async function openZip(file: string, options: OpenFileOptions): Promise<OpenedFile> {
+  const { signature, signerPublicKey, signal, out, base, limits } = options;
+  if (out !== undefined || base !== undefined)
+    throw usageError("usage", `${file} is a ZIP: --out and --base are for the artifacts of projects.`);
+  await verifyOnly(file, signature, signerPublicKey, signal);
+  const { files, bytes } = await scanZip(file, { limits, symlinks: "skip" });
+  return { format: "zip", manifest: null, files: files.length, bytes, delta: null };
+}
+
 type Opening = OpenFileOptions & { dek: Uint8Array; staging: string };
 
 async function openWhole(file: string, options: Opening): Promise<OpenedFile> {
   const { staging, out } = options;
   try {
     const { manifest, files, bytes } = await openArtifact(createReadStream(file), options);
-    return { manifest, files, bytes, delta: null };
+    return { format: "artifact", manifest, files, bytes, delta: null };
   } catch (error) {
     // Signature, tag and manifest of a delta hold as well; its tree is another one than the manifest's, until it is
     // completed.
@@ -160,7 +183,7 @@ async function openWhole(file: string, options: Opening): Promise<OpenedFile> {
     if (delta === undefined) throw error;
     if (out !== undefined)
       throw usageError("usage", `${file} is a delta: --out needs --base, the tree of ${delta.base.version}.`);
-    return { manifest: await readManifest(staging), files: 0, bytes: 0, delta };
+    return { format: "artifact", manifest: await readManifest(staging), files: 0, bytes: 0, delta };
   }
 }
 
@@ -168,7 +191,7 @@ async function openWithBase(file: string, options: Opening & { base: string; tre
   const { staging, tree } = options;
   const base = await readBaseFolder(options.base, options);
   const { manifest, files, bytes } = await openDelta(createReadStream(file), { ...options, output: tree, base });
-  return { manifest, files, bytes, delta: (await describeDelta(staging)) ?? null };
+  return { format: "artifact", manifest, files, bytes, delta: (await describeDelta(staging)) ?? null };
 }
 
 /**
