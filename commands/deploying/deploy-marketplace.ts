@@ -29,6 +29,10 @@ export class DeployMarketplace extends withOptions({ ...marketplaceSource, kind,
         "Deploy a service",
         "$0 marketplace deploy harbour-clock --kind service --version 1.2.0 --install-plan clock.yaml",
       ],
+      [
+        "Only what its author has signed",
+        "$0 marketplace deploy tide-table --install-plan install.yaml --signer-public-key signer.pub",
+      ],
       ["Look first", "$0 marketplace deploy tide-table --install-plan install.yaml --dry-run"],
     ],
   });

@@ -5,7 +5,7 @@ import { Command, Option } from "clipanion";
 import { pluginPublication } from "../../lib/options/marketplace.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { whoGetsIt } from "../shell/output/version-state.ts";
+import { signedBy, whoGetsIt } from "../shell/output/version-state.ts";
 import { packingNotes } from "./plugin-pack.ts";
 
 export class PluginPublish extends withOptions(pluginPublication) {
@@ -49,7 +49,8 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const fields = { version, ...(visibility !== undefined && { visibility }) };
       const release = await publishArchive(client, fields, output, { signingSecret, seed }, interrupt.signal);
       if (seed !== undefined && release.signer_public_key === undefined) this.warn(NOT_KEPT);
-      if (!this.json) this.print.line(`published ${name} ${release.version} (${release.size_bytes} bytes)`);
+      const { size_bytes: size, signer_public_key: signer } = release;
+      if (!this.json) this.print.line(`published ${name} ${release.version} (${size} bytes)${signedBy(signer)}`);
       const notice = whoGetsIt(release.state, name, release.version);
       if (!this.json && notice !== undefined) this.print.line(notice);
       return this.done({ release });

@@ -3,7 +3,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { marketplacePublication, searching, yanking } from "../../lib/options/marketplace.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { whoGetsIt } from "../shell/output/version-state.ts";
+import { signedBy, whoGetsIt } from "../shell/output/version-state.ts";
 import { keyOfRun } from "./identity.ts";
 
 export class MarketplacePublish extends withOptions(marketplacePublication) {
@@ -25,6 +25,11 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       [
         "Publish an archive",
         "SEALIFT_SIGNING_SECRET=… $0 marketplace publish tide-table --version 1.4.0 --archive tide-table.zip",
+      ],
+      [
+        "As its author, whom hosts can pin",
+        "SEALIFT_SIGNING_SECRET=… $0 marketplace publish tide-table --version 1.4.0 --archive tide-table.zip " +
+          "--signing-key-file keys/signer.key",
       ],
       [
         "From CI, without a stored key",
@@ -64,6 +69,9 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     let record;
     if (archive === undefined) {
       record = await client.import({ ...common, repo: repo!, ...(host !== undefined && { host: host }) });
+      // With --import the key itself is not read.
+      if (this.layers.some((layer) => layer.get("signing-key-file") !== undefined))
+        this.warn(`The import is not signed by you: see \`sealift marketplace sign ${this.slug} ${version}\`.`);
     } else {
       const [{ NOT_KEPT, publishArchive }, { signingSeed }] = await Promise.all([
         import("../../lib/publisher/publish-archive.ts"),
@@ -76,9 +84,9 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       if (seed !== undefined && record.signer_public_key === undefined) this.warn(NOT_KEPT);
     }
     if (this.json) return this.done({ release: record });
-    this.print.line(
-      `published ${this.slug} ${record.version} (${record.size_bytes} bytes, sha256 ${record.sha256.slice(0, 16)}…)`,
-    );
+    const { size_bytes: size, sha256, signer_public_key: signer } = record;
+    const facts = `(${size} bytes, sha256 ${sha256.slice(0, 16)}…)`;
+    this.print.line(`published ${this.slug} ${record.version} ${facts}${signedBy(signer)}`);
     const notice = whoGetsIt(record.state, this.slug, record.version);
     if (notice !== undefined) this.print.line(notice);
     return 0;

@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { PluginPublish } from "../../commands/plugins/plugin-publish.ts";
@@ -13,10 +16,10 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const COMMANDS = [Keygen, MarketplacePublish, MarketplaceSign, PluginPublish];
 
-async function withPlugin(t: Test) {
+async function withPlugin(t: Test, options: Parameters<typeof startHub>[1] = {}) {
   const folder = temporaryFolder(t);
   process.env["XDG_CONFIG_HOME"] = folder;
-  const hub = await startHub(t, { rateLimits: false });
+  const hub = await startHub(t, { rateLimits: false, ...options });
   await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
   Object.assign(process.env, {
     ...{ SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: hub.adminKey, SEALIFT_SIGNING_SECRET: "the developer's own" },
@@ -27,7 +30,7 @@ async function withPlugin(t: Test) {
   const author = parsePublicKey(await readFile(join(keys, "signer.pub")), "signer.pub");
   const archive = join(folder, "tide.zip");
   return {
-    ...{ folder, sealift, keys: join(keys, "signer.key"), author: Buffer.from(author), archive },
+    ...{ hub, folder, sealift, keys: join(keys, "signer.key"), author: Buffer.from(author), archive },
     write: async (version: string) => {
       const bytes = zipOf({ "plugin.yaml": `name: tide\nversion: ${version}\n` });
       await writeFile(archive, bytes);
@@ -42,10 +45,14 @@ t.test("a version is published with its author's signature where a key is given"
   const { sealift, keys, author, archive, write, signerOf } = await withPlugin(t);
   await write("1.0.0");
   const words = ["marketplace", "publish", "tide", "--archive", archive, "--version"];
-  t.match(await sealift(...words, "1.0.0", "--signing-key-file", keys), { code: 0, stderr: "" });
+  const signed = await sealift(...words, "1.0.0", "--signing-key-file", keys);
+  t.match(signed, { code: 0, stderr: "" });
+  t.match(signed.stdout, `, signed by ${author.toString("hex").slice(0, 16)}\n`);
   t.equal(await signerOf("1.0.0"), author.toString("base64"));
   await write("1.1.0");
-  t.equal((await sealift(...words, "1.1.0")).code, 0);
+  const unsigned = await sealift(...words, "1.1.0");
+  t.equal(unsigned.code, 0);
+  t.notMatch(unsigned.stdout, "signed");
   t.equal(await signerOf("1.1.0"), null, "none without a key");
 });
 
@@ -59,7 +66,25 @@ t.test("plugin publish signs once a key is configured", async (t) => {
   t.teardown(() => delete process.env["SEALIFT_SIGNING_KEY_FILE"]);
   const published = await sealift("plugin", "publish", plugin);
   t.equal(published.code, 0, published.stderr);
+  t.match(published.stdout, `, signed by ${author.toString("hex").slice(0, 16)}\n`);
   t.equal(await signerOf("2.0.0"), author.toString("base64"));
+});
+
+t.test("an import is nobody's signature, also where a key is given", async (t) => {
+  const source = createServer((_request, response) =>
+    response.end(zipOf({ "plugin.yaml": "name: tide\nversion: 3\n" })),
+  );
+  source.listen(0, "127.0.0.1");
+  await once(source, "listening");
+  t.teardown(() => void source.close());
+  const origin = `http://127.0.0.1:${(source.address() as AddressInfo).port}`;
+  const { hub, sealift, keys, signerOf } = await withPlugin(t, { sourceHosts: [{ shape: "github", origin }] });
+  await hub.call("POST", "/devkeys/signing-key", { json: { secret: "the developer's own" } });
+  const words = ["marketplace", "publish", "tide", "--version", "3", "--import", "--repo", "acme/tide@v3"];
+  t.match(await sealift(...words, "--signing-key-file", keys), {
+    ...{ code: 0, stdout: /^published tide 3 \([^)]*\)\n$/, stderr: /not signed by you.*marketplace sign tide 3/ },
+  });
+  t.equal(await signerOf("3"), null);
 });
 
 t.test("marketplace sign shows what it signs, and signs nothing else", async (t) => {

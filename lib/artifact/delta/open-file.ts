@@ -65,6 +65,7 @@ export async function readOpeningKeys(
       given.signature === undefined
         ? `There is no ${keysFile(file)}, and no --signature.`
         : "--signature is not the base64 of 64 bytes.",
+      { hint: "`deploy-publish --out` writes that file. The signature of a ZIP is the hub's X-Signature-Ed25519." },
     );
   }
   const dek = given.dekFile === undefined ? stored && Buffer.from(stored.dek, "base64") : await readDek(given.dekFile);

@@ -43,7 +43,7 @@ export async function requireSigner(db: Queries, projectId: string, signer: stri
       "The archive is not signed by its author, and signers are registered; see `sealift signer list`.",
     );
   const key = decode(signer).toString("hex");
-  const why = standing === "unknown" ? "is not in the project's register" : `was ${standing}`;
+  const why = standing === "unknown" ? "is not registered" : `was ${standing}`;
   throw new HubError(403, "signer_refused", `The signer ${key} ${why}; see \`sealift signer list\`.`);
 }
 
