@@ -17,12 +17,13 @@ t.test("a fleet shows silent hosts apart, waits for the living, and forgets", as
   let now = THEN;
   const hub = await startHub(t, { clock: () => now });
   const options = ["--hub-url", hub.url, "--api-key", hub.adminKey];
-  const report = (host: string, version = "1.0.0") =>
+  const report = (host: string, version = "1.0.0", more: Record<string, unknown> = {}) =>
     hub.call("POST", "/app/deployments/deployments/report", {
       json: {
         ...{ kind: "plugin", slug: "tide", version, status: "success", host_id: host },
         started_at: new Date(now).toISOString(),
         completed_at: new Date(now).toISOString(),
+        ...more,
       },
     });
   const fleet = (...words: string[]) => run(words, options);
@@ -36,7 +37,9 @@ t.test("a fleet shows silent hosts apart, waits for the living, and forgets", as
   t.match(await fleet(), { code: 0, stdout: "", stderr: /^No fleet yet/ });
   for (const host of ["gone-1", "gone-2", "polls"]) await report(host);
   now = Date.now();
-  for (const host of ["a", "b"]) await report(host, "2.0.0");
+  const signer = "f".repeat(64);
+  await report("a", "2.0.0", { running_version: "2.0.0", running_signer: signer });
+  await report("b", "2.0.0", { running_version: "2.0.0", running_signer: null });
   await hub.call("GET", "/app/marketplace/plugins/tide", { headers: { "x-sealift-host": "polls" } });
   // Sightings are written in batches: a hub that ends writes the last one.
   await hub.hub.close();
@@ -45,8 +48,8 @@ t.test("a fleet shows silent hosts apart, waits for the living, and forgets", as
 
   const lines = (await fleet("plugin:tide")).stdout.split("\n");
   t.match(lines, [
-    /^a +2\.0\.0 +success/,
-    /^b /,
+    /^a +2\.0\.0 +f{16} +success/,
+    /^b +2\.0\.0 +– +success/,
     /^polls .* success/,
     /^gone-1 +1\.0\.0 +stale .*last heard of/,
     /^gone-2 .* stale /,
@@ -54,6 +57,7 @@ t.test("a fleet shows silent hosts apart, waits for the living, and forgets", as
   t.match(await fleet("plugin:tide", "--state", "silent"), { stdout: /^gone-1 .*\ngone-2 .*\n$/ });
   t.match(await fleet("plugin:tide", "--label", "env=prod"), { stdout: "", stderr: "0 hosts, 0 failing" });
   t.match((await json("plugin:tide", "--state", "ok"))[2], { event: "host", host_id: "polls", state: "ok" });
+  t.match((await json("plugin:tide"))[0], { host_id: "a", running_signer: signer });
   t.match(await fleet("plugin:tide", "--state", "ok", "--since", "1"), { code: 2, stderr: /--since/ });
   t.match((await fleet("plugin:tide")).stderr, "3 hosts, 0 failing, 2 stale, 2.0.0 on 2, 1.0.0 on 1");
   t.match((await fleet("plugin:tide", "--stale", "1000d")).stderr, "5 hosts, 0 failing, 1.0.0 on 3, 2.0.0 on 2");

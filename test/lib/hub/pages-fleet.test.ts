@@ -40,14 +40,20 @@ t.test("a fleet shows failing hosts first, and how many there are", async (t) =>
   t.match((await admin.request("/fleets")).html, "30 failing");
 });
 
-t.test("the page of a project's host shows the plugins of its last report", async (t) => {
+t.test("the page of a project's host shows the plugins of its last report, and who signed what runs", async (t) => {
   const hub = await startHub(t);
   const project = await createProject(hub, FLEET_SCOPES);
   const fleet = await fleetOf(hub, project);
-  await fleet.report("web", "1.0.0", { plugins: [{ id: "tide-table", version: "2.7.1" }] });
+  const signer = "ab".repeat(32);
+  const plugins = [{ id: "tide-table", version: "2.7.1" }];
+  await fleet.report("web", "1.0.0", { plugins, running_signer: signer });
   const visitor = await new Visitor(hub.url).signIn(project.key);
   const { html } = await visitor.request(`/projects/${project.id}/fleet/web`);
   t.match(html, /tide-table <span class="num">2\.7\.1</);
+  t.match(html, `Ed25519: ${signer}`);
+  await fleet.report("web", "1.0.0", { plugins, running_signer: null });
+  const unsigned = await visitor.request(`/projects/${project.id}/fleet/web`);
+  t.notMatch(unsigned.html, /Signed by|Ed25519/, "nobody's signature was demanded");
 });
 
 t.test("a page of a large fleet asks for one screen of it", async (t) => {
