@@ -1,7 +1,10 @@
 import type { DevkeysClient } from "./devkeys-client.ts";
 
 /** Returns the key that has signed the latest version of a project, in hexadecimal. @param id of the project */
-export async function latestSigner(client: DevkeysClient, id: string): Promise<string | undefined> {
+export async function latestSigner(
+  client: Pick<DevkeysClient, "listVersions">,
+  id: string,
+): Promise<string | undefined> {
   for await (const { is_latest: isLatest, signer_public_key: signer } of client.listVersions(id))
     if (isLatest && signer !== null) return Buffer.from(signer, "base64").toString("hex");
   return undefined;
@@ -13,7 +16,10 @@ export async function latestSigner(client: DevkeysClient, id: string): Promise<s
  *
  * @param id of the project
  */
-export async function currentSigners(client: DevkeysClient, id: string): Promise<string[]> {
+export async function currentSigners(
+  client: Pick<DevkeysClient, "listSigners" | "listVersions">,
+  id: string,
+): Promise<string[]> {
   const registered = await Array.fromAsync(client.listSigners(id));
   if (registered.length > 0) return registered.flatMap(({ state, public_key: key }) => (state === "active" ? key : []));
   const latest = await latestSigner(client, id);

@@ -28,6 +28,7 @@ t.test("the statements of routes, pages and upkeep reach each table by the index
   await hub.call("POST", "/app/deploy/v1/deployments/authorize", { bearer, json: asked });
   const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
   const pages = ["/", "/?q=tide", "/fleets", "/projects", "/keys", "/audit?actor=x", "/quotas", "/webhooks", "/hub"];
+  pages.push(`/projects/${project.id}/hosts`);
   for (const target of ["/plugins/tide", `/projects/${project.id}`, `/projects/${rolled.id}`])
     pages.push(
       target,

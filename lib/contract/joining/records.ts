@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { hostId, timestamp } from "../identifiers.ts";
+import { pageQuery } from "../paging.ts";
 import { labels } from "../surfaces/labels.ts";
 import { signerKey } from "../surfaces/signers.ts";
 
@@ -80,5 +81,10 @@ export const joinedHost = z.object({
   labels,
 });
 export type JoinedHost = z.infer<typeof joinedHost>;
+
+export const joinedQuery = pageQuery.extend({
+  /** Only hosts that wait for approval. */
+  state: z.literal("pending").optional(),
+});
 
 export const hostRenaming = z.strictObject({ host_id: hostId });

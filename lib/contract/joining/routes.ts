@@ -6,6 +6,7 @@ import {
   inviteRequest,
   joinAnswer,
   joinedHost,
+  joinedQuery,
   joinRequest,
   newInvite,
 } from "./records.ts";
@@ -60,7 +61,7 @@ export const listJoined = {
   method: "GET",
   path: "/projects/:id/joined-hosts",
   summary: "The hosts of a project whose keys speak for them, and those that wait for approval",
-  query: pageQuery,
+  query: joinedQuery,
   ok: { 200: page(joinedHost) },
   errors: [401, 403, 404, 422],
 } as const satisfies Route;

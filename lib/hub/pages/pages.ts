@@ -66,6 +66,12 @@ const ROUTES = [
   ]),
   get("/projects", ({ projects }) => projects),
   get("/projects/:slug", ({ project }) => project),
+  get("/projects/:slug/hosts", ({ joinedHosts }) => joinedHosts),
+  post("/projects/:slug/hosts/invites", ({ inviteHosts }) => inviteHosts),
+  post("/projects/:slug/hosts/invites/:invite/revoke", ({ revokeInvite }) => revokeInvite),
+  post("/projects/:slug/hosts/:host/approve", ({ approveHost }) => approveHost),
+  post("/projects/:slug/hosts/:host/rename", ({ renameHost }) => renameHost),
+  post("/projects/:slug/hosts/:host/remove", ({ removeHost }) => removeHost),
   get("/fleets", ({ allFleets }) => allFleets),
   ...KINDS.flatMap((kind) => [
     get(`/${kind}s/:slug/fleet`, ({ fleet }) => fleet(kind)),

@@ -261,13 +261,14 @@ export function TargetHead({
   kind: TargetKind;
   slug: string;
   name: string;
-  at: "overview" | "fleet" | "rollouts";
+  at: "overview" | "fleet" | "rollouts" | "hosts";
   children?: ReactNode;
 }) {
   const ways = [
     ["overview", "Overview", pagePaths.target(kind, slug)],
     ["fleet", "Fleet", pagePaths.fleet(kind, slug)],
     ["rollouts", "Rollouts", pagePaths.rollouts(kind, slug)],
+    ...(kind === "project" ? ([["hosts", "Hosts", pagePaths.hosts(slug)]] as const) : []),
   ] as const;
   const { base, principal } = useView();
   return (

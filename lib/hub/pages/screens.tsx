@@ -4,6 +4,7 @@ import type { HubError } from "../ground/errors.ts";
 import * as account from "./account-screens.tsx";
 import { FailurePage } from "./failure-page.tsx";
 import * as fleet from "./fleet-screens.tsx";
+import * as joining from "./joining-screens.tsx";
 import * as market from "./market-screens.tsx";
 import * as publisher from "./publisher-screens.tsx";
 import { SignInPage } from "./sign-in-page.tsx";
@@ -26,5 +27,15 @@ const failure = (view: View, error: HubError, next: string): string =>
   );
 
 /** All that needs React: the first visitor has it loaded. */
-export const screens = { ...market, ...fleet, ...account, ...signing, ...webhook, ...publisher, render, failure };
+export const screens = {
+  ...market,
+  ...fleet,
+  ...account,
+  ...signing,
+  ...webhook,
+  ...publisher,
+  ...joining,
+  render,
+  failure,
+};
 export type Screens = typeof screens;

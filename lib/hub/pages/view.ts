@@ -40,6 +40,8 @@ export const pagePaths = {
   fleet: (kind: TargetKind, slug: string) => `${pagePaths.target(kind, slug)}/fleet`,
   host: (kind: TargetKind, slug: string, host: string) => `${pagePaths.fleet(kind, slug)}/${segment(host)}`,
   rollouts: (kind: TargetKind, slug: string) => `${pagePaths.target(kind, slug)}/rollouts`,
+  /** Hosts that have joined a project. */
+  hosts: (project: string) => `${pagePaths.target("project", project)}/hosts`,
   fleets: () => "/fleets",
   projects: () => "/projects",
   keys: () => "/keys",

@@ -13,10 +13,14 @@ interface Named {
   host_id: string;
 }
 
-/** Lists the hosts of a project by their names, with what the fleet view has of them. @param now ISO 8601 */
+/**
+ * Lists the hosts of a project by their names, with what the fleet view has of them.
+ *
+ * @param of with `state`, only those in it @param now ISO 8601
+ */
 export async function listJoined(
   db: Queries,
-  projectId: string,
+  { project_id: projectId, state: only }: { project_id: string; state: "pending" | undefined },
   { after, limit }: PageRange,
   now: string,
 ): Promise<JoinedHost[]> {
@@ -41,6 +45,7 @@ export async function listJoined(
         .as("has_key"),
     )
     .where("j.project_id", "=", projectId)
+    .$if(only !== undefined, (query) => query.where("j.state", "=", only!))
     .where("j.host_id", ">", after)
     .orderBy("j.host_id")
     .limit(limit)

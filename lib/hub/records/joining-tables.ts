@@ -55,6 +55,7 @@ export const joinedHosts = table(
   {
     key: ["project_id", "host_id"],
     unique: { joined_hosts_key_hash_key: ["key_hash"] },
+    indexes: { joined_hosts_state: ["project_id", "state", "host_id"] },
     references: { project_id: projects },
   },
 );

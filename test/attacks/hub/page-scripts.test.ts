@@ -96,7 +96,7 @@ t.test("no text in any column of the database runs as a script on any page that 
   const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
   const waiting = ["/", "/fleets", "/projects", "/keys", "/publishers", "/audit", "/quotas", "/webhooks", "/hub"];
   for (const { id } of [project, rolled])
-    for (const page of ["", "/fleet", "/rollouts"]) waiting.push(`/projects/${id}${page}`);
+    for (const page of ["", "/fleet", "/rollouts", "/hosts"]) waiting.push(`/projects/${id}${page}`);
   const seen = new Set<string>();
   for (let path = waiting.shift(); path !== undefined && seen.size < 300; path = waiting.shift()) {
     // One page of each list in each order is enough.
@@ -114,4 +114,6 @@ t.test("no text in any column of the database runs as a script on any page that 
       [...seen].some((shape) => shape.startsWith(path)),
       `a link leads to ${path}`,
     );
+  const { html } = await visitor.request(`/projects/${project.id}/hosts`);
+  for (const title of ["Waiting for approval", "Invites"]) t.match(html, title, "hostile hosts are shown");
 });

@@ -5,7 +5,7 @@ import { Visitor } from "../../support/hub/web.ts";
 
 t.test("no page revokes, forgets or removes by one click, with or without a script", async (t) => {
   const hub = await startHub(t, { webhookAllow: ["127.0.0.0/8"] });
-  await fillShownHub(hub, { hosts: 1 });
+  const { project } = await fillShownHub(hub, { hosts: 1 });
   const url = "https://127.0.0.1:1/";
   const added = await hub.call("POST", "/devkeys/webhooks", {
     json: { name: "ops", url, target: "plugin:tide-table" },
@@ -15,6 +15,7 @@ t.test("no page revokes, forgets or removes by one click, with or without a scri
     "/keys": "Revoke reader",
     "/plugins/tide-table/fleet/quay-01": "Forget quay-01",
     [`/webhooks/${added.body.id as string}`]: "Remove ops",
+    [`/projects/${project.id}/hosts`]: "Remove pier-2",
   };
   for (const [page, button] of Object.entries(pages)) {
     const { html } = await admin.request(page);

@@ -1,6 +1,7 @@
 /** A hub with something to look at on each of its pages. */
 import { hmacOf, zipOf } from "./archives.ts";
 import { createProject, type ProjectAccess, publication, type RunningHub } from "./harness.ts";
+import { ownSecrets, signerHex, soon } from "./joining.ts";
 
 const README = `# Tide table
 
@@ -107,7 +108,7 @@ export interface ShownHub {
   reader: string;
 }
 
-/** Fills a hub with plugins, a service, a project, two fleets and a rollout that waits for an approval. */
+/** Fills a hub with plugins, a service, a project that hosts join, two fleets and a rollout that waits for approval. */
 export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<ShownHub> {
   const about = "High and low water for every harbour between Hull and Hamburg.";
   const pluginId = await created(hub, "plugin", "tide-table", "Tide table", about);
@@ -156,6 +157,15 @@ export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<Shown
       plugins: [{ id: "tide-table", version: "1.1.0" }],
     },
   });
+  for (const [host, approve] of [
+    ["pier-2", false],
+    ["pier-3", true],
+  ] as const) {
+    const json = { signers: [signerHex()], expires_at: soon(), labels: { site: "hull" }, approve };
+    const invite = await hub.call("POST", `/devkeys/projects/${project.id}/host-invites`, { json });
+    const joining = { token: invite.body.token as string, host_id: host, ...ownSecrets() };
+    await hub.call("POST", "/devkeys/join", { key: null, json: joining });
+  }
   const { body } = await hub.call("POST", "/devkeys/api-keys", { json: { name: "reader", scopes: ["read"] } });
   return { pluginId, project, reader: body.key as string };
 }
@@ -171,6 +181,7 @@ export const pagesOf = (projectId: string): Record<string, string> => ({
   service: "/services/chart-store",
   project: `/projects/${projectId}`,
   "project-fleet": `/projects/${projectId}/fleet`,
+  hosts: `/projects/${projectId}/hosts`,
   fleets: "/fleets",
   projects: "/projects",
   keys: "/keys",
