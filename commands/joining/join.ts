@@ -1,5 +1,6 @@
 import { join as joined, resolve } from "node:path";
 import { Command, Option } from "clipanion";
+import type { WatchUnit } from "../../lib/agent/joining/unit.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { JoinAnswer } from "../../lib/contract/joining/records.ts";
 import type { JoinToken } from "../../lib/contract/joining/token.ts";
@@ -7,6 +8,22 @@ import { join } from "../../lib/options/joining.ts";
 import { givenAboutHost, PLUGIN_KEY, writeOnce } from "../deploying/watch-files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS } from "../shell/connection.ts";
+
+/** The files of a host, by their names. */
+interface Place {
+  folder: string;
+  keys: string;
+  signers: string;
+  watch: string;
+  /** Whether systemd hands the secrets over. */
+  isService: boolean;
+}
+
+async function placeOf(out: string, unit: WatchUnit | undefined): Promise<Place> {
+  if (unit !== undefined) return { folder: unit.folder, ...unit.names, isService: true };
+  const { HOST_KEYS: keys } = await import("../../lib/agent/starters.ts");
+  return { folder: out, keys, signers: "signer.pub", watch: "watch.yaml", isService: false };
+}
 
 export class Join extends withOptions(join) {
   static override paths = [["join"]];
@@ -18,6 +35,10 @@ export class Join extends withOptions(join) {
       and \`watch.yaml\`, ready for \`sealift watch\`. The token is that of \`sealift host invite\`, from a file, from
       standard input (\`--token-file -\`) or in SEALIFT_TOKEN; never an argument, which every user of the machine can
       see. A join that was cut off is gone on with by the same command.
+
+      With \`--systemd NAME\`, as root, the watch is the service \`sealift-watch@NAME\`, which starts at once and at
+      every boot: the files are NAME.env, NAME.pub and NAME.yaml in /etc/sealift/watch, and systemd hands the secrets
+      over as credentials.
     `,
     examples: [
       ["On a terminal, with a look at what it does", "$0 join https://hub.example.org --token-file join.token"],
@@ -25,13 +46,17 @@ export class Join extends withOptions(join) {
         "From a script",
         "$0 join https://hub.example.org --token-file - --yes --out /etc/sealift/watch --project-root /srv/harbour",
       ],
+      [
+        "As a service",
+        "$0 join https://hub.example.org --token-file join.token --systemd harbour --project-root /srv/app",
+      ],
     ],
   });
 
   url = Option.String({ name: "HUB", required: true });
 
   override async run(): Promise<number> {
-    const { out, hostId, waitMs, timeoutMs = DEPLOY_TIMEOUT_MS, caFile } = this.options;
+    const { hostId, waitMs, timeoutMs = DEPLOY_TIMEOUT_MS, caFile } = this.options;
     const [{ hubUrlOf }, { hostSecrets }, { joinProject }, { prepareNetwork }] = await Promise.all([
       import("../context/hub-url.ts"),
       import("../../lib/agent/joining/host-secrets.ts"),
@@ -41,22 +66,34 @@ export class Join extends withOptions(join) {
     const hubUrl = hubUrlOf(this.url, "HUB");
     const invite = await this.#invite();
     const projectRoot = resolve(this.options.projectRoot);
-    await this.#checkFolders(projectRoot);
-    await this.#consent(hubUrl, projectRoot, invite);
+    const unit = await this.#unit(projectRoot);
+    const place = await placeOf(this.options.out, unit);
+    // The root of a service belongs to the service's user, and root writes nothing there.
+    await this.#checkFolders([...(unit === undefined ? [projectRoot] : []), resolve(place.folder)]);
+    await this.#consent(hubUrl, projectRoot, invite, place);
     prepareNetwork({ caFile, usesTls: hubUrl.startsWith("https:") });
     using interrupt = interruptible();
-    const secrets = await hostSecrets(out);
+    await unit?.prepare();
+    const secrets = await hostSecrets(place.folder, place.keys);
     const answer = await joinProject({
       ...{ hubUrl, invite, hostId, secrets, waitMs, transport: { timeoutMs }, signal: interrupt.signal },
       onPending: ({ host_id: name }) =>
         this.note(`${name} waits until somebody approves it: sealift host approve PROJECT ${name}`),
     });
-    const files = [secrets.file, ...(await this.#write(answer, hubUrl, projectRoot))];
+    const files = [
+      secrets.file,
+      ...(await this.#write(answer, hubUrl, projectRoot, place)),
+      ...((await unit?.write()) ?? []),
+    ];
     if (!this.json) for (const file of files) this.print.line(file);
     const { host_id, project_id, project_name, labels } = answer;
     this.note(`${host_id} has joined ${project_name} (${project_id}).`);
     if (this.options.supervisor === "runtime") this.note(`Put beside it: ${PLUGIN_KEY}.`);
-    this.note(`Next: sealift watch --config ${joined(out, "watch.yaml")}`);
+    if (unit === undefined) this.note(`Next: sealift watch --config ${joined(place.folder, place.watch)}`);
+    else {
+      await unit.start(interrupt.signal);
+      this.note(`Its watch runs as ${unit.unit}: systemctl status ${unit.unit}`);
+    }
     return this.done({ host_id, project_id, labels, files });
   }
 
@@ -70,23 +107,32 @@ export class Join extends withOptions(join) {
     });
   }
 
+  async #unit(projectRoot: string): Promise<WatchUnit | undefined> {
+    const { systemd: name, root } = this.options;
+    if (name === undefined) return undefined;
+    const { WatchUnit } = await import("../../lib/agent/joining/unit.ts");
+    return WatchUnit.plan({ name, projectRoot, root });
+  }
+
   /** @throws DeploymentError `root_foreign` where root would write in a folder of somebody else */
-  async #checkFolders(projectRoot: string): Promise<void> {
+  async #checkFolders(folders: readonly string[]): Promise<void> {
     const [{ layoutOf }, { isForeignRoot }] = await Promise.all([
       import("../../lib/releases/layout.ts"),
       import("../../lib/releases/project-root.ts"),
     ]);
-    for (const folder of [projectRoot, resolve(this.options.out)]) await isForeignRoot(layoutOf(folder), {});
+    for (const folder of folders) await isForeignRoot(layoutOf(folder), {});
   }
 
   /** Shows what the command will do, and asks. @throws UsageError `usage` without consent */
-  async #consent(hubUrl: string, projectRoot: string, { fingerprint }: JoinToken): Promise<void> {
-    const { yes, hostId, out } = this.options;
+  async #consent(hubUrl: string, projectRoot: string, { fingerprint }: JoinToken, place: Place): Promise<void> {
+    const { yes, hostId, systemd } = this.options;
     if (yes) return;
     const { stdin, stderr } = this.context as unknown as { stdin: NodeJS.ReadStream; stderr: NodeJS.WriteStream };
     if (!stdin.isTTY) throw usageError("usage", "Nothing was done.", { hint: "Add --yes to join from a script." });
     this.note(`This host joins ${hubUrl} as ${hostId}.`);
-    this.note(`  It writes host.env (0600), signer.pub and watch.yaml in ${resolve(out)}.`);
+    this.note(`  It writes ${place.keys} (0600), ${place.signers} and ${place.watch} in ${resolve(place.folder)}.`);
+    if (systemd !== undefined)
+      this.note(`  It writes the unit sealift-watch@${systemd}, starts it, and at every boot.`);
     this.note(
       `  Its watch will deploy into ${projectRoot} what signers with the fingerprint ${fingerprint} have signed.`,
     );
@@ -101,21 +147,25 @@ export class Join extends withOptions(join) {
   }
 
   /** Writes what the watch needs beside its secrets. @returns the paths of the files */
-  async #write(answer: JoinAnswer, hubUrl: string, projectRoot: string): Promise<string[]> {
+  async #write(answer: JoinAnswer, hubUrl: string, projectRoot: string, place: Place): Promise<string[]> {
     const [{ starterWatch }, { readWatchFile }] = await Promise.all([
       import("../../lib/agent/starters.ts"),
       import("../../lib/options/watch-file.ts"),
     ]);
-    const { out } = this.options;
     const { host_id, project_id: slug, labels, signers } = answer;
     const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
     const more = {
       ...givenAboutHost({ ...this.options, hostId: undefined }, this.layers),
       ...{ host_id, ...(label.length > 0 && { label }) },
     };
-    const files = { signers: joined(out, "signer.pub"), watch: joined(out, "watch.yaml") };
+    const { folder, signers: named, watch: file, isService } = place;
+    const files = { signers: joined(folder, named), watch: joined(folder, file) };
+    const keys = isService ? null : place.keys;
     await writeOnce(files.signers, `${signers.join("\n")}\n`);
-    await writeOnce(files.watch, starterWatch({ hubUrl, projectRoot, targets: [{ kind: "project", slug }], more }));
+    await writeOnce(
+      files.watch,
+      starterWatch({ hubUrl, projectRoot, targets: [{ kind: "project", slug }], more, keys, signers: named }),
+    );
     await readWatchFile(files.watch);
     return Object.values(files);
   }

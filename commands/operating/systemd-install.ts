@@ -1,9 +1,6 @@
-import { resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { systemd } from "../../lib/options/operating.ts";
-import { IS_ONE_FILE } from "../../lib/support/one-file.ts";
-import { packageFolder } from "../../lib/support/package-folder.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class SystemdInstall extends withOptions(systemd) {
@@ -36,13 +33,7 @@ export class SystemdInstall extends withOptions(systemd) {
       (name) => this.services.length === 0 || this.services.includes(name),
     );
     const { projectRoot, root, dryRun } = this.options;
-    const options = {
-      services,
-      node: process.execPath,
-      packageFolder: IS_ONE_FILE ? undefined : packageFolder(),
-      projectRoot: resolve(projectRoot),
-      root: resolve(root),
-    };
+    const options = units.ofThisProgram({ services, projectRoot, root });
     const files = await units.planUnits(options);
     const warnings = units.hiddenPaths(options);
     for (const warning of warnings) this.note(`warning: ${warning}`);

@@ -106,14 +106,18 @@ export function starterWatch(options: {
   targets: readonly Target[];
   /** Further options for all targets. */
   more: Readonly<Record<string, string | readonly string[]>>;
+  /** The file of the key and the credential; null where systemd hands them over. */
+  keys?: string | null;
+  signers?: string;
 }): string {
-  const { hubUrl, projectRoot, targets, more } = options;
+  const { hubUrl, projectRoot, targets, more, keys = HOST_KEYS, signers = "signer.pub" } = options;
+  const keysOf = (option: string) => (keys === null ? {} : { [option]: keys });
   const own = ({ kind, slug }: Target) =>
     kind === "project"
-      ? { deployment_credential_file: HOST_KEYS, signer_public_key: "signer.pub" }
+      ? { ...keysOf("deployment_credential_file"), signer_public_key: signers }
       : { signing_secret_file: "signing.secret", install_plan: `${slug}.yaml` };
   const content = {
-    ...{ hub_url: hubUrl, api_key_file: HOST_KEYS, project_root: projectRoot, interval: "60s", ...more },
+    ...{ hub_url: hubUrl, ...keysOf("api_key_file"), project_root: projectRoot, interval: "60s", ...more },
     targets: targets.map((target) => ({ target: targetText(target), ...own(target) })),
   };
   return `${SCHEMA_COMMENT("watch")}\n${stringify(content)}`;

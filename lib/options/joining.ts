@@ -2,6 +2,7 @@ import { agent } from "./agent.ts";
 import { connection, network } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { duration, flag, several, text, token, whole } from "./kinds.ts";
+import { systemd } from "./operating.ts";
 import { group, required } from "./option.ts";
 import { watchStart } from "./watch.ts";
 
@@ -34,8 +35,10 @@ export const join = {
   ...group("Joining", {
     token: required(token({ metavar: "TOKEN", help: "Token of `sealift host invite`", fileOnly: true })),
     waitMs: duration({ name: "wait", help: "How long to wait for approval", default: 3_600_000 }),
+    systemd: text({ metavar: "NAME", help: "Write and start the unit sealift-watch@NAME" }),
     yes: flag({ help: "Join without asking first, for scripts" }),
   }),
+  root: systemd.root,
   out: watchStart.out,
   projectRoot: watchStart.projectRoot,
   hostId: watchStart.hostId,

@@ -1,4 +1,4 @@
-import { readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { COMMANDS } from "../../commands/shell/registry.ts";
@@ -119,4 +119,69 @@ t.test("a join without a terminal asks for --yes, and one without a token for th
   process.env["SEALIFT_TOKEN"] = "slk_not-a-token";
   t.teardown(() => delete process.env["SEALIFT_TOKEN"]);
   t.match(await run(`join ${hub.url} --yes`), { code: 2, stderr: /no token of `sealift host invite`/ });
+});
+
+/** Has systemd's programs write down how they are called. @returns what they heard */
+async function fakeSystemd(t: Test, folder: string, status = 0): Promise<() => Promise<string>> {
+  const [programs, log] = [join(folder, "programs"), join(folder, "called.log")];
+  await mkdir(programs, { recursive: true });
+  for (const name of ["systemctl", "systemd-sysusers", "systemd-tmpfiles"])
+    await writeFile(join(programs, name), `#!/bin/sh\necho "${name} $*" >>${log}\nexit ${status}\n`, { mode: 0o755 });
+  const { PATH } = process.env;
+  process.env["PATH"] = `${programs}:${PATH}`;
+  t.teardown(() => (process.env["PATH"] = PATH));
+  return () => readFile(log, "utf8").catch(() => "");
+}
+
+t.test("with --systemd the watch is a service, whose secrets are credentials", async (t) => {
+  const { hub, id, signer, run, invited, folder } = await harbour(t);
+  const called = await fakeSystemd(t, folder);
+  const image = join(folder, "image");
+  const file = await invited();
+  const line = `join ${hub.url} --token-file ${file} --host-id pier-7 --systemd blue --project-root /srv/app --yes`;
+  const ended = await run(`${line} --root ${image}`);
+  t.match(ended, { code: 0, stderr: /Its watch runs as sealift-watch@blue/ });
+  t.equal(await called(), `systemctl --root=${image} enable sealift-watch@blue\n`);
+  const units = join(image, "etc/systemd/system");
+  const dropIn = await readFile(join(units, "sealift-watch@blue.service.d/50-join.conf"), "utf8");
+  const keys = "/etc/sealift/watch/blue.env";
+  t.match(dropIn, `[Service]\nLoadCredential=api-key:${keys}\nLoadCredential=deployment-credential:${keys}\n`);
+  t.match(await readFile(join(units, "sealift-watch@.service"), "utf8"), "\nReadWritePaths=/srv/app\n");
+  const own = join(image, "etc/sealift/watch");
+  t.strictSame((await readdir(own)).sort(), ["blue.env", "blue.pub", "blue.yaml"]);
+  const modes = await Promise.all([".", "blue.env", "blue.pub", "blue.yaml"].map((name) => stat(join(own, name))));
+  t.strictSame(
+    modes.map(({ mode }) => (mode & 0o777).toString(8)),
+    ["755", "600", "644", "644"],
+    "the unit's user reads all but the secrets",
+  );
+  t.equal(await readFile(join(own, "blue.pub"), "utf8"), `${signer}\n`);
+  const watch = await readFile(join(own, "blue.yaml"), "utf8");
+  t.match(watch, `  - target: project:${id}\n    signer_public_key: blue.pub\n`);
+  t.notMatch(watch, /key_file|credential_file/);
+  for (const path of ended.stdout.trim().split("\n")) t.ok((await stat(path)).isFile(), path);
+  t.notMatch(ended.stdout + ended.stderr + dropIn + watch, /slk_|sdc_/);
+
+  t.match(await run(`${line} --root ${image}`), { code: 0 }, "the same command once more changes nothing");
+  t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"]);
+  const other = `join ${hub.url} --token-file ${await invited()} --host-id pier-8 --systemd green --yes --root ${image}`;
+  t.match(await run(`${other} --project-root /srv/other`), { code: 2, stderr: /sealift systemd install watch/ });
+  t.match(await run(`${other.replace("green", "../x")} --project-root /srv/app`), {
+    code: 2,
+    stderr: /no name of a unit/,
+  });
+  t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"], "what cannot be a service does not join");
+});
+
+t.test("a join whose unit does not start says so, and is gone on with", async (t) => {
+  const { hub, run, invited, folder } = await harbour(t);
+  const called = await fakeSystemd(t, folder, 1);
+  const file = await invited();
+  const line = `join ${hub.url} --token-file ${file} --host-id pier-7 --systemd blue --root ${folder}/image --yes`;
+  t.match(await run(line), { code: 1, stderr: /supervisor_failed[^]*systemctl --root=.* enable sealift-watch@blue/ });
+  const before = await called();
+  await fakeSystemd(t, folder);
+  t.match(await run(line), { code: 0 });
+  t.equal(await called(), before.repeat(2));
+  t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"]);
 });

@@ -25,8 +25,8 @@ const secret = (prefix: string): string => `${prefix}_${randomBytes(32).toString
  *
  * @throws UsageError `credential_unreadable` for a file that holds something else
  */
-export async function hostSecrets(folder: string): Promise<HostSecrets> {
-  const file = join(folder, HOST_KEYS);
+export async function hostSecrets(folder: string, name = HOST_KEYS): Promise<HostSecrets> {
+  const file = join(folder, name);
   await makeFolder(folder, 0o700);
   const known = await readTextFile(file, MAX_BYTES).catch((error: unknown) => {
     if (missing(error)) return undefined;

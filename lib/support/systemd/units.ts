@@ -4,6 +4,7 @@ import { lstat, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { makeFolder, missing, writeFileAtomic } from "../files.ts";
+import { IS_ONE_FILE } from "../one-file.ts";
 import { packageFolder } from "../package-folder.ts";
 
 export const SYSTEMD_SERVICES = ["hub", "mirror", "runtime", "watch"] as const;
@@ -31,7 +32,7 @@ export interface UnitFile {
   state: "new" | "unchanged" | "outdated" | "edited" | "unreadable";
 }
 
-const UNITS = "/etc/systemd/system";
+export const UNITS = "/etc/systemd/system";
 const TEMPLATES: readonly { template: string; path: string; services: readonly SystemdService[] }[] = [
   { template: "sealift-hub.service", path: `${UNITS}/sealift-hub.service`, services: ["hub"] },
   { template: "sealift-mirror.service", path: `${UNITS}/sealift-mirror.service`, services: ["mirror"] },
@@ -67,6 +68,15 @@ const UNIT_NAMES: Record<SystemdService, string> = {
   runtime: "sealift-runtime",
   watch: "sealift-watch@NAME",
 };
+
+/** Returns the options of units that run this Node and this installation. */
+export const ofThisProgram = (of: Pick<UnitOptions, "services" | "projectRoot" | "root">): UnitOptions => ({
+  services: of.services,
+  node: process.execPath,
+  packageFolder: IS_ONE_FILE ? undefined : packageFolder(),
+  projectRoot: resolve(of.projectRoot),
+  root: resolve(of.root),
+});
 
 /**
  * Renders the templates of these services, and compares them with what is installed. Writes nothing.
@@ -135,9 +145,13 @@ export function hiddenPaths({ node, packageFolder, projectRoot }: UnitOptions): 
     .map(({ what, path }) => `The units cannot see ${what} at ${path}: they run with ProtectHome= and PrivateTmp=.`);
 }
 
-/** The commands that make the files count, in order. */
-export function nextSteps(files: readonly UnitFile[], { services, root }: UnitOptions): string[] {
-  const names = services.map((service) => UNIT_NAMES[service]);
+/** The commands that make the files count, in order. @param instance of the watch */
+export function nextSteps(
+  files: readonly UnitFile[],
+  { services, root }: Pick<UnitOptions, "services" | "root">,
+  instance = "NAME",
+): string[] {
+  const names = services.map((service) => UNIT_NAMES[service].replace("NAME", instance));
   if (resolve(root) !== "/") return names.map((name) => `systemctl --root=${root} enable ${name}`);
   const isReplaced = (service: SystemdService): boolean =>
     files.some(

@@ -1,0 +1,90 @@
+import { dirname, join, resolve } from "node:path";
+import { usageError } from "../../contract/errors.ts";
+import { makeFolder, writeFileAtomic } from "../../support/files.ts";
+import { nextSteps, ofThisProgram, planUnits, type UnitFile, UNITS, writeUnits } from "../../support/systemd/units.ts";
+import { supervise } from "../supervisors/supervisor.ts";
+
+/** The folder in which the unit of a watch looks for its configuration. */
+const CONFIGURATIONS = "/etc/sealift/watch";
+const INSTANCE = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
+const SERVICES = ["watch"] as const;
+
+export interface WatchUnitOptions {
+  /** The instance: `NAME` in `sealift-watch@NAME`. */
+  name: string;
+  projectRoot: string;
+  /** The folder that all files are written below: `/`, or an image that is being built. */
+  root: string;
+}
+
+/** The files of a host whose watch is a service of systemd. */
+export class WatchUnit {
+  /** The name of the unit. */
+  readonly unit: string;
+  readonly #name: string;
+  readonly #root: string;
+  readonly #files: readonly UnitFile[];
+
+  private constructor({ name, root }: WatchUnitOptions, files: readonly UnitFile[]) {
+    this.unit = `sealift-watch@${name}`;
+    this.#name = name;
+    this.#root = resolve(root);
+    this.#files = files;
+  }
+
+  /**
+   * Looks what there is to write, and writes nothing.
+   *
+   * @throws UsageError `usage` for a name or path that no unit has, without the rights of root, and where the units of
+   *   the watch are there already for another project root or of another version
+   */
+  static async plan(options: WatchUnitOptions): Promise<WatchUnit> {
+    const { name, projectRoot, root } = options;
+    if (!INSTANCE.test(name)) throw usageError("usage", `sealift-watch@${name} is no name of a unit.`);
+    if (resolve(root) === "/" && process.getuid?.() !== 0)
+      throw usageError("usage", "Only root writes units and starts them.", { hint: "Run the command with sudo." });
+    const files = await planUnits(ofThisProgram({ services: SERVICES, projectRoot, root }));
+    const others = files.filter(({ state }) => state !== "new" && state !== "unchanged").map(({ target }) => target);
+    if (others.length > 0)
+      throw usageError("usage", `Other files are there than this command would write: ${others.join(", ")}.`, {
+        faults: others,
+        hint: `They are of another version or project root. Run \`sealift systemd install watch --project-root ${projectRoot}\`, and then this command again.`,
+      });
+    return new WatchUnit(options, files);
+  }
+
+  /** The folder of the files of this host; the unit's user may look into it. */
+  get folder(): string {
+    return join(this.#root, CONFIGURATIONS);
+  }
+
+  /** Names of the files in that folder. */
+  get names(): { keys: string; signers: string; watch: string } {
+    return { keys: `${this.#name}.env`, signers: `${this.#name}.pub`, watch: `${this.#name}.yaml` };
+  }
+
+  /** Makes the folder before anything secret is written there. */
+  async prepare(): Promise<void> {
+    await makeFolder(this.folder, 0o755);
+  }
+
+  /** Writes the units, with the host's secrets as credentials. @returns the paths of the files */
+  async write(): Promise<string[]> {
+    const dropIn = join(this.#root, UNITS, `${this.unit}.service.d`, "50-join.conf");
+    const keys = join(CONFIGURATIONS, this.names.keys);
+    await writeUnits(this.#files, { force: false });
+    await makeFolder(dirname(dropIn));
+    await writeFileAtomic(
+      dropIn,
+      `# Written by \`sealift join --systemd\`: the key and the credential of this host.\n[Service]\n` +
+        `LoadCredential=api-key:${keys}\nLoadCredential=deployment-credential:${keys}\n`,
+    );
+    return [...this.#files.map(({ target }) => target), dropIn];
+  }
+
+  /** Makes the units count, and starts this one. @throws DeploymentError `supervisor_failed` */
+  async start(signal?: AbortSignal): Promise<void> {
+    const steps = nextSteps(this.#files, { services: SERVICES, root: this.#root }, this.#name);
+    for (const step of steps) await supervise(step.split(" ") as [string, ...string[]], signal);
+  }
+}
