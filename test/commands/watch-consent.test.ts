@@ -41,7 +41,7 @@ t.test("a version that asks for more is held, shown everywhere, and deployed onc
   t.match(diff, { code: 0, stdout: `! ${right}\n`, stderr: /2\.0\.0 is held/ });
   const keyFile = join(config, "api.key");
   const fleet = await sealift("fleet", "plugin:tides", "--hub-url", hub.url, "--api-key-file", keyFile);
-  t.match(fleet.stdout, / 1\.0\.0 +held .*held: rights: 2\.0\.0 asks for more rights than the running 1\.0\.0/);
+  t.match(fleet.stdout, / 1\.0\.0 .* held .*held: rights: 2\.0\.0 asks for more rights than the running 1\.0\.0/);
 
   const other = await onHost("watch", "consent", "plugin:tides", "--version", "3.0.0");
   t.match(other, { code: 2, stderr: /2\.0\.0 of plugin:tides is held, not 3\.0\.0/ });

@@ -242,9 +242,9 @@ concurrently("a slow body that never falls silent is never cut off", async (t) =
         clearInterval(timer);
         response.end();
       }
-    }, 100);
+    }, 200);
   };
-  const { bytes: got, hub } = await scripted(t, [slow], { timeoutMs: 500 });
+  const { bytes: got, hub } = await scripted(t, [slow], { timeoutMs: 2000 });
   t.strictSame(got, bytes.subarray(0, 20));
   t.equal(hub.to("download").length, 1);
 });
