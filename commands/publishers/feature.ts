@@ -66,9 +66,10 @@ const add = targetVerb("add", publisherAddition, {
       throw usageError("usage", "--claim is missing.", {
         hint: "Name ids, which never move: --claim repository_id=… --claim repository_owner_id=… --claim workflow_ref=…",
       });
+    const { baseUrl } = await import("../../lib/contract/surfaces/paths.ts");
     const publisher = await client.add({
       ...(await placeOf(options, target)),
-      ...{ name, issuer, audience: audience ?? audienceOf(options.hubUrl), claims: Object.fromEntries(claim) },
+      ...{ name, issuer, audience: audience ?? baseUrl(options.hubUrl), claims: Object.fromEntries(claim) },
     });
     if (json) return done({ publisher });
     note(`${targetOf(publisher)} trusts ${publisher.name} (${publisher.id}), by tokens for ${publisher.audience}.`);
@@ -78,9 +79,6 @@ const add = targetVerb("add", publisherAddition, {
     return done({ publisher });
   },
 });
-
-/** The hub's URL as an audience: without a slash at its end. */
-const audienceOf = (hubUrl: string): string => hubUrl.replace(/\/+$/, "");
 
 const list = publishersVerb("list", connection, {
   description: "List the workflows that may publish to your targets",

@@ -17,8 +17,11 @@ export async function keyOfRun(
   target: string,
   transport: Pick<HubConnection, "timeoutMs"> & { signal: AbortSignal },
 ) {
-  const { exchangeToken, identityToken } = await import("../../lib/client/identity.ts");
-  const audience = oidcAudience ?? hubUrl.replace(/\/+$/, "");
+  const [{ exchangeToken, identityToken }, { baseUrl }] = await Promise.all([
+    import("../../lib/client/identity.ts"),
+    import("../../lib/contract/surfaces/paths.ts"),
+  ]);
+  const audience = oidcAudience ?? baseUrl(hubUrl);
   const token = await identityToken({ audience, given, env: process.env, ...transport });
   return exchangeToken({ hubUrl, ...transport }, target, token);
 }

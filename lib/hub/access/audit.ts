@@ -23,7 +23,7 @@ export function tellDeeds(app: FastifyInstance, hear: (deed: Deed) => Promise<vo
   app.decorateRequest("deeds", null);
   app.addHook("onSend", ({ deeds }, _reply, _payload, done) => {
     if (deeds === null) done();
-    else void Promise.all(deeds.map(hear)).then(() => done());
+    else void Promise.allSettled(deeds.map(hear)).then(() => done());
   });
 }
 

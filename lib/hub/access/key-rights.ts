@@ -1,7 +1,7 @@
 import { type CreateKeyRequest, DEFAULT_SCOPES, type Scope } from "../../contract/surfaces/keys.ts";
 import { forbidden, unprocessable } from "../ground/errors.ts";
 import { isAdministrator, may, type Principal } from "../ground/principal.ts";
-import type { NewKey } from "../records/keys.ts";
+import type { KeyView, NewKey } from "../records/keys.ts";
 
 type GrantableKey = Omit<NewKey, "withCredential">;
 
@@ -59,3 +59,9 @@ export function grantableKey(principal: Principal, wanted: CreateKeyRequest, now
     expiresAt: grantableExpiry(principal, wanted.expires_at, now),
   };
 }
+
+/** The records that a key sees: its owner's, its project's when it is bound, everyone's for an administrator. */
+export const viewOf = (principal: Principal): KeyView => ({
+  owner: isAdministrator(principal) ? undefined : principal.owner,
+  projectId: principal.projectId,
+});

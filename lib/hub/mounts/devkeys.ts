@@ -2,34 +2,19 @@ import * as keys from "../../contract/keys/routes.ts";
 import * as projects from "../../contract/projects/routes.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { grantableKey } from "../access/key-rights.ts";
+import { grantableKey, viewOf } from "../access/key-rights.ts";
 import { addProject, newProject } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../ground/errors.ts";
-import { isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
+import { may, type Principal, requireScope } from "../ground/principal.ts";
 import { controlled, controls } from "../ground/rights.ts";
 import { pageOf } from "../http/documentation.ts";
-import {
-  ADMIN_KEY,
-  endKey,
-  findVisibleKey,
-  type IssuedKey,
-  issueKey,
-  type KeyView,
-  listKeys,
-  revokeKey,
-} from "../records/keys.ts";
+import { ADMIN_KEY, endKey, findVisibleKey, type IssuedKey, issueKey, listKeys, revokeKey } from "../records/keys.ts";
 import type { Records } from "../records/port.ts";
 import { findProject, listProjects, projectRecord } from "../records/projects.ts";
 
 /** The time for which a rotated key still works: its users have to be told. */
 const GRACE_SECONDS = 86_400;
-
-/** The records that a key sees: its owner's, its project's when it is bound, everyone's for an administrator. */
-const viewOf = (principal: Principal): KeyView => ({
-  owner: isAdministrator(principal) ? undefined : principal.owner,
-  projectId: principal.projectId,
-});
 
 /** The record of a new key with its secrets, which are never shown again. */
 const shownOnce = ({ record, key, credential }: IssuedKey) => ({

@@ -4,14 +4,14 @@ import * as routes from "../../../contract/publishers/routes.ts";
 import { parseTarget, type Target, targetText } from "../../../contract/target.ts";
 import { audited } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
+import { viewOf } from "../../access/key-rights.ts";
 import { newProject } from "../../access/new-project.ts";
 import { serve, type Served } from "../../access/serve.ts";
 import { conflict, forbidden, HubError, notFound, unprocessable } from "../../ground/errors.ts";
 import { recordId } from "../../ground/identity.ts";
-import { isAdministrator, type Principal, requireScope } from "../../ground/principal.ts";
+import { type Principal, requireScope } from "../../ground/principal.ts";
 import { controls } from "../../ground/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
-import type { KeyView } from "../../records/keys.ts";
 import type { Queries } from "../../records/port.ts";
 import { deletedAt } from "../../records/project-deletion.ts";
 import type { Project } from "../../records/projects.ts";
@@ -29,11 +29,6 @@ import {
   publisherRecord,
   removePublisher,
 } from "./records.ts";
-
-const viewOf = (principal: Principal): KeyView => ({
-  owner: isAdministrator(principal) ? undefined : principal.owner,
-  projectId: principal.projectId,
-});
 
 /** Trusted publishers, for owners of targets; and the exchange, for workflow runs (docs/contract/publishers.md). */
 export function publishers({ hub, authentication }: MountOptions<Core>, issuers: Issuers): readonly Served[] {
@@ -129,16 +124,11 @@ async function placeOf(db: Queries, principal: Principal, { target, creates }: P
     if (project === undefined || !controls(principal, project)) throw notFound("There is no such target.");
     return { owner: project.owner, project, pending: null, pendingName: null };
   }
-  const { kind, slug, name } = creates!;
   requireScope(principal, "projects");
   if (principal.projectId !== null) throw forbidden("The key is bound to another target.");
-  if ((kind === "project") !== (slug === undefined))
-    throw unprocessable(kind === "project" ? "slug: is generated for a project; leave it out." : "slug is missing.");
-  if (slug !== undefined) {
-    const taken = await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirst();
-    if (taken !== undefined || (await deletedAt(db, { kind, slug })) !== undefined)
-      throw conflict(`The ${kind} slug ${slug} is taken.`);
-  }
-  const place = slug ?? newProject({ kind, name }, principal.owner, 0).id;
-  return { owner: principal.owner, pending: targetText({ kind, slug: place }), pendingName: name };
+  const { kind, slug, name, owner } = newProject(creates!, principal.owner, 0);
+  const taken = await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirst();
+  if (taken !== undefined || (await deletedAt(db, { kind, slug })) !== undefined)
+    throw conflict(`The ${kind} slug ${slug} is taken.`);
+  return { owner, pending: targetText({ kind, slug }), pendingName: name };
 }
