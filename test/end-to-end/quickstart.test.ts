@@ -22,8 +22,8 @@ t.test(
     await terminal.shows(/› plugin:tide-table +1\.2\.0 +1\.2\.0 +current/, 60_000);
     await terminal.press("Down");
     const picture = await terminal.shows(/ · hints [^]*› project:Harbour +1\.2\.0 +1\.2\.0 +current/);
-    const [shown] = blocksOf(readPage("README.md")).filter(({ text }) => text.includes("Sealift watch"));
-    t.equal(withoutMoment(picture), withoutMoment(shown!.text), "the README's picture is what is shown");
+    const [shown] = blocksOf(readPage("docs/watch.md")).filter(({ text }) => text.includes("Sealift watch"));
+    t.equal(withoutMoment(picture), withoutMoment(shown!.text), "the picture in docs/watch.md is what is shown");
     await terminal.press("Up");
     await terminal.press("2");
     t.match(await terminal.shows(/host-5/), /4 hosts/, "the fleet of the quickstart");
