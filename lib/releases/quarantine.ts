@@ -12,6 +12,8 @@ const quarantineEntry = z.object({
   code: z.string(),
   reason: z.string(),
   at: z.string(),
+  /** The signers that the host accepted, where they have refused it: it counts until those are others. */
+  signers: z.string().nullable().optional(),
 });
 export type QuarantineEntry = z.infer<typeof quarantineEntry>;
 
@@ -20,11 +22,14 @@ const targetState = z.object({ quarantine: z.array(quarantineEntry).default([]) 
 /** Entries that are kept, newest last. */
 const MAX_ENTRIES = 100;
 
-/** Failed checks that say nothing about the version: the operator trusts another signer, or has mistyped a key. */
-const ABOUT_THE_HOST = new Set<Code>(["signer_untrusted", "trust_changed"]);
-
 /** The code of a version that its author has not signed. */
 const UNSIGNED: Code = "signature_missing";
+
+/** Failed checks that would end otherwise if the host accepted other signers. */
+const BY_SIGNERS = new Set<Code>([UNSIGNED, "signer_untrusted", "trust_changed"]);
+
+/** True for a failure that the signers decide which the host accepts. */
+export const saysOfTheSigner = ({ code }: SealiftError): boolean => BY_SIGNERS.has(code);
 
 /** Failures after the switch that the version itself has caused. */
 const ABOUT_THE_RELEASE = new Set<Code>(["unhealthy", "supervisor_failed"]);
@@ -39,23 +44,29 @@ export const saysOfTheRelease = ({ code }: SealiftError): boolean => ABOUT_THE_R
  * @param switched whether the release was current when it failed
  */
 export const condemns = (error: SealiftError, switched: boolean): boolean =>
-  error.exitCode === EXIT.verification ? !ABOUT_THE_HOST.has(error.code) : switched && saysOfTheRelease(error);
+  error.exitCode === EXIT.verification || (switched && saysOfTheRelease(error));
 
-/**
- * Returns the entry that holds a version back. Bytes that are not known may be the same ones.
- *
- * @param isSigned whether its author has signed it: one that was refused without a signature may have got it since
- */
+/** A version that may be held back, by what is known of it and of this host. */
+export interface Candidate {
+  version: string;
+  /** Null when its bytes are not known: they may be the same ones. */
+  identity: string | null;
+  /** Whether its author has signed it: one that was refused without a signature may have got it since. */
+  isSigned?: boolean | undefined;
+  /** The signers that the host accepts now; undefined where that ends no quarantine. */
+  signers?: string | null | undefined;
+}
+
+/** Returns the entry that holds a version back. */
 export const heldBack = (
   entries: readonly QuarantineEntry[],
-  version: string,
-  identity: string | null,
-  isSigned = false,
+  { version, identity, isSigned = false, signers }: Candidate,
 ): QuarantineEntry | undefined =>
   entries.find(
     (entry) =>
       entry.version === version &&
       !(isSigned && entry.code === UNSIGNED) &&
+      (entry.signers === undefined || signers === undefined || entry.signers === signers) &&
       (entry.identity === null || identity === null || entry.identity === identity),
   );
 

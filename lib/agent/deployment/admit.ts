@@ -52,7 +52,8 @@ export async function admit(run: Run, resolved: Resolved, running: Release | und
   const { source, options, layout, emit } = run;
   const { version, identity } = resolved;
   if (running !== undefined) refuseDowngrade(source, options, running.version, version);
-  const before = heldBack(await readQuarantine(layout, source.target), version, identity);
+  const signers = await source.acceptedSigners?.(layout);
+  const before = heldBack(await readQuarantine(layout, source.target), { version, identity, signers });
   if (before !== undefined) {
     const message = `${version} is in quarantine (${before.reason.replace(/\.$/, "")}); trying it again because it was asked for.`;
     emit({ event: "warning", message });

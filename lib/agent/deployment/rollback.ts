@@ -138,7 +138,7 @@ export const earlierRelease = (
   releases.find(
     ({ version, identity, created_at: at }) =>
       (running === undefined || (at < running.created_at && version !== running.version)) &&
-      heldBack(held, version, identity) === undefined,
+      heldBack(held, { version, identity }) === undefined,
   );
 
 /**

@@ -1,6 +1,6 @@
 import type { SealiftError } from "../../contract/errors.ts";
 import { deprecationText } from "../../contract/version-states.ts";
-import { condemns, quarantine } from "../../releases/quarantine.ts";
+import { condemns, quarantine, saysOfTheSigner } from "../../releases/quarantine.ts";
 import type { Release } from "../../releases/release.ts";
 import { printable } from "../../support/printable.ts";
 import { traced } from "../../support/work.ts";
@@ -58,5 +58,7 @@ export async function condemn(
   if (run.isTrial === true || error.ofTheHost === true || !condemns(error, switched)) return;
   const { code, message: reason } = error;
   const at = new Date().toISOString();
-  await quarantine(run.layout, run.source.target, { version, identity, code, reason, at });
+  const signers = saysOfTheSigner(error) ? await run.source.acceptedSigners?.(run.layout) : undefined;
+  const entry = { version, identity, code, reason, at, ...(signers !== undefined && { signers }) };
+  await quarantine(run.layout, run.source.target, entry);
 }

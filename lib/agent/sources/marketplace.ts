@@ -66,16 +66,24 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     return parsePlan(text, file, "local");
   };
 
+  const target = targetName({ kind, slug });
+
   return {
     kind,
     slug,
-    target: targetName({ kind, slug }),
+    target,
     requestedVersion: options.version,
 
     async precheck(supervisor) {
       const plan = await readPlan();
       orderPlan(plan, scope, "local");
       checkSupervised(plan, supervisor, "local");
+    },
+
+    async acceptedSigners(layout) {
+      if (options.trust === undefined) return null;
+      const { signersDigest } = await import("./trust.ts");
+      return signersDigest(layout, target, options.trust);
     },
 
     async resolve({ emit, signal, running }): Promise<Resolved> {

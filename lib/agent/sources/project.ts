@@ -16,7 +16,7 @@ import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import { deltaOf, fetchTree, loadPlanParser, type Located, MAX_SEALED_BYTES } from "./project-fetch.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
-import { signatureCheck, type SignerTrust, trustedSigner } from "./trust.ts";
+import { signatureCheck, signersDigest, type SignerTrust, trustedSigner } from "./trust.ts";
 
 export interface ProjectSourceOptions extends HubConnection {
   projectId: string;
@@ -35,11 +35,17 @@ export function projectSource(options: ProjectSourceOptions): Source {
   const clientFor = (signal: AbortSignal, more: Pick<HubConnection, "onWait"> = {}): DeployClient =>
     new DeployClient(projectId, { ...options, signal, ...more });
 
+  const target = targetName({ kind: "project", slug: projectId });
+
   return {
     kind: "project",
     slug: projectId,
-    target: targetName({ kind: "project", slug: projectId }),
+    target,
     requestedVersion: options.version,
+
+    acceptedSigners(layout) {
+      return signersDigest(layout, target, options.trust);
+    },
 
     async resolve({ emit, signal, running }): Promise<Resolved> {
       const client = clientFor(signal, tellWaits(emit));

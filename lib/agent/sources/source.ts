@@ -71,6 +71,8 @@ export interface Source extends Reporter {
   requestedVersion: string;
   /** Refuses what can be refused before any request. */
   precheck?(supervisor: string): Promise<void>;
+  /** Returns a text that changes with the signers that this host accepts; null where it demands none. */
+  acceptedSigners?(layout: Layout): Promise<string | null>;
   /**
    * Finds the requested version at the hub.
    *

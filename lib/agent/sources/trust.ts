@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Ed25519Verifier, equalBytes, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
@@ -62,6 +63,18 @@ export async function trustedSigner(
   throw artifactError("trust_changed", `The artifact was signed by ${shown}, but ${file} holds another key.`, {
     hint: "Nothing was installed. If the publisher has a new key, have it confirmed by another way and remove that file.",
   });
+}
+
+/**
+ * Names the accepted signers by a digest of their keys. Trust on first use accepts any key until one is remembered, and
+ * that one from then on.
+ */
+export async function signersDigest(layout: Layout, target: TargetName, trust: SignerTrust): Promise<string> {
+  const keys =
+    "pinned" in trust
+      ? trust.pinned.map((key) => Buffer.from(key).toString("hex")).toSorted()
+      : ["first", (await ifThere(readFile(layout.trust(target), "utf8"))) ?? ""];
+  return createHash("sha256").update(keys.join("\n")).digest("hex");
 }
 
 /** A check of bytes while they pass. */

@@ -34,6 +34,8 @@ export interface Facts {
   damaged: boolean;
   /** The version that asks for more rights than the running one, while nobody has consented. */
   rights?: HeldRights | undefined;
+  /** The signers that this host accepts, by which an earlier refusal is over. */
+  signers?: string | null | undefined;
   allowDowngrade: boolean;
   /** Versions that this host has run: only to them it goes down by itself. */
   ran: ReadonlySet<string>;
@@ -75,11 +77,28 @@ const sameBytes = (a: string | null, b: string | null): boolean => a === null ||
  * back it goes back to what this host keeps.
  */
 export function decide(facts: Facts): Decision {
-  const { running, latest, quarantine, paused, pin = null, damaged, rights, allowDowngrade, ran, asked } = facts;
+  const {
+    running,
+    latest,
+    quarantine,
+    paused,
+    pin = null,
+    damaged,
+    rights,
+    signers,
+    allowDowngrade,
+    ran,
+    asked,
+  } = facts;
   const version = pin ?? latest.version;
   if (version === null) return { do: "nothing" };
   const identity = pin === null ? latest.identity : null;
-  const before = heldBack(quarantine, version, identity, pin === null && latest.isSigned === true);
+  const before = heldBack(quarantine, {
+    version,
+    identity,
+    isSigned: pin === null && latest.isSigned === true,
+    signers,
+  });
   if (running === version) {
     const anew = asked === "redeploy" || (damaged && !paused && before === undefined);
     return anew ? { do: "deploy", version, reinstall: true } : { do: "nothing" };

@@ -69,11 +69,11 @@ export class TargetLoop implements AsyncDisposable {
     return this.#layout.root === layout.root && this.#source.target === target;
   }
 
-  /** Takes a changed definition over; one that failed is tried at once. @returns false for another project root */
+  /** Takes a changed definition over, and tries at once what failed. @returns false for another project root */
   redefine(target: WatchTarget): boolean {
     if (resolve(target.options.projectRoot) !== this.#layout.root) return false;
     this.#target = target;
-    if (this.#failures > 0) this.wake();
+    if (this.#failures > 0 || this.#held === "quarantined") this.wake();
     return true;
   }
 
@@ -249,7 +249,7 @@ export class TargetLoop implements AsyncDisposable {
   async #facts(): Promise<Facts & { pin: string | null }> {
     this.#damaged ??= await isDamaged(this.#layout, this.#source.target);
     const loop = { damaged: this.#damaged, asked: this.#asked };
-    return factsOf(this.#layout, this.#source.target, this.#target.options, await this.#memory.read(), loop);
+    return factsOf(this.#layout, this.#target, await this.#memory.read(), loop);
   }
 
   /** Says once why a version is not followed, not at every check. */

@@ -10,7 +10,6 @@ import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
-import type { DeployOptions } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { Facts } from "./decide.ts";
 import type { WatchedTarget } from "./events.ts";
@@ -44,16 +43,19 @@ async function awaitingConsent(layout: Layout, target: TargetName): Promise<Held
 /** Gathers the facts that a decision about a target needs, beside those that only its loop knows. */
 export async function factsOf(
   layout: Layout,
-  target: TargetName,
-  { allowDowngrade = false, acceptRights }: Pick<DeployOptions, "allowDowngrade" | "acceptRights">,
+  { source, options }: Pick<WatchTarget, "source" | "options">,
   { paused, latest }: WatchState,
   loop: Pick<Facts, "damaged" | "asked">,
 ): Promise<Facts & { pin: string | null }> {
+  const { allowDowngrade = false, acceptRights } = options;
+  const latestSource = source("latest");
+  const { target } = latestSource;
   return {
     ...loop,
     running: await runningVersion(layout, target),
     latest: latest ?? { version: null, identity: null, yanked: [] },
     quarantine: await readQuarantine(layout, target),
+    signers: await latestSource.acceptedSigners?.(layout),
     paused,
     pin: (await readPin(layout, target))?.version ?? null,
     allowDowngrade,

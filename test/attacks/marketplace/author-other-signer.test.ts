@@ -23,7 +23,7 @@ t.test("a version that is not signed, or by a key that is not pinned, is refused
   );
   t.strictSame(await held(), [[unsigned, "signature_missing"]], "and held in quarantine");
 
-  host.offer(zipOf("1.1.1"), stranger.headers(zipOf("1.1.1")));
+  const foreign = host.offer(zipOf("1.1.1"), stranger.headers(zipOf("1.1.1")));
   await host.refuses(
     t,
     { code: "signer_untrusted", says: stranger.publicKey.toString("hex") },
@@ -32,6 +32,14 @@ t.test("a version that is not signed, or by a key that is not pinned, is refused
   t.notOk(
     host.events.some(({ event }) => event === "fetch.started"),
     "before its bytes are read",
+  );
+  t.strictSame(
+    await held(),
+    [
+      [unsigned, "signature_missing"],
+      [foreign, "signer_untrusted"],
+    ],
+    "held, too",
   );
 
   const version = host.offer(zipOf("1.1.2"), second.headers(zipOf("1.1.2")));

@@ -30,10 +30,10 @@ t.test("a revoked signer publishes and signs nothing, for good, and no host with
   const refused = { outcome: "failed", error: { code: "signer_untrusted", exitCode: 4 } };
   t.match(await host.deploy("1.0.0"), refused, "what it published before is still there");
   t.notOk(existsSync(join(host.root, "plugins", SLUG)));
-  t.strictSame(
+  t.match(
     await readQuarantine(layoutOf(host.root), `plugin-${SLUG}`),
-    [],
-    "the host's pins refuse it at every check, and quarantine would outlive them",
+    [{ version: "1.0.0", code: "signer_untrusted" }],
+    "and is held in quarantine",
   );
   t.equal((await publish("1.1.0", author)).status, 201);
   t.equal((await host.deploy("1.1.0")).outcome, "deployed");

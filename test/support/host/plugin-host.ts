@@ -14,6 +14,8 @@ type Given = Pick<MarketplaceSourceOptions, "hubUrl" | "apiKey"> & Partial<Marke
 export interface PluginHost {
   /** The project root. */
   root: string;
+  /** The operator's plan. */
+  installPlan: string;
   deploy(version: string): Promise<DeployResult>;
 }
 
@@ -26,7 +28,7 @@ export async function pluginHost(t: Test, given: Given): Promise<PluginHost> {
     `format_version: "1"\nproject_id: ${SLUG}\nversion: 1.0.0\nsteps:\n  - {id: install, action: install_plugin, plugin: ${SLUG}}\n`,
   );
   return {
-    root,
+    ...{ root, installPlan },
     deploy(version) {
       const source = marketplaceSource({
         ...{ timeoutMs: 10_000, kind: "plugin", slug: SLUG, version, signingSecret: DEVELOPER_SECRET },
