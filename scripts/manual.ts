@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ROLES } from "../commands/shell/completion/tree.ts";
-import { type CommandFacts, factsOf, type OptionFacts } from "../commands/shell/facts.ts";
+import { asRole, type CommandFacts, factsOf, type OptionFacts } from "../commands/shell/facts.ts";
 import { COMMANDS } from "../commands/shell/registry.ts";
 import { EXIT } from "../lib/contract/codes.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -31,13 +31,8 @@ const option = ({ name, metavar, description, defaultText, required }: OptionFac
 const call = (program: string, { usage }: CommandFacts, words: string): string =>
   [`**${[program, words].filter((part) => part !== "").join(" ")}**`, plain(usage), "[options]"].join(" ");
 
-/** @param words of the command, when the program is that command and its examples do not name it twice */
-function examples(program: string, { examples: found, paths }: CommandFacts, words?: string): string[] {
-  const names = words === undefined ? [] : paths.map((path) => `$0 ${path.join(" ")}`);
-  const line = (text: string): string =>
-    names.reduce((found, name) => found.replaceAll(name, program), text).replaceAll("$0", program);
-  return found.map(([what, text]) => `${prose(what)}:\n\n    ${line(text)}`);
-}
+const examples = (program: string, { examples: found }: CommandFacts): string[] =>
+  found.map(([what, text]) => `${prose(what)}:\n\n    ${text.replaceAll("$0", program)}`);
 
 const exitStatus = (): string[] => [
   "## EXIT STATUS",
@@ -46,7 +41,6 @@ const exitStatus = (): string[] => [
 
 /** The page of a program that is one command. */
 function rolePage(program: string, facts: CommandFacts): string {
-  const words = ROLES[program]!;
   return [
     `# ${program}(1) -- ${facts.description}`,
     "## SYNOPSIS",
@@ -56,7 +50,7 @@ function rolePage(program: string, facts: CommandFacts): string {
     "## OPTIONS",
     ...facts.options.map(option),
     "## EXAMPLES",
-    ...examples(program, facts, words),
+    ...examples(program, asRole(facts)),
     ...exitStatus(),
     "## SEE ALSO",
     "sealift(1)",

@@ -55,6 +55,16 @@ export function factsOf(commands: readonly CommandClass[]): CommandFacts[] {
   return found.toSorted((a, b) => (a.paths[0]!.join(" ") < b.paths[0]!.join(" ") ? -1 : 1));
 }
 
+/** The facts of a command whose program is the command: examples do not name it twice. */
+export function asRole(facts: CommandFacts): CommandFacts {
+  const names = facts.paths.map((path) => `$0 ${path.join(" ")}`).toSorted((a, b) => b.length - a.length);
+  const examples = facts.examples.map(([what, line]) => {
+    const name = names.find((candidate) => line.includes(candidate));
+    return [what, name === undefined ? line : line.replace(name, "$0")] as const;
+  });
+  return { ...facts, examples };
+}
+
 /** The facts of one command. */
 export function commandFacts(command: CommandClass): CommandFacts {
   const { paths = [], usage = {} } = command;

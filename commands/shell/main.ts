@@ -3,7 +3,7 @@ import { EXIT } from "../../lib/contract/codes.ts";
 import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { printableJson } from "../../lib/support/printable.ts";
 import type { SealiftCommand } from "./base.ts";
-import { commandFacts } from "./facts.ts";
+import { asRole, commandFacts } from "./facts.ts";
 import { meansYes } from "./flags.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
 import { describeError, failedResult } from "./output/failure.ts";
@@ -85,17 +85,11 @@ export function runRole(name: string, command: CommandClass, argv: readonly stri
   abstract class Renamed extends (command as unknown as abstract new () => Command) {}
   const Role = Renamed as unknown as CommandClass;
   Role.paths = [Command.Default];
-  if (command.usage !== undefined) Role.usage = { ...command.usage, examples: roleExamples(command) };
+  if (command.usage !== undefined) {
+    const { examples } = asRole(commandFacts(command));
+    Role.usage = { ...command.usage, examples: examples.map(([what, line]) => [what, line]) };
+  }
   return runProgram(name, [Role], argv);
-}
-
-/** A role's program is the command: its examples do not name it twice. */
-function roleExamples({ usage, paths = [] }: CommandClass): [string, string][] {
-  const names = paths.map((path) => `$0 ${path.join(" ")}`).toSorted((a, b) => b.length - a.length);
-  return (usage?.examples ?? []).map(([what, line]) => {
-    const name = names.find((candidate) => line.includes(candidate));
-    return [what, name === undefined ? line : line.replace(name, "$0")];
-  });
 }
 
 const asksJson = (argv: readonly string[]): boolean => argv.includes("--json") || meansYes(process.env["SEALIFT_JSON"]);

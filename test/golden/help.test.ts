@@ -1,6 +1,6 @@
 import t from "tap";
 import { ROLES } from "../../commands/shell/completion/tree.ts";
-import { commandFacts } from "../../commands/shell/facts.ts";
+import { asRole, commandFacts } from "../../commands/shell/facts.ts";
 import { commandHelp } from "../../commands/shell/help.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { golden } from "../support/golden.ts";
@@ -13,7 +13,7 @@ t.test("the help of every command is what it was", (t) => {
     for (const [index, path] of facts.paths.entries()) {
       const words = path.join(" ");
       const program = roles.get(words);
-      if (program !== undefined) pages.push(`$ ${program} --help\n${commandHelp(program, "", facts, 80)}`);
+      if (program !== undefined) pages.push(`$ ${program} --help\n${commandHelp(program, "", asRole(facts), 80)}`);
       if (index === 0) pages.push(`$ sealift ${words} --help\n${commandHelp("sealift", words, facts, 80)}`);
     }
   }
