@@ -113,6 +113,9 @@ const eventParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
 const hostParagraphs = ({ hosts, now }: DetailSubject): Paragraph[] =>
   hosts.slice(0, MAX_ROWS).map((row) => ({
     heading: `${row.id}  ${row.version}  ${statusText(row)}${row.at === 0 ? "" : `  ${moment(row.at, now)}`}`,
-    text: troubleOf(row) || "no error",
+    text: `${troubleOf(row) || "no error"}${signerText(row)}`,
     look: row.status === "success" ? "plain" : "bad",
   }));
+
+const signerText = ({ signer }: HostRow): string =>
+  signer === undefined ? "" : signer === null ? "; no signer was demanded" : `; signed by ${signer}`;

@@ -14,6 +14,8 @@ export interface HostRow {
   /** Milliseconds since 1970, or 0 when nobody knows. */
   at: number;
   error: string | null;
+  /** The key that has signed what runs, null where none was demanded, undefined where nobody knows. */
+  signer: string | null | undefined;
   /** Whether the tried version waits for a person's consent to its rights. */
   held: boolean;
   /** Whether it has been silent for so long that it is counted apart. */
@@ -94,6 +96,7 @@ export class FleetModel {
         status: this.#shared(host.status) as DeploymentStatus,
         at: Date.parse(host.completed_at ?? "") || 0,
         error: host.error_message ? this.#shared(printable(host.error_message).slice(0, ERROR_LENGTH)) : null,
+        signer: host.running_signer && this.#shared(host.running_signer),
         held: isHeld(host),
         stale: isStale(host, this.#staleMs, now),
       };

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import t from "tap";
 import type { FleetHost } from "../../../lib/client/fleet.ts";
 import { troubleOf } from "../../../lib/contract/surfaces/host-record.ts";
+import { detailText } from "../../../lib/tui/detail-view.tsx";
 import { FleetModel, type FleetQuery } from "../../../lib/tui/fleet-model.ts";
 
 const ALL: FleetQuery = { search: "", filter: "all", latest: null };
@@ -140,4 +141,21 @@ t.test("hosts are ordered by name, version or last report when that is asked for
     model.rows({ ...ALL, order: "version" }).map(({ version }) => version),
     ["1.9.0", "1.9.0 (failed)", "1.10.0", "1.10.0"],
   );
+});
+
+t.test("the details name the signer of what each host runs, in full", async (t) => {
+  const fleet = new FleetModel();
+  const signer = "5d".repeat(32);
+  fleet.apply([
+    { ...host("a", "1"), running_signer: signer },
+    { ...host("b", "1", "failed", "full disk"), running_signer: null },
+    host("c", "1"),
+  ]);
+  const model = { history: [], events: [] };
+  const order: FleetQuery = { ...ALL, order: "name" };
+  const subject = { target: undefined, tab: "fleet", model, hosts: fleet.rows(order), now: 0 } as const;
+  const texts = detailText(subject)
+    .split("\n")
+    .map((line) => line.slice(line.lastIndexOf(": ") + 2));
+  t.strictSame(texts, [`no error; signed by ${signer}`, "full disk; no signer was demanded", "no error"]);
 });
