@@ -38,6 +38,7 @@ interface Said {
 const WORDS: { [Mark in keyof Required<VersionMarks>]: ((marks: VersionMarks) => Said | undefined) | null } = {
   is_yanked: ({ is_yanked, yanked_reason }) => (is_yanked ? { word: "yanked", why: yanked_reason } : undefined),
   yanked_reason: null,
+  approved_at: null,
   deprecated: ({ deprecated: advice }) => advice && { word: "deprecated", why: deprecationText(advice) },
 };
 

@@ -3,7 +3,7 @@ import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, version
 import { labels } from "./labels.ts";
 import { reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
-import { deprecation, versionMarks } from "./version-facts.ts";
+import { deprecation, versionMarks, versionOrigin } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
@@ -46,6 +46,8 @@ export const locationAnswer = z.object({
   /** Added by our hub: what people have said of the version, as far as they have. */
   ...z.object(versionMarks).partial().shape,
   yanked_reason: z.string().nullish(),
+  /** Added by our hub: who published the version, and who approved it. */
+  ...versionOrigin,
   /** Added by our hub: smallest first. */
   deltas: deltaLocations.optional(),
 });

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { type ActionName, ACTIONS } from "../audit-actions.ts";
 import { hostId, slug, timestamp } from "../identifiers.ts";
 import { SCOPES } from "../scopes.ts";
-import { versionContent, versionMarks } from "./version-facts.ts";
+import { versionContent, versionMarks, versionOrigin } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
 /** The key service (docs/contract/keys.md). */
@@ -129,8 +129,7 @@ export const managedVersion = z.object({
   state: versionState.optional(),
   /** Why it is in that state, in the words of the hub or of the person who caused it. */
   state_reason: z.string().nullish(),
-  /** Name of the key that published it; null where that is not known any more. */
-  published_by: z.string().nullish(),
+  ...versionOrigin,
   /** The deltas that lead to it, of a project's version. */
   deltas: z.array(z.object({ base_version: z.string(), size_bytes: z.int().nonnegative() })).optional(),
 });

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { sha256Hex } from "../identifiers.ts";
+import { sha256Hex, timestamp } from "../identifiers.ts";
 
 /** Fields that say which bytes a version has, in every answer that describes one. */
 export const versionContent = {
@@ -26,8 +26,18 @@ export const versionMarks = {
   yanked_reason: z.string().nullable(),
   /** Left out for a version that nobody advises against. */
   deprecated: deprecation.optional(),
+  /** When somebody approved its bytes; left out for a version that nobody has approved. */
+  approved_at: timestamp.optional(),
 };
 export type VersionMarks = z.infer<z.ZodObject<typeof versionMarks>>;
+
+/** Fields that say who published a version and who approved it, for those who manage or deploy it. */
+export const versionOrigin = {
+  /** Name of the key that published it; null where that is not known any more. */
+  published_by: z.string().nullish(),
+  /** Name of the key that approved its bytes; null for a version that nobody has approved. */
+  approved_by: z.string().nullish(),
+};
 
 /** A version in a detail record, as a client reads it: other hubs know the label alone. */
 export const shownVersion = z.looseObject({
@@ -35,5 +45,6 @@ export const shownVersion = z.looseObject({
   sha256: z.string().optional(),
   signer_public_key: z.string().optional().catch(undefined),
   is_yanked: z.boolean().optional(),
+  approved_at: z.string().optional().catch(undefined),
   deprecated: deprecation.optional().catch(undefined),
 });

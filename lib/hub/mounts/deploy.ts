@@ -87,6 +87,8 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
         size_bytes: artifact.size_bytes,
         ...(is_yanked && { is_yanked, yanked_reason }),
         ...said,
+        published_by: artifact.publisher,
+        approved_by: artifact.approver,
         ...(deltas.length > 0 && {
           deltas: await Promise.all(
             deltas.map(async (delta) => ({

@@ -8,14 +8,15 @@ export type SealedBlob = BlobsTable & { signature: string; signer_public_key: st
     VersionsTable,
     "content_sha256"
   > &
-  Marks;
+  Marks & { publisher: string | null; approver: string | null };
 
 /** The artifact sorts before the deltas; an index is not signed. */
-const LOCATION = `SELECT b.*, v.content_sha256,
+const LOCATION = `SELECT b.*, v.content_sha256, p.name AS publisher, a.name AS approver,
   ${Object.keys(UNMARKED)
     .map((mark) => `v.${mark}`)
     .join(", ")}
   FROM versions v JOIN blobs b ON b.version_id = v.id
+  LEFT JOIN api_keys p ON p.id = v.published_by LEFT JOIN api_keys a ON a.id = v.approved_by
   WHERE v.project_id = ? AND v.version = ? AND b.signature IS NOT NULL ORDER BY b.part, b.size_bytes, b.id`;
 const AUTHORIZATION = `SELECT k.expires_at, k.revoked_at, (
     SELECT id FROM blobs WHERE project_id = ? AND signature = ? ORDER BY id LIMIT 1

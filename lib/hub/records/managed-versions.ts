@@ -19,7 +19,8 @@ export interface ListedVersion {
 export async function listManagedVersions(db: Queries, project: Project, page: PageRange): Promise<ListedVersion[]> {
   const rows = await newestVersions(db, project.id, page)
     .leftJoin("api_keys as k", "k.id", "v.published_by")
-    .select("k.name as publisher")
+    .leftJoin("api_keys as a", "a.id", "v.approved_by")
+    .select(["k.name as publisher", "a.name as approver"])
     .execute();
   const ids = rows.map(({ id }) => id);
   const deltas = project.kind === "project" ? await deltaSizes(db, ids) : undefined;
@@ -31,6 +32,7 @@ export async function listManagedVersions(db: Queries, project: Project, page: P
       is_latest: row.version === project.latest_version,
       ...(state !== undefined && { state, state_reason: row.state_reason }),
       published_by: row.publisher,
+      approved_by: row.approver,
       ...(deltas !== undefined && { deltas: deltas.get(row.id) ?? [] }),
     };
     return { id: row.id, record };

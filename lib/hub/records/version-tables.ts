@@ -26,6 +26,9 @@ const marks = {
   is_taken_back: yes,
   /** When `version.held` was last sent; null unless the version is held. */
   told_at: time.nullable(),
+  /** Id of the key that approved its staged bytes; null for a version that nobody has approved, as is the next one. */
+  approved_by: text.nullable(),
+  approved_at: time.nullable(),
 };
 
 /** A published version of a project, plugin or service. */
@@ -72,6 +75,7 @@ export const OPEN = {
 /** The marks of an open version that nobody has said anything of. */
 export const UNMARKED: Marks = {
   ...{ is_yanked: 0, yanked_reason: null, deprecated_message: null, replaced_by: null },
+  ...{ approved_by: null, approved_at: null },
   ...OPEN,
 };
 

@@ -61,6 +61,7 @@ export const marksOf = (row: Marks): VersionMarks => ({
   ...(row.deprecated_message !== null && {
     deprecated: { message: row.deprecated_message, replaced_by: row.replaced_by },
   }),
+  ...(row.approved_at !== null && { approved_at: row.approved_at }),
 });
 
 /** Shapes the facts of a version as answers have them. */

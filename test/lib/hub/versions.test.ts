@@ -51,6 +51,10 @@ async function managesVersions(t: Test, hub: RunningHub): Promise<void> {
     { version: "1.1.0", size_bytes: 1000, is_latest: true, is_yanked: false, yanked_reason: null },
     { version: "1.0.0", is_latest: false, signer_public_key: first.publicKey.toString("base64") },
   ]);
+  const located = await hub.call("GET", `${DEPLOY}/projects/${project.id}/artifacts/1.1.0`, { bearer });
+  const [{ published_by: publisher }] = await listed();
+  t.type(publisher, "string");
+  t.match(located.body, { published_by: publisher, approved_by: null });
   const page = await hub.call("GET", `${at}/versions?limit=1`, { key });
   t.match((await hub.call("GET", `${at}/versions?limit=1&cursor=${page.body.next}`, { key })).body, {
     items: [{ version: "1.0.0" }],

@@ -25,6 +25,7 @@ const BY_HAND: Record<string, Record<string, string | number>> = {
   publishers: { last_used_at: AT },
   rollouts: { counted_until: AT },
   webhooks: { last_delivered_at: AT, failing_since: AT, last_error: HOSTILE, disabled_at: AT },
+  versions: { approved_by: "key_admin", approved_at: AT },
   webhook_deliveries: { last_error: HOSTILE },
 };
 
