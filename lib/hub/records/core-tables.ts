@@ -138,18 +138,6 @@ export const sealedSecrets = table(
   { key: ["name"] },
 );
 
-/** The most that an owner or project may store. */
-export const quotas = table(
-  "quotas",
-  {
-    /** `owner/NAME` or `project/ID`. */
-    subject: name,
-    max_bytes: count.nullable(),
-    max_versions: count.nullable(),
-  },
-  { key: ["subject"] },
-);
-
 /**
  * The audit log: who did what to what, kept for a time of its own. Never with a secret. It keeps the ids of keys that
  * are gone.

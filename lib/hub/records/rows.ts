@@ -1,17 +1,18 @@
 import {
   type DeleteQueryBuilder,
   type DeleteResult,
+  type Kysely,
   type SelectQueryBuilder,
   sql,
+  type Transaction,
   type UpdateQueryBuilder,
   type UpdateResult,
 } from "kysely";
 import type { PageRange, Queries } from "./port.ts";
 import type { Schema } from "./schema.ts";
 
-type Table = keyof Schema;
 /** Values that columns must have; null stands for `is null`. */
-type Facts<T extends Table> = Partial<Schema[T]>;
+type Facts<S, T extends keyof S> = Partial<S[T]>;
 
 /** Leaves out what is undefined: a filter that was not asked for. */
 export const given = <T extends object>(facts: T) =>
@@ -19,24 +20,34 @@ export const given = <T extends object>(facts: T) =>
     [Name in keyof T]?: Exclude<T[Name], undefined>;
   };
 
-type Select<T extends Table> = SelectQueryBuilder<Schema, T, object>;
-type Update<T extends Table> = UpdateQueryBuilder<Schema, T, T, UpdateResult>;
-type Delete<T extends Table> = DeleteQueryBuilder<Schema, T, DeleteResult>;
+type Select<S, T extends keyof S> = SelectQueryBuilder<S, T, object>;
+type Update<S, T extends keyof S> = UpdateQueryBuilder<S, T, T, UpdateResult>;
+type Delete<S, T extends keyof S> = DeleteQueryBuilder<S, T, DeleteResult>;
+
+/** Both, so that TypeScript finds the schema of either. */
+type Connection<S> = Kysely<S> | Transaction<S>;
 
 /** Kysely composes no types for a table that is a parameter: this one stands for any of them. */
 type Any = "hosts";
+const anyTable = <S>(db: Connection<S>): Queries => db as unknown as Queries;
 
 /** Begins a query for the rows of a table that have these values. */
-export const selectWhere = <T extends Table>(db: Queries, table: T, facts: Facts<T>): Select<T> =>
-  db.selectFrom(table as Any).where((eb) => eb.and(facts as Facts<Any>)) as unknown as Select<T>;
+export const selectWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Select<S, T> =>
+  anyTable(db)
+    .selectFrom(table as Any)
+    .where((eb) => eb.and(facts as Facts<Schema, Any>)) as unknown as Select<S, T>;
 
 /** Begins a change of the rows of a table that have these values. */
-export const updateWhere = <T extends Table>(db: Queries, table: T, facts: Facts<T>): Update<T> =>
-  db.updateTable(table as Any).where((eb) => eb.and(facts as Facts<Any>)) as unknown as Update<T>;
+export const updateWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Update<S, T> =>
+  anyTable(db)
+    .updateTable(table as Any)
+    .where((eb) => eb.and(facts as Facts<Schema, Any>)) as unknown as Update<S, T>;
 
 /** Begins the removal of the rows of a table that have these values. */
-export const deleteWhere = <T extends Table>(db: Queries, table: T, facts: Facts<T>): Delete<T> =>
-  db.deleteFrom(table as Any).where((eb) => eb.and(facts as Facts<Any>));
+export const deleteWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Delete<S, T> =>
+  anyTable(db)
+    .deleteFrom(table as Any)
+    .where((eb) => eb.and(facts as Facts<Schema, Any>)) as unknown as Delete<S, T>;
 
 /** Counts the rows of a table by their state, as a gauge has it. */
 export async function countByState(
@@ -49,16 +60,16 @@ export async function countByState(
 }
 
 /** Begins a query for one page of such rows, newest first: ids sort by the time of creation. */
-export const newestWhere = <T extends Table>(
-  db: Queries,
+export const newestWhere = <S, T extends keyof S>(
+  db: Connection<S>,
   table: T,
-  facts: Facts<T>,
+  facts: Facts<S, T>,
   { after, limit }: PageRange,
-): Select<T> =>
-  (selectWhere(db, table, facts) as unknown as Select<Any | "audit">)
+): Select<S, T> =>
+  (selectWhere(db, table, facts) as unknown as Select<Schema, Any | "audit">)
     .$if(after !== "", (query) => query.where("id", "<", after))
     .orderBy("id", "desc")
-    .limit(limit) as unknown as Select<T>;
+    .limit(limit) as unknown as Select<S, T>;
 
 /** Returns the pattern that finds a text anywhere in a lower-case one: for `LIKE … ESCAPE '!'`. */
 export const patternOf = (text: string): string => `%${text.toLowerCase().replace(/[!%_]/g, "!$&")}%`;

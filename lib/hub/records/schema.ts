@@ -3,7 +3,6 @@ import { hostLabels, hosts, reports, views } from "./fleet-tables.ts";
 import { hostInvites, joinedHosts } from "./joining-tables.ts";
 import type { AnyTable, RowOf } from "./table.ts";
 import { blobs, deletedVersions, sealed, versions } from "./version-tables.ts";
-import { webhookDeliveries, webhooks } from "./webhook-tables.ts";
 
 /**
  * The tables of the core, each after those that it refers to: the order of migrations, backups and moves. All is text
@@ -27,10 +26,7 @@ const CORE = [
   views,
   core.keks,
   core.sealedSecrets,
-  core.quotas,
   core.signers,
-  webhooks,
-  webhookDeliveries,
   hostInvites,
   joinedHosts,
   core.audit,

@@ -1,10 +1,12 @@
 import type { HubFeature } from "../feature.ts";
 import { removeQuota, requireRoom } from "./records.ts";
 import { quotas as routes } from "./routes.ts";
+import { quotas as quotaTable } from "./tables.ts";
 
 /** Limits of what owners and projects store; an operator sets them on the hub's machine. */
 export const quotas: HubFeature = {
   name: "quotas",
+  tables: [quotaTable],
   admit: requireRoom,
   async onDelete(transaction, { id }) {
     await removeQuota(transaction, `project/${id}`);

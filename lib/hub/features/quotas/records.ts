@@ -3,6 +3,7 @@ import { HubError } from "../../ground/errors.ts";
 import type { Upload } from "../../records/hooks.ts";
 import type { Queries, Transacted } from "../../records/port.ts";
 import { deleteWhere } from "../../records/rows.ts";
+import type { QuotasTable } from "./tables.ts";
 
 /** The holder of a quota: an owner, with all that is theirs, or one project, plugin or service by its id. */
 export type QuotaSubject = `owner/${string}` | `project/${string}`;
@@ -20,6 +21,9 @@ export interface Usage {
   bytes: number;
   versions: number;
 }
+
+/** The database with the table of quotas. */
+const own = (db: Queries) => db.withTables<{ quotas: QuotasTable }>();
 
 /** The refusal of a publication that goes beyond a quota. Not 507, which is for a while: it would be refused again. */
 function quotaExceeded({ subject, max_bytes, max_versions }: Quota, usage: Usage, added: Usage): HubError {
@@ -56,7 +60,7 @@ export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage
  */
 export async function requireRoom(transaction: Transacted, { project, ...added }: Upload): Promise<void> {
   const { id, owner } = project;
-  const quotas = await transaction
+  const quotas = await own(transaction)
     .updateTable("quotas")
     .set((eb) => ({ max_bytes: eb.ref("max_bytes") }))
     .where("subject", "in", [`owner/${owner}`, `project/${id}`])
@@ -80,7 +84,7 @@ const quotaOf = (row: { subject: string; max_bytes: number | null; max_versions:
 
 /** Sets the quota of an owner or project, in place of an earlier one. */
 export async function writeQuota(db: Queries, { subject, ...limits }: Quota): Promise<void> {
-  await db
+  await own(db)
     .insertInto("quotas")
     .values({ subject, ...limits })
     .onConflict((conflict) => conflict.column("subject").doUpdateSet(limits))
@@ -89,11 +93,11 @@ export async function writeQuota(db: Queries, { subject, ...limits }: Quota): Pr
 
 /** @returns false when there was none */
 export async function removeQuota(db: Queries, subject: QuotaSubject): Promise<boolean> {
-  const { numDeletedRows } = await deleteWhere(db, "quotas", { subject }).executeTakeFirst();
+  const { numDeletedRows } = await deleteWhere(own(db), "quotas", { subject }).executeTakeFirst();
   return numDeletedRows > 0n;
 }
 
 /** Lists all quotas, by their subjects. An operator sets them one by one, so they are few. */
 export async function listQuotas(db: Queries): Promise<Quota[]> {
-  return (await db.selectFrom("quotas").selectAll().orderBy("subject").execute()).map(quotaOf);
+  return (await own(db).selectFrom("quotas").selectAll().orderBy("subject").execute()).map(quotaOf);
 }

@@ -2,6 +2,7 @@ import { sql } from "kysely";
 import type { RolloutRules, RolloutState, WaitingFor } from "../../../contract/surfaces/rollouts.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
+import { selectWhere } from "../../records/rows.ts";
 import type { RolloutsTable } from "./tables.ts";
 
 /** Ended rollouts kept of each project, beside those of versions that are not published yet. */
@@ -10,10 +11,7 @@ const KEPT = 100;
 /** The database with the table of rollouts. */
 const own = (db: Queries) => db.withTables<{ rollouts: RolloutsTable }>();
 
-const rolloutsWhere = (db: Queries, facts: Partial<RolloutsTable>) =>
-  own(db)
-    .selectFrom("rollouts")
-    .where((eb) => eb.and(facts));
+const rolloutsWhere = (db: Queries, facts: Partial<RolloutsTable>) => selectWhere(own(db), "rollouts", facts);
 
 const LIVE: RolloutState[] = ["running", "paused", "halted"];
 

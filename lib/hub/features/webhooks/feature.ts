@@ -7,6 +7,7 @@ import { tellOfDeed, tellOfFailures } from "./outbox-records.ts";
 import { removeDeliveries, removeWebhook } from "./records.ts";
 import { webhooks as webhookRoutes } from "./routes.ts";
 import { Webhooks } from "./sender.ts";
+import { own, webhookDeliveries, webhooks as webhookTable } from "./tables.ts";
 
 /** The time for which messages are kept that never arrived. */
 const MESSAGE_AGE_MS = 30 * 24 * 60 * 60 * 1000;
@@ -24,6 +25,7 @@ interface RunningWebhooks extends Running {
 /** Receivers of events: messages are stored with what they tell of, and sent until they have arrived. */
 export const webhooks: HubFeature<WebhookOptions, RunningWebhooks> = {
   name: "webhooks",
+  tables: [webhookTable, webhookDeliveries],
   onDeed: tellOfDeed,
   onReports: tellOfFailures,
   contentsOf: async (db, project) => ({ webhooks: (await webhooksOf(db, subjectOf(project))).length }),
@@ -53,7 +55,7 @@ export const webhooks: HubFeature<WebhookOptions, RunningWebhooks> = {
 };
 
 const webhooksOf = (db: Queries, target: string): Promise<{ id: string }[]> =>
-  selectWhere(db, "webhooks", { target }).select("id").execute();
+  selectWhere(own(db), "webhooks", { target }).select("id").execute();
 
 async function removeOldMessages({ database, clock, logger }: Core): Promise<void> {
   const removed = await removeDeliveries(database.kysely, new Date(clock() - MESSAGE_AGE_MS).toISOString());

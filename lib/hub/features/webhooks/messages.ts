@@ -5,8 +5,8 @@ import { printable } from "../../../support/printable.ts";
 import { openSecret } from "../../keys/hub-secret.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import type { Queries } from "../../records/port.ts";
-import type { WebhooksTable } from "../../records/webhook-tables.ts";
 import { webhookSecretName } from "./records.ts";
+import type { WebhooksTable } from "./tables.ts";
 
 /** The sealed part of a webhook: its path and its secrets. */
 export interface Sealed {

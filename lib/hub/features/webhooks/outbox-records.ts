@@ -5,7 +5,7 @@ import { recordId } from "../../ground/identity.ts";
 import type { Queries } from "../../records/port.ts";
 import { selectWhere, updateWhere } from "../../records/rows.ts";
 import { visibleName } from "../../records/visible-targets.ts";
-import type { WebhooksTable } from "../../records/webhook-tables.ts";
+import { own, type WebhooksTable } from "./tables.ts";
 
 /** Messages of one webhook that wait at most: a fleet that fails at once is told by the first ones. */
 const MAX_WAITING = 1000;
@@ -50,7 +50,7 @@ export const subjectOfTarget = (target: string): string =>
 /** Lists the webhooks of a target's owner, always in one order: each may be locked until the transaction ends. */
 function subscribersOf(db: Queries, subject: string): Promise<Subscriber[]> {
   const [kind, slug] = subject.split("/");
-  return db
+  return own(db)
     .selectFrom("projects as p")
     .innerJoin("webhooks as w", "w.owner", "p.owner")
     .select(["w.id", "w.events", "w.target", "p.name"])
@@ -65,7 +65,7 @@ function subscribersOf(db: Queries, subject: string): Promise<Subscriber[]> {
 
 /** Finds those who hear of an owner's reports. A target that the owner may not see is called by its slug. */
 async function subscribersOfOwner(db: Queries, owner: string, subject: string, slug: string): Promise<Subscriber[]> {
-  const rows = await selectWhere(db, "webhooks", { owner, disabled_at: null })
+  const rows = await selectWhere(own(db), "webhooks", { owner, disabled_at: null })
     .select(["id", "events", "target"])
     .orderBy("id")
     .execute();
@@ -89,18 +89,18 @@ async function tell(
     const wanted = events === "" ? undefined : new Set(events.split(" "));
     const heard = occurrences.filter(({ type }) => wanted?.has(type) ?? true);
     if (heard.length === 0 || (only !== null && only !== subject)) continue;
-    const { waiting } = await selectWhere(db, "webhook_deliveries", { webhook_id: id, state: "pending" })
+    const { waiting } = await selectWhere(own(db), "webhook_deliveries", { webhook_id: id, state: "pending" })
       .select((eb) => eb.fn.countAll<number>().as("waiting"))
       .executeTakeFirstOrThrow();
     const kept = heard.slice(0, Math.max(0, MAX_WAITING - Number(waiting)));
     if (kept.length < heard.length)
-      await updateWhere(db, "webhooks", { id })
+      await updateWhere(own(db), "webhooks", { id })
         .set((eb) => ({ dropped: eb("dropped", "+", heard.length - kept.length) }))
         .execute();
     const messages = kept.map(({ type, data }) =>
       deliveryOf(id, { type, timestamp, data: { target, name, ...data } }, now),
     );
-    if (messages.length > 0) await db.insertInto("webhook_deliveries").values(messages).execute();
+    if (messages.length > 0) await own(db).insertInto("webhook_deliveries").values(messages).execute();
   }
 }
 

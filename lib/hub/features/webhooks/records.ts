@@ -1,6 +1,6 @@
 import { type PageRange, type Queries, type Transacted } from "../../records/port.ts";
 import { deleteWhere, newestWhere, selectWhere, updateWhere } from "../../records/rows.ts";
-import type { WebhookDeliveriesTable, WebhooksTable } from "../../records/webhook-tables.ts";
+import { own, type WebhookDeliveriesTable, type WebhooksTable } from "./tables.ts";
 
 // A transaction that changes a webhook and its messages takes the webhook's row first: two of them meet in no deadlock.
 
@@ -18,7 +18,7 @@ export type CountedWebhook = WebhooksTable & { pending: number; dead: number };
 async function counted(db: Queries, rows: readonly WebhooksTable[]): Promise<CountedWebhook[]> {
   const ids = rows.map(({ id }) => id);
   if (ids.length === 0) return [];
-  const counts = await db
+  const counts = await own(db)
     .selectFrom("webhook_deliveries")
     .select(["webhook_id", "state", (eb) => eb.fn.countAll<number>().as("count")])
     .where("webhook_id", "in", ids)
@@ -30,7 +30,7 @@ async function counted(db: Queries, rows: readonly WebhooksTable[]): Promise<Cou
 }
 
 export async function listWebhooks(db: Queries, owner: string, { after, limit }: PageRange): Promise<CountedWebhook[]> {
-  const rows = await selectWhere(db, "webhooks", { owner })
+  const rows = await selectWhere(own(db), "webhooks", { owner })
     .selectAll()
     .where("id", ">", after)
     .orderBy("id")
@@ -40,40 +40,40 @@ export async function listWebhooks(db: Queries, owner: string, { after, limit }:
 }
 
 export async function findWebhook(db: Queries, id: string): Promise<CountedWebhook | undefined> {
-  const row = await selectWhere(db, "webhooks", { id }).selectAll().executeTakeFirst();
+  const row = await selectWhere(own(db), "webhooks", { id }).selectAll().executeTakeFirst();
   return row && (await counted(db, [row]))[0];
 }
 
 /** Stores a webhook. @returns false when its owner has as many as there may be */
 export async function insertWebhook(transaction: Transacted, webhook: WebhooksTable): Promise<boolean> {
-  const { count } = await selectWhere(transaction, "webhooks", { owner: webhook.owner })
+  const { count } = await selectWhere(own(transaction), "webhooks", { owner: webhook.owner })
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .executeTakeFirstOrThrow();
   if (Number(count) >= MAX_WEBHOOKS) return false;
-  await transaction.insertInto("webhooks").values(webhook).execute();
+  await own(transaction).insertInto("webhooks").values(webhook).execute();
   return true;
 }
 
 /** Removes a webhook with its messages and secrets. @returns false when another request has done so */
 export async function removeWebhook(transaction: Transacted, id: string): Promise<boolean> {
-  const { numDeletedRows } = await deleteWhere(transaction, "webhooks", { id }).executeTakeFirst();
-  await deleteWhere(transaction, "webhook_deliveries", { webhook_id: id }).execute();
+  const { numDeletedRows } = await deleteWhere(own(transaction), "webhooks", { id }).executeTakeFirst();
+  await deleteWhere(own(transaction), "webhook_deliveries", { webhook_id: id }).execute();
   await deleteWhere(transaction, "sealed_secrets", { name: webhookSecretName(id) }).execute();
   return numDeletedRows > 0n;
 }
 
 export async function enableWebhook(transaction: Transacted, id: string): Promise<void> {
-  await updateWhere(transaction, "webhooks", { id })
+  await updateWhere(own(transaction), "webhooks", { id })
     .set({ disabled_at: null, failing_since: null, last_error: null })
     .execute();
 }
 
 /** Sends nothing more to a webhook; what waits is dead. @returns false when it was disabled already */
 export async function disableWebhook(transaction: Transacted, id: string, now: string): Promise<boolean> {
-  const { numUpdatedRows } = await updateWhere(transaction, "webhooks", { id, disabled_at: null })
+  const { numUpdatedRows } = await updateWhere(own(transaction), "webhooks", { id, disabled_at: null })
     .set({ disabled_at: now })
     .executeTakeFirst();
-  await updateWhere(transaction, "webhook_deliveries", { webhook_id: id, state: "pending" })
+  await updateWhere(own(transaction), "webhook_deliveries", { webhook_id: id, state: "pending" })
     .set({ state: "dead", last_error: "the webhook was disabled" })
     .execute();
   return numUpdatedRows > 0n;
@@ -85,13 +85,13 @@ export const listDeliveries = (
   state: WebhookDeliveriesTable["state"] | undefined,
   range: PageRange,
 ): Promise<WebhookDeliveriesTable[]> =>
-  newestWhere(db, "webhook_deliveries", { webhook_id: webhook, ...(state && { state }) }, range)
+  newestWhere(own(db), "webhook_deliveries", { webhook_id: webhook, ...(state && { state }) }, range)
     .selectAll()
     .execute();
 
 /** Has dead messages sent again, under their ids. @param id of one; undefined for all @returns how many */
 export async function redeliver(db: Queries, webhook: string, id: string | undefined, now: string): Promise<number> {
-  const { numUpdatedRows } = await updateWhere(db, "webhook_deliveries", { webhook_id: webhook, state: "dead" })
+  const { numUpdatedRows } = await updateWhere(own(db), "webhook_deliveries", { webhook_id: webhook, state: "dead" })
     .set({ state: "pending", attempts: 0, next_at: now })
     .$if(id !== undefined, (query) => query.where("id", "=", id!))
     .executeTakeFirst();
@@ -117,7 +117,7 @@ export const dueDeliveries = (
   { webhooks, owners }: Busy,
   limit: number,
 ): Promise<DueDelivery[]> =>
-  db
+  own(db)
     .selectFrom("webhook_deliveries as d")
     .innerJoin("webhooks as w", "w.id", "d.webhook_id")
     .selectAll("d")
@@ -134,7 +134,7 @@ export const dueDeliveries = (
 export async function claimDelivery(db: Queries, due: DueDelivery, until: string): Promise<Claimed | undefined> {
   const attempts = Number(due.attempts) + 1;
   const { id, next_at } = due;
-  const { numUpdatedRows } = await updateWhere(db, "webhook_deliveries", { id, state: "pending", next_at })
+  const { numUpdatedRows } = await updateWhere(own(db), "webhook_deliveries", { id, state: "pending", next_at })
     .set({ next_at: until, attempts })
     .executeTakeFirst();
   return numUpdatedRows > 0n ? { ...due, due_at: next_at, attempts, next_at: until } : undefined;
@@ -143,15 +143,15 @@ export async function claimDelivery(db: Queries, due: DueDelivery, until: string
 /** Gives a message back that was not sent: the hub ends. */
 export async function releaseDelivery(db: Queries, { id, attempts }: Claimed, now: string): Promise<void> {
   const set = { next_at: now, attempts: Number(attempts) - 1 };
-  await updateWhere(db, "webhook_deliveries", { id }).set(set).execute();
+  await updateWhere(own(db), "webhook_deliveries", { id }).set(set).execute();
 }
 
 /** Forgets a message that has arrived. */
 export async function settleDelivery(transaction: Transacted, { id, webhook_id }: Claimed, now: string): Promise<void> {
-  await updateWhere(transaction, "webhooks", { id: webhook_id })
+  await updateWhere(own(transaction), "webhooks", { id: webhook_id })
     .set({ last_delivered_at: now, failing_since: null, last_error: null })
     .execute();
-  await deleteWhere(transaction, "webhook_deliveries", { id }).execute();
+  await deleteWhere(own(transaction), "webhook_deliveries", { id }).execute();
 }
 
 /**
@@ -165,11 +165,11 @@ export async function failDelivery(
   { id, webhook_id }: Claimed,
   { error, now, next }: { error: string; now: string; next: string | undefined },
 ): Promise<string | undefined> {
-  const row = await updateWhere(transaction, "webhooks", { id: webhook_id })
+  const row = await updateWhere(own(transaction), "webhooks", { id: webhook_id })
     .set((eb) => ({ last_error: error, failing_since: eb.fn.coalesce("failing_since", eb.val(now)) }))
     .returning("failing_since")
     .executeTakeFirst();
-  await updateWhere(transaction, "webhook_deliveries", { id })
+  await updateWhere(own(transaction), "webhook_deliveries", { id })
     .set({ last_error: error, ...(next === undefined ? { state: "dead" as const } : { next_at: next }) })
     .execute();
   if (next === undefined) await forgetDead(transaction, webhook_id);
@@ -177,21 +177,21 @@ export async function failDelivery(
 }
 
 async function forgetDead(transaction: Transacted, webhook: string): Promise<void> {
-  const oldest = await selectWhere(transaction, "webhook_deliveries", { webhook_id: webhook, state: "dead" })
+  const oldest = await selectWhere(own(transaction), "webhook_deliveries", { webhook_id: webhook, state: "dead" })
     .select("id")
     .orderBy("id", "desc")
     .offset(MAX_DEAD)
     .limit(1)
     .executeTakeFirst();
   if (oldest === undefined) return;
-  await deleteWhere(transaction, "webhook_deliveries", { webhook_id: webhook, state: "dead" })
+  await deleteWhere(own(transaction), "webhook_deliveries", { webhook_id: webhook, state: "dead" })
     .where("id", "<=", oldest.id)
     .execute();
 }
 
 /** Removes messages from before a time, in any state. @returns how many */
 export async function removeDeliveries(db: Queries, before: string): Promise<number> {
-  const { numDeletedRows } = await db
+  const { numDeletedRows } = await own(db)
     .deleteFrom("webhook_deliveries")
     .where("created_at", "<", before)
     .executeTakeFirst();

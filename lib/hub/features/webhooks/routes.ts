@@ -19,7 +19,6 @@ import { storeSecret } from "../../keys/hub-secret.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import type { PageRange } from "../../records/port.ts";
 import { findVisibleTarget } from "../../records/visible-targets.ts";
-import type { WebhookDeliveriesTable, WebhooksTable } from "../../records/webhook-tables.ts";
 import { newSecret, openSealed, sealedText } from "./messages.ts";
 import { subjectOfTarget, targetOfSubject } from "./outbox-records.ts";
 import {
@@ -35,6 +34,7 @@ import {
   webhookSecretName,
 } from "./records.ts";
 import type { Webhooks } from "./sender.ts";
+import type { WebhookDeliveriesTable, WebhooksTable } from "./tables.ts";
 
 /** The old secret signs for so long, unless the request says otherwise. */
 const GRACE_SECONDS = 86_400;

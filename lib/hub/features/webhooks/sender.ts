@@ -4,7 +4,6 @@ import type { Destinations } from "../../ground/destinations.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { type Database, inTransaction } from "../../records/port.ts";
-import type { WebhooksTable } from "../../records/webhook-tables.ts";
 import { type Outcome, post } from "./exchange.ts";
 import { bodyOf, headersOf, openSealed } from "./messages.ts";
 import {
@@ -18,6 +17,7 @@ import {
   settleDelivery,
 } from "./records.ts";
 import { DISABLED_AFTER_MS, MAX_OVERDUE_MS, pauseAfter } from "./schedule.ts";
+import type { WebhooksTable } from "./tables.ts";
 
 const TICK_MS = 1000;
 /** Messages that one hub sends at a time, and of these to one webhook. */

@@ -13,6 +13,7 @@ import {
   webhookSecretName,
 } from "../../../../../lib/hub/features/webhooks/records.ts";
 import { Webhooks } from "../../../../../lib/hub/features/webhooks/sender.ts";
+import { own } from "../../../../../lib/hub/features/webhooks/tables.ts";
 import { Destinations } from "../../../../../lib/hub/ground/destinations.ts";
 import { Keyring, sealInTransaction } from "../../../../../lib/hub/keys/keyring.ts";
 import { secretContext } from "../../../../../lib/hub/keys/sealing.ts";
@@ -73,7 +74,7 @@ t.test("a message that a killed hub held is sent by another one a minute later, 
   const receiver = await startReceiver(t);
   const { database, db, keyring, id } = await withWebhook(t, receiver.url);
   const data = { target: "plugin:tide", name: "Tide", version: "1.0.0" };
-  await db
+  await own(db)
     .insertInto("webhook_deliveries")
     .values(deliveryOf(id, { type: "version.published", timestamp: iso(NOW), data }, NOW))
     .execute();
@@ -110,7 +111,7 @@ t.test(
       const full = Array.from({ length: 1000 }, () =>
         deliveryOf(id, { type: "version.published", timestamp: iso(NOW), data }, NOW),
       );
-      await db.insertInto("webhook_deliveries").values(full).execute();
+      await own(db).insertInto("webhook_deliveries").values(full).execute();
     }
     const report = { ...{ holder: "bob", target: "plugin/tide", version: "1.0.0", status: "failed" as const } };
     const failed = { ...report, hostId: "a", hostRecord: { error_message: null }, createdAt: iso(NOW) };

@@ -1,7 +1,8 @@
 import * as z from "zod";
-import { webhookEvent } from "../../contract/surfaces/webhooks.ts";
-import { count, json, name, text, time } from "./columns.ts";
-import { type RowOf, table } from "./table.ts";
+import { webhookEvent } from "../../../contract/surfaces/webhooks.ts";
+import { count, json, name, text, time } from "../../records/columns.ts";
+import type { Queries } from "../../records/port.ts";
+import { type RowOf, table } from "../../records/table.ts";
 
 /** A receiver of events. Its address and its secrets are sealed, as `webhook/<id>`. */
 export const webhooks = table(
@@ -53,3 +54,9 @@ export const webhookDeliveries = table(
   { indexes: { deliveries_webhook: ["webhook_id", "state", "id"], deliveries_due: ["state", "next_at"] } },
 );
 export type WebhookDeliveriesTable = RowOf<typeof webhookDeliveries>;
+
+/** The rows of each table, as kysely reads and writes them. */
+export type OwnTables = { webhooks: WebhooksTable; webhook_deliveries: WebhookDeliveriesTable };
+
+/** The database with the tables of this feature. */
+export const own = (db: Queries) => db.withTables<OwnTables>();

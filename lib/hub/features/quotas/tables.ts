@@ -1,0 +1,15 @@
+import { count, name } from "../../records/columns.ts";
+import { type RowOf, table } from "../../records/table.ts";
+
+/** The most that an owner or project may store. */
+export const quotas = table(
+  "quotas",
+  {
+    /** `owner/NAME` or `project/ID`. */
+    subject: name,
+    max_bytes: count.nullable(),
+    max_versions: count.nullable(),
+  },
+  { key: ["subject"] },
+);
+export type QuotasTable = RowOf<typeof quotas>;
