@@ -24,11 +24,16 @@ const PAGES: Record<string, string> = {
   pin: "watch",
   plugin: "sdk",
   "project publish": "getting-started",
-  rollback: "bad-day",
+  rollback: "troubleshooting",
   "self-check": "installing",
   "trust-folder": "options",
   unpin: "watch",
   upgrade: "installing",
+};
+
+/** Former topics, with the pages that have taken their text. */
+const FORMER: Record<string, string> = {
+  "bad-day": "troubleshooting",
 };
 
 const OF_CATEGORY: Record<string, string> = {
@@ -86,7 +91,7 @@ export class Docs extends withOptions({}) {
     );
     const [, command] =
       named.find(([name]) => name === called) ?? named.find(([name]) => name.startsWith(`${called} `)) ?? [];
-    const topic = pages.has(words) ? words : command && pageOf(command, pages);
+    const topic = pages.has(words) ? words : (FORMER[words] ?? (command && pageOf(command, pages)));
     if (topic === undefined) {
       const meant = closestTo(words, [...pages.keys(), ...named.map(([name]) => name)]);
       const hint = meant === undefined ? "`sealift docs` lists the topics." : `Did you mean ${meant}?`;

@@ -36,6 +36,10 @@ t.test("without an argument the topics are listed with their titles", async (t) 
   t.match(events.at(-1), { event: "result", status: "success", count: docPages().size });
 });
 
+t.test("a former topic opens the page that has its text now", async (t) => {
+  t.match((await docs("bad-day")).stdout, /^# Troubleshooting/);
+});
+
 t.test("an unknown topic is refused with the one that was probably meant", async (t) => {
   await t.rejects(docs("rolouts"), { code: 2, stderr: /rollouts/ });
 });
