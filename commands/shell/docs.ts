@@ -32,8 +32,9 @@ const PAGES: Record<string, string> = {
 };
 
 /** Former topics, with the pages that have taken their text. */
-const FORMER: Record<string, string> = {
+export const FORMER: Record<string, string> = {
   "bad-day": "troubleshooting",
+  upgrading: "installing",
 };
 
 const OF_CATEGORY: Record<string, string> = {

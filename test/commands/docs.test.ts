@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t from "tap";
-import { docPages, pageOf } from "../../commands/shell/docs.ts";
+import { docPages, FORMER, pageOf } from "../../commands/shell/docs.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 
 const run = promisify(execFile);
@@ -37,6 +37,11 @@ t.test("without an argument the topics are listed with their titles", async (t) 
 });
 
 t.test("a former topic opens the page that has its text now", async (t) => {
+  const pages = docPages();
+  for (const [former, page] of Object.entries(FORMER)) {
+    t.notOk(pages.has(former), former);
+    t.ok(pages.has(page), page);
+  }
   t.match((await docs("bad-day")).stdout, /^# Troubleshooting/);
 });
 
