@@ -26,7 +26,7 @@ export function samplerOf(name = "parentbased_always_on", argument = "1"): Sampl
   return (traceId, parent) => parent?.isSampled ?? root(traceId, parent);
 }
 
-/** The configuration of traces, from the variables that all programs with OpenTelemetry read (docs/traces.md). */
+/** The configuration of traces, from the variables that all programs with OpenTelemetry read: docs/metrics.md. */
 export interface TracingSettings {
   url: URL;
   /** For the collector; they hold its credentials. */
