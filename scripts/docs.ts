@@ -77,8 +77,7 @@ function performancePage(): Promise<string> {
   return completed("performance.md", "budgets", budgetTable());
 }
 documents.set("contract/keys.md", await completed("contract/keys.md", "actions", actionTable()));
-documents.set("contract/webhooks.md", await completed("contract/webhooks.md", "events", eventTable("fields")));
-documents.set("webhooks.md", await completed("webhooks.md", "events", eventTable("when")));
+documents.set("webhooks.md", await completed("webhooks.md", "events", eventTable()));
 documents.set("performance.md", await performancePage());
 documents.set("architecture.md", await completed("architecture.md", "sizes", sizeTable()));
 

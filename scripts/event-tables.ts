@@ -14,12 +14,13 @@ export const actionTable = (): string =>
     }),
   ].join("\n");
 
-/** The events of webhooks: when they happen, for users, or their fields, for the contract. */
-export const eventTable = (of: "when" | "fields"): string =>
+/** The events of webhooks: when they happen, and what their messages hold. */
+export const eventTable = (): string =>
   [
-    of === "when" ? "| event | happens when |" : "| `type` | further fields of `data` |",
-    "| --- | --- |",
-    ...[...WEBHOOK_EVENTS, ...(of === "fields" ? ([TEST_EVENT] as const) : [])].map(
-      (event) => `| \`${event}\` | ${textsOf(event)[of]} |`,
-    ),
+    "| event | happens when | further fields of `data` |",
+    "| --- | --- | --- |",
+    ...([...WEBHOOK_EVENTS, TEST_EVENT] as const).map((event) => {
+      const { when, fields } = textsOf(event);
+      return `| \`${event}\` | ${when} | ${fields} |`;
+    }),
   ].join("\n");

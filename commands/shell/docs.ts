@@ -34,6 +34,7 @@ const PAGES: Record<string, string> = {
 /** Former topics, with the pages that have taken their text. */
 export const FORMER: Record<string, string> = {
   "bad-day": "troubleshooting",
+  "contract/webhooks": "webhooks",
   traces: "metrics",
   upgrading: "installing",
 };

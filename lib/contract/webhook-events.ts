@@ -35,7 +35,7 @@ const EVENTS = {
   },
   "version.held": {
     when: "a version is [held](rollouts.md#what-latest-means), and once a day while it is",
-    fields: "`version`, `actor` (`hub`), `rollout`, `reason`; at the entry, and once a day while it lasts",
+    fields: "`version`, `actor` (`hub`), `rollout`, `reason`",
     sentence: ({ version, rollout }) => `${version} is held by ${rollout}: no further host gets it`,
   },
   "rollout.started": {
@@ -74,7 +74,7 @@ export const WEBHOOK_EVENTS = Object.keys(EVENTS) as [SubscribedEvent, ...Subscr
 export const TEST_EVENT = "webhook.test";
 const TEST: Event = {
   when: "`sealift webhook test` asks for it",
-  fields: "`target` is empty; sent on request only",
+  fields: "none; `target` is empty",
   sentence: () => "this is a test",
 };
 

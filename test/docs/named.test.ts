@@ -11,7 +11,6 @@ const page = (name: string): string => readFileSync(join(import.meta.dirname, ".
 /** The pages that have to name each word of a list; routes and events of `--json` have pages made from the sources. */
 const LISTS: [string, readonly string[]][] = [
   ["contract/keys.md", Object.keys(ACTIONS)],
-  ["contract/webhooks.md", WEBHOOK_EVENTS],
   ["webhooks.md", WEBHOOK_EVENTS],
 ];
 

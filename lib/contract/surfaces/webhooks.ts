@@ -3,7 +3,7 @@ import { timestamp } from "../identifiers.ts";
 import { parseTarget } from "../target.ts";
 import { TEST_EVENT, WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../webhook-events.ts";
 
-/** Webhooks on the wire (docs/contract/webhooks.md). */
+/** Webhooks on the wire (docs/webhooks.md). */
 
 const subscribed = z.enum(WEBHOOK_EVENTS);
 export const webhookEvent = z.enum([...WEBHOOK_EVENTS, TEST_EVENT]);

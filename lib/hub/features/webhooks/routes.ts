@@ -54,7 +54,7 @@ const deliveryOf = ({ id, event, state, attempts, next_at, last_error, created_a
   next_attempt_at: state === "pending" ? next_at : null,
 });
 
-/** Receivers of events, for their owner (docs/contract/webhooks.md). */
+/** Receivers of events, for their owner (docs/webhooks.md). */
 export function webhooks(
   options: MountOptions<TargetAccessParts & { keyring: Keyring }>,
   sender: Webhooks,
