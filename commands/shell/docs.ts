@@ -13,7 +13,7 @@ const NO_PROGRAM = 127;
 
 /** The pages of commands that neither the first word nor the category names. */
 const PAGES: Record<string, string> = {
-  artifact: "deltas",
+  artifact: "contract/delta",
   completion: "installing",
   context: "agent",
   doctor: "troubleshooting",
@@ -35,6 +35,7 @@ const PAGES: Record<string, string> = {
 export const FORMER: Record<string, string> = {
   "bad-day": "troubleshooting",
   "contract/webhooks": "webhooks",
+  deltas: "contract/delta",
   traces: "metrics",
   upgrading: "installing",
 };

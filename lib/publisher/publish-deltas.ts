@@ -48,7 +48,7 @@ export interface PublishDeltasOptions {
   limits: Limits;
   /** A private folder for what is made on the way. The caller removes it. */
   folder: string;
-  /** The file that the artifact is kept in: index and deltas stay beside it (docs/deltas.md). */
+  /** The file that the artifact is kept in: index and deltas stay beside it (docs/contract/delta.md). */
   keptAs?: string;
   signal: AbortSignal;
   emit: (event: DeltaEvent) => void;

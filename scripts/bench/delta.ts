@@ -10,7 +10,7 @@ const MBITS = 100;
 const sizes = (delta: number, full: number): string =>
   `${(delta / 1e6).toFixed(2)} MB instead of ${(full / 1e6).toFixed(1)} MB`;
 
-/** Upgrades by deltas beside full deployments, on loopback and through 100 Mbit/s (docs/deltas.md). */
+/** Upgrades by deltas beside full deployments, on loopback and through 100 Mbit/s (docs/performance.md#deltas). */
 export async function deltaRows(folder: string, place: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { what: content, many, fill, edit, edited } of [manyFiles(10_000), oneFile(1024)]) {
