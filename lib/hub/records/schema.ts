@@ -1,6 +1,5 @@
 import * as core from "./core-tables.ts";
 import { hostLabels, hosts, reports, views } from "./fleet-tables.ts";
-import { hostInvites, joinedHosts } from "./joining-tables.ts";
 import type { AnyTable, RowOf } from "./table.ts";
 import { blobs, deletedVersions, sealed, versions } from "./version-tables.ts";
 
@@ -27,8 +26,6 @@ const CORE = [
   core.keks,
   core.sealedSecrets,
   core.signers,
-  hostInvites,
-  joinedHosts,
   core.audit,
   core.hubState,
   core.rateCounts,

@@ -1,12 +1,13 @@
-import { revokeInvites } from "../../records/host-invites.ts";
-import { noteByHand } from "../../records/joined-hosts.ts";
-import { deleteWhere } from "../../records/rows.ts";
 import type { HubFeature } from "../feature.ts";
+import { forgetProject, noteByHand } from "./host-records.ts";
+import { removeOldInvites, revokeInvites } from "./invite-records.ts";
 import { joiningRoutes } from "./routes.ts";
+import { hostInvites, joinedHosts } from "./tables.ts";
 
 /** Hosts that join a project by themselves, with an invite, and the list of those whose keys speak for them alone. */
 export const joining: HubFeature = {
   name: "joining",
+  tables: [hostInvites, joinedHosts],
   async onDeed(db, { action, subject, facts }, now) {
     const at = new Date(now).toISOString();
     const { project_id: project, host } = facts;
@@ -16,9 +17,10 @@ export const joining: HubFeature = {
     // The new owner has invited nobody.
     if (action === "project.transfer") await revokeInvites(db, { project_id: subject }, at);
   },
-  async onDelete(transaction, { id: project_id }) {
-    for (const table of ["joined_hosts", "host_invites"] as const)
-      await deleteWhere(transaction, table, { project_id }).execute();
-  },
-  start: () => Promise.resolve({ routes: joiningRoutes }),
+  onDelete: (transaction, { id }) => forgetProject(transaction, id),
+  start: ({ database, clock }) =>
+    Promise.resolve({
+      routes: joiningRoutes,
+      chores: { "old invites": () => removeOldInvites(database.kysely, clock()) },
+    }),
 };

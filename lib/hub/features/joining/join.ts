@@ -2,12 +2,12 @@ import type { JoinRequest } from "../../../contract/joining/records.ts";
 import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
 import { conflict, HubError } from "../../ground/errors.ts";
 import { hashOf } from "../../ground/identity.ts";
-import { countUse, stateOfInvite } from "../../records/host-invites.ts";
-import { add } from "../../records/joined-hosts.ts";
-import type { HostInvitesTable, JoinedHostsTable } from "../../records/joining-tables.ts";
 import { issueKey } from "../../records/keys.ts";
 import type { Transacted } from "../../records/port.ts";
-import { selectWhere, updateWhere } from "../../records/rows.ts";
+import { selectWhere } from "../../records/rows.ts";
+import { add, enter, hostWithKey } from "./host-records.ts";
+import { countUse, stateOfInvite } from "./invite-records.ts";
+import { type HostInvitesTable, type JoinedHostsTable } from "./tables.ts";
 
 /** The circumstances of a join. */
 interface Joining {
@@ -42,7 +42,7 @@ export async function join(transaction: Transacted, request: JoinRequest, joinin
   const key_hash = hashOf(request.key);
   const at = new Date(now).toISOString();
   const state = stateOfInvite(invite, at);
-  const known = await selectWhere(transaction, "joined_hosts", { project_id, key_hash }).selectAll().executeTakeFirst();
+  const known = await hostWithKey(transaction, project_id, key_hash);
   if (state === "revoked" || (known === undefined && state !== "open"))
     throw new HubError(403, "invite_ended", `The invite ${ENDINGS[state](invite)}.`);
   if (known !== undefined && known.invite_id === invite.id) return comeBack(transaction, known, request, joining);
@@ -72,10 +72,7 @@ async function comeBack(
   joining: Joining,
 ): Promise<Joined> {
   // Its row is the lock: a host that is removed at this moment gets no key.
-  const entered = await updateWhere(transaction, "joined_hosts", { project_id, key_hash, state: "approved" })
-    .set({ state: "joined" })
-    .returning("host_id")
-    .executeTakeFirst();
+  const entered = await enter(transaction, project_id, key_hash);
   if (entered === undefined) return { host: { host_id, state }, isNew: false };
   await giveKey(transaction, entered.host_id, request, joining);
   return { host: { host_id: entered.host_id, state: "joined" }, isNew: true };

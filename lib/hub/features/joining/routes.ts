@@ -10,10 +10,10 @@ import { serve, type Served } from "../../access/serve.ts";
 import { conflict, keyRejected, notFound, unprocessable } from "../../ground/errors.ts";
 import type { Principal } from "../../ground/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
-import { insertInvite, listInvites, lockInvite, revokeInvites } from "../../records/host-invites.ts";
-import { approve, listJoined, remove, rename } from "../../records/joined-hosts.ts";
 import { inTransaction, type Records } from "../../records/port.ts";
 import { findProject } from "../../records/projects.ts";
+import { approve, listJoined, remove, rename } from "./host-records.ts";
+import { insertInvite, listInvites, lockInvite, revokeInvites } from "./invite-records.ts";
 import { join, taken } from "./join.ts";
 
 const noSuchHost = () => notFound("No host of this name has joined the project, or waits for approval.");

@@ -66,6 +66,36 @@ t.test("an invite is listed without its token, is used up, ends, and can be revo
   t.equal(await enter(own.key), 200, "and whoever has joined stays");
 });
 
+t.test(
+  "invites leave the list thirty days after they expired, but not while a host has yet to come back",
+  async (t) => {
+    let now = Date.now();
+    const DAY_MS = 24 * 60 * 60 * 1000;
+    const hub = await startHub(t, { clock: () => now });
+    const { at, invite, join, enter } = await invited(hub);
+    const [used, waited, revoked] = [await invite(), await invite({ approve: true }), await invite()];
+    const lasting = await invite({ expires_at: new Date(now + 40 * DAY_MS).toISOString() });
+    const [own, patient] = [ownSecrets(), ownSecrets()];
+    await join(used.token, "a", own);
+    await join(waited.token, "b", patient);
+    await hub.call("DELETE", `${at}/host-invites/${revoked.id}`);
+    const left = async () => {
+      await hub.hub.upkeep.run();
+      const { items } = (await hub.call("GET", `${at}/host-invites`)).body as { items: { id: string }[] };
+      return new Set(items.map(({ id }) => id));
+    };
+    now += 30 * DAY_MS;
+    t.strictSame(await left(), new Set([used, waited, revoked, lasting].map(({ id }) => id)));
+    now += DAY_MS;
+    t.strictSame(await left(), new Set([waited, lasting].map(({ id }) => id)));
+    t.equal(await enter(own.key), 200, "the host stays");
+    t.equal((await hub.call("POST", `${at}/joined-hosts/b/approve`)).status, 204);
+    t.strictSame(await left(), new Set([waited, lasting].map(({ id }) => id)), "it may still come for its key");
+    t.match((await join(waited.token, "b", patient)).body, { state: "joined" });
+    t.strictSame(await left(), new Set([lasting.id]));
+  },
+);
+
 t.test("a join that is repeated makes no second key, also when the invite is over", async (t) => {
   let now = Date.now();
   const hub = await startHub(t, { clock: () => now });

@@ -1,11 +1,11 @@
 import { sql } from "kysely";
-import type { JoinedHost } from "../../contract/joining/records.ts";
-import { type HostRecord, labelsOf } from "./host-columns.ts";
-import { forgetHost } from "./host-rows.ts";
-import type { JoinedHostsTable } from "./joining-tables.ts";
-import { revokeKeysOfHost } from "./keys.ts";
-import type { PageRange, Queries, Transacted } from "./port.ts";
-import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
+import type { JoinedHost } from "../../../contract/joining/records.ts";
+import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
+import { forgetHost } from "../../records/host-rows.ts";
+import { revokeKeysOfHost } from "../../records/keys.ts";
+import type { PageRange, Queries, Transacted } from "../../records/port.ts";
+import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import { type JoinedHostsTable, own } from "./tables.ts";
 
 /** A host by its name in a project. */
 interface Named {
@@ -24,7 +24,7 @@ export async function listJoined(
   { after, limit }: PageRange,
   now: string,
 ): Promise<JoinedHost[]> {
-  const rows = await db
+  const rows = await own(db)
     .selectFrom("joined_hosts as j")
     .leftJoin("hosts as h", (join) =>
       join.on("h.holder", "=", "").onRef("h.target", "=", "j.project_id").onRef("h.host_id", "=", "j.host_id"),
@@ -65,7 +65,7 @@ export async function noteByHand(db: Queries, named: Named, now: string): Promis
 
 /** @returns false when another host has its name */
 async function insert(db: Queries, host: JoinedHostsTable): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await db
+  const { numInsertedOrUpdatedRows } = await own(db)
     .insertInto("joined_hosts")
     .values(host)
     .onConflict((conflict) => conflict.columns(["project_id", "host_id"]).doNothing())
@@ -73,14 +73,35 @@ async function insert(db: Queries, host: JoinedHostsTable): Promise<boolean> {
   return numInsertedOrUpdatedRows === 1n;
 }
 
+/** Returns the host that has joined or waits with a key. @param keyHash SHA-256, hexadecimal */
+export const hostWithKey = (
+  transaction: Transacted,
+  projectId: string,
+  keyHash: string,
+): Promise<JoinedHostsTable | undefined> =>
+  selectWhere(own(transaction), "joined_hosts", { project_id: projectId, key_hash: keyHash })
+    .selectAll()
+    .executeTakeFirst();
+
+/** Lets a host in that was approved, and holds its row. @returns undefined for one that was not */
+export const enter = (
+  transaction: Transacted,
+  projectId: string,
+  keyHash: string | null,
+): Promise<Pick<JoinedHostsTable, "host_id"> | undefined> =>
+  updateWhere(own(transaction), "joined_hosts", { project_id: projectId, key_hash: keyHash, state: "approved" })
+    .set({ state: "joined" })
+    .returning("host_id")
+    .executeTakeFirst();
+
 /** Approves a host. @returns the state that it had; undefined for a host that there is not */
 export async function approve(transaction: Transacted, named: Named): Promise<string | undefined> {
-  const approved = await updateWhere(transaction, "joined_hosts", { ...named, state: "pending" })
+  const approved = await updateWhere(own(transaction), "joined_hosts", { ...named, state: "pending" })
     .set({ state: "approved" })
     .returning("host_id")
     .executeTakeFirst();
   if (approved !== undefined) return "pending";
-  return (await selectWhere(transaction, "joined_hosts", named).select("state").executeTakeFirst())?.state;
+  return (await selectWhere(own(transaction), "joined_hosts", named).select("state").executeTakeFirst())?.state;
 }
 
 /**
@@ -91,7 +112,7 @@ export async function approve(transaction: Transacted, named: Named): Promise<st
 export async function remove(transaction: Transacted, named: Named, now: string): Promise<number | undefined> {
   const { project_id, host_id } = named;
   // Its row first: a join that is under way gives it no key after that.
-  const gone = await deleteWhere(transaction, "joined_hosts", named).returning("state").executeTakeFirst();
+  const gone = await deleteWhere(own(transaction), "joined_hosts", named).returning("state").executeTakeFirst();
   if (gone === undefined) return undefined;
   const keys = await revokeKeysOfHost(transaction, { project_id, host: host_id }, now);
   await forgetHost(transaction, { holder: "", target: project_id }, host_id);
@@ -113,10 +134,16 @@ export async function add(transaction: Transacted, host: JoinedHostsTable): Prom
  */
 export async function rename(transaction: Transacted, named: Named, to: string): Promise<boolean | undefined> {
   const { project_id, host_id } = named;
-  const host = await deleteWhere(transaction, "joined_hosts", named).returningAll().executeTakeFirst();
+  const host = await deleteWhere(own(transaction), "joined_hosts", named).returningAll().executeTakeFirst();
   if (host === undefined) return undefined;
   if (!(await add(transaction, { ...host, host_id: to }))) return false;
   await updateWhere(transaction, "api_keys", { project_id, host: host_id }).set({ host: to }).execute();
   await forgetHost(transaction, { holder: "", target: project_id }, host_id);
   return true;
+}
+
+/** Removes what joining keeps of a project that is being deleted. */
+export async function forgetProject(transaction: Transacted, projectId: string): Promise<void> {
+  for (const table of ["joined_hosts", "host_invites"] as const)
+    await deleteWhere(own(transaction), table, { project_id: projectId }).execute();
 }

@@ -1,9 +1,9 @@
-import type { InviteRecord, InviteRequest } from "../../contract/joining/records.ts";
-import type { Labels } from "../../contract/labels.ts";
-import { hashOf, issue, recordId } from "../ground/identity.ts";
-import type { HostInvitesTable } from "./joining-tables.ts";
-import type { PageRange, Queries, Transacted } from "./port.ts";
-import { newestWhere, updateWhere } from "./rows.ts";
+import type { InviteRecord, InviteRequest } from "../../../contract/joining/records.ts";
+import type { Labels } from "../../../contract/labels.ts";
+import { hashOf, issue, recordId } from "../../ground/identity.ts";
+import type { PageRange, Queries, Transacted } from "../../records/port.ts";
+import { newestWhere, updateWhere } from "../../records/rows.ts";
+import { type HostInvitesTable, own } from "./tables.ts";
 
 /** An invite's facts that are not in the request. */
 interface InviteFacts {
@@ -50,7 +50,7 @@ export async function insertInvite(
     ...{ expires_at: new Date(expires_at).toISOString(), keys_end_at: keysEndAt, revoked_at: null },
     ...{ created_at: createdAt, created_by: createdBy },
   };
-  await transaction.insertInto("host_invites").values(row).execute();
+  await own(transaction).insertInto("host_invites").values(row).execute();
   return { ...inviteRecord(row, createdAt), token };
 }
 
@@ -61,7 +61,7 @@ export async function listInvites(
   range: PageRange,
   now: string,
 ): Promise<InviteRecord[]> {
-  const rows = await newestWhere(db, "host_invites", { project_id: projectId }, range).selectAll().execute();
+  const rows = await newestWhere(own(db), "host_invites", { project_id: projectId }, range).selectAll().execute();
   return rows.map((row) => inviteRecord(row, now));
 }
 
@@ -75,22 +75,50 @@ export async function revokeInvites(
   facts: { project_id: string; id?: string },
   now: string,
 ): Promise<number> {
-  const { numUpdatedRows } = await updateWhere(db, "host_invites", { ...facts, revoked_at: null })
+  const { numUpdatedRows } = await updateWhere(own(db), "host_invites", { ...facts, revoked_at: null })
     .set({ revoked_at: now })
     .executeTakeFirst();
   return Number(numUpdatedRows);
 }
 
+/** Days that an invite stays in the list after it has expired. */
+const KEPT_DAYS = 30;
+
+/**
+ * Removes invites that have expired {@link KEPT_DAYS} ago. Those of hosts that have yet to come for their keys stay.
+ *
+ * @param now milliseconds since 1970
+ */
+export async function removeOldInvites(db: Queries, now: number): Promise<void> {
+  const before = new Date(now - KEPT_DAYS * 24 * 60 * 60 * 1000).toISOString();
+  await own(db)
+    .deleteFrom("host_invites as i")
+    .where("i.expires_at", "<", before)
+    .where((eb) =>
+      eb.not(
+        eb.exists(
+          eb
+            .selectFrom("joined_hosts as j")
+            .select("j.host_id")
+            .whereRef("j.project_id", "=", "i.project_id")
+            .whereRef("j.invite_id", "=", "i.id")
+            .where("j.state", "in", ["pending", "approved"]),
+        ),
+      ),
+    )
+    .execute();
+}
+
 /** Takes the row of the invite with this token: joins with one token go one after the other. */
 export const lockInvite = (transaction: Transacted, token: string): Promise<HostInvitesTable | undefined> =>
-  updateWhere(transaction, "host_invites", { hash: hashOf(token) })
+  updateWhere(own(transaction), "host_invites", { hash: hashOf(token) })
     .set((eb) => ({ used: eb.ref("used") }))
     .returningAll()
     .executeTakeFirst();
 
 /** Counts a host that joins. The caller holds the invite's row. */
 export async function countUse(transaction: Transacted, { id }: HostInvitesTable): Promise<void> {
-  await updateWhere(transaction, "host_invites", { id })
+  await updateWhere(own(transaction), "host_invites", { id })
     .set((eb) => ({ used: eb("used", "+", 1) }))
     .execute();
 }

@@ -1,8 +1,9 @@
 import * as z from "zod";
-import { sha256Hex } from "../../contract/identifiers.ts";
-import { count, json, name, projectId, text, time, yes } from "./columns.ts";
-import { projects } from "./core-tables.ts";
-import { type RowOf, table } from "./table.ts";
+import { sha256Hex } from "../../../contract/identifiers.ts";
+import { count, json, name, projectId, text, time, yes } from "../../records/columns.ts";
+import { projects } from "../../records/core-tables.ts";
+import type { Queries } from "../../records/port.ts";
+import { type RowOf, table } from "../../records/table.ts";
 
 /** An invite for hosts of a project. */
 export const hostInvites = table(
@@ -31,7 +32,7 @@ export const hostInvites = table(
   },
   {
     unique: { host_invites_hash_key: ["hash"] },
-    indexes: { host_invites_project: ["project_id", "id"] },
+    indexes: { host_invites_project: ["project_id", "id"], host_invites_expiry: ["expires_at"] },
     references: { project_id: projects },
   },
 );
@@ -60,3 +61,9 @@ export const joinedHosts = table(
   },
 );
 export type JoinedHostsTable = RowOf<typeof joinedHosts>;
+
+/** The rows of each table, as kysely reads and writes them. */
+export type OwnTables = { host_invites: HostInvitesTable; joined_hosts: JoinedHostsTable };
+
+/** The database with the tables of this feature. */
+export const own = (db: Queries) => db.withTables<OwnTables>();
