@@ -3,7 +3,7 @@ import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { answerHost, type AskedBy } from "../gate/host-answer.ts";
 import { detailFor } from "../gate/latest.ts";
-import { forbidden, keyMissing, keyRejected, notFound } from "../ground/errors.ts";
+import { forbidden, keyMissing, notFound } from "../ground/errors.ts";
 import type { Principal } from "../ground/principal.ts";
 import { controls } from "../ground/rights.ts";
 import type { View } from "../records/fleet.ts";
@@ -65,6 +65,9 @@ export function targetAccess(
   const { statements } = hub.database;
   const carriesKey = (request: FastifyRequest) => request.headers["x-api-key"] !== undefined;
 
+  const rejected = async (request: FastifyRequest) =>
+    authentication.rejected(request, await authentication.refusal(credentialHash(request)));
+
   const question = (request: FastifyRequest, slug: string): Question => ({
     kind,
     slug,
@@ -77,7 +80,7 @@ export function targetAccess(
   const seen: TargetAccess["seen"] = async (request, scopes) => {
     if (!carriesKey(request)) throw keyMissing();
     const { principal, target } = await findVisibleTarget(statements, question(request, request.params.slug));
-    if (principal === undefined) throw authentication.rejected(request, keyRejected());
+    if (principal === undefined) throw await rejected(request);
     authentication.accepted(request, principal);
     requireOneOf(principal, scopes);
     if (target === undefined) throw noSuchTarget(kind);
@@ -90,7 +93,7 @@ export function targetAccess(
     async detail(request) {
       const { slug } = request.params;
       const { principal, target } = await findVisibleTarget(statements, question(request, slug));
-      if (principal === undefined && carriesKey(request)) throw authentication.rejected(request, keyRejected());
+      if (principal === undefined && carriesKey(request)) throw await rejected(request);
       if (principal !== undefined) authentication.accepted(request, principal);
       if (target === undefined) throw noSuchTarget(kind);
       const view = principal && { holder: principal.owner, target: loggedTarget(kind, slug) };
@@ -102,7 +105,7 @@ export function targetAccess(
       const { slug } = request.params;
       if (!carriesKey(request)) throw keyMissing();
       const found = await findVisibleVersion(statements, { ...question(request, slug), version });
-      if (found.principal === undefined) throw authentication.rejected(request, keyRejected());
+      if (found.principal === undefined) throw await rejected(request);
       authentication.accepted(request, found.principal);
       requireOneOf(found.principal, scopes);
       const { principal, target } = found;
