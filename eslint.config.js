@@ -1,5 +1,4 @@
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import js from "@eslint/js";
 import boundaries from "eslint-plugin-boundaries";
 import importSort from "eslint-plugin-simple-import-sort";
@@ -17,21 +16,25 @@ const rooms = {
   releases: [...base, "artifact"],
   sdk: ["contract"],
   hub: [...base, "options", "artifact", "client"],
+  // Pages ask the routes that programs ask: what a page can do, a program can. The hub is given them, and knows none.
+  web: [...base, "client", "artifact", "hub/ground", "hub/http", "hub/access"],
   agent: [...base, "artifact", "client", "releases"],
   runtime: [...base, "artifact", "releases", "sdk"],
   publisher: [...base, "artifact", "client"],
   mirror: [...base, "client"],
   tui: [...base, "client", "agent"],
   commands: [
-    ...[...base, "artifact", "client", "publisher", "releases", "hub", "agent", "runtime", "mirror", "tui"],
+    ...[...base, "artifact", "client", "publisher", "releases", "hub", "web", "agent", "runtime", "mirror", "tui"],
     "options",
   ],
   bin: ["commands", "support"],
 };
 
-const featuresOfHub = readdirSync(`${import.meta.dirname}/lib/hub/features`, { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map(({ name }) => `features/${name}`);
+/** The folders of a room's features. */
+const featuresOf = (room) =>
+  readdirSync(`${import.meta.dirname}/lib/${room}/features`, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => `features/${name}`);
 
 /**
  * Floors inside a room, from the ground up: a folder imports the floors below it, and folders of one floor do not know
@@ -46,12 +49,13 @@ const floors = {
     ["observability"],
     ["backup", "fleets", "gate", "keys", "http"],
     ["access", "publications", "upkeep"],
-    ["mounts", "pages"],
+    ["mounts"],
     // The interface of features, and what each of them is made of: only the list in the hub's own folder imports those.
     ["features"],
-    featuresOfHub,
+    featuresOf("hub"),
     ["."],
   ],
+  web: [["page"], ["features"], ["catalogue", "fleets", "account"], featuresOf("web"), ["."]],
   agent: [["ground"], ["sources", "supervisors", "reports"], ["deployment"], ["watch", "upgrade"], ["."]],
   runtime: [
     ["guest"],
@@ -68,10 +72,7 @@ const floors = {
   ],
 };
 
-/** The features of the hub, by their folders. */
-const hubFeatures = readdirSync(join(import.meta.dirname, "lib/hub/features"), { withFileTypes: true })
-  .filter((entry) => entry.isDirectory())
-  .map(({ name }) => name);
+const hubFeatures = featuresOf("hub").map((place) => place.replace("features/", ""));
 
 const placesOf = (room) => (floors[room] ?? []).flat().filter((place) => place !== ".");
 /** The elements that a room consists of. */
@@ -217,6 +218,16 @@ export default tseslint.config(
     },
   },
   {
+    files: ["lib/web/*.ts"],
+    ignores: ["lib/web/features.ts"],
+    rules: {
+      "no-restricted-imports": [
+        "error",
+        { patterns: [{ regex: "^./features/.+/", message: "only lib/web/features.ts imports a feature" }] },
+      ],
+    },
+  },
+  {
     // So do commands: those of a feature go with it.
     files: ["commands/**"],
     ignores: ["commands/shell/registry.ts"],
@@ -235,16 +246,6 @@ export default tseslint.config(
     },
   },
   {
-    // Pages ask the routes that programs ask: what a page can do, a program can.
-    files: ["lib/hub/pages/**"],
-    rules: {
-      "no-restricted-imports": [
-        "error",
-        { patterns: [{ group: ["**/records/*", "**/blobs/*", "**/storage/*"], message: "pages ask routes (api.ts)" }] },
-      ],
-    },
-  },
-  {
     // Comments fit the page, and docstrings begin with what they are or do.
     files: ["bin/**", "commands/**", "lib/**", "scripts/**", "test/**"],
     plugins: { sealift: { rules: { "plain-comments": plainComments } } },
@@ -256,7 +257,7 @@ export default tseslint.config(
   },
   {
     // It runs in browsers.
-    files: ["lib/hub/pages/page.js", "scripts/site/search.js"],
+    files: ["lib/web/page/page.js", "scripts/site/search.js"],
     languageOptions: {
       globals: Object.fromEntries(
         "document navigator location fetch confirm setTimeout addEventListener DOMParser EventSource window MiniSearch"

@@ -6,7 +6,6 @@ const LIMIT = 1500;
 /** Why a folder of `lib` is larger than that. */
 const REASONS: Readonly<Record<string, string>> = {
   "hub/records": "all SQL of the hub, for two databases: a file for each table, and the migrations",
-  "hub/pages": "one file for each page that the hub shows in a browser",
   "runtime/sandbox": "a plugin in a process of its own: start, messages, limits, end",
   "runtime/guest": "the other side of it, which runs beside the code of a plugin and imports nothing else",
   "agent/deployment": "deploy, roll back, remove and preview: one file for each step",

@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { AnsiUp } from "ansi_up";
 import type { Browser } from "playwright-core";
 import { createHub } from "../lib/hub/hub.ts";
+import { pages } from "../lib/web/pages.ts";
 import { hubAt } from "../test/support/hub/harness.ts";
 import { fillShownHub, pagesOf } from "../test/support/hub/shown-hub.ts";
 import { openBrowser, signIn } from "../test/support/programs/browser.ts";
@@ -81,7 +82,7 @@ async function takeDashboard(browser: Browser): Promise<void> {
 }
 
 const dataDir = await mkdtemp(join(tmpdir(), "sealift-pictures-"));
-const hub = await createHub({ dataDir, listen: { host: "127.0.0.1", port: 0 } });
+const hub = await createHub({ dataDir, web: pages, listen: { host: "127.0.0.1", port: 0 } });
 const browser = await openBrowser();
 try {
   const url = await hub.listen();

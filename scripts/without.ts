@@ -9,7 +9,10 @@ import ts from "typescript";
 /** The rooms that a feature has a folder or a file of its name in. */
 const ROOMS = ["lib/contract", "lib/hub", "lib/web", "lib/options", "commands"];
 /** The lists of features. A feature's lines in them go with it. */
-const LISTS = ["lib/hub/features.ts", "lib/options/all.ts", "lib/options/hub.ts", "commands/shell/registry.ts"];
+const LISTS = [
+  ...["lib/hub/features.ts", "lib/web/features.ts", "lib/options/all.ts", "lib/options/hub.ts"],
+  "commands/shell/registry.ts",
+];
 /** The folders of the tests of those rooms. */
 const TESTS = ["test/lib/hub", "test/commands"];
 const SOURCES = "{bin,commands,lib,scripts,test}/**/*.{ts,tsx}";

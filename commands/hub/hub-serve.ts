@@ -32,8 +32,9 @@ export class HubServe extends withOptions(hubOptions) {
     const { requestsPerMinute, failuresPerMinute, trustedProxy, keepAuditMs = 0 } = this.options;
     const { tlsCert: certFile, tlsKey: keyFile } = this.options;
     const { databasePoolSize, statementTimeoutMs, metricsListen } = this.options;
-    const [{ createHub }, { createLogger }, { systemdNotifier }] = await Promise.all([
+    const [{ createHub }, { pages }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
+      this.options.web ? import("../../lib/web/pages.ts") : { pages: undefined },
       import("../../lib/support/logging.ts"),
       import("../../lib/support/systemd/notify.ts"),
     ]);
@@ -54,7 +55,7 @@ export class HubServe extends withOptions(hubOptions) {
       databasePoolSize,
       statementTimeoutMs,
       ...(metricsListen !== undefined && { metricsListen }),
-      web: this.options.web,
+      web: pages,
       ...hubFeatures(this.options),
       reportLimits: this.options,
       ...(keepAuditMs > 0 && { keepAuditMs }),

@@ -8,6 +8,7 @@ import { tellDeeds } from "./access/audit.ts";
 import { createAuthentication, type MountOptions, refuseAnonymous } from "./access/authentication.ts";
 import { PersonKeys } from "./access/person-keys.ts";
 import { limitRates } from "./access/rate-limits.ts";
+import type { Web } from "./access/web.ts";
 import { WebCalls } from "./access/web-calls.ts";
 import { WebSessions } from "./access/web-sessions.ts";
 import type { Core, Running } from "./features/feature.ts";
@@ -33,7 +34,6 @@ import { projectManage } from "./mounts/project-manage.ts";
 import { publish } from "./mounts/publish.ts";
 import { signers } from "./mounts/signers.ts";
 import { signingKey } from "./mounts/signing-key.ts";
-import { pages } from "./pages/pages.ts";
 import type { ReadinessCheck } from "./storage/readiness.ts";
 import type { Upkeep } from "./upkeep/upkeep.ts";
 
@@ -58,7 +58,7 @@ export async function createApp(
     readiness,
     trustedProxies,
     tls,
-    webKey,
+    web,
     features,
   }: {
     publicUrl: string | undefined;
@@ -67,8 +67,8 @@ export async function createApp(
     readiness: ReadinessCheck;
     trustedProxies: string[];
     tls: TlsServers | undefined;
-    /** The key of the sessions of people at its pages; undefined for a hub without pages. */
-    webKey: Buffer | undefined;
+    /** Its pages, with the key of the sessions of people at them; undefined for a hub without pages. */
+    web: { pages: Web; sessionKey: Buffer } | undefined;
     features: readonly Running[];
   },
 ): Promise<FastifyInstance> {
@@ -146,11 +146,11 @@ export async function createApp(
     done();
   });
   openapi(app);
-  if (webKey !== undefined) {
+  if (web !== undefined) {
     const signIn = features.find((feature) => feature.signIn !== undefined)?.signIn;
-    const webSessions = new WebSessions(webKey, hub.clock, signIn?.grantNames);
+    const webSessions = new WebSessions(web.sessionKey, hub.clock, signIn?.grantNames);
     const parts = { webCalls, unknownPaths, personKeys: new PersonKeys(hub) };
-    await app.register(pages, { ...options, ...parts, hub: { ...hub, webSessions, signIn } });
+    await app.register(web.pages, { ...options, ...parts, hub: { ...hub, webSessions, signIn } });
   }
   tellServer(app.server);
   return app;

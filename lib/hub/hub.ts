@@ -162,7 +162,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     readiness,
     trustedProxies: options.trustedProxies ?? [],
     tls,
-    webKey: (options.web ?? true) ? await hubKey(database.kysely, keyring, "web-sessions", clock.iso()) : undefined,
+    web: options.web && {
+      pages: options.web,
+      sessionKey: await hubKey(database.kysely, keyring, "web-sessions", clock.iso()),
+    },
     features,
   });
   const listener = new WideListener(app);

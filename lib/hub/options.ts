@@ -2,6 +2,7 @@ import { hub, reportLimits } from "../options/hub.ts";
 import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
 import type { RateLimits } from "./access/rate-limits.ts";
+import type { Web } from "./access/web.ts";
 import type { FeatureOptions } from "./features.ts";
 import type { ArrivalLimits } from "./http/arrivals.ts";
 import type { TlsFiles } from "./http/tls.ts";
@@ -34,8 +35,8 @@ export interface HubOptions extends FeatureOptions {
   logger?: Logger;
   /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. Default: none. */
   trustedProxies?: string[];
-  /** Whether `/` shows the hub in a browser. Default true. */
-  web?: boolean;
+  /** Pages that show the hub in a browser, on `/`. Default: none. */
+  web?: Web | undefined;
   /** `false` switches the limits off. */
   rateLimits?: Partial<RateLimits> | false;
   /** Bounds of request bodies on their way in; see {@link ArrivalLimits} for the defaults. */

@@ -3,7 +3,7 @@ import { existsSync, globSync, readFileSync, rmSync, writeFileSync } from "node:
 
 const INPUTS = [
   "{bin,commands,lib,scripts/build}/**/*.{ts,tsx}",
-  "lib/hub/pages/page.{css,js}",
+  "lib/web/page/page.{css,js}",
   "scripts/{manual,exit-meanings}.ts",
   "package{,-lock}.json",
   "tsconfig{,.build}.json",

@@ -31,7 +31,7 @@ async function build(): Promise<void> {
   for (const path of globSync("dist/{bin,lib,zod}/**/*.*")) if (!(path in bundled.outputs)) rmSync(path);
   copyZodTypes();
   // The hub's pages read them beside themselves.
-  for (const name of ["page.css", "page.js"]) copyFileSync(`lib/hub/pages/${name}`, `dist/lib/chunks/${name}`);
+  for (const name of ["page.css", "page.js"]) copyFileSync(`lib/web/page/${name}`, `dist/lib/chunks/${name}`);
   // The runtime loads the SDK, and the next step starts all programs.
   node(
     createRequire(import.meta.url).resolve("typescript/bin/tsc"),

@@ -1,5 +1,5 @@
 import t from "tap";
-import { pagePaths } from "../../lib/hub/pages/view.ts";
+import { PAGES } from "../../lib/web/pages.ts";
 import { golden } from "../support/golden.ts";
 import { filledHub } from "../support/hub/filled-hub.ts";
 import { type CallOptions, createProject, publication, publishForm } from "../support/hub/harness.ts";
@@ -125,13 +125,12 @@ t.test("every route answers strangers, other owners and broken bodies with the s
 t.test("every page answers a stranger with the status that it had", async (t) => {
   const { hub } = await filledHub(t, `${t.testdir({})}/hub`);
   const lines: string[] = [];
-  for (const [name, pathOf] of Object.entries(pagePaths)) {
-    const path = (pathOf as (...parts: string[]) => string)("plugin", "tide", "alpha");
-    for (const method of ["GET", "POST"]) {
-      const { status, headers } = await hub.call(method, path, { key: null });
-      const location = headers.get("location");
-      lines.push(`${name} ${method} ${status}${location === null ? "" : ` to ${location}`}`);
-    }
+  const named: Record<string, string> = { slug: "tide", host: "alpha", action: "pause" };
+  for (const { method, path } of PAGES) {
+    const asked = path.replaceAll(/:([a-z]+)/g, (_, name: string) => named[name] ?? "plugin");
+    const { status, headers } = await hub.call(method, asked, { key: null });
+    const location = headers.get("location");
+    lines.push(`${method} ${path} ${status}${location === null ? "" : ` to ${location}`}`);
   }
   golden(t, "pages.txt", lines.join("\n"));
 });

@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { ed25519 } from "@noble/curves/ed25519.js";
 import t, { type Test } from "tap";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
-import { pagePaths } from "../../../lib/hub/pages/view.ts";
+import { pagePaths } from "../../../lib/web/page/view.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import {
   type Answer,

@@ -259,7 +259,7 @@ t.test("a session outlives the hub that began it: every hub of its database know
 });
 
 t.test("a hub without pages has the API only", async (t) => {
-  const hub = await startHub(t, { web: false });
+  const hub = await startHub(t, { web: undefined });
   t.equal((await hub.call("GET", "/")).status, 404);
   t.equal((await hub.call("GET", "/sign-in")).status, 404);
   t.equal((await hub.call("GET", "/healthz")).status, 200);

@@ -1,5 +1,6 @@
 import t, { type Test } from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
+import { pages } from "../../../lib/web/pages.ts";
 import { type RunningHub, startHub } from "../../support/hub/harness.ts";
 import { startIssuer } from "../../support/hub/issuer.ts";
 import { Visitor } from "../../support/hub/web.ts";
@@ -78,7 +79,7 @@ t.test("a session ends with its hours, and when its grant is changed or gone", a
   ] as const) {
     const listen = { host: "127.0.0.1", port: 0 };
     const signOn = options && { signOn: options };
-    const later = await createHub({ dataDir: hub.dataDir, listen, clock: () => now, ...signOn });
+    const later = await createHub({ dataDir: hub.dataDir, listen, web: pages, clock: () => now, ...signOn });
     const url = await later.listen();
     const got = await new Visitor(url).request("/keys", { headers: { cookie } });
     t.equal(got.status, status, name);

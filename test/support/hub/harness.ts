@@ -3,6 +3,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Test } from "tap";
 import { createHub, type Hub, type HubOptions } from "../../../lib/hub/hub.ts";
+import { pages } from "../../../lib/web/pages.ts";
 
 /** A hub on a real socket, with its administrator's key. */
 export interface RunningHub {
@@ -55,7 +56,7 @@ export async function call(url: string, method: string, options: CallOptions = {
 /** Starts a hub on a free port and a fresh data dir; it ends with the test. */
 export async function startHub(t: Test, options: Partial<HubOptions> = {}): Promise<RunningHub> {
   const dataDir = options.dataDir ?? join(t.testdir(), "hub");
-  const hub = await createHub({ listen: { host: "127.0.0.1", port: 0 }, ...options, dataDir });
+  const hub = await createHub({ listen: { host: "127.0.0.1", port: 0 }, web: pages, ...options, dataDir });
   t.teardown(() => hub.close());
   const url = await hub.listen();
   const adminKey = (await readFile(join(dataDir, "admin.key"), "utf8")).trim();

@@ -1,0 +1,9 @@
+import type { WebFeature } from "./features/feature.ts";
+import { joining } from "./features/joining/feature.ts";
+import { publishers } from "./features/publishers/feature.ts";
+import { quotas } from "./features/quotas/feature.ts";
+import { rollouts } from "./features/rollouts/feature.ts";
+import { webhooks } from "./features/webhooks/feature.ts";
+
+/** The features of the pages, in the order in which they are shown. */
+export const webFeatures: readonly WebFeature[] = [rollouts, joining, publishers, webhooks, quotas];

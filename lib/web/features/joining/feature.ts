@@ -1,0 +1,17 @@
+import { pagesOf, type WebFeature } from "../feature.ts";
+import { hostsPath } from "./paths.ts";
+
+const { get, post } = pagesOf(() => import("./screens.tsx"));
+
+export const joining: WebFeature = {
+  name: "joining",
+  tabs: [{ title: "Hosts", kinds: ["project"], path: (_kind, slug) => hostsPath(slug) }],
+  pages: [
+    get("/projects/:slug/hosts", ({ joinedHosts }) => joinedHosts),
+    post("/projects/:slug/hosts/invites", ({ inviteHosts }) => inviteHosts),
+    post("/projects/:slug/hosts/invites/:invite/revoke", ({ revokeInvite }) => revokeInvite),
+    post("/projects/:slug/hosts/:host/approve", ({ approveHost }) => approveHost),
+    post("/projects/:slug/hosts/:host/rename", ({ renameHost }) => renameHost),
+    post("/projects/:slug/hosts/:host/remove", ({ removeHost }) => removeHost),
+  ],
+};

@@ -1,0 +1,2 @@
+export const publishersPath = "/publishers";
+export const publisherPath = (id: string): string => `${publishersPath}/${encodeURIComponent(id)}`;

@@ -1,0 +1,191 @@
+import { lacksHost, percentOf } from "../../../contract/rollout-terms.ts";
+import type { RolloutAction, RolloutRecord, RolloutState } from "../../../contract/surfaces/rollouts.ts";
+import type { Paged } from "../../page/api.ts";
+import { Act, Field, Opened } from "../../page/forms.tsx";
+import { Layout } from "../../page/layout.tsx";
+import { Badge, Bar, Empty, Live, Pager, Section, Table, TargetHead, Time, type Tone } from "../../page/parts.tsx";
+import { pagePaths, type TargetKind } from "../../page/view.ts";
+import { rolloutsPath } from "./paths.ts";
+
+const TONES: Record<RolloutState, Tone> = {
+  running: "busy",
+  paused: "warn",
+  halted: "bad",
+  completed: "good",
+  aborted: "calm",
+  replaced: "calm",
+};
+
+const WAITS = {
+  publication: "waits for its version to be published",
+  window: "waits for its window",
+  hosts: "waits for the hosts of the open waves",
+  soak: "watches the open waves",
+  approval: "waits for an approval",
+} as const;
+
+export interface RolloutsView extends Paged<RolloutRecord> {
+  kind: TargetKind;
+  slug: string;
+  name: string;
+  /** The actions that the key may ask for. */
+  allowed: readonly RolloutAction[];
+  latest: string;
+}
+
+/** The rollouts of a plugin, service or project, the newest one first. */
+export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, latest }: RolloutsView) {
+  const here = rolloutsPath(kind, slug);
+  const isOver = (rollout: RolloutRecord) => rollout.ended_at !== null;
+  const target = `${kind}:${slug}`;
+  return (
+    <Layout title={`${name}: rollouts`}>
+      <TargetHead kind={kind} slug={slug} name={name} at="Rollouts" />
+      {items.length === 0 && (
+        <Empty title="No rollout yet." command={`sealift rollout start ${target} ${latest === "" ? "1.0.0" : latest}`}>
+          A rollout gives a version to few hosts first, and halts when they fail:
+        </Empty>
+      )}
+      <Live id="rollouts" of={pagePaths.target(kind, slug)}>
+        {items
+          .filter((rollout) => !isOver(rollout))
+          .map((rollout) => (
+            <Current key={rollout.id} {...{ rollout, here, allowed }} />
+          ))}
+        {items.some(isOver) && (
+          <Section id="past" title="Past rollouts">
+            <Table
+              label="Past rollouts"
+              columns={["Version", "State", "Started", "Ended", ["Why", "why"]]}
+              rows={items
+                .filter(isOver)
+                .map((rollout) => [
+                  rollout.id,
+                  <span className="num">{rollout.version}</span>,
+                  <Badge tone={TONES[rollout.state]}>{rollout.state}</Badge>,
+                  <Time at={rollout.created_at} />,
+                  <Time at={rollout.ended_at} />,
+                  rollout.reason,
+                ])}
+            />
+          </Section>
+        )}
+      </Live>
+      <Pager to={here} at={cursor} next={next} />
+    </Layout>
+  );
+}
+
+/** The actions that make sense in a state. */
+const SENSIBLE: Partial<Record<RolloutState, readonly RolloutAction[]>> = {
+  running: ["pause", "approve", "abort"],
+  paused: ["resume", "abort"],
+  halted: ["resume", "abort"],
+};
+
+function Current({
+  rollout,
+  here,
+  allowed,
+}: {
+  rollout: RolloutRecord;
+  here: string;
+  allowed: readonly RolloutAction[];
+}) {
+  const { id, version, base_version: base, state, reason, waiting_for: waiting, until, open, waves, failing } = rollout;
+  const { new_hosts: fresh, keeping, rules } = rollout;
+  const actions = (SENSIBLE[state] ?? []).filter((action) => allowed.includes(action));
+  const counts = waves.map(({ wave, done }) => ({ isLabelled: percentOf(wave) === undefined, done }));
+  const lacks = state === "running" && waiting === "hosts" && lacksHost(counts, open);
+  const isWanted = (action: RolloutAction) => action !== "approve" || waiting === "approval" || lacks;
+  return (
+    <section className="rollout" aria-labelledby={`rollout-${id}`}>
+      <h2 id={`rollout-${id}`}>
+        <span className="num">{version}</span> <Badge tone={TONES[state]}>{state}</Badge>
+      </h2>
+      <p>
+        {base === null ? "No other version is open." : `All other hosts get ${base}.`}
+        {waiting !== null && state === "running" && (
+          <>
+            {lacks ? " It waits for a host of the last open wave, or for your approval" : ` It ${WAITS[waiting]}`}
+            {until !== null && " until "}
+            <Time at={until} none="" />.
+          </>
+        )}
+      </p>
+      {reason !== null && <p className="notice warn">{reason}</p>}
+      <ol className="waves">
+        {waves.map(({ wave, hosts, done, failing: bad }, index) => (
+          <li key={wave}>
+            <span className="wave">
+              {wave} <span className="faint">{index < open ? "open" : "closed"}</span>
+            </span>
+            <Bar
+              label={`Wave ${wave}: ${done} of ${hosts} hosts run it, ${bad} fail`}
+              shares={[
+                { label: "run it", count: done, tone: "good" },
+                { label: "fail", count: bad, tone: "bad" },
+                { label: "wait", count: Math.max(0, hosts - done - bad), tone: "calm" },
+              ]}
+            />
+            <span className="num">
+              {done} of {hosts}
+              {bad > 0 && <span className="bad-text"> · {bad} failing</span>}
+            </span>
+          </li>
+        ))}
+      </ol>
+      {keeping.map(({ version: kept, hosts }) => (
+        <p key={kept} className="help">
+          {hosts} {hosts === 1 ? "host keeps" : "hosts keep"} {kept}, and {hosts === 1 ? "is" : "are"} in no count.
+        </p>
+      ))}
+      {fresh > 0 && (
+        <p className="help">
+          {fresh} {fresh === 1 ? "host is" : "hosts are"} in no count:{" "}
+          {rules.bound_hosts ? "without a key of their own" : "new since the start"}, or without a name in polls.
+        </p>
+      )}
+      {failing.length > 0 && (
+        <details>
+          <summary>{failing.length} failing hosts</summary>
+          <ul className="plain-list">
+            {failing.map(({ host_id: host, error_message: error }) => (
+              <li key={host}>
+                {host} <span className="why">{error}</span>
+              </li>
+            ))}
+          </ul>
+        </details>
+      )}
+      <div className="actions">
+        {actions.filter(isWanted).map((action) => (
+          <Action key={action} to={`${here}/${encodeURIComponent(id)}/${action}`} action={action} base={base} />
+        ))}
+      </div>
+    </section>
+  );
+}
+
+function Action({ to, action, base }: { to: string; action: RolloutAction; base: string | null }) {
+  if (action === "resume" || action === "approve")
+    return (
+      <Act to={to} className="">
+        {action === "resume" ? "Resume" : "Approve the next wave"}
+      </Act>
+    );
+  return (
+    <Opened title={action === "pause" ? "Pause" : "Abort"} to={to}>
+      <Field label="Reason" name="reason" maxLength={1024} />
+      {action === "abort" && (
+        <label className="check">
+          <input type="checkbox" name="rollback" value="yes" />
+          {base === null ? "Hosts that took it go back" : `Hosts that took it go back to ${base}`}
+        </label>
+      )}
+      <button className={action === "abort" ? "bad" : undefined}>
+        {action === "pause" ? "Pause the rollout" : "Abort the rollout"}
+      </button>
+    </Opened>
+  );
+}

@@ -1,0 +1,132 @@
+import type { FastifyRequest } from "fastify";
+import * as routes from "../../contract/fleets/routes.ts";
+import type { Labels } from "../../contract/labels.ts";
+import {
+  HOST_STATES,
+  type HostState,
+  lastHeard,
+  shownVersion,
+  triedVersion,
+} from "../../contract/surfaces/host-record.ts";
+import type { DeploymentStatus, FleetCounts, StepOutcome } from "../../contract/surfaces/reports.ts";
+import { type Api, type ApiCall, callTo } from "../page/api.ts";
+import type { TargetKind } from "../page/view.ts";
+
+/** Characters of an error that lists show. */
+const ERROR_CHARACTERS = 200;
+
+/** The fields of a host's record that pages show, as the routes answer it. */
+interface HostRecord {
+  state: HostState;
+  version: string;
+  status: DeploymentStatus;
+  running_version?: string | null;
+  running_signer?: string | null;
+  error_message: string | null;
+  completed_at: string;
+  created_at: string;
+  seen_at?: string;
+  labels?: Labels;
+}
+
+/** The record of one host, as its own route answers it. */
+export interface HostDetail extends HostRecord {
+  steps: StepOutcome[];
+  /** Of a project's host. */
+  plugins?: Record<string, unknown>[];
+}
+
+/** A host as pages show it. */
+export interface FleetHost {
+  id: string;
+  state: HostState;
+  /** The version that runs, or words in its place. */
+  version: string;
+  /** The trusted key that has signed the running version, hexadecimal. */
+  signer: string | null;
+  /** The version whose deployment failed, where another one runs. */
+  tried: string | null;
+  error: string | null;
+  completedAt: string | null;
+  /** Milliseconds since 1970; undefined when nobody knows. */
+  heardAt: number | undefined;
+  labels: Labels;
+}
+
+export const hostOf = (id: string, record: HostRecord): FleetHost => ({
+  id,
+  state: record.state,
+  version: shownVersion(record),
+  signer: record.running_signer ?? null,
+  tried: triedVersion(record),
+  error: record.error_message?.slice(0, ERROR_CHARACTERS) ?? null,
+  completedAt: record.completed_at,
+  heardAt: lastHeard(record),
+  labels: record.labels ?? {},
+});
+
+/** The hosts that a page asks for; an empty text lets all through. */
+export interface FleetFilter {
+  version: string;
+  /** `name=value`. */
+  label: string;
+  state: string;
+  /** A part of the host's id. */
+  text: string;
+}
+
+/** One screen of a fleet's hosts, those first that fail. */
+export interface HostScreen {
+  shown: readonly FleetHost[];
+  /** The cursor of the next screen. */
+  next: string | undefined;
+}
+
+/** The call for the hosts of a target. */
+export const hostsCall = (kind: TargetKind, slug: string): ApiCall =>
+  kind === "project"
+    ? callTo(routes.listProjectHosts, { params: { project_id: slug } })
+    : callTo(routes.listTargetHosts, { params: { kind, slug } });
+const fleetCall = (kind: TargetKind, slug: string): ApiCall<FleetCounts> =>
+  kind === "project"
+    ? callTo(routes.countProjectFleet, { params: { project_id: slug } })
+    : callTo(routes.countTargetFleet, { params: { kind, slug } });
+
+const isState = (text: string): boolean => (HOST_STATES as readonly string[]).includes(text);
+
+/** Reads the numbers of a fleet. @throws HubError as the route answers it */
+export const readCounts = (api: Api, request: FastifyRequest, kind: TargetKind, slug: string): Promise<FleetCounts> =>
+  api.call(request, fleetCall(kind, slug));
+
+interface Wanted {
+  kind: TargetKind;
+  slug: string;
+  filter: FleetFilter;
+  after: string;
+  limit: number;
+}
+
+/** Reads one screen of a fleet. A state or cursor that there is not begins with all. */
+export async function readHosts(
+  api: Api,
+  request: FastifyRequest,
+  { kind, slug, filter, after, limit }: Wanted,
+): Promise<HostScreen> {
+  const { state, ...others } = filter;
+  const isCursor = isState(after.split(/:|%3A/)[0]!);
+  const query = {
+    ...{ ...others, limit: String(limit) },
+    state: isState(state) ? state : "",
+    after: isCursor ? after : "",
+  };
+  const { records, next } = await api.members<HostRecord>(request, { ...hostsCall(kind, slug), query });
+  return { shown: inOrder(records.map(([id, record]) => hostOf(id, record))), next };
+}
+
+/** Puts hosts in the order of the list: an object in memory has names that are numbers before the others. */
+const inOrder = (hosts: FleetHost[]): FleetHost[] =>
+  hosts.sort(
+    (a, b) =>
+      HOST_STATES.indexOf(a.state) - HOST_STATES.indexOf(b.state) ||
+      Buffer.compare(Buffer.from(a.id), Buffer.from(b.id)),
+  );

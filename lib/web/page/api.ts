@@ -1,0 +1,151 @@
+import type { FastifyInstance, FastifyRequest, InjectOptions } from "fastify";
+import type { Code } from "../../contract/codes.ts";
+import { SealiftError } from "../../contract/errors.ts";
+import type { AnswerOf, ParamsIn, QueryOf, Route } from "../../contract/route.ts";
+import { NEXT_HEADER } from "../../contract/surfaces/fleet.ts";
+import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { pathOf, type PathParams } from "../../contract/surfaces/paths.ts";
+import type { WebCalls } from "../../hub/access/web-calls.ts";
+import { HubError, notFound } from "../../hub/ground/errors.ts";
+import { queryOf } from "./context.ts";
+
+const NEXT = NEXT_HEADER.toLowerCase();
+
+/** The answer of a route, with any status. */
+interface Answer {
+  status: number;
+  headers: Record<string, string | string[] | number | undefined>;
+  bytes: Buffer;
+}
+
+/** A page of a list, as the API answers it. */
+export interface Listed<T> {
+  items: T[];
+  /** The cursor of the next page. */
+  next: string | null;
+}
+
+/** A page of a list with its own cursor; empty for the first page. */
+export interface Paged<T> extends Listed<T> {
+  cursor: string;
+}
+
+/** The visitor in whose name a page asks. */
+export type Caller = Pick<FastifyRequest, "id" | "ip" | "visitor" | "person">;
+
+/** Copies a caller out of a request that may end before the caller's page does. */
+export const callerOf = ({ id, ip, visitor, person }: FastifyRequest): Caller => ({ id, ip, visitor, person });
+
+/** A call of a route. */
+export interface ApiCall<Answer = unknown> {
+  method: Route["method"] | "HEAD";
+  path: string;
+  query?: Readonly<Record<string, string | undefined>>;
+  json?: unknown;
+  headers?: Record<string, string>;
+  /** Never set: the type of the JSON that is answered. */
+  answer?: Answer;
+}
+
+/** Input of a call of a route. The body is as a person has filled a form in: the route judges it. */
+type Question<R extends Route> = ([ParamsIn<R>] extends [never]
+  ? { params?: undefined }
+  : { params: Readonly<Record<ParamsIn<R>, string>> }) & {
+  query?: Partial<Readonly<Record<keyof QueryOf<R> & string, string | undefined>>>;
+  body?: object | undefined;
+};
+
+/** Returns the call of a route. @throws HubError 404 for a parameter that can name nothing */
+export function callTo<R extends Route>(route: R, { params, query, body }: Question<R>): ApiCall<AnswerOf<R>> {
+  let path: string;
+  try {
+    path = pathOf(route, ...([params] as unknown as PathParams<R>));
+  } catch (error) {
+    throw error instanceof SealiftError ? notFound("There is nothing of that name.") : error;
+  }
+  return {
+    method: route.method,
+    path,
+    ...(query !== undefined && { query }),
+    ...(body !== undefined && { json: body }),
+  };
+}
+
+/**
+ * The hub's own API, called in this process in the name of a visitor: a page can do what the visitor's key can, and
+ * nothing else, because the same routes decide.
+ */
+export class Api {
+  readonly #app: FastifyInstance;
+  readonly #calls: WebCalls;
+
+  constructor(app: FastifyInstance, calls: WebCalls) {
+    this.#app = app;
+    this.#calls = calls;
+  }
+
+  async send(request: Caller, { method, path, query = {}, json, headers }: ApiCall): Promise<Answer> {
+    const given = Object.entries(query).filter((each): each is [string, string] => (each[1] ?? "") !== "");
+    const search = given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
+    const keyHash = request.visitor?.keyHash;
+    const call: InjectOptions = {
+      method,
+      url: path + search,
+      remoteAddress: request.ip,
+      headers: {
+        [HEADERS.requestId.toLowerCase()]: request.id,
+        ...(keyHash !== undefined && this.#calls.headers(keyHash, request.person)),
+        ...headers,
+      },
+      ...(json !== undefined && { payload: json as object }),
+    };
+    const { statusCode: status, headers: answered, rawPayload: bytes } = await this.#app.inject(call);
+    return { status, headers: answered, bytes };
+  }
+
+  /** Reads the JSON of an answer. @throws HubError as the route answers it */
+  async call<T>(request: Caller, call: ApiCall<T>): Promise<T> {
+    const answer = await this.send(request, call);
+    requireDone(answer);
+    return (answer.bytes.length === 0 ? undefined : JSON.parse(answer.bytes.toString())) as T;
+  }
+
+  /** Reads one screen of an object whose names are ids, and the cursor of the next one. */
+  async members<T>(request: Caller, call: ApiCall): Promise<{ records: [id: string, T][]; next: string | undefined }> {
+    const answer = await this.send(request, call);
+    requireDone(answer);
+    const records = Object.entries(JSON.parse(answer.bytes.toString()) as Record<string, T>);
+    return { records, next: answer.headers[NEXT]?.toString() };
+  }
+
+  /** Reads the page of a list that the address of the visitor's page names by its cursor. */
+  async page<T>(request: FastifyRequest, call: ApiCall<Listed<T>>): Promise<Paged<T>> {
+    const cursor = queryOf(request, "cursor");
+    return { ...(await this.call(request, { ...call, query: { ...call.query, cursor } })), cursor };
+  }
+
+  /** As {@link call}; undefined where the key may not ask, or there is nothing that it may see. */
+  async ask<T>(request: Caller, call: ApiCall<T>): Promise<T | undefined> {
+    return unlessHidden(this.call(request, call));
+  }
+}
+
+/** Returns an answer of the API; undefined where the key may not ask, or there is nothing that it may see. */
+export async function unlessHidden<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof HubError && [401, 403, 404].includes(error.statusCode)) return undefined;
+    throw error;
+  }
+}
+
+/** @throws HubError as the route answered it */
+export function requireDone({ status, headers, bytes }: Answer): void {
+  if (status < 400) return;
+  const { error, code } = (bytes.length > 0 ? JSON.parse(bytes.toString()) : {}) as { error?: string; code?: Code };
+  const wait = headers["retry-after"];
+  throw new HubError(status, code ?? "hub_refused", error ?? "The hub refused it.", {
+    ...(wait !== undefined && { headers: { "retry-after": String(wait) } }),
+  });
+}

@@ -1,0 +1,80 @@
+import type { ReactNode } from "react";
+import { Form } from "./forms.tsx";
+import { Go } from "./parts.tsx";
+import { pagePaths, useView } from "./view.ts";
+
+/** The frame of each page. */
+export function Layout({
+  title,
+  goOn,
+  children,
+}: {
+  title: string;
+  /** The path that the page leads on to by itself. */
+  goOn?: string;
+  children: ReactNode;
+}) {
+  const { base, path, principal, ways, assets } = useView();
+  const isHere = (to: string) =>
+    to === "/" ? path === "/" || /^\/(plugin|service)s\//.test(path) : path === to || path.startsWith(`${to}/`);
+  return (
+    <html lang="en">
+      <head>
+        <meta charSet="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <meta name="robots" content="noindex" />
+        {goOn !== undefined && <meta httpEquiv="refresh" content={`0;url=${base + goOn}`} />}
+        <title>{title === "" ? "Sealift" : `${title} · Sealift`}</title>
+        <link rel="stylesheet" href={base + assets.style} />
+        <link rel="icon" type="image/svg+xml" href={base + assets.icon} />
+        <script defer src={base + assets.script} />
+      </head>
+      <body>
+        <a className="skip unseen" href="#main">
+          Skip to the content
+        </a>
+        <header className="top">
+          <div className="wide">
+            <a className="brand" href={`${base}/`}>
+              <svg viewBox="0 0 24 24" width="22" height="22" aria-hidden="true">
+                <path d="M3 14h18l-3 6H6zM7 14V9h4v5M13 14V5h4v9" />
+              </svg>
+              Sealift
+            </a>
+            {principal !== undefined && (
+              <nav aria-label="Hub">
+                {ways.map(({ title: name, path: to }) => (
+                  <a key={to} href={base + to} aria-current={isHere(to) ? "page" : undefined}>
+                    {name}
+                  </a>
+                ))}
+              </nav>
+            )}
+            {principal === undefined ? (
+              path !== pagePaths.signIn() && (
+                <Go to={pagePaths.signIn()} className="who">
+                  Sign in
+                </Go>
+              )
+            ) : (
+              <Form to={pagePaths.signOut()} className="who">
+                <span title={`key ${principal.keyId}`}>{principal.owner}</span>
+                <button className="plain">Sign out</button>
+              </Form>
+            )}
+          </div>
+        </header>
+        <main id="main" className="wide" tabIndex={-1}>
+          {children}
+        </main>
+        <footer className="wide">
+          <p>
+            <span data-zone="">Times are in UTC.</span>
+          </p>
+        </footer>
+        <p className="unseen" role="status" id="news"></p>
+      </body>
+    </html>
+  );
+}

@@ -1,0 +1,34 @@
+import type { FastifyRequest } from "fastify";
+import { showTarget } from "../../contract/marketplace/routes.ts";
+import { showProject } from "../../contract/projects/routes.ts";
+import { notFound } from "../../hub/ground/errors.ts";
+import { callTo } from "./api.ts";
+import type { PageContext } from "./context.ts";
+import type { TargetKind } from "./view.ts";
+
+/** A target, as far as the pages of its fleet and rollouts need it. */
+export interface NamedTarget {
+  kind: TargetKind;
+  slug: string;
+  /** Of its record; undefined where the key may see its fleet and not the target. */
+  id: string | undefined;
+  name: string;
+  latest: string;
+}
+
+/** Finds a target whose fleet or rollouts are shown. @throws HubError 404 for a project that the key may not see */
+export async function named(
+  { api }: PageContext,
+  request: FastifyRequest,
+  kind: TargetKind,
+  slug: string,
+): Promise<NamedTarget> {
+  if (kind === "project") {
+    const project = await api.call(request, callTo(showProject, { params: { id: slug } }));
+    if (project.kind !== "project") throw notFound("There is no such project.");
+    return { kind, slug, id: slug, name: project.name, latest: project.latest_version ?? "" };
+  }
+  const detail = await api.ask(request, callTo(showTarget[kind], { params: { slug } }));
+  if (detail === undefined) return { kind, slug, id: undefined, name: slug, latest: "" };
+  return { kind, slug, id: detail.id, name: detail.name, latest: detail.latest_version };
+}

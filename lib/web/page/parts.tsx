@@ -1,0 +1,291 @@
+import prettyBytes from "pretty-bytes";
+import { Fragment, type ReactElement, type ReactNode } from "react";
+import { pagePaths, type TargetKind, useView, withQuery } from "./view.ts";
+
+/** The small parts that pages consist of. */
+
+export type Tone = "good" | "bad" | "warn" | "calm" | "busy";
+
+/** A link to a page of this hub. */
+export function Go({ to, children, className }: { to: string; children: ReactNode; className?: string }) {
+  const { base } = useView();
+  return (
+    <a href={base + to} className={className}>
+      {children}
+    </a>
+  );
+}
+
+const HTTP = /^https?:\/\//i;
+
+/** A link to somebody else's site; its address as text when a browser should not open it. */
+export function Away({ href, children }: { href: string; children?: ReactNode }) {
+  if (!HTTP.test(href)) return <>{children ?? href}</>;
+  return (
+    <a href={href} rel="noopener noreferrer nofollow ugc">
+      {children ?? href.replace(/^https?:\/\//i, "").replace(/\/$/, "")}
+    </a>
+  );
+}
+
+/** A moment in UTC, which the script shows in the reader's own zone. */
+export function Time({ at, none = "unknown" }: { at: string | number | null | undefined; none?: string }) {
+  const time = at === null || at === undefined ? Number.NaN : new Date(at).getTime();
+  if (Number.isNaN(time)) return none === "" ? null : <span className="faint">{none}</span>;
+  const iso = new Date(time).toISOString();
+  return (
+    <time dateTime={iso} title={iso}>
+      {`${iso.slice(0, 16).replace("T", " ")} UTC`}
+    </time>
+  );
+}
+
+export const Size = ({ bytes }: { bytes: number }) => (
+  <span className="num" title={`${bytes} bytes`}>
+    {prettyBytes(bytes)}
+  </span>
+);
+
+/** A state in a word, with a colour that repeats it. */
+export const Badge = ({ tone, children }: { tone: Tone; children: ReactNode }) => (
+  <span className={`badge ${tone}`}>{children}</span>
+);
+
+/** Words for a list with nothing in it: why, and the next command. */
+export const Empty = ({ title, children, command }: { title: string; children?: ReactNode; command?: string }) => (
+  <div className="empty">
+    <p className="empty-title">{title}</p>
+    {children !== undefined && <p>{children}</p>}
+    {command !== undefined && <Command text={command} />}
+  </div>
+);
+
+/** A command line to copy. The button is the script's. */
+export const Command = ({ text }: { text: string }) => (
+  <div className="command" data-copy="">
+    <pre tabIndex={0} aria-label="Command">
+      <code>{text}</code>
+    </pre>
+  </div>
+);
+
+/** Says that nobody sees the rights of a plugin here. @param isCut whether its archive was not read to its end */
+export const RightsUnknown = ({ isCut }: { isCut: boolean }) => (
+  <p className="notice warn">
+    The rights cannot be shown: {isCut ? "the archive holds too many files" : "plugin.yaml is too large or not valid"}.
+    Look into the archive before you install it.
+  </p>
+);
+
+/** A part of a page with its heading. */
+export const Section = ({
+  id,
+  title,
+  ...rest
+}: {
+  id: string;
+  title: string;
+  className?: string;
+  children: ReactNode;
+}) => (
+  <section aria-labelledby={id} className={rest.className}>
+    <h2 id={id}>{title}</h2>
+    {rest.children}
+  </section>
+);
+
+/** Secrets with their names: the only time that they are shown. */
+export const Secrets = ({
+  title,
+  notice,
+  of,
+  children,
+}: {
+  title: string;
+  notice: string;
+  of: Record<string, string | undefined>;
+  children: ReactNode;
+}) => (
+  <div className="narrow">
+    <h1>{title}</h1>
+    <p className="notice warn">{notice}</p>
+    {Object.entries(of).map(
+      ([name, secret]) =>
+        secret !== undefined && (
+          <Fragment key={name}>
+            <h2>{name}</h2>
+            <Command text={secret} />
+          </Fragment>
+        ),
+    )}
+    <p>{children}</p>
+  </div>
+);
+
+/** A title of a column, and the class of its cells. The first column names the row; one without a title holds forms. */
+type Column = string | readonly [title: string, className: string];
+
+/** The key of a row, and its cells. */
+export type Row = readonly [key: string | number, name: ReactNode, ...cells: ReactNode[]];
+
+interface Rows {
+  label: string;
+  columns: readonly Column[];
+  rows: readonly Row[];
+  /** Stands in the place of a table without rows. */
+  empty?: ReactElement;
+}
+
+/** A table whose rows become cards where the screen is narrow; where it is wide, it scrolls in itself. */
+export function Table({ label, columns, rows, empty }: Rows) {
+  if (empty !== undefined && rows.length === 0) return empty;
+  const heads = columns.map((column) => (typeof column === "string" ? ([column, undefined] as const) : column));
+  return (
+    <div className="table" role="group" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {heads.map(([title]) => (
+              <th key={title} scope="col">
+                {title === "" ? <span className="unseen">Actions</span> : title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map(([key, name, ...cells]) => (
+            <tr key={key}>
+              <th scope="row">{name}</th>
+              {cells.map((cell, index) => {
+                const [title, className] = heads[index + 1]!;
+                return (
+                  <td key={title} data-label={title} className={className}>
+                    {cell}
+                  </td>
+                );
+              })}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
+
+interface Paged {
+  /** The path of the list, and what else its address says. */
+  to: string;
+  query?: Record<string, string | undefined>;
+  /** The cursor of this page; empty for the first one. */
+  at: string;
+  next: string | null | undefined;
+  /** The cursor's name in the address. */
+  name?: string;
+}
+
+/** Leads to the first page of a list, and to the next one. */
+export function Pager({ to, query = {}, at, next, name = "cursor" }: Paged) {
+  const isLast = (next ?? null) === null;
+  if (at === "" && isLast) return null;
+  return (
+    <nav className="pager" aria-label="Pages">
+      {at !== "" && <Go to={withQuery(to, query)}>First page</Go>}
+      {!isLast && <Go to={withQuery(to, { ...query, [name]: next! })}>Next page</Go>}
+    </nav>
+  );
+}
+
+/** Facts with their names. Those that are undefined are left out. */
+export const Facts = ({ of }: { of: Record<string, ReactNode> }) => (
+  <dl className="facts">
+    {Object.entries(of).map(
+      ([name, value]) =>
+        value !== undefined &&
+        value !== null && (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ),
+    )}
+  </dl>
+);
+
+/** A part of a page that the script reads again when the hub tells of a change. @param of the page that tells */
+export function Live({ id, of, children }: { id: string; of: string; children: ReactNode }) {
+  const { base } = useView();
+  return (
+    <div id={id} data-live={`${base}/live${of}`}>
+      {children}
+    </div>
+  );
+}
+
+export interface Share {
+  label: string;
+  count: number;
+  tone: Tone;
+}
+
+/** Shares of a whole as one bar. Its legend, beside it, says the same in numbers. */
+export function Bar({ shares, label }: { shares: readonly Share[]; label: string }) {
+  const total = shares.reduce((sum, { count }) => sum + count, 0);
+  let from = 0;
+  return (
+    <svg className="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label={label}>
+      {total === 0 && <rect className="calm" width="1000" height="10" />}
+      {shares.map(({ label: name, count, tone }, index) => {
+        const width = (count / Math.max(total, 1)) * 1000;
+        const x = from;
+        from += width;
+        return (
+          <rect key={name} className={`${tone} step-${index % 4}`} x={x} width={width} height="10">
+            <title>{`${name}: ${count}`}</title>
+          </rect>
+        );
+      })}
+    </svg>
+  );
+}
+
+export const KIND_NAMES = { plugin: "Plugin", service: "Service", project: "Project" } as const;
+
+/** The head of a page about a plugin, service or project, with the ways to its other pages. */
+export function TargetHead({
+  kind,
+  slug,
+  name,
+  at,
+  children,
+}: {
+  kind: TargetKind;
+  slug: string;
+  name: string;
+  /** The title of the tab that is shown. */
+  at: string;
+  children?: ReactNode;
+}) {
+  const { base, principal, tabs } = useView();
+  const ways = [
+    { title: "Overview", to: pagePaths.target(kind, slug) },
+    { title: "Fleet", to: pagePaths.fleet(kind, slug) },
+    ...tabs.filter(({ kinds }) => kinds.includes(kind)).map(({ title, path }) => ({ title, to: path(kind, slug) })),
+  ];
+  return (
+    <header className="target-head">
+      <p className="kind">{KIND_NAMES[kind]}</p>
+      <h1>{name}</h1>
+      <p className="slug">{slug}</p>
+      {children}
+      {principal !== undefined && (
+        <nav className="tabs" aria-label={name}>
+          {ways.map(({ title, to }) => (
+            <a key={title} href={base + to} aria-current={title === at ? "page" : undefined}>
+              {title}
+            </a>
+          ))}
+        </nav>
+      )}
+    </header>
+  );
+}

@@ -1,0 +1,195 @@
+import { setImmediate } from "node:timers/promises";
+import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
+import type { Web } from "../hub/access/web.ts";
+import { actAs } from "../hub/access/web-calls.ts";
+import { HubError } from "../hub/ground/errors.ts";
+import { answerTo } from "../hub/http/error-answers.ts";
+import { freeBuffer } from "../support/buffer-pacing.ts";
+import { accountPages } from "./account/pages.ts";
+import { cataloguePages } from "./catalogue/pages.ts";
+import { webFeatures } from "./features.ts";
+import type { Page } from "./features/feature.ts";
+import { Live } from "./fleets/live.ts";
+import { fleetPages } from "./fleets/pages.ts";
+import { Api, callerOf } from "./page/api.ts";
+import type { Archives } from "./page/archive.ts";
+import { ASSETS, assets } from "./page/assets.ts";
+import { compressed } from "./page/compression.ts";
+import type { PageContext } from "./page/context.ts";
+import { pagePaths, TARGET_KINDS, type View, withQuery } from "./page/view.ts";
+import { Cookies, requireOwnForm } from "./page/visitor.ts";
+import { waysOf } from "./page/ways.ts";
+
+declare module "fastify" {
+  interface FastifyRequest {
+    /** The token of a session that the answer begins; empty for one that it ends. */
+    newSession: string | null;
+    /** The attempt to sign in that the answer begins; empty for one that it ends. */
+    newAttempt: string | null;
+  }
+}
+
+/** Bytes of a form. */
+const MAX_FORM_BYTES = 64 * 1024;
+
+/** Nothing of a page is from elsewhere, and no other site shows it. */
+const HEADERS = {
+  "content-security-policy": [
+    "default-src 'none'",
+    ...["script-src", "style-src", "img-src", "connect-src", "form-action"].map((each) => `${each} 'self'`),
+    "frame-ancestors 'none'",
+    "base-uri 'none'",
+  ].join("; "),
+  "x-frame-options": "DENY",
+  // Not less: a form's Origin would be null.
+  "referrer-policy": "same-origin",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "private, no-store",
+  vary: "Cookie, Accept-Encoding",
+};
+
+/** Every page and form, those of the core first. */
+export const PAGES: readonly Page[] = [
+  ...cataloguePages,
+  ...fleetPages,
+  ...accountPages,
+  ...webFeatures.flatMap(({ pages }) => pages),
+];
+const PUBLIC = new Set(PAGES.filter(({ isPublic }) => isPublic === true).map(({ path }) => path));
+const WAYS = webFeatures.flatMap(({ ways = [] }) => ways);
+const TABS = webFeatures.flatMap(({ tabs = [] }) => tabs);
+
+/** The hub in a browser (docs/web.md). */
+export const pages: Web = async (root, options) => {
+  const { hub, authentication, webCalls, unknownPaths, personKeys } = options;
+  const cookies = new Cookies(hub.publicUrl);
+  const api = new Api(root, webCalls);
+  let archives: Promise<Archives> | undefined;
+  const context: PageContext = {
+    ...{ hub, authentication, personKeys, api, cookies },
+    archives: () => (archives ??= import("./page/archive.ts").then(({ Archives }) => new Archives(api))),
+  };
+  const live = new Live(api);
+  // A hub whose pages nobody opens does without React.
+  const rendering = () => import("./page/render.tsx");
+  const fleetScreens = () => import("./fleets/screens.tsx");
+  await root.register(assets);
+  root.addHook("preClose", (done) => {
+    live[Symbol.dispose]();
+    done();
+  });
+
+  /** The path below which a proxy shows the hub. */
+  const base = () => new URL(hub.publicUrl()).pathname.replace(/\/+$/, "");
+
+  await root.register(async (app) => {
+    app.decorateRequest("visitor", null);
+    app.decorateRequest("newSession", null);
+    app.decorateRequest("newAttempt", null);
+    app.addContentTypeParser(
+      "application/x-www-form-urlencoded",
+      { parseAs: "string", bodyLimit: MAX_FORM_BYTES },
+      (_request, body, done) => done(null, new URLSearchParams(body as string)),
+    );
+
+    const viewOf = (request: FastifyRequest): View => {
+      const { principal = undefined, cookie = "" } = request.visitor ?? {};
+      const path = request.url.split("?", 1)[0]!;
+      const formToken = hub.webSessions.formToken(cookie);
+      const issuer = hub.signIn && new URL(hub.signIn.issuer).host;
+      const facts = { assets: ASSETS, now: hub.clock(), hubUrl: hub.publicUrl(), issuer };
+      return { base: base(), path, principal, ways: waysOf(principal, WAYS), tabs: TABS, formToken, ...facts };
+    };
+
+    const send = (request: FastifyRequest, reply: FastifyReply, html: string): FastifyReply => {
+      const page = Buffer.allocUnsafeSlow(Buffer.byteLength(html));
+      page.write(html);
+      const { bytes, encoding } = compressed(request.headers["accept-encoding"], page);
+      if (encoding !== undefined) {
+        // It would wait for a full collection, with those of all other pages.
+        freeBuffer(page);
+        void reply.header("content-encoding", encoding);
+      }
+      return reply.header("content-type", "text/html; charset=utf-8").send(bytes);
+    };
+
+    // Only the cookie counts, whatever else a request carries.
+    const greet = async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+      void reply.headers(HEADERS);
+      const token = cookies.session(request);
+      const session = token === undefined ? undefined : hub.webSessions.read(token);
+      const principal = session && (await authentication.live(session.keyHash));
+      const keyHash = principal && session.keyHash;
+      const subject = principal && session.subject;
+      actAs(request, keyHash, subject === undefined ? null : { subject, issuer: hub.signIn!.issuer });
+      if (principal !== undefined) authentication.accepted(request, principal);
+      const cookie = principal === undefined ? cookies.visit(request, reply) : token!;
+      request.visitor = { principal, keyHash, cookie };
+    };
+    app.addHook("onRequest", greet);
+
+    app.addHook("preHandler", async (request, reply) => {
+      if (request.method === "POST") {
+        const token = request.body instanceof URLSearchParams ? request.body.get("form_token") : undefined;
+        requireOwnForm(request, token, { sessions: hub.webSessions, publicUrl: hub.publicUrl() });
+      }
+      if (request.visitor?.principal !== undefined || PUBLIC.has(request.routeOptions.url ?? "")) return;
+      return reply.redirect(base() + withQuery(pagePaths.signIn(), { next: nextOf(request) }), 303);
+    });
+
+    const fail = async (
+      error: FastifyError | HubError,
+      request: FastifyRequest,
+      reply: FastifyReply,
+    ): Promise<FastifyReply | undefined> => {
+      const told = answerTo(error, request, reply, hub);
+      if (told === undefined) return undefined;
+      const { failure } = await rendering();
+      void reply.code(told.statusCode).headers(told.headers);
+      return send(request, reply, failure(viewOf(request), error instanceof HubError ? error : told, nextOf(request)));
+    };
+    app.setErrorHandler<FastifyError>(fail);
+    unknownPaths.show = async (error, request, reply) => {
+      await greet(request, reply);
+      return fail(error, request, reply);
+    };
+
+    // Agents ask between any two pages, however many readers come at once.
+    let turn: Promise<unknown> = Promise.resolve();
+    const nextTurn = (): Promise<unknown> => (turn = turn.then(() => setImmediate()));
+
+    for (const { method, path: url, load } of PAGES) {
+      app.route({
+        method,
+        url,
+        schema: { hide: true },
+        handler: async (request, reply) => {
+          await nextTurn();
+          const screen = await load();
+          const made = await screen(context, request);
+          if (request.newSession !== null) cookies.keepSession(request, reply, request.newSession);
+          if (request.newAttempt !== null) cookies.keepAttempt(request, reply, request.newAttempt);
+          if ("goTo" in made) return reply.redirect(made.isAway === true ? made.goTo : base() + made.goTo, 303);
+          await nextTurn();
+          const { render } = await rendering();
+          return send(request, reply, render(viewOf(request), made));
+        },
+      });
+    }
+
+    for (const kind of TARGET_KINDS) {
+      app.get(`/live/${kind}s/:slug`, { schema: { hide: true } }, async (request, reply) => {
+        const { watchedTarget } = await fleetScreens();
+        await live.stream(reply, callerOf(request), await watchedTarget(context, request, kind));
+      });
+    }
+    app.get("/live/fleets", { schema: { hide: true } }, async (request, reply) => {
+      const { watchedFleets } = await fleetScreens();
+      await live.stream(reply, callerOf(request), await watchedFleets(context, request));
+    });
+  });
+};
+
+/** The page to go on with after signing in: forms have none. */
+const nextOf = ({ method, url }: FastifyRequest): string => (method === "POST" ? "/" : url);
