@@ -237,7 +237,7 @@ async function main(): Promise<void> {
   ]);
   next([
     ["docs/getting-started.md", "the same, typed by hand, with a plugin of your own"],
-    ["docs/web.md", "the hub in a browser"],
+    ["docs/hub.md", "the hub in a browser"],
     ["docs/watch.md", "a loop that follows the latest version"],
     ["docs/index.md", "all documents, by what you want to do"],
     ["npx sealift --help", "all commands"],

@@ -1,8 +1,8 @@
 /**
  * `npm run load -- --agents 10000 --interval 60s --duration 4m --hours 1`: a fleet of agents in one process, with the
- * client of the real agent, against a hub of its own (docs/scaling.md). Prints latencies and errors, and exits with 1
- * when there was an error or an agent missed the version that was published at the end. `--workers` says among how many
- * threads the agents are divided: one for each core, unless given.
+ * client of the real agent, against a hub of its own (docs/performance.md#hubs-with-many-hosts). Prints latencies
+ * and errors, and exits with 1 when there was an error or an agent missed the version that was published at the end.
+ * `--workers` says among how many threads the agents are divided: one for each core, unless given.
  *
  * The agents start one after the other over the time `--ramp`, and take the version at the end over the same time: the
  * interval, unless given. `--hours` puts the clocks of hub and agents forward meanwhile, so that every session ends;
