@@ -9,7 +9,8 @@ import { watchKeys } from "../lib/options/watch-file.ts";
 
 const INTRODUCTION = `# Options
 
-Made from \`lib/options/\` by \`node scripts/docs.ts\`.
+For everybody who sets an option: at the end of this page you know its flag, its variable, its key in a file, and which
+of them counts. Made from \`lib/options/\` by \`node scripts/docs.ts\`.
 
 Every option is a flag, an environment variable, or a key of \`sealift.yaml\` in the current folder (\`--config FILE\` or \`SEALIFT_CONFIG\` names
 another file). The first of these that gives the option counts:

@@ -54,7 +54,7 @@ async function main(): Promise<void> {
   };
   const ci = await newKey("ci", ["publish"]);
   const host = await newKey("host-1", ["deploy", "report", "read"]);
-  const signer = await programs.run<{ public_key: string }>("sealift", ["keygen", "--out", path("keys")], {});
+  const signer = await programs.run<{ public_key: string }>("sealift", ["signer", "create", "--out", path("keys")], {});
   say(`project ${project.slug}, signer ${signer.public_key.slice(0, 16)}…`);
 
   heading("Publish", "hash, pack, compress, encrypt, sign, upload: one stream");

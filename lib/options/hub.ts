@@ -60,9 +60,9 @@ export const hubBackup = {
   ...group("Backup", {
     to: required(path({ help: "Folder that takes the backup" })),
     key: requiredWhen(
-      guarded(path({ metavar: "FILE", help: "Private key that signs the backup, made by `sealift keygen`" })),
+      guarded(path({ metavar: "FILE", help: "Private key that signs the backup (`signer create`)" })),
       ({ unsigned }) => unsigned !== true,
-      "Make a key pair with `sealift keygen --out keys`, or give --unsigned.",
+      "Make a key pair with `sealift signer create --out keys`, or give --unsigned.",
     ),
     unsigned: flag({ help: "Make a backup without a signature" }),
     skipDamaged,

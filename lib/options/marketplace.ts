@@ -11,7 +11,7 @@ import { deployed } from "./sources.ts";
 
 const signingSecret = secret({ metavar: "SECRET", help: "Your signing secret" });
 
-/** Made by `sealift keygen`; hosts that pin its public key take nothing that it has not signed. */
+/** Made by `sealift signer create`; hosts that pin its public key take nothing that it has not signed. */
 const signingKey = secretBytes({
   metavar: "KEY",
   help: "Your private key: hosts can pin its public one",
@@ -70,7 +70,7 @@ export const signing = {
     signingKey: requiredWhen(
       signingKey,
       ({ dryRun }) => dryRun !== true,
-      "Make a key pair with `sealift keygen --out keys`.",
+      "Make a key pair with `sealift signer create --out keys`.",
     ),
     sha256: text({ metavar: "DIGEST", help: "Sign only an archive with this SHA-256", form: forms.sha256Hex }),
     dryRun: flag({ help: "Only show the digest and the repository" }),

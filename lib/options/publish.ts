@@ -26,9 +26,9 @@ export const publish = {
       text({ metavar: "VERSION", help: "Semantic version of this publication", form: forms.semverLabel }),
     ),
     signingKey: requiredWhen(
-      secretBytes({ metavar: "KEY", help: "The signer's private key, made by `sealift keygen`", fileOnly: true }),
+      secretBytes({ metavar: "KEY", help: "The signer's private key (`sealift signer create`)", fileOnly: true }),
       (known) => known["dryRun"] !== true || sizes(known),
-      "Make a key pair with `sealift keygen --out keys`.",
+      "Make a key pair with `sealift signer create --out keys`.",
     ),
     projectName: text({ metavar: "NAME", help: "Its name for people", defaultText: "the hub's" }),
     level: whole({ help: "zstd level, 1 to 19", default: 3, min: 1, max: 19 }),
@@ -54,7 +54,7 @@ export const publish = {
   apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known) && (uploads(known) || sizes(known))),
 };
 
-/** Options of `keygen`. */
+/** Options of `signer create`. */
 export const keyPair = group("Keys", {
   out: required(path({ alias: "--output", help: "Folder for signer.key and signer.pub" })),
 });

@@ -60,7 +60,7 @@ const PUBLIC = new Set(PAGES.filter(({ isPublic }) => isPublic === true).map(({ 
 const WAYS = webFeatures.flatMap(({ ways = [] }) => ways);
 const TABS = webFeatures.flatMap(({ tabs = [] }) => tabs);
 
-/** The hub in a browser (docs/hub.md, "In a browser"). */
+/** The hub in a browser (docs/hub.md#the-hub-in-a-browser). */
 export const pages: Web = async (root, options) => {
   const { hub, authentication, webCalls, unknownPaths, personKeys } = options;
   const cookies = new Cookies(hub.publicUrl);

@@ -29,7 +29,7 @@ a_plugin() {
   cp hub/admin.key secrets/api.key
   a_secret >secrets/tide-table
   sealift plugin pack "$REPOSITORY/examples/harbour/plugins/tide-table" --output tide-table.zip
-  sealift projects create "Tide table" --kind plugin --slug tide-table
+  sealift project create "Tide table" --kind plugin --slug tide-table
   sealift marketplace publish tide-table --version 1.4.0 --archive tide-table.zip \
     --signing-secret-file secrets/tide-table
   sealift plan init tide-table --out plans/tide-table.yaml
@@ -38,11 +38,11 @@ a_plugin() {
 # The project Harbour 1.0.0, with the key of a host and the signer's public key. PROJECT is its id.
 a_project() {
   mkdir -p secrets
-  PROJECT=$(sealift projects create Harbour)
-  sealift keys create --name host-1 --project "$PROJECT" >host-1.env
+  PROJECT=$(sealift project create Harbour)
+  sealift key create --name host-1 --project "$PROJECT" >host-1.env
   sed -n 's/^SEALIFT_API_KEY=//p' host-1.env >secrets/host.key
   sed -n 's/^SEALIFT_DEPLOYMENT_CREDENTIAL=//p' host-1.env >secrets/harbour
-  sealift keygen --out keys
+  sealift signer create --out keys
   cp keys/signer.pub signer.pub
   cp -r "$REPOSITORY/examples/harbour" source
   sed -i "s/^project_id: .*/project_id: $PROJECT/" source/deployment/install.yaml

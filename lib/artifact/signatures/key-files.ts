@@ -82,12 +82,12 @@ export function parsePrivateKey(content: Uint8Array, name: string): Uint8Array {
   if (seed?.length !== SEED_BYTES)
     throw keyFileInvalid(
       `${name} holds no Ed25519 private key.`,
-      "It takes PEM, or the raw 32-byte seed, or hex or base64 of it; `sealift keygen` makes one.",
+      "It takes PEM, or the raw 32-byte seed, or hex or base64 of it; `sealift signer create` makes one.",
     );
   if (isGuessableSeed(seed))
     throw keyFileInvalid(
       `${name} holds a private key that anybody can guess: a pattern, or one from a published example.`,
-      "Make a new one with `sealift keygen`, and pin its public key on the hosts.",
+      "Make a new one with `sealift signer create`, and pin its public key on the hosts.",
     );
   return seed;
 }

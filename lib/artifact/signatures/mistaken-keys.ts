@@ -41,7 +41,7 @@ export async function refusePublicAsPrivate(seed: Uint8Array, file: string): Pro
   if (public_ === undefined) return;
   throw keyFileInvalid(
     `${basename(file)} holds the public key of ${public_}, and a private one is needed.`,
-    "Anybody could sign with it. Give signer.key, or make a key pair with `sealift keygen`.",
+    "Anybody could sign with it. Give signer.key, or make a key pair with `sealift signer create`.",
   );
 }
 

@@ -86,7 +86,7 @@ function Nothing({ kind, text }: { kind: MarketplaceKind; text: string }) {
       <Empty title={`No ${kind} matches ${JSON.stringify(text)}.`}>Names, slugs and descriptions are searched.</Empty>
     );
   return (
-    <Empty title={`No ${kind} yet.`} command={`sealift projects create "My ${kind}" --kind ${kind} --slug my-${kind}`}>
+    <Empty title={`No ${kind} yet.`} command={`sealift project create "My ${kind}" --kind ${kind} --slug my-${kind}`}>
       Create one, and publish its first version:
     </Empty>
   );

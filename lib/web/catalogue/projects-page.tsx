@@ -12,7 +12,7 @@ export function ProjectsPage({ items, cursor, next }: Paged<ProjectRecord>) {
       <Table
         label="Projects"
         empty={
-          <Empty title="Nothing of yours yet." command={'sealift projects create "My project" --kind project'}>
+          <Empty title="Nothing of yours yet." command={'sealift project create "My project" --kind project'}>
             Projects are sealed for their hosts; plugins and services are in the catalogue. Create one:
           </Empty>
         }

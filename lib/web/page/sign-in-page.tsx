@@ -43,7 +43,7 @@ export function SignInPage({ next, fault }: { next: string; fault: string | unde
         </Form>
         <p className="help">
           No key yet? The administrator&rsquo;s first one is in <code>admin.key</code> in the hub&rsquo;s data folder;
-          others are made with <code>sealift keys create</code>.
+          others are made with <code>sealift key create</code>.
         </p>
       </div>
     </Layout>
