@@ -24,7 +24,9 @@ function errorsPage(): string {
   return [
     "# Errors and exit codes",
     "",
-    "Made from `lib/contract/codes.ts` by `node scripts/docs.ts`. Codes and exit codes keep their meaning.",
+    "For people and programs that look at a failure: what each exit code and each code means. What to check behind them is",
+    "in [troubleshooting](troubleshooting.md). Made from `lib/contract/codes.ts` by `node scripts/docs.ts`; codes and exit",
+    "codes keep their meaning.",
     "",
     "| exit code | meaning |",
     "| --- | --- |",

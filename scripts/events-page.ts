@@ -5,7 +5,7 @@ import ts from "typescript";
 
 const INTRODUCTION = `# Events of \`--json\`
 
-For programs that read what the commands print. Made from the sources by \`npm run docs\`.
+For people whose programs read what the commands print: after this page you know each event and its fields. Made from the sources by \`npm run docs\`.
 
 With \`--json\` each line of standard output is one JSON object with \`"v": 1\` and the name of its event. The last line is
 always a \`result\`, with \`status\`, \`exit_code\` and the facts of the command; a failed one has \`code\` and \`message\`.

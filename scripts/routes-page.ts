@@ -7,7 +7,7 @@ import { createHub } from "../lib/hub/hub.ts";
 
 const INTRODUCTION = `# Routes of the hub
 
-For people who look for a route, or check that none is missing. Made from the hub's OpenAPI document by \`npm run docs\`.
+For people who look for a route, or check that none is missing: this page has all of them. Made from the hub's OpenAPI document by \`npm run docs\`.
 The same document with fields and answers is under \`/openapi.json\` of each hub. Routes under \`/devkeys\` are under
 \`/app/devkeys\` as well.
 
