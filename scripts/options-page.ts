@@ -56,7 +56,7 @@ system are trusted; \`--ca-file\` adds others. \`sealift doctor\` shows what is 
 ## Output for programs
 
 With \`--json\`, every line on stdout is an event, and the last one is the result. \`--fields a,b.c\` prints the chosen fields of each record
-as JSON lines, and \`--csv\` prints CSV with a title line: of a command that lists something, the list, which may be empty; of any other one,
+as JSON lines, and \`--csv\` prints CSV with a title line. A command that lists something prints the list, which may be empty; any other one
 its result. Unknown fields are rejected before any request is sent. Errors stay on stderr, and the exit code tells what happened
 ([errors.md](errors.md)).
 
@@ -95,8 +95,12 @@ export async function optionsPage(): Promise<string> {
   ]);
   const commands = factsOf(COMMANDS).map(({ paths, options }) => {
     const words = paths.map((path) => `\`sealift ${path.join(" ")}\``).join(", ");
-    const own = options.filter(({ heading }) => heading !== "General").map(({ name }) => `\`${name}\``);
-    return `- ${words}${own.length === 0 ? "" : `: ${own.join(" ")}`}`;
+    const own = Map.groupBy(
+      options.filter(({ heading }) => heading !== "General"),
+      ({ heading }) => heading,
+    );
+    const groups = [...own].map(([heading, of]) => `${heading}: ${of.map(({ name }) => `\`${name}\``).join(" ")}.`);
+    return `- ${[`${words}.`, ...groups].join(" ")}`;
   });
   const text = [
     INTRODUCTION,
