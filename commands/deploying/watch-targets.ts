@@ -28,12 +28,14 @@ export interface WatchedDefinition extends WatchTarget {
  *
  * @param layers where options are given that the targets share; those of a target beat them
  * @param unknownKeys faults of the file that the entries come from
+ * @param instance a random name of this watch, where it goes on; one for all of its targets
  * @throws UsageError with every fault of every target
  */
 export async function watchTargets(
   entries: readonly WatchEntry[],
   layers: readonly Layer[],
   unknownKeys: readonly string[] = [],
+  instance?: string,
 ): Promise<WatchedDefinition[]> {
   const faults = new WatchFaults();
   for (const key of unknownKeys) faults.add(usageError("config_invalid", key));
@@ -45,7 +47,7 @@ export async function watchTargets(
       const target = parseTarget(entry.target);
       const projectRoot = plainValue(targetOptions.project.projectRoot, own)!;
       neighbours.push({ name: entry.target, target, root: await realRoot(projectRoot) });
-      found.push(await watchTarget(entry.target, target, own));
+      found.push(await watchTarget(entry.target, target, own, instance));
     } catch (thrown) {
       for (const fault of singleFaults(asSealiftError(thrown))) faults.add(fault, entry.target);
     }
@@ -55,9 +57,14 @@ export async function watchTargets(
   return named(found);
 }
 
-async function watchTarget(name: string, target: Target, layers: readonly Layer[]): Promise<WatchedDefinition> {
-  const { values, deployed, poll } = await followed(target, layers);
-  const { source, options, connection } = deployed;
+async function watchTarget(
+  name: string,
+  target: Target,
+  layers: readonly Layer[],
+  instance: string | undefined,
+): Promise<WatchedDefinition> {
+  const { values, deployed, connection, poll } = await followed(target, layers, instance);
+  const { source, options } = deployed;
   await source("latest").precheck?.(options.supervisor.name);
   const { intervalMs, fetchAhead, hints } = values;
   return {
@@ -70,19 +77,22 @@ async function watchTarget(name: string, target: Target, layers: readonly Layer[
 }
 
 /** Reads the options of a target, and finds out how it is deployed and polled. */
-async function followed({ kind, slug }: Target, layers: readonly Layer[]) {
+async function followed({ kind, slug }: Target, layers: readonly Layer[], instance: string | undefined) {
   const [{ marketplaceTarget, projectTarget }, { marketplacePoll, projectPoll }] = await Promise.all([
     import("./deploy-targets.ts"),
     import("../../lib/agent/watch/target.ts"),
   ]);
+  const asking = instance === undefined ? {} : { instance };
   if (kind === "project") {
     const values = await resolveOptions(targetOptions.project, layers);
     const deployed = await projectTarget(values, slug, layers);
-    return { values, deployed, poll: projectPoll(slug, deployed.connection) };
+    const connection = { ...deployed.connection, ...asking };
+    return { values, deployed, connection, poll: projectPoll(slug, connection) };
   }
   const values = await resolveOptions(targetOptions.marketplace, layers);
   const deployed = await marketplaceTarget(values, kind, slug, layers);
-  return { values, deployed, poll: marketplacePoll(kind, slug, deployed.connection) };
+  const connection = { ...deployed.connection, ...asking };
+  return { values, deployed, connection, poll: marketplacePoll(kind, slug, connection) };
 }
 
 type SupervisorChoice = Pick<

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { Command, Option } from "clipanion";
 import type { EmitWatch } from "../../lib/agent/watch/events.ts";
 import type { Watch } from "../../lib/agent/watch/watch.ts";
@@ -38,6 +39,8 @@ export class WatchCommand extends withOptions(watch) {
   targets = Option.Rest({ name: "TARGET" });
 
   #file: WatchFile | undefined;
+  /** A clone of this machine, with the same key, has another one. */
+  readonly #instance = randomUUID();
 
   /** watch.yaml's options for all targets take the place of sealift.yaml, which may name it. */
   protected override async fileLayer(): Promise<Layer | undefined> {
@@ -125,7 +128,8 @@ export class WatchCommand extends withOptions(watch) {
       });
     }
     const { watchTargets } = await import("./watch-targets.ts");
-    return watchTargets(entries, this.layers, this.#file?.unknownKeys);
+    const instance = this.options.once ? undefined : this.#instance;
+    return watchTargets(entries, this.layers, this.#file?.unknownKeys, instance);
   }
 
   async #renderer(): Promise<EmitWatch> {

@@ -121,10 +121,17 @@ const list = ofProject("list", connection, {
   description: "List hosts that have joined a project, or wait for approval",
   examples: [["Who waits", "$0 host list harbour"]],
   listed: async () => Object.keys((await import("../../lib/contract/joining/records.ts")).joinedHost.shape),
-  run: ({ client }, shell) =>
-    showList(shell, {
+  async run({ client }, shell) {
+    const all: JoinedHost[] = [];
+    async function* rows() {
+      for await (const host of client.hosts()) {
+        all.push(host);
+        yield host;
+      }
+    }
+    const code = await showList(shell, {
       event: "host",
-      rows: client.hosts(),
+      rows: rows(),
       columns: {
         HOST: ({ host_id: host }) => host,
         STATE: stateOf,
@@ -135,8 +142,16 @@ const list = ofProject("list", connection, {
         INVITE: ({ invite_id: invite }) => invite ?? "",
       },
       none: "No host has joined yet.",
-    }),
+    });
+    for (const { host_id: host, clones } of all) if (clones.length > 0) shell.note(cloneText(host, clones));
+    return code;
+  },
 });
+
+/** Says which machines speak for one host, and what to do. */
+const cloneText = (host: string, clones: JoinedHost["clones"]): string =>
+  `${clones.length} machines speak for ${host}: ${clones.map(({ address, heard_at: at }) => `${address} (last ${timeText(at)})`).join(", ")}. ` +
+  `Remove it, and let each join under a name of its own: \`sealift docs enrolling\`.`;
 
 const approve = ofHost("approve", connection, {
   description: "Let a host in that waits for approval",

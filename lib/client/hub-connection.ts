@@ -12,6 +12,8 @@ export interface HubConnection extends Transport {
   hostId?: string;
   /** Labels of this host, by which rollouts choose their waves. */
   labels?: Labels;
+  /** A random name of the program that asks, where it goes on asking for as long as it runs. */
+  instance?: string;
   /** Roots of mirrors that are asked for bytes before the hub, in this order. */
   mirrors?: readonly string[];
 }
@@ -22,10 +24,11 @@ export interface HubConnection extends Transport {
  * @param running the version that runs there, null for none; undefined leaves it to the host's last report
  */
 export const hostHeaders = (
-  { hostId, labels = {} }: HubConnection,
+  { hostId, instance, labels = {} }: HubConnection,
   running?: string | null,
 ): Record<string, string> => ({
   ...(hostId !== undefined && { [HEADERS.host]: encodeURIComponent(hostId) }),
   ...(hostId !== undefined && Object.keys(labels).length > 0 && { [HEADERS.labels]: labelsText(labels) }),
+  ...(hostId !== undefined && instance !== undefined && { [HEADERS.instance]: instance }),
   ...(running !== undefined && { [HEADERS.running]: running ?? NOTHING }),
 });

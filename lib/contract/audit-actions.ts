@@ -50,6 +50,7 @@ export const ACTIONS = {
   "host.approve": { meaning: "a host that waited for approval was let in" },
   "host.rename": { meaning: "the key of a host speaks for another name from now on" },
   "host.remove": { meaning: "a host was removed: its keys have ended, and it left the fleet" },
+  "host.clone": { meaning: "two machines or more speak for one host in turn: one was cloned after it had joined" },
   "host.forget": { meaning: "a host was removed from a fleet" },
   "host.label": { meaning: "an operator gave a host labels, or took them back" },
   "rollout.start": { meaning: "a rollout was started", event: "rollout.started" },

@@ -121,7 +121,9 @@ export async function createApp(
   await documentRoutes(app, publicUrl);
 
   refuseAnonymous(app);
-  const authentication = createAuthentication(hub, connections);
+  const authentication = createAuthentication(hub, connections, (request, host) => {
+    for (const feature of features) feature.hearHost?.(request, host);
+  });
   const options: MountOptions<Core> = { hub, authentication };
   const ofFeatures = features.flatMap(({ routes }) => routes?.(options) ?? []);
   const featuresAt = (mount: Route["mount"]) => ofFeatures.filter(({ route }) => route.mount === mount);

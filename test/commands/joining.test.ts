@@ -4,7 +4,7 @@ import t, { type Test } from "tap";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import type { NewInvite } from "../../lib/contract/joining/records.ts";
 import { type RunningHub, startHub } from "../support/hub/harness.ts";
-import { signerHex } from "../support/hub/joining.ts";
+import { askAsClones, signerHex } from "../support/hub/joining.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -80,6 +80,20 @@ t.test("a host waits until somebody approves it, under the name that it is given
   t.match(await run("host approve Harbour pier-7"), { code: 0 });
   t.match(await waiting, { code: 0, stderr: /pier-7 has joined/ });
   t.match(await readFile(join(out("localhost"), "watch.yaml"), "utf8"), "host_id: pier-7\n");
+});
+
+t.test("the list names the machines that speak for one host, and what to do about it", async (t) => {
+  const { hub, run, invited, joinAs, out } = await harbour(t);
+  const file = await invited(" --uses 2");
+  for (const host of ["pier-7", "pier-8"]) t.equal((await joinAs(host, file)).code, 0);
+  t.notMatch((await run("host list Harbour")).stderr, "machines");
+  const [, key] = /^SEALIFT_API_KEY=(.*)$/m.exec(await readFile(join(out("pier-7"), "host.env"), "utf8"))!;
+  await askAsClones(hub, key!, "pier-7");
+  await hub.hub.upkeep.run();
+  const { stderr } = await run("host list Harbour");
+  const machine = /127\.0\.0\.1 \(last 2[-0-9]+ [:0-9]+Z\)/.source;
+  t.match(stderr, new RegExp(`^2 machines speak for pier-7: ${machine}, ${machine}\\. Remove it, .*docs enrolling`));
+  t.notMatch(stderr, "pier-8");
 });
 
 t.test("hosts and invites are removed, with a look first", async (t) => {

@@ -79,6 +79,8 @@ export const joinedHost = z.object({
   /** The version that it runs, by its last report. */
   version: z.string().nullable(),
   labels,
+  /** The machines that use its key in turn, the latest first; empty while it is one machine. */
+  clones: z.array(z.object({ address: z.string(), heard_at: z.string() })),
 });
 export type JoinedHost = z.infer<typeof joinedHost>;
 

@@ -21,6 +21,8 @@ export const HEADERS = {
   labels: "X-Sealift-Labels",
   /** The version that the polling host runs, or `none`. */
   running: "X-Sealift-Running",
+  /** A random name that a watch has for as long as it runs: hubs tell clones of one machine apart by it. */
+  instance: "X-Sealift-Instance",
 } as const;
 
 /** The prefix of `X-Signature`, before the lower-case hexadecimal HMAC. */

@@ -94,14 +94,21 @@ function failureLimits({ rateLimits, rateCounts }: AuthenticationParts): Authent
   };
 }
 
-export function createAuthentication(context: AuthenticationParts, connections: Connections): Authentication {
+/** @param hearHost hears of each request with a key that speaks for one host */
+export function createAuthentication(
+  context: AuthenticationParts,
+  connections: Connections,
+  hearHost: (request: FastifyRequest, host: Principal) => void,
+): Authentication {
   const { statements } = context.database;
   const rejected = failureLimits(context);
   const accepted: Authentication["accepted"] = (request, principal) => {
     connections.vouch(request);
     if (principal === undefined) return;
     context.keyUse.note(principal.keyId);
-    if (principal.host !== null) requireOwnHost(principal, hostOf(request.headers));
+    if (principal.host === null) return;
+    requireOwnHost(principal, hostOf(request.headers));
+    hearHost(request, principal);
   };
 
   const refusal = async (hash: string | undefined): Promise<HubError> => {

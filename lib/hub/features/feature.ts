@@ -1,9 +1,11 @@
+import type { FastifyRequest } from "fastify";
 import type { Logger } from "../../support/logging.ts";
 import type { Deed } from "../access/audit.ts";
 import type { AuthenticationParts, MountOptions } from "../access/authentication.ts";
 import type { Served } from "../access/serve.ts";
 import type { SignInWay } from "../access/sign-in-way.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
+import type { Principal } from "../ground/principal.ts";
 import type { Arrivals } from "../http/arrivals.ts";
 import type { Connections } from "../http/connections.ts";
 import type { DeployParts } from "../mounts/deploy.ts";
@@ -26,6 +28,8 @@ export interface Running extends Partial<AsyncDisposable> {
   routes?: (options: MountOptions<Core>) => readonly Served[];
   /** Hears of a deed that a request has done, before the answer is sent. Never rejects. */
   afterDeed?(deed: Deed): Promise<void>;
+  /** Hears of a request with a key that speaks for one host. */
+  hearHost?(request: FastifyRequest, host: Principal): void;
   /** Hears of a view that reports were stored in. */
   afterReports?(view: View): void;
   /** Work of every hour and of the start, by what it looks for, as the log and the metrics name it. */

@@ -32,6 +32,11 @@ export abstract class HourlyNotes<Noted> implements AsyncDisposable {
     this.#waiting.push(noted);
   }
 
+  /** Has the next use of this name noted at once. */
+  protected forget(name: string): void {
+    this.#known.delete(name);
+  }
+
   /** Writes down what was noted. Never rejects. */
   write(): Promise<void> {
     return (this.#writing = this.#writing.then(async () => {

@@ -1,6 +1,6 @@
 import t from "tap";
 import { startHub } from "../../support/hub/harness.ts";
-import { invited, ownSecrets, signerHex } from "../../support/hub/joining.ts";
+import { askAsClones, invited, ownSecrets, signerHex } from "../../support/hub/joining.ts";
 import { fleetOf } from "../../support/hub/project-fleet.ts";
 import { Visitor } from "../../support/hub/web.ts";
 
@@ -43,6 +43,9 @@ t.test("hosts are invited, approved, renamed and removed on the page of a projec
     new RegExp(`href="/projects/${project.id}/fleet/pier-7"[^]*>joined<[^]*1\\.0\\.0[^]*<time[^]*env=prod`),
   );
   t.notMatch(joined, "Waiting for approval");
+  await askAsClones(hub, secrets.key, "pier-7");
+  await hub.hub.upkeep.run();
+  t.match(await shown(), /it was cloned[^]*pier-7[^]*2 machines[^]*127\.0\.0\.1 <time[^]*127\.0\.0\.1 <time/);
 
   t.equal((await visitor.submit(page, `${page}/pier-7/remove`)).status, 303);
   t.strictSame([await list(), await enter(secrets.key)], [[], 401]);

@@ -8,7 +8,7 @@ import { CopiedTables } from "../../../lib/hub/records/copy.ts";
 import { tablesOf } from "../../../lib/hub/records/schema.ts";
 import { createProject, newSigner, type ProjectAccess, publication, type RunningHub, startHub } from "./harness.ts";
 import { startIssuer } from "./issuer.ts";
-import { ownSecrets, signerHex } from "./joining.ts";
+import { askAsClones, ownSecrets, signerHex } from "./joining.ts";
 import { publishFiles, report } from "./shown-hub.ts";
 
 /** Markup in each form in which a page could take it for its own, and characters that end lines elsewhere. */
@@ -163,7 +163,7 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
     json: { name: HOSTILE, project_id: project.id, scopes: ["read"], expires_at: later(3600) },
   });
   await done("DELETE", `/devkeys/api-keys/${doomed.id}`);
-  await inviteHosts(done, base);
+  await inviteHosts(hub, done, base);
   const signers = `${base}/signers`;
   await done("POST", signers, { json: { public_key: "b".repeat(64), name: HOSTILE } });
   for (const verb of ["retire", "revoke"])
@@ -220,8 +220,8 @@ function setByHand(dataDir: string): void {
   database.prepare("insert into keks values ('kek_retired', ?, ?)").run(AT, AT);
 }
 
-/** Invites hosts with a key that ends: one joins, another one waits, and then the invite is revoked. */
-async function inviteHosts(done: Done, base: string): Promise<void> {
+/** Invites hosts with a key that ends: one joins and is cloned, another one waits, and then the invite is revoked. */
+async function inviteHosts(hub: RunningHub, done: Done, base: string): Promise<void> {
   const scopes = ["keys", "deploy", "report", "read"];
   const inviting = (await done("POST", "/devkeys/api-keys", {
     json: { name: HOSTILE, scopes, expires_at: later(86_400) },
@@ -235,7 +235,9 @@ async function inviteHosts(done: Done, base: string): Promise<void> {
       json: { ...facts, approve },
       key: inviting.key,
     })) as unknown as { id: string; token: string };
-    await done("POST", "/devkeys/join", { json: { token: invite.token, host_id: host, ...ownSecrets() }, key: null });
+    const own = ownSecrets();
+    await done("POST", "/devkeys/join", { json: { token: invite.token, host_id: host, ...own }, key: null });
+    if (!approve) await askAsClones(hub, own.key, host);
     await done("DELETE", `${base}/host-invites/${invite.id}`);
   }
 }

@@ -28,6 +28,15 @@ export interface Invited {
   list: () => Promise<JoinedHost[]>;
 }
 
+/** Speaks for a host as two machines do that were cloned, in turn. */
+export async function askAsClones(hub: Calls, key: string, host: string): Promise<void> {
+  for (const instance of ["the-machine", "its-clone", "the-machine", "its-clone"]) {
+    const headers = { "x-sealift-host": encodeURIComponent(host), "x-sealift-instance": instance };
+    const { status } = await hub.call("GET", "/devkeys/key", { key, headers });
+    if (status !== 200) throw new Error(`The host's key was refused: ${status}.`);
+  }
+}
+
 /** A project that hosts can be invited to. */
 export async function invited(hub: Calls): Promise<Invited> {
   const project = await createProject(hub, ["keys", "projects", "publish", "deploy", "report", "read"]);

@@ -1,4 +1,5 @@
 import type { HubFeature } from "../feature.ts";
+import { Clones } from "./clones.ts";
 import { forgetProject, noteByHand } from "./host-records.ts";
 import { removeOldInvites, revokeInvites } from "./invite-records.ts";
 import { joiningRoutes } from "./routes.ts";
@@ -18,9 +19,16 @@ export const joining: HubFeature = {
     if (action === "project.transfer") await revokeInvites(db, { project_id: subject }, at);
   },
   onDelete: (transaction, { id }) => forgetProject(transaction, id),
-  start: ({ database, clock }) =>
-    Promise.resolve({
+  async start({ database, clock }) {
+    const clones = new Clones(database.kysely, clock);
+    return {
       routes: joiningRoutes,
-      chores: { "old invites": () => removeOldInvites(database.kysely, clock()) },
-    }),
+      chores: {
+        "old invites": () => removeOldInvites(database.kysely, clock()),
+        "clones of hosts": () => clones.write(),
+      },
+      hearHost: (request, principal) => clones.note(request, principal),
+      [Symbol.asyncDispose]: () => clones[Symbol.asyncDispose](),
+    };
+  },
 };

@@ -1,10 +1,12 @@
 import { sql } from "kysely";
 import type { JoinedHost } from "../../../contract/joining/records.ts";
+import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
 import { forgetHost } from "../../records/host-rows.ts";
 import { revokeKeysOfHost } from "../../records/keys.ts";
-import type { PageRange, Queries, Transacted } from "../../records/port.ts";
+import { inTransaction, type PageRange, type Queries, type Transacted } from "../../records/port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import { clonesOf, heardOf, type Machine } from "./machines.ts";
 import { type JoinedHostsTable, own } from "./tables.ts";
 
 /** A host by its name in a project. */
@@ -29,7 +31,7 @@ export async function listJoined(
     .leftJoin("hosts as h", (join) =>
       join.on("h.holder", "=", "").onRef("h.target", "=", "j.project_id").onRef("h.host_id", "=", "j.host_id"),
     )
-    .select(["j.host_id", "j.state", "j.invite_id", "j.address", "j.created_at"])
+    .select(["j.host_id", "j.state", "j.invite_id", "j.address", "j.created_at", "j.machines"])
     .select(["h.heard_at", "h.shown_version as version", "h.record", "h.labels"])
     .select((eb) =>
       eb
@@ -50,16 +52,24 @@ export async function listJoined(
     .orderBy("j.host_id")
     .limit(limit)
     .execute();
-  return rows.map(({ has_key: hasKey, record, labels, state, ...row }) => ({
+  return rows.map(({ has_key: hasKey, record, labels, state, machines, ...row }) => ({
     ...row,
     state: state === "joined" && !hasKey ? "ended" : state,
     labels: record === null ? {} : labelsOf(JSON.parse(record) as HostRecord, labels),
+    clones: clonesOf(JSON.parse(machines) as Machine[], Date.parse(now)),
   }));
 }
 
 /** Notes a host whose key was made by hand. One that has joined or waits stays as it is. @param now ISO 8601 */
 export async function noteByHand(db: Queries, named: Named, now: string): Promise<void> {
-  const made = { invite_id: null, key_hash: null, state: "joined", address: "", created_at: now } as const;
+  const made = {
+    invite_id: null,
+    key_hash: null,
+    state: "joined",
+    address: "",
+    created_at: now,
+    machines: "[]",
+  } as const;
   await insert(db, { ...named, ...made });
 }
 
@@ -140,6 +150,59 @@ export async function rename(transaction: Transacted, named: Named, to: string):
   await updateWhere(transaction, "api_keys", { project_id, host: host_id }).set({ host: to }).execute();
   await forgetHost(transaction, { holder: "", target: project_id }, host_id);
   return true;
+}
+
+/** A machine that has spoken for a host. */
+export interface Heard extends Named {
+  machine: Omit<Machine, "again">;
+}
+
+/** Hosts that are read by one statement. */
+const BATCH = 200;
+
+/**
+ * Writes down which machines speak for hosts, and tells the audit log of clones. A host that goes on with the machine
+ * that spoke last is only read.
+ *
+ * @param heard in the order of time @param now milliseconds since 1970
+ */
+export async function noteMachines(db: Queries, heard: readonly Heard[], now: number): Promise<void> {
+  for (const [projectId, ofProject] of Map.groupBy(heard, ({ project_id: id }) => id)) {
+    const hosts = [...Map.groupBy(ofProject, ({ host_id: id }) => id)];
+    for (let start = 0; start < hosts.length; start += BATCH) {
+      const batch = new Map(hosts.slice(start, start + BATCH));
+      const rows = await selectWhere(own(db), "joined_hosts", { project_id: projectId })
+        .where("host_id", "in", [...batch.keys()])
+        .select(["host_id", "machines"])
+        .execute();
+      for (const { host_id, machines } of rows) {
+        const spoken = batch.get(host_id)!;
+        const [last] = JSON.parse(machines) as Machine[];
+        if (spoken.some(({ machine }) => machine.instance !== last?.instance))
+          await inTransaction(db, (transaction) => noteTurns(transaction, spoken, now));
+      }
+    }
+  }
+}
+
+/** @param spoken of one host */
+async function noteTurns(transaction: Transacted, spoken: readonly Heard[], now: number): Promise<void> {
+  const { project_id, host_id } = spoken[0]!;
+  // Its row is the lock: two hubs may hear of the same turns.
+  const row = await updateWhere(own(transaction), "joined_hosts", { project_id, host_id })
+    .set((eb) => ({ machines: eb.ref("machines") }))
+    .returning("machines")
+    .executeTakeFirst();
+  if (row === undefined) return;
+  const before = JSON.parse(row.machines) as Machine[];
+  const machines = spoken.reduce((known, { machine }) => heardOf(known, machine), before);
+  await updateWhere(own(transaction), "joined_hosts", { project_id, host_id })
+    .set({ machines: JSON.stringify(machines) })
+    .execute();
+  const clones = clonesOf(machines, now);
+  if (clones.length === 0 || clonesOf(before, now).length > 0) return;
+  const facts = { host_id, addresses: clones.map(({ address }) => address).join(" ") };
+  await insertAudit(transaction, { action: "host.clone", subject: project_id, facts, ...BY_HUB }, now);
 }
 
 /** Removes what joining keeps of a project that is being deleted. */

@@ -52,7 +52,7 @@ export async function join(transaction: Transacted, request: JoinRequest, joinin
     throw conflict("The key is in use already. A host makes a key of its own for each invite.");
   const { host_id } = request;
   const host: JoinedHostsTable = {
-    ...{ project_id, host_id, invite_id: invite.id, key_hash, address, created_at: at },
+    ...{ project_id, host_id, invite_id: invite.id, key_hash, address, created_at: at, machines: "[]" },
     state: invite.needs_approval === 1 ? "pending" : "joined",
   };
   if (!(await add(transaction, host))) throw taken(host_id);

@@ -52,6 +52,8 @@ export const joinedHosts = table(
     /** The address that it joined from. */
     address: text,
     created_at: time,
+    /** JSON list: the watches that have spoken for it, the latest first. */
+    machines: json,
   },
   {
     key: ["project_id", "host_id"],

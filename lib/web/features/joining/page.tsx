@@ -76,6 +76,12 @@ export function HostsPage({ id, name, items, cursor, next, waiting, invites, may
       )}
       {joined.length > 0 && (
         <Section id="joined" title="Hosts">
+          {joined.some(({ clones }) => clones.length > 0) && (
+            <p className="help">
+              Several machines speak for one host: it was cloned after it had joined. Remove it, delete the files of the
+              join on each machine, and let each join under a name of its own.
+            </p>
+          )}
           {table("Hosts", joined)}
         </Section>
       )}
@@ -95,12 +101,26 @@ export function HostsPage({ id, name, items, cursor, next, waiting, invites, may
 
 function hostRow(project: string, host: JoinedHost, mayManage: boolean) {
   const { host_id: id, state, version, heard_at: heard, labels, created_at: at, address, invite_id: invite } = host;
+  const { clones } = host;
   const [text, tone] = HOST_STATES[state];
   const to = `${hostsPath(project)}/${encodeURIComponent(id)}`;
   return [
     id,
     heard === null ? id : <Go to={pagePaths.host("project", project, id)}>{id}</Go>,
-    <Badge tone={tone}>{text}</Badge>,
+    <>
+      <Badge tone={tone}>{text}</Badge>
+      {clones.length > 0 && (
+        <>
+          {" "}
+          <Badge tone="bad">{`${clones.length} machines`}</Badge>
+          {clones.map(({ address: from, heard_at: spoke }) => (
+            <p className="slug">
+              {from} <Time at={spoke} />
+            </p>
+          ))}
+        </>
+      )}
+    </>,
     version,
     <Time at={heard} none="never" />,
     labelsText(labels),

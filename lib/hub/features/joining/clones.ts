@@ -1,0 +1,46 @@
+import type { IncomingHttpHeaders } from "node:http";
+import { HEADERS } from "../../../contract/surfaces/headers.ts";
+import type { Principal } from "../../ground/principal.ts";
+import { HourlyNotes } from "../../records/hourly-notes.ts";
+import type { Queries } from "../../records/port.ts";
+import { type Heard, noteMachines } from "./host-records.ts";
+
+const HEADER = HEADERS.instance.toLowerCase();
+const INSTANCE = /^[A-Za-z0-9_-]{8,64}$/;
+
+/** Most hosts whose last machine is remembered. */
+const MAX_HOSTS = 100_000;
+
+/** Notes which machines speak for a host: once an hour, and whenever it is another one than before. */
+export class Clones extends HourlyNotes<Heard> {
+  readonly #db: Queries;
+  readonly #clock: () => number;
+  readonly #last = new Map<string, string>();
+
+  /** @param clock milliseconds since 1970 */
+  constructor(db: Queries, clock: () => number) {
+    super(clock);
+    this.#db = db;
+    this.#clock = clock;
+  }
+
+  /** Notes the machine of a request, if it says which one it is. */
+  note({ headers, ip: address }: { headers: IncomingHttpHeaders; ip: string }, { host, projectId }: Principal): void {
+    const instance = headers[HEADER];
+    if (typeof instance !== "string" || !INSTANCE.test(instance) || host === null || projectId === null) return;
+    const named = `${projectId} ${host}`;
+    const name = `${named} ${instance}`;
+    const last = this.#last.get(named);
+    if (last !== name) {
+      if (last !== undefined) this.forget(last);
+      this.#last.set(named, name);
+      if (this.#last.size > MAX_HOSTS) this.#last.delete(this.#last.keys().next().value!);
+    }
+    const at = new Date(this.#clock()).toISOString();
+    this.noteOnce(name, { project_id: projectId, host_id: host, machine: { instance, address, at } });
+  }
+
+  protected override store(heard: readonly Heard[], now: number): Promise<void> {
+    return noteMachines(this.#db, heard, now);
+  }
+}

@@ -1,0 +1,36 @@
+import type { JoinedHost } from "../../../contract/joining/records.ts";
+
+/** A watch that speaks for a host. */
+export interface Machine {
+  /** Random, for as long as the watch runs. */
+  instance: string;
+  address: string;
+  /** When it was last heard of, ISO 8601. */
+  at: string;
+  /** Whether it has spoken again after another one. */
+  again: boolean;
+}
+
+/** Most that are remembered of one host. */
+const MAX_MACHINES = 8;
+/** Silence after which a machine is no clone any more. */
+const CLONE_MS = 6 * 60 * 60 * 1000;
+
+/** Takes in that a machine has spoken. @param known the latest first */
+export function heardOf(known: readonly Machine[], { instance, address, at }: Omit<Machine, "again">): Machine[] {
+  const before = known.find((machine) => machine.instance === instance);
+  const again = before !== undefined && (before.again || known[0] !== before);
+  const others = known.filter((machine) => machine !== before);
+  return [{ instance, address, at, again }, ...others].slice(0, MAX_MACHINES);
+}
+
+/**
+ * Returns the machines that speak for one host in turn, the latest first: none for one machine. A watch that starts
+ * anew has another name, and its old one never comes back: only machines that run at the same time take turns.
+ *
+ * @param now milliseconds since 1970
+ */
+export function clonesOf(machines: readonly Machine[], now: number): JoinedHost["clones"] {
+  const live = machines.filter(({ again, at }) => again && now - Date.parse(at) < CLONE_MS);
+  return live.length < 2 ? [] : live.map(({ address, at }) => ({ address, heard_at: at }));
+}

@@ -1,0 +1,103 @@
+import t from "tap";
+import { projectPoll } from "../../../../../lib/agent/watch/target.ts";
+import { clonesOf, heardOf, type Machine } from "../../../../../lib/hub/features/joining/machines.ts";
+import { publication, startHub } from "../../../../support/hub/harness.ts";
+import { invited, ownSecrets } from "../../../../support/hub/joining.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const BEGAN = Date.parse("2026-11-20T08:00:00Z");
+
+const minute = (after: number): string => new Date(BEGAN + after * MINUTE_MS).toISOString();
+
+/** Returns what is known of a host after watches have spoken for it, one each minute. */
+const after = (instances: string): Machine[] =>
+  [...instances].reduce<Machine[]>(
+    (known, instance, index) => heardOf(known, { instance, address: `10.0.0.${instance}`, at: minute(index) }),
+    [],
+  );
+const namesOf = (instances: string, now = instances.length): string =>
+  clonesOf(after(instances), BEGAN + now * MINUTE_MS)
+    .map(({ address }) => address.slice(7))
+    .join("");
+
+t.test("machines that take turns are clones, one that starts anew or is looked at once is none", (t) => {
+  for (const instances of ["", "1", "111", "12", "1122", "123456789", "121", "11211"]) t.equal(namesOf(instances), "");
+  t.equal(namesOf("1212"), "21");
+  t.equal(namesOf("112233123"), "321", "three of them");
+  t.equal(namesOf("12123333"), "21", "one of which starts anew");
+  t.equal(namesOf("1212333312"), "21");
+  t.equal(namesOf("1212222222", 6 * 60), "21");
+  t.equal(namesOf("1212222222", 6 * 60 + 3), "", "until all but one have been silent for six hours");
+  t.ok(after("123456789".repeat(9)).length <= 8);
+  t.end();
+});
+
+t.test("the hub tells which machines speak for one host, by address and time, and the audit log once", async (t) => {
+  let now = BEGAN;
+  const hub = await startHub(t, { clock: () => now, trustedProxies: ["127.0.0.1"] });
+  const { project, invite, join, list } = await invited(hub);
+  const own = ownSecrets();
+  await join((await invite()).token, "pier-7", own);
+  await project.publish(publication("1.0.0"));
+  const open = { key: null, json: { xdevkey: own.key, project_id: project.id } };
+  const poll = async (instance: string, address: string): Promise<void> => {
+    now += MINUTE_MS;
+    const session = (await hub.call("POST", "/app/deploy/v1/auth", open)).body.access_token as string;
+    const answer = await hub.call("GET", `/app/deploy/v1/projects/${project.id}/versions/latest`, {
+      bearer: session,
+      headers: { "x-sealift-host": "pier-7", "x-sealift-instance": instance, "x-forwarded-for": address },
+    });
+    t.equal(answer.status, 200);
+  };
+  const deeds = async () => {
+    const { items } = (await hub.call("GET", "/devkeys/audit?action=host.clone")).body as {
+      items: { subject: string; facts: object }[];
+    };
+    return items.map(({ subject, facts }) => ({ subject, facts }));
+  };
+  const told = async () => {
+    await hub.hub.upkeep.run();
+    return (await list())[0]!.clones;
+  };
+  await poll("machine-one", "10.0.0.7");
+  await poll("restarted-1", "10.0.0.7");
+  await poll("restarted-1", "10.0.0.8");
+  t.strictSame(await told(), [], "a watch that starts anew, and a machine that gets another address");
+  await poll("machine-two", "10.0.0.9");
+  t.strictSame(await told(), []);
+  await poll("restarted-1", "10.0.0.7");
+  await poll("machine-two", "10.0.0.9");
+  t.strictSame(await told(), [
+    { address: "10.0.0.9", heard_at: minute(6) },
+    { address: "10.0.0.7", heard_at: minute(5) },
+  ]);
+  const deed = { subject: project.id, facts: { host_id: "pier-7", addresses: "10.0.0.9 10.0.0.7" } };
+  t.strictSame(await deeds(), [deed]);
+  for (let turn = 0; turn < 3; turn++) {
+    await poll("restarted-1", "10.0.0.7");
+    await poll("machine-two", "10.0.0.9");
+    await told();
+  }
+  t.strictSame(await deeds(), [deed], "not at each turn");
+  now += 7 * HOUR_MS;
+  await poll("machine-two", "10.0.0.9");
+  t.strictSame(await told(), [], "one of them is off");
+  await poll("<script>", "10.0.0.1");
+  await poll("restarted-1", "10.0.0.7");
+  t.strictSame(await told(), [], "what is no name is not noted");
+});
+
+t.test("two watches with one key are told apart, whatever they ask", async (t) => {
+  const hub = await startHub(t);
+  const { project, invite, join, list } = await invited(hub);
+  const own = ownSecrets();
+  await join((await invite()).token, "pier-7", own);
+  const { signal } = new AbortController();
+  const watchOf = (instance: string) =>
+    projectPoll(project.id, { hubUrl: hub.url, apiKey: own.key, timeoutMs: 5000, hostId: "pier-7", instance });
+  const watches = [watchOf("the-machine"), watchOf("its-clone")];
+  for (let round = 0; round < 2; round++) for (const ask of watches) await ask(undefined, signal, null);
+  await hub.hub.upkeep.run();
+  t.match((await list())[0]!.clones, [{ address: "127.0.0.1" }, { address: "127.0.0.1" }]);
+});
