@@ -24,6 +24,7 @@ import { SMALL_HEAP } from "../../../bin/launch.ts";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../../lib/publisher/publish-project.ts";
+import { joinMachines } from "../../support/host/joining-machines.ts";
 import { createProject, startHub } from "../../support/hub/harness.ts";
 import { ContainerImage } from "../../support/programs/container.ts";
 import { needs } from "../../support/programs/optional.ts";
@@ -217,6 +218,10 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
         ["files ok", "sandbox ok", "hub ok", "publish ok", "deploy ok", "watch ok", "undefined success"],
       );
     });
+
+    t.test("three machines with nothing else join a hub, one is approved on the page, and one is removed", (t) =>
+      joinMachines(t, image),
+    );
 
     t.test("it serves a hub, whose health it tells", async (t) => {
       // Its own command would listen on a port of this machine that may be taken.

@@ -11,7 +11,7 @@ interface Mount {
 }
 
 interface Bundle {
-  process: { user: { uid: number; gid: number }; args: string[]; terminal: boolean };
+  process: { user: { uid: number; gid: number }; args: string[]; env?: string[]; terminal: boolean };
   root: { path: string; readonly?: boolean };
   mounts: Mount[];
   linux: { namespaces: { type: string }[] };
@@ -21,7 +21,13 @@ interface Bundle {
 const CRUN = `umount -R /sys/fs/cgroup && mount -t cgroup2 none /sys/fs/cgroup || exit
 exec crun --cgroup-manager=disabled run --bundle "$0" "$1"`;
 
-/** An image that is unpacked, with one data folder for all of its containers. Needs root, umoci and crun. */
+/** A machine of its own: a folder for data that outlives its containers, and their environment. */
+export interface Machine {
+  data: string;
+  env: Record<string, string>;
+}
+
+/** An image that is unpacked. Needs root, umoci and crun. */
 export class ContainerImage {
   readonly #folder: string;
   readonly #bundle: Bundle;
@@ -37,8 +43,15 @@ export class ContainerImage {
     const umoci = ["unpack", "--image", `${layout}:${tag}`, join(folder, "bundle")];
     execFileSync("umoci", umoci, { stdio: ["ignore", "ignore", "inherit"] });
     this.#bundle = JSON.parse(readFileSync(join(folder, "bundle/config.json"), "utf8")) as Bundle;
-    mkdirSync(this.data);
-    chownSync(this.data, this.user.uid, this.user.gid);
+    this.machine("data");
+  }
+
+  /** Makes a machine whose containers share nothing with those of others but the image and the network. */
+  machine(name: string): Machine {
+    const data = join(this.#folder, name);
+    mkdirSync(data);
+    chownSync(data, this.user.uid, this.user.gid);
+    return { data, env: {} };
   }
 
   /** The folder of the image on this machine. */
@@ -46,7 +59,7 @@ export class ContainerImage {
     return join(this.#folder, "bundle/rootfs");
   }
 
-  /** The data of its containers on this machine. */
+  /** The data of its containers that are of no other machine. */
   get data(): string {
     return join(this.#folder, "data");
   }
@@ -57,6 +70,11 @@ export class ContainerImage {
 
   /** Starts a container; signals to the child reach its first process. @param words instead of the image's own */
   start(...words: string[]): ChildProcess {
+    return this.startOn({ data: this.data, env: {} }, ...words);
+  }
+
+  /** Starts a container on a machine, whose data it finds in its working folder. */
+  startOn({ data, env }: Machine, ...words: string[]): ChildProcess {
     const name = `sealift-test-${process.pid}-${this.#count++}`;
     const folder = join(this.#folder, name);
     const { process: first, mounts, linux } = this.#bundle;
@@ -66,12 +84,13 @@ export class ContainerImage {
       process: {
         ...{ ...first, terminal: false, capabilities: {}, rlimits: [], noNewPrivileges: true },
         args: words.length > 0 ? [first.args[0], ...words] : first.args,
+        env: [...(first.env ?? []), ...Object.entries(env).map(([variable, value]) => `${variable}=${value}`)],
       },
       root: { path: this.root, readonly: true },
       mounts: [
         ...mounts.filter(isOurs),
         { destination: "/tmp", type: "tmpfs", source: "tmpfs", options: ["nosuid", "nodev", "mode=1777"] },
-        { destination: "/var/lib/sealift", type: "bind", source: this.data, options: ["bind", "rw"] },
+        { destination: "/var/lib/sealift", type: "bind", source: data, options: ["bind", "rw"] },
       ],
       linux: { ...linux, namespaces: linux.namespaces.filter(({ type }) => type !== "network") },
     };
