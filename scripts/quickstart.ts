@@ -12,6 +12,7 @@ import { sizeText } from "../lib/agent/ground/sentences.ts";
 import { scriptArguments } from "./arguments.ts";
 import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
 import { removeWhenInterrupted } from "./quickstart/interruption.ts";
+import { joinHosts } from "./quickstart/joining.ts";
 import { Programs, type ResultEvent } from "./quickstart/programs.ts";
 import { heading, next, say, summary } from "./quickstart/words.ts";
 import { zipFolder } from "./quickstart/zip-folder.ts";
@@ -121,6 +122,9 @@ async function main(): Promise<void> {
   const releases = path("host", ".sealift", "releases", `project-${project.slug}`);
   say(`releases: ${(await readdir(releases)).toSorted().join(", ")}`);
   say(`plugins/tide-table → ${await readlink(path("host", "plugins", "tide-table"))}`);
+
+  heading("Hosts that join", "with one invite, each with a key of its own that speaks for this host alone");
+  await joinHosts(programs, { folder, hubUrl, admin, plugins: { SEALIFT_PLUGIN_SECRET_KEY: signatureKey } });
 
   heading("The fleet", "what the hub knows of its hosts");
   const fleet = (await (

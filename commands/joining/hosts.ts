@@ -122,10 +122,10 @@ const list = ofProject("list", connection, {
   examples: [["Who waits", "$0 host list harbour"]],
   listed: async () => Object.keys((await import("../../lib/contract/joining/records.ts")).joinedHost.shape),
   async run({ client }, shell) {
-    const all: JoinedHost[] = [];
+    const cloned: JoinedHost[] = [];
     async function* rows() {
       for await (const host of client.hosts()) {
-        all.push(host);
+        if (host.clones.length > 0) cloned.push(host);
         yield host;
       }
     }
@@ -143,7 +143,7 @@ const list = ofProject("list", connection, {
       },
       none: "No host has joined yet.",
     });
-    for (const { host_id: host, clones } of all) if (clones.length > 0) shell.note(cloneText(host, clones));
+    for (const { host_id: host, clones } of cloned) shell.note(cloneText(host, clones));
     return code;
   },
 });
