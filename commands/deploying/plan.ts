@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { plan, planCheck } from "../../lib/options/plan.ts";
+import { readFault } from "../../lib/support/files.ts";
 import { managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";
 
@@ -78,7 +79,9 @@ export class PlanValidate extends withOptions(planCheck) {
       import("../../lib/agent/starters.ts"),
     ]);
     const text = await readFile(this.file, "utf8").catch((error: Error) => {
-      throw usageError("usage", `${this.file} cannot be read: ${error.message}.`);
+      throw usageError("usage", `${this.file} cannot be read: ${readFault(error)}.`, {
+        hint: "`sealift plan init NAME` writes a plan to start from.",
+      });
     });
     const { slug, kind } = this.options;
     const plan = parsePlan(text, this.file, "local");

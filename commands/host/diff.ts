@@ -43,7 +43,9 @@ export class Diff extends withOptions(host) {
     const releases = await listReleases(layout, target!);
     const running = await currentRelease(layout, target!);
     if (this.to === undefined && running === undefined)
-      throw usageError("usage", `Nothing of ${this.target} runs here.`);
+      throw usageError("usage", `Nothing of ${this.target} runs here.`, {
+        hint: "Name both releases; `sealift releases` lists them.",
+      });
     if (await this.#held(layout, target!, running?.name)) return this.done({});
     const kept = (name: string): Release => keptRelease(releases, running, name);
     const pair = [kept(this.from), kept(this.to ?? running!.name)] as const;

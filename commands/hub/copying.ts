@@ -3,6 +3,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { CopyProgress } from "../../lib/hub/backup/backup.ts";
 import type { BackupTrust } from "../../lib/hub/backup/manifest.ts";
 import type { Omission } from "../../lib/hub/backup/omissions.ts";
+import { readFault } from "../../lib/support/files.ts";
 import type { Surroundings } from "../shell/output/deployment.ts";
 import { openProgress } from "../shell/output/progress.ts";
 
@@ -52,8 +53,9 @@ export async function backupSeed(file: string | undefined): Promise<Uint8Array |
   if (file === undefined) return undefined;
   const { parsePrivateKey } = await import("../../lib/artifact/signatures/key-files.ts");
   const content = await readFile(file).catch((error: unknown) => {
-    throw usageError("credential_unreadable", `--key ${file} cannot be read: ${(error as Error).message}.`, {
+    throw usageError("credential_unreadable", `--key ${file} cannot be read: ${readFault(error)}.`, {
       cause: error,
+      hint: "Check the path.",
     });
   });
   return parsePrivateKey(content, "--key");

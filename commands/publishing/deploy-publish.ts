@@ -52,7 +52,10 @@ export class DeployPublish extends withOptions(publish) {
     const { basename, resolve } = await import("node:path");
     const root = resolve(this.sourceRoot);
     const stats = await stat(root).catch(() => undefined);
-    if (stats?.isDirectory() !== true) throw usageError("usage", `SOURCE_ROOT ${root} is not a folder.`);
+    if (stats?.isDirectory() !== true)
+      throw usageError("usage", `SOURCE_ROOT ${root} is not a folder.`, {
+        hint: "Give the folder that holds plugins/ and deployment/install.yaml.",
+      });
     const { version, include, dryRun, apiKey } = this.options;
     this.#apiKey = apiKey;
     const epoch = sourceDateEpoch();

@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { marketplacePublication, searching, yanking } from "../../lib/options/marketplace.ts";
+import { readFault } from "../../lib/support/files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { signedBy, whoGetsIt } from "../shell/output/version-state.ts";
@@ -97,7 +98,9 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
 async function checkFile(path: string): Promise<void> {
   const { stat } = await import("node:fs/promises");
   const stats = await stat(path).catch((error: Error) => {
-    throw usageError("usage", `--archive ${path} cannot be read: ${error.message}.`);
+    throw usageError("usage", `--archive ${path} cannot be read: ${readFault(error)}.`, {
+      hint: "`sealift plugin pack` makes the ZIP of a plugin.",
+    });
   });
   if (stats.isFile()) return;
   const what = stats.isDirectory() ? "a folder" : "no file";

@@ -4,6 +4,7 @@ import { closestTo } from "../../lib/support/suggestion.ts";
 import { type CommandFacts, commandFacts, type OptionFacts } from "./facts.ts";
 import { usageLine } from "./help.ts";
 import { type Place, placeOf } from "./place.ts";
+import { meantBy } from "./synonyms.ts";
 
 /**
  * Explains why a command line cannot be run: what is unknown or missing, what was probably meant, and how the command
@@ -41,12 +42,19 @@ function unknownCommand(
     return usageError("usage", needs, { hint: help });
   }
   const names = commands.flatMap(({ paths = [] }) => paths.map((path) => path.join(" ")));
-  const meant = closestCall(argv, names);
-  const hints = [meant === undefined ? undefined : `Did you mean \`${program} ${meant}\`?`, help];
+  const meant = commandsMeant(argv, names).map((name) => `\`${program} ${name}\``);
+  const hints = [meant.length === 0 ? undefined : `Did you mean ${meant.join(" or ")}?`, help];
   const known = list === undefined ? "" : ` ${call} knows ${list}.`;
   return usageError("usage", `Unknown command: ${[...words, next].join(" ")}.${known}`, {
     hint: hints.filter((hint) => hint !== undefined).join(" "),
   });
+}
+
+/** The commands that were probably meant: by what their words say, else by how they are spelled. */
+function commandsMeant(argv: readonly string[], names: readonly string[]): string[] {
+  const end = argv.findIndex((word) => word.startsWith("-"));
+  const byMeaning = meantBy(argv.slice(0, end < 0 ? undefined : end), names);
+  return byMeaning.length > 0 ? byMeaning : [closestCall(argv, names)].filter((name) => name !== undefined);
 }
 
 /**
@@ -102,8 +110,15 @@ function faultsOf({ options, positionals }: CommandFacts, words: readonly string
     const [name = ""] = word.split("=");
     const option = optionOf(options, name);
     if (option === undefined) {
-      const meant = closestOption(name, options);
       const value = word.includes("=") ? word.slice(name.length + 1) : words[at + 1];
+      const argument = positionals.find((positional) => positional.name.toLowerCase() === name.slice(2));
+      if (argument !== undefined) {
+        faults.push(`Unknown option: ${name}. ${argument.name} stands without it, in its place.`);
+        if (value !== undefined) given.push(value);
+        if (!word.includes("=")) at++;
+        continue;
+      }
+      const meant = closestOption(name, options);
       const advice =
         ELSEWHERE[name] ??
         (value !== undefined && SECRET.test(value) ? asFile(options) : undefined) ??
@@ -123,8 +138,16 @@ function faultsOf({ options, positionals }: CommandFacts, words: readonly string
   const isSecret = given.slice(most).some((word) => SECRET.test(word));
   if (isSecret) faults.push(asFile(options));
   else if (given.length > most)
-    faults.push(`Unexpected argument${given.length > most + 1 ? "s" : ""}: ${given.slice(most).join(" ")}.`);
+    faults.push(
+      `Unexpected argument${given.length > most + 1 ? "s" : ""}: ${given.slice(most).join(" ")}.${asVersion(options, given.slice(most))}`,
+    );
   return faults;
+}
+
+/** Advice for a version that stands where an option should. */
+function asVersion(options: readonly OptionFacts[], [word = "", ...others]: readonly string[]): string {
+  const isVersion = others.length === 0 && /^v?\d+\.\d/.test(word) && options.some(({ name }) => name === "--version");
+  return isVersion ? ` Did you mean --version ${word}?` : "";
 }
 
 /** An option by its name, also by the one that turns it on or off. */
@@ -135,11 +158,15 @@ const optionOf = (options: readonly OptionFacts[], name: string): OptionFacts | 
 const opposite = (name: string): string => (name.startsWith("--no-") ? `--${name.slice(5)}` : `--no-${name.slice(2)}`);
 
 function closestOption(name: string, options: readonly OptionFacts[]): OptionFacts | undefined {
+  const word = name.slice(2);
   const meant = closestTo(
-    name,
-    options.map((option) => option.name),
+    word,
+    options.map((option) => option.name.slice(2)),
   );
-  return options.find((option) => option.name === meant);
+  const parts = options.filter((option) => option.name.slice(2).split("-").includes(word));
+  return (
+    options.find((option) => option.name === `--${meant}`) ?? parts.find(({ required }) => required) ?? parts.at(0)
+  );
 }
 
 /** `a, b or c`, each once, by the alphabet. */

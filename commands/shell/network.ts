@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import http from "node:http";
 import tls from "node:tls";
 import { usageError } from "../../lib/contract/errors.ts";
+import { readFault } from "../../lib/support/files.ts";
 
 /** The proxies that the environment names, as programs read them. */
 export function proxyVariables(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
@@ -30,7 +31,10 @@ function certificatesOf(file: string): string[] {
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    throw usageError("config_invalid", `--ca-file cannot be read: ${(error as Error).message}.`, { cause: error });
+    throw usageError("config_invalid", `--ca-file ${file} cannot be read: ${readFault(error)}.`, {
+      cause: error,
+      hint: "Give a file of certificates in PEM.",
+    });
   }
   const found = text.match(/-----BEGIN CERTIFICATE-----[\s\S]+?-----END CERTIFICATE-----/g) ?? [];
   if (found.length > 0) return found;

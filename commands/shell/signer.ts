@@ -3,6 +3,7 @@ import { parsePrivateKey, parsePublicKeys } from "../../lib/artifact/signatures/
 import { refusePrivateAsPublic, refusePublicAsPrivate } from "../../lib/artifact/signatures/mistaken-keys.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { Layer } from "../../lib/options/layers.ts";
+import { readFault } from "../../lib/support/files.ts";
 
 /** A key in hex, base64 or PEM that stands on the command line itself. */
 const IS_KEY = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?|-----BEGIN [^]*)$/i;
@@ -37,8 +38,9 @@ async function publicKeysIn(given: string, option: string): Promise<Uint8Array[]
         hint: "Give the path of signer.pub, or the key itself in hex or base64.",
       });
     }
-    throw usageError("credential_unreadable", `${option} cannot be read: ${error.message}.`, {
+    throw usageError("credential_unreadable", `${option} ${given} cannot be read: ${readFault(error)}.`, {
       cause: error,
+      hint: "Give the path of signer.pub, or the key itself in hex or base64.",
     });
   });
   const keys = parsePublicKeys(content, option);

@@ -41,6 +41,22 @@ const PRECISE: Partial<Record<Code, string>> = {
   signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
 };
 
+/** The fields of an error's body, whoever sends it. */
+type ErrorBody = Partial<Record<"error" | "detail" | "code" | "content_sha256" | "status" | "msg", unknown>>;
+
+/** The error of a runtime that was asked as a hub, or of a hub that was asked as a runtime. */
+function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: number): SealiftError | undefined {
+  const { name, option } = serverOf(operation);
+  const answered = body.status === "error" && typeof body.msg === "string" ? "runtime" : "hub";
+  const isSealift = answered === "runtime" || (typeof body.detail === "string" && typeof body.code === "string");
+  if (!isSealift || answered === name) return undefined;
+  const why = `${new URL(url).origin} is a ${answered}, not a ${name}: it answered ${status}.`;
+  return operationError(operation, "bad_answer", why, {
+    status,
+    hint: `Give the ${name}'s address as ${option}; ${new URL(url).origin} belongs to ${serverOf(answered === "hub" ? "health" : "runtime").option}.`,
+  });
+}
+
 /** The error of an answer that is not 2xx; reads and closes its body. */
 export async function statusError(response: HttpResponse, request: HttpRequest): Promise<SealiftError> {
   const { operation } = request;
@@ -48,7 +64,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   const { codeOf } = OPERATIONS[operation];
   let said = "";
   let hubCode: string | undefined;
-  let body: { error?: unknown; detail?: unknown; code?: unknown; content_sha256?: unknown } = {};
+  let body: ErrorBody = {};
   try {
     body = z.looseObject({}).parse(parseJson(await readText(response, request)));
     const text = typeof body.error === "string" ? body.error : body.detail;
@@ -57,6 +73,8 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   } catch {
     response.discard();
   }
+  const elsewhere = misdirected(body, request, status);
+  if (elsewhere !== undefined) return elsewhere;
   const asked = header(response, "retry-after");
   const retryAfterMs = parseRetryAfter(asked);
   const precise = PRECISE[hubCode as Code];

@@ -55,10 +55,13 @@ function codeOf(status: number, retryAfter?: string): CodeOfStatus {
     case 403:
       return {
         code: "forbidden",
-        hint: "The key or credential may not do this: check its project, scopes and expiry.",
+        hint: "`sealift key list` shows what a key may do and until when; `sealift key create` makes one with other scopes.",
       };
     case 404:
-      return { code: "not_found", hint: "Check the project, target and version, and that the key may see them." };
+      return {
+        code: "not_found",
+        hint: "`sealift project list`, `sealift version list TARGET` and `sealift fleet TARGET` show what this key may see.",
+      };
     case 409:
       return { code: "conflict" };
     case 413:

@@ -36,7 +36,14 @@ export async function findOne<T>(
   text: string,
   records: AsyncIterable<T>,
   tests: readonly ((record: T) => boolean)[],
-  words: { what: string; list: string; nameOf: (record: T) => string; shown: (record: T) => string },
+  words: {
+    what: string;
+    list: string;
+    nameOf: (record: T) => string;
+    shown: (record: T) => string;
+    /** Takes from a text what no name has. */
+    bare?: (text: string) => string;
+  },
 ): Promise<T> {
   const found: T[][] = tests.map(() => []);
   const names: string[] = [];
@@ -47,7 +54,7 @@ export async function findOne<T>(
   }
   const [only, ...others] = found.find(({ length }) => length > 0) ?? [];
   if (only === undefined) {
-    const near = closestTo(text, names);
+    const near = closestTo(words.bare?.(text) ?? text, names);
     throw deploymentError("not_found", `You have no ${words.what} named ${printableJson(text)}.`, {
       hint: near === undefined ? `\`${words.list}\` shows yours.` : `Did you mean ${printableJson(near)}?`,
     });
@@ -69,6 +76,7 @@ export function projectCalled(client: DevkeysClient, text: string): Promise<Proj
     what: "project, plugin or service",
     list: "sealift project list",
     nameOf: ({ name }) => name,
+    bare: (text) => text.replace(/^(?:project|plugin|service):/, ""),
     shown: ({ id, kind, slug }) => (kind === "project" ? id : `${kind}:${slug} (${id})`),
   });
 }

@@ -21,7 +21,11 @@ const NAME = /^(?:project-[A-Za-z0-9][A-Za-z0-9_.-]{0,127}|(?:plugin|service)-[a
 export function parseTarget(text: string): Target {
   const match = TEXT.exec(text);
   if (match === null)
-    throw usageError("usage", `TARGET is plugin:SLUG, service:SLUG or project:ID, not ${JSON.stringify(text)}.`);
+    throw usageError("usage", `TARGET is plugin:SLUG, service:SLUG or project:ID, not ${JSON.stringify(text)}.`, {
+      hint: /^[A-Za-z0-9][\w.-]*$/.test(text)
+        ? `Say what it is: ${text.startsWith("prj_") ? `project:${text}` : `plugin:${text} or service:${text}`}.`
+        : "For example plugin:tide-table.",
+    });
   return { kind: match[1] as Target["kind"], slug: match[2]! };
 }
 

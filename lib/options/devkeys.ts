@@ -13,8 +13,9 @@ import { comparedSources } from "./sources.ts";
 const momentOf =
   (direction: 1 | -1) =>
   (text: string): Date => {
-    if (!/^\d{4}-/.test(text)) return new Date(Date.now() + direction * parseDuration(text));
-    const time = new Date(text);
+    const time = /^\d{4}-/.test(text) ? new Date(text) : new Date(Date.now() + direction * parseDuration(text));
+    if (direction === 1 && time.getTime() <= Date.now())
+      throw new Error(`must lie ahead, such as 90d or 2030-01-31, not ${JSON.stringify(text)}`);
     if (!Number.isNaN(time.getTime())) return time;
     throw new Error(`is a span such as 7d, or an ISO 8601 time, not ${JSON.stringify(text)}`);
   };

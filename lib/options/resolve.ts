@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { SealiftError, usageError } from "../contract/errors.ts";
+import { readFault } from "../support/files.ts";
 import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
 import { keyOf, type Option, type Table, type Values, variableOf } from "./option.ts";
 
@@ -84,7 +85,8 @@ async function checkForm(option: Option, { value, label }: Found): Promise<void>
   if (option.form === undefined) return;
   const checked = (await option.form()).safeParse(value);
   if (checked.success) return;
-  throw usageError("usage", `${label} ${JSON.stringify(value)} ${checked.error.issues[0]!.message}.`);
+  const { faultText } = await import("../support/documents/fault-words.ts");
+  throw usageError("usage", `${label} ${JSON.stringify(value)} ${faultText(checked.error.issues[0]!)}.`);
 }
 
 /** Refuses to send an API key to another hub than the one that it is bound to. */
@@ -170,22 +172,27 @@ function readSecret(path: string, option: string, label: string): Buffer {
     return notEmpty(stdin.content, label);
   } catch (error) {
     if (error instanceof SealiftError) throw error;
-    throw usageError("credential_unreadable", `${label} cannot be read: ${(error as Error).message}.`, {
+    throw usageError("credential_unreadable", `${label} ${path} cannot be read: ${readFault(error)}.`, {
       cause: error,
+      hint: `Check the path, or give the secret as ${variableOf(option)}.`,
     });
   }
 }
 
 function notEmpty(value: Buffer, label: string): Buffer {
-  if (value.length === 0) throw usageError("credential_unreadable", `${label} is empty.`);
+  if (value.length === 0)
+    throw usageError("credential_unreadable", `${label} is empty.`, { hint: "It must hold the secret, on one line." });
   return value;
 }
+
+const LOGIN = "Or log in once: `sealift login URL` remembers the hub and your key.";
 
 /** One error that names everything that is missing, and how it can be given. */
 function missingError(options: readonly Option[]): SealiftError {
   const names = options.map(({ flag, name, fileOnly }) => (fileOnly ? `--${name}-file` : flag));
   const hints = new Set(options.some(({ missingHint }) => missingHint === undefined) ? [waysToGive(options)] : []);
   for (const { missingHint } of options) if (missingHint !== undefined) hints.add(missingHint);
+  if (options.some(({ name, required }) => name === "hub-url" && required)) hints.add(LOGIN);
   const verb = names.length === 1 ? "is" : "are";
   return usageError("usage", `${joined(names)} ${verb} missing.`, { hint: [...hints].join(" ") });
 }

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { usageError } from "../contract/errors.ts";
+import { closestTo } from "../support/suggestion.ts";
 import { readYaml } from "../support/yaml-file.ts";
 import { type Given, keyOf, type Option } from "./option.ts";
 import { isGiven } from "./options-file.ts";
@@ -66,9 +67,11 @@ export async function readWatchFile(file: string): Promise<WatchFile> {
         }
     }
     if (unknown.length > 0) {
+      const meant = unknown.flatMap((key) => closestTo(key, keys.keys()) ?? []);
+      const advice = meant.length === 0 ? "" : `; did you mean ${meant.join(", ")}?`;
       const names = unknown.map((key) => JSON.stringify(key)).join(", ");
       unknownKeys.push(
-        `${place === "" ? "" : `${place.slice(0, -1)}: `}Unrecognized key${unknown.length === 1 ? "" : "s"}: ${names}${lineOf([...path, unknown[0]!])}`,
+        `${place === "" ? "" : `${place.slice(0, -1)}: `}unknown key${unknown.length === 1 ? "" : "s"} ${names}${lineOf([...path, unknown[0]!])}${advice}`,
       );
     }
     return found;
@@ -97,7 +100,10 @@ export async function readWatchFile(file: string): Promise<WatchFile> {
 }
 
 const invalid = (file: string, faults: string[]) =>
-  usageError("config_invalid", `${file} is not valid: ${faults.join("; ")}`, { faults });
+  usageError("config_invalid", `${file} is not valid: ${faults.join("; ")}`, {
+    faults,
+    hint: "`sealift watch init TARGET` writes one that is ready to run.",
+  });
 
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);

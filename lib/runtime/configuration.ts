@@ -4,7 +4,7 @@ import { usageError } from "../contract/errors.ts";
 import { type Integration, integration } from "../contract/files/integration.ts";
 import { faultsOf } from "../support/documents/faults.ts";
 import { YAML_LIMITS } from "../support/documents/limits.ts";
-import { readTextFile } from "../support/files.ts";
+import { readFault, readTextFile } from "../support/files.ts";
 import { systemdCredential } from "../support/systemd/credential.ts";
 import { parseYaml } from "../support/yaml-file.ts";
 
@@ -115,13 +115,18 @@ export function resolveConfiguration(document: unknown, env: Environment, name =
   override(tree, env);
   if (faults.length === 0) {
     const parsed = integration.safeParse(tree);
-    faults.push(...(parsed.success ? weakSecrets(parsed.data) : faultsOf(parsed.error)));
+    faults.push(
+      ...(parsed.success ? weakSecrets(parsed.data) : faultsOf(parsed.error, { value: tree, schema: integration })),
+    );
     if (parsed.success && faults.length === 0) {
       const secret = [...used].filter(([path]) => SECRET_PATH.test(path)).flatMap(([, names]) => [...names]);
       return { settings: parsed.data, reserved: new Set(secret) };
     }
   }
-  throw usageError("config_invalid", `${name} is not valid: ${faults.join("; ")}`, { faults });
+  throw usageError("config_invalid", `${name} is not valid: ${faults.join("; ")}`, {
+    faults,
+    hint: "Correct the file and start again; `sealift docs runtime` explains its keys.",
+  });
 }
 
 /** Reads a configuration file with {@link resolveConfiguration}. */
@@ -130,8 +135,11 @@ export async function readConfiguration(path: string, env: Environment): Promise
   try {
     text = await readTextFile(path, YAML_LIMITS.maxBytes);
   } catch (error) {
-    const fault = (error as Error).message;
-    throw usageError("config_invalid", `${path} cannot be read: ${fault}`, { faults: [fault] });
+    const fault = readFault(error);
+    throw usageError("config_invalid", `${path} cannot be read: ${fault}.`, {
+      faults: [fault],
+      hint: "Name the runtime's configuration with --config.",
+    });
   }
   return resolveConfiguration(parseYaml(text, z.unknown(), path), env, path);
 }

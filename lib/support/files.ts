@@ -9,6 +9,23 @@ export function missing(error: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
+/** Says in a few words why a file cannot be read. */
+export function readFault(error: unknown): string {
+  switch ((error as NodeJS.ErrnoException).code) {
+    case "ENOENT":
+      return "there is no such file";
+    case "ENOTDIR":
+      return "a part of its path is no folder";
+    case "EISDIR":
+      return "it is a folder";
+    case "EACCES":
+    case "EPERM":
+      return "you may not read it";
+    default:
+      return (error as Error).message;
+  }
+}
+
 /** Resolves as `work` does, or to `undefined` when the path that it works on does not exist. */
 export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   try {

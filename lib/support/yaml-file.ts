@@ -3,29 +3,32 @@ import { type SealiftError, usageError } from "../contract/errors.ts";
 import { faultsOf } from "./documents/faults.ts";
 import { excessOfYaml, SMALL_YAML, YAML_LIMITS } from "./documents/limits.ts";
 import { type Parsed, type ParsedYaml, parseYamlText } from "./documents/parse-yaml.ts";
-import { readTextFile } from "./files.ts";
+import { readFault, readTextFile } from "./files.ts";
 
-/** Makes the error of one kind of document, given its message and every fault found. */
-export type Fail = (message: string, faults: string[]) => SealiftError;
+/** Makes the error of one kind of document, given its message, every fault found, and the advice that fits best. */
+export type Fail = (message: string, faults: string[], hint: string) => SealiftError;
 
-const configInvalid: Fail = (message, faults) => usageError("config_invalid", message, { faults });
+const CORRECT = "Correct the file and run the command again.";
+const CHECK_PATH = "Check the path.";
+
+const configInvalid: Fail = (message, faults, hint) => usageError("config_invalid", message, { faults, hint });
 
 /** Returns the document if it was parsed without a fault. @throws the error that `fail` makes */
 function soundYaml(parsed: Parsed, name: string, fail: Fail): ParsedYaml {
   if ("value" in parsed) return parsed;
-  throw fail(`${name} is not valid YAML: ${parsed.faults.join("; ")}`, parsed.faults);
+  throw fail(`${name} is not valid YAML: ${parsed.faults.join("; ")}`, parsed.faults, CORRECT);
 }
 
 function checkLimits(text: string, name: string, fail: Fail): void {
   const excess = excessOfYaml(text);
-  if (excess !== undefined) throw fail(`${name} is not valid: ${excess}.`, [excess]);
+  if (excess !== undefined) throw fail(`${name} is not valid: ${excess}.`, [excess], CORRECT);
 }
 
 function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string, fail: Fail): z.output<T> {
   const parsed = schema.safeParse(yaml.value);
   if (parsed.success) return parsed.data;
-  const faults = faultsOf(parsed.error, yaml);
-  throw fail(`${name} is not valid: ${faults.join("; ")}`, faults);
+  const faults = faultsOf(parsed.error, { ...yaml, schema });
+  throw fail(`${name} is not valid: ${faults.join("; ")}`, faults, CORRECT);
 }
 
 /**
@@ -65,8 +68,8 @@ async function readText(path: string, fail: Fail): Promise<string> {
   try {
     return await readTextFile(path, YAML_LIMITS.maxBytes);
   } catch (error) {
-    const fault = (error as Error).message;
-    throw fail(`${path} cannot be read: ${fault}`, [fault]);
+    const fault = readFault(error);
+    throw fail(`${path} cannot be read: ${fault}.`, [fault], CHECK_PATH);
   }
 }
 

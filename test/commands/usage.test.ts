@@ -3,6 +3,8 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { COMMANDS } from "../../commands/shell/registry.ts";
+import { offeredCommands } from "../../commands/shell/synonyms.ts";
 import { commandLine, type Ended } from "../support/programs/command-line.ts";
 
 /** The messages for a person who has typed something that cannot be run. */
@@ -53,6 +55,55 @@ t.test("an error says what is wrong, what was probably meant, and how the comman
     t.equal(code, 2, line);
     for (const pattern of patterns) t.match(told, pattern, line);
   }
+});
+
+t.test("a command that other programs have is answered with the ones that do it here", async (t) => {
+  const cases: Record<string, string[]> = {
+    yank: ["version yank"],
+    "yank Demo 1.0.0": ["version yank"],
+    search: ["marketplace search"],
+    describe: ["status", "version list", "rollout show"],
+    show: ["status", "version list", "rollout show"],
+    publish: ["project publish", "plugin publish", "marketplace publish"],
+    delete: ["project delete", "version delete", "remove"],
+    ls: ["project list", "version list", "fleet"],
+    rm: ["remove", "version delete", "project delete"],
+    log: ["logs", "history", "audit list"],
+    "rollout status": ["rollout show", "rollout list"],
+    "rollout cancel Demo": ["rollout abort"],
+    "rollout stop": ["rollout pause", "rollout abort"],
+    "rollout create": ["rollout start"],
+    "key delete": ["key revoke"],
+    "key show": ["key list"],
+    "keys remove": ["key revoke"],
+    "tokens list": ["key list"],
+    "signer delete": ["signer revoke", "signer retire"],
+    "webhook create": ["webhook add"],
+    "webhook show": ["webhook list"],
+    "version remove": ["version delete"],
+    "plugin install": ["marketplace deploy"],
+    "host add": ["host invite", "join"],
+    // Where no word is known, spelling decides.
+    "deploy-projct": ["deploy-project"],
+  };
+  for (const [line, meant] of Object.entries(cases)) {
+    const { stderr } = await sealift(line);
+    const offered = [...stderr.matchAll(/`sealift ([^`]+)`/g)].map(([, words]) => words!);
+    t.strictSame(
+      offered.filter((words) => !words.endsWith("--help")),
+      meant,
+      line,
+    );
+  }
+});
+
+t.test("every command that is offered by meaning is there", (t) => {
+  const names = new Set(COMMANDS.flatMap(({ paths = [] }) => paths.map((path) => path.join(" "))));
+  t.strictSame(
+    offeredCommands().filter((name) => !names.has(name)),
+    [],
+  );
+  t.end();
 });
 
 t.test("a program with one role speaks of itself", async (t) => {

@@ -125,7 +125,8 @@ export function keptRelease(releases: readonly Release[], running: Release | und
 function noRelease(message: string, releases: readonly Release[]): SealiftError {
   const kept = releases.map(({ name, version }) => `${name} (${version})`).join(", ");
   return deploymentError("no_release", message, {
-    hint: kept === "" ? "Nothing is kept on this host." : `Kept are ${kept}. Name one with --to.`,
+    hint:
+      kept === "" ? "Deploy a version first: nothing is kept on this host." : `Kept are ${kept}. Name one with --to.`,
   });
 }
 

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { makeFolder, missing, readTextFile, syncFolder } from "../../support/files.ts";
+import { makeFolder, missing, readFault, readTextFile, syncFolder } from "../../support/files.ts";
 import { HOST_KEYS } from "../starters.ts";
 
 /** Bytes of a file of secrets at most. */
@@ -30,7 +30,10 @@ export async function hostSecrets(folder: string, name = HOST_KEYS): Promise<Hos
   await makeFolder(folder, 0o700);
   const known = await readTextFile(file, MAX_BYTES).catch((error: unknown) => {
     if (missing(error)) return undefined;
-    throw usageError("credential_unreadable", `${file} cannot be read: ${(error as Error).message}.`, { cause: error });
+    throw usageError("credential_unreadable", `${file} cannot be read: ${readFault(error)}.`, {
+      cause: error,
+      hint: "Run as the user who began to join, or remove the file.",
+    });
   });
   if (known !== undefined) return { ...secretsIn(known, file), file, discard: () => Promise.resolve() };
   const made = { key: secret("slk"), credential: secret("sdc") };

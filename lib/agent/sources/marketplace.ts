@@ -14,6 +14,7 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { type FetchedAhead, readAhead, sealedAhead, writeAhead } from "../../releases/ahead.ts";
+import { readFault } from "../../support/files.ts";
 import { printableJson } from "../../support/printable.ts";
 import { parsePlan, readDescriptor } from "../ground/documents.ts";
 import { checkSupervised, orderPlan } from "../ground/plan.ts";
@@ -61,7 +62,9 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     const { installPlan: file } = options;
     if (file === undefined) return { format_version: "1", project_id: slug, version: options.version, steps: [] };
     const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
-      throw usageError("config_invalid", `--install-plan cannot be read: ${error.message}.`);
+      throw usageError("config_invalid", `--install-plan ${file} cannot be read: ${readFault(error)}.`, {
+        hint: `\`sealift plan init ${slug}\` writes a plan to start from.`,
+      });
     });
     return parsePlan(text, file, "local");
   };

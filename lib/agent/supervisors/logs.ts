@@ -30,7 +30,10 @@ export async function targetLogCommands(
 ): Promise<LogCommand[]> {
   const name = targetText(targetOfName(target));
   const release = await currentRelease(layout, target);
-  if (release === undefined) throw usageError("usage", `Nothing of ${name} runs here.`);
+  if (release === undefined)
+    throw usageError("usage", `Nothing of ${name} runs here.`, {
+      hint: "`sealift status` shows what does; --project-root names another root.",
+    });
   const installed = release.items.filter(({ section }) => section === "plugins").map(({ id }) => id);
   const strange = plugins.filter((id) => !installed.includes(id));
   if (strange.length > 0) {

@@ -6,7 +6,7 @@ import * as z from "zod";
 import { artifactError, type SealiftError, usageError } from "../../contract/errors.ts";
 import { type Manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { base64Of } from "../../contract/identifiers.ts";
-import { missing, writeFileAtomic } from "../../support/files.ts";
+import { missing, readFault, writeFileAtomic } from "../../support/files.ts";
 import { readChunks } from "../../support/read-chunks.ts";
 import { DEK_BYTES, type Limits } from "../limits.ts";
 import { openArtifact, readManifest } from "../project/open.ts";
@@ -74,7 +74,10 @@ export async function readOpeningKeys(
 
 async function readDek(path: string): Promise<Uint8Array> {
   const content = await readFile(path).catch((error: NodeJS.ErrnoException) => {
-    throw usageError("credential_unreadable", `--dek-file cannot be read: ${error.message}.`, { cause: error });
+    throw usageError("credential_unreadable", `--dek-file ${path} cannot be read: ${readFault(error)}.`, {
+      cause: error,
+      hint: "Check the path.",
+    });
   });
   if (content.length === DEK_BYTES) return content;
   const text = content.toString("latin1").trim();

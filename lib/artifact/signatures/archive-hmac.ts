@@ -2,6 +2,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 import { open } from "node:fs/promises";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import { SIGNATURE_PREFIX } from "../../contract/surfaces/headers.ts";
+import { readFault } from "../../support/files.ts";
 import { readChunks } from "../../support/read-chunks.ts";
 
 /**
@@ -13,7 +14,7 @@ import { readChunks } from "../../support/read-chunks.ts";
 export async function signArchive(path: string, secret: string, signal?: AbortSignal): Promise<string> {
   const hmac = createHmac("sha256", Buffer.from(secret, "utf8"));
   await using file = await open(path).catch((error: NodeJS.ErrnoException) => {
-    throw usageError("usage", `${path} cannot be read: ${error.message}.`);
+    throw usageError("usage", `${path} cannot be read: ${readFault(error)}.`, { hint: "Check the path." });
   });
   for await (const chunk of readChunks(file, signal)) hmac.update(chunk);
   return SIGNATURE_PREFIX + hmac.digest("hex");

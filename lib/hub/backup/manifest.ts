@@ -5,6 +5,7 @@ import * as z from "zod";
 import { Ed25519Verifier, equalBytes, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { artifactError, usageError } from "../../contract/errors.ts";
 import { sha256Hex } from "../../contract/identifiers.ts";
+import { faultsOf } from "../../support/documents/faults.ts";
 import { ifThere, writeFileAtomic } from "../../support/files.ts";
 
 const MANIFEST_FILE = "backup.json";
@@ -80,7 +81,7 @@ export async function readManifest(folder: string, trust: BackupTrust): Promise<
   if (trust !== "unsigned") verify(folder, facts, signed, trust);
   const parsed = manifest.safeParse(facts);
   if (parsed.success) return parsed.data;
-  throw none(`Its ${MANIFEST_FILE} is damaged or of another version of Sealift: ${z.prettifyError(parsed.error)}`);
+  throw none(`Its ${MANIFEST_FILE} is damaged or of another version of Sealift: ${faultsOf(parsed.error).join("; ")}.`);
 }
 
 function verify(folder: string, facts: unknown, signed: unknown, trusted: Uint8Array): void {

@@ -4,6 +4,7 @@ import type { RequestListener } from "node:http";
 import { createServer, type Server } from "node:https";
 import { createSecureContext } from "node:tls";
 import { usageError } from "../../contract/errors.ts";
+import { readFault } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 
 /** The files of a certificate, with its chain after it, and of its private key; both in PEM form. */
@@ -28,7 +29,7 @@ const invalid = (message: string, hint: string, cause?: unknown) =>
 
 const unreadable = (option: string, file: string, error: unknown) =>
   invalid(
-    `The file ${file} cannot be read: ${(error as Error).message}.`,
+    `The file ${file} cannot be read: ${readFault(error)}.`,
     `Check the path of ${option}, and that the hub's user may read it.`,
     error,
   );

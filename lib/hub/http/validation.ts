@@ -1,5 +1,6 @@
 import type { FastifySchemaCompiler } from "fastify";
 import type * as z from "zod";
+import { faultText } from "../../support/documents/fault-words.ts";
 import { badRequest, type HubError, unprocessable } from "../ground/errors.ts";
 
 /** Fields that carry bytes: a malformed one is 400 (docs/contract/deploy.md), every other fault of a field is 422. */
@@ -18,7 +19,7 @@ const isMissing = (issue: z.core.$ZodIssue): boolean => issue.code === "invalid_
 export function faultsAnswer(error: z.ZodError, part = "body"): HubError {
   const faults = error.issues.map((issue) => {
     const name = issue.path.map(String).join(".") || part;
-    return isMissing(issue) ? `${name} is missing` : `${name}: ${issue.message}`;
+    return isMissing(issue) ? `${name} is missing` : `${name}: ${faultText(issue)}`;
   });
   const shown = faults.slice(0, SHOWN_FAULTS).join("; ");
   const message = `${shown}${faults.length > SHOWN_FAULTS ? `; and ${faults.length - SHOWN_FAULTS} more` : ""}.`;

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readFile, stat } from "node:fs/promises";
 import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
-import { writeFileAtomic } from "../../support/files.ts";
+import { readFault, writeFileAtomic } from "../../support/files.ts";
 import { tryLock } from "../../support/process-lock.ts";
 
 /** A key-encryption key. The file may hold several; the last one is the newest and seals. */
@@ -39,7 +39,10 @@ export async function readKekFile(path: string): Promise<Kek[]> {
   try {
     text = await readFile(path, "utf8");
   } catch (error) {
-    throw usageError("credential_unreadable", `The KEK file ${path} cannot be read.`, { cause: error });
+    throw usageError("credential_unreadable", `The KEK file ${path} cannot be read: ${readFault(error)}.`, {
+      cause: error,
+      hint: "Check the path of --kek-file, and that the hub's user may read it.",
+    });
   }
   const keks = parseKeks(text);
   if (keks === undefined) throw usageError("credential_unreadable", `The KEK file ${path} is not one of a hub.`);

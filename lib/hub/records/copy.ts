@@ -1,4 +1,5 @@
 import { Kysely, sql } from "kysely";
+import { faultText } from "../../support/documents/fault-words.ts";
 import { storageTrouble } from "../ground/storage-error.ts";
 import { renewTarget } from "./latest/change-target.ts";
 import { versionOf } from "./migrations.ts";
@@ -77,7 +78,7 @@ export class CopiedTables {
     const { rows } = this.table(table);
     const schema = version.length === this.version.length ? rows : rows.partial();
     const issue = schema.safeParse(row).error?.issues[0];
-    return issue && `${issue.path.join(".") || "row"}: ${issue.message}`;
+    return issue && `${issue.path.join(".") || "row"}: ${faultText(issue)}`;
   }
 }
 

@@ -8,8 +8,8 @@ import { listSourceTree } from "../../artifact/tree/source-tree.ts";
 import { usageError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
-import { readYamlFile } from "../../support/yaml-file.ts";
 import { declaredDependencies, type InstalledPackage, installedPackages, licenceNotice } from "./dependencies.ts";
+import { readAuthored } from "./plugin-folder.ts";
 
 /** The list of the licences of packed dependencies. */
 const NOTICE = "THIRD-PARTY-LICENCES.txt";
@@ -43,9 +43,7 @@ export interface PackedPlugin {
 
 /** Reads and checks the descriptor of a plugin's folder. @throws UsageError `descriptor_invalid` with every fault */
 export async function descriptorOf(folder: string): Promise<Descriptor> {
-  return readYamlFile(join(folder, DESCRIPTOR_FILE), descriptor, (message, faults) =>
-    usageError("usage", message, { faults }),
-  );
+  return readAuthored(folder, descriptor);
 }
 
 /**

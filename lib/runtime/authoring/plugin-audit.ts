@@ -1,11 +1,10 @@
-import { basename, join, normalize, resolve } from "node:path";
+import { basename, normalize, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor as schema, type PermissionRule } from "../../contract/files/descriptor.ts";
-import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { hostText } from "../../contract/rights.ts";
-import { readYamlFile } from "../../support/yaml-file.ts";
 import { isPermitted } from "../calls/permissions.ts";
 import type { Use } from "../ground/instance.ts";
+import { readAuthored } from "./plugin-folder.ts";
 import { type TrialOptions, type TrialResult, tryPlugin } from "./trial.ts";
 
 /** The uses of a plugin in its trial, and the least that its descriptor has to ask for. */
@@ -25,8 +24,7 @@ export interface AuditReport extends TrialResult {
 }
 
 /** Reads a plugin's descriptor. @throws UsageError for one that is missing or not valid */
-export const readRights = (folder: string): Promise<Descriptor> =>
-  readYamlFile(join(folder, DESCRIPTOR_FILE), schema, (message, faults) => usageError("usage", message, { faults }));
+export const readRights = (folder: string): Promise<Descriptor> => readAuthored(folder, schema);
 
 export interface AuditOptions extends TrialOptions {
   /** Goes on although this process is root's. */

@@ -5,8 +5,7 @@ import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
-import { deploymentError, usageError } from "../../contract/errors.ts";
-import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
+import { deploymentError } from "../../contract/errors.ts";
 import { type HealthCheck, RUNTIME_CODES, runtimePaths } from "../../contract/surfaces/runtime.ts";
 import { ifThere } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
@@ -15,6 +14,7 @@ import type { Auditor } from "../ground/instance.ts";
 import { stackOf } from "../guest/fault.ts";
 import { createRuntime } from "../runtime.ts";
 import { SHARED_READS } from "../sandbox/guest-files.ts";
+import { readAuthored } from "./plugin-folder.ts";
 import { writeTypePaths } from "./type-paths.ts";
 
 /**
@@ -140,9 +140,7 @@ function judge(entry: z.output<typeof trialCase>, status: number, body: Record<s
  */
 export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   const folder = resolve(options.folder);
-  const { name } = await readYamlFile(join(folder, DESCRIPTOR_FILE), described, (message, faults) =>
-    usageError("usage", message, { faults }),
-  );
+  const { name } = await readAuthored(folder, described);
   const cases = await casesOf(options);
   await writeTypePaths(folder);
   const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));

@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import { printable } from "../printable.ts";
+import { faultText, keysAt } from "./fault-words.ts";
 
 /** Faults that are reported of one document, and characters of each: a foreign document may have any number. */
 const MAX_FAULTS = 20;
@@ -24,17 +25,26 @@ interface Known {
   lineOf?: (path: Path) => string;
   /** The document. With it, faults name the items of a list by their `id`: `steps[install].action`. */
   value?: unknown;
+  /** The schema that refused the document. With it, unknown keys are compared with those that it has. */
+  schema?: z.ZodType;
 }
 
 /** The faults of a zod error as `path: message`, cut. */
-export function faultsOf(error: z.ZodError, { lineOf = () => "", value }: Known = {}): string[] {
+export function faultsOf(error: z.ZodError, { lineOf = () => "", value, schema }: Known = {}): string[] {
   return cutFaults(error.issues, (issue) => {
     const path = pathText(issue.path, value);
-    const isMissing = issue.code === "invalid_type" && issue.message.endsWith("received undefined");
-    const message = isMissing ? `is missing (${issue.expected})` : issue.message;
+    const keys = issue.code === "unrecognized_keys" && schema !== undefined ? keysAt(schema, issue.path) : [];
+    const found = valueAt(value, issue.path);
+    const isChoice = issue.code === "invalid_value" || issue.code === "invalid_union";
+    const isAbsent = isChoice && value !== undefined && found === undefined;
+    const text = faultText(issue, { value: found, keys });
+    const message = isAbsent && text !== "is missing" ? `is missing: it ${text}` : text;
     return (path === "" ? message : `${path}: ${message}`) + lineOf(placeOf(issue));
   });
 }
+
+const valueAt = (value: unknown, path: Path): unknown =>
+  path.reduce<unknown>((inside, key) => (inside as Record<PropertyKey, unknown> | null | undefined)?.[key], value);
 
 const PLAIN_ID = /^[\w-]{1,64}$/;
 

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { missing } from "../files.ts";
+import { missing, readFault } from "../files.ts";
 
 /**
  * A secret that the unit got with `LoadCredential=NAME:…`, without its final newline; undefined without one.
@@ -18,7 +18,7 @@ export function systemdCredential(
     return readFileSync(join(folder, name), "utf8").replace(/\r?\n$/, "");
   } catch (error) {
     if (missing(error)) return undefined;
-    throw usageError("credential_unreadable", `The credential ${name} cannot be read: ${(error as Error).message}.`, {
+    throw usageError("credential_unreadable", `The credential ${name} cannot be read: ${readFault(error)}.`, {
       cause: error,
     });
   }

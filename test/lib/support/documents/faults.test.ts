@@ -22,9 +22,9 @@ t.test("items of lists are called by their id, where they have a plain one", (t)
 
 t.test("what is missing is called missing", (t) => {
   t.same(faults({ steps: [{ id: "install" }] }), [
-    "name: is missing (string)",
-    "steps[install].wait: is missing (number)",
+    "name: is missing (a text)",
+    "steps[install].wait: is missing (a number)",
   ]);
-  t.match(faultsOf(schema.safeParse(undefined).error!), ["is missing (object)"]);
+  t.match(faultsOf(schema.safeParse(undefined).error!), ["is missing (a mapping)"]);
   t.end();
 });
