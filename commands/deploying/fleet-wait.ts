@@ -6,6 +6,7 @@ import { deploymentError } from "../../lib/contract/errors.ts";
 import { isStale, runningVersion } from "../../lib/contract/surfaces/host-record.ts";
 import type { Target } from "../../lib/contract/target.ts";
 import { fleetWait } from "../../lib/options/watch.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 
@@ -79,7 +80,7 @@ export class FleetWait extends withOptions(fleetWait) {
 }
 
 const sentence = (version: string, { hosts, running, failing, stale }: Progress): string =>
-  `${running} of ${hosts} host${hosts === 1 ? "" : "s"} run ${version}${failing === 0 ? "" : `, ${failing} failing`}${stale === 0 ? "" : `, ${stale} stale left out`}`;
+  `${running} of ${counted(hosts, "host")} ${hosts === 1 ? "runs" : "run"} ${version}${failing === 0 ? "" : `, ${failing} failing`}${stale === 0 ? "" : `, ${stale} stale left out`}`;
 
 const leftOutText = (count: number, hosts: readonly string[]): string =>
   `left out as stale: ${hosts.join(", ")}${count > hosts.length ? ` and ${count - hosts.length} more` : ""}`;

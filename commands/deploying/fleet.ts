@@ -15,6 +15,8 @@ import {
 import { parseTarget, type Target, targetText } from "../../lib/contract/target.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { fleet } from "../../lib/options/watch.ts";
+import { counted } from "../../lib/support/counted.ts";
+import { naturally } from "../../lib/support/natural-order.ts";
 import { printable } from "../../lib/support/printable.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
@@ -105,7 +107,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const versions = new Map<string, number>();
     const sums = { hosts: 0, failing: 0, stale: 0 };
     const now = Date.now();
-    for await (const { state, ...host } of view.hosts) {
+    for await (const { state, ...host } of this.json ? view.hosts : naturalOrder(view.hosts)) {
       const stale = isStale(host, staleMs, now);
       if (stale) sums.stale++;
       else {
@@ -137,6 +139,23 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   }
 }
 
+/** Hosts that are held at most, to be put in order. */
+const ORDERED = 10_000;
+
+/** Puts hosts that come state by state in the order of their names, a state with more of them piece by piece. */
+async function* naturalOrder(hosts: FleetView["hosts"]): AsyncGenerator<FleetHost> {
+  let held: FleetHost[] = [];
+  const ordered = (): FleetHost[] => held.toSorted((a, b) => naturally(a.host_id, b.host_id));
+  for await (const host of hosts) {
+    if (held.length === ORDERED || (held.length > 0 && held[0]!.state !== host.state)) {
+      yield* ordered();
+      held = [];
+    }
+    held.push(host);
+  }
+  yield* ordered();
+}
+
 /** Hosts to show, and the facts for a later `--since`. */
 type ShownHosts = Pick<FleetView, "hosts" | "whole"> & { mark: FleetMark };
 
@@ -165,7 +184,7 @@ function sumOf(
   const most = [...versions].toSorted(([, a], [, b]) => b - a);
   const others = most.slice(SUMMED);
   return [
-    `${hosts} host${hosts === 1 ? "" : "s"}, ${failing} failing`,
+    `${counted(hosts, "host")}, ${failing} failing`,
     ...(stale === 0 ? [] : [`${stale} stale`]),
     ...most.slice(0, SUMMED).map(([version, count]) => `${version} on ${count}`),
     ...(others.length === 0

@@ -8,6 +8,7 @@ import { fileLayer, type Layer } from "../../lib/options/layers.ts";
 import { variableOf } from "../../lib/options/option.ts";
 import { watch } from "../../lib/options/watch.ts";
 import type { WatchEntry, WatchFile } from "../../lib/options/watch-file.ts";
+import { counted } from "../../lib/support/counted.ts";
 import type { Notifier } from "../../lib/support/systemd/notify.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
@@ -67,7 +68,7 @@ export class WatchCommand extends withOptions(watch) {
       );
       // The last sentence for a screen reader has no line feed.
       if (screenReader) this.print.line("");
-      this.print.line(`${deployments} deployment${deployments === 1 ? "" : "s"}, ${failed} failed`);
+      this.print.line(`${counted(deployments, "deployment")}, ${failed} failed`);
       return EXIT.done;
     }
     using interrupt = interruptible();

@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import { targetOfName } from "../../lib/contract/target.ts";
 import { removal } from "../../lib/options/inspection.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { asGiven, supervisorFrom } from "../deploying/deploy-options.ts";
 import { lastDeployment } from "../deploying/last-deployment.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -33,7 +34,7 @@ export class Remove extends withOptions(removal) {
     const layout = projectRootAt(this.options.projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
-    const [{ previewRemoval, removeTarget }, { counted, deploySentence }] = await Promise.all([
+    const [{ previewRemoval, removeTarget }, { deploySentence }] = await Promise.all([
       import("../../lib/agent/deployment/remove.ts"),
       import("../../lib/agent/ground/sentences.ts"),
     ]);

@@ -3,6 +3,7 @@ import type { TargetStatus } from "../../lib/agent/target-status.ts";
 import { targetOfName, targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import type { DiskUse } from "../../lib/releases/disk-use.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
 import { timeText } from "../shell/output/listing.ts";
 import { fieldsOf } from "../shell/output/records.ts";
@@ -46,7 +47,7 @@ export class Status extends withOptions(host) {
 
   override async run(): Promise<number> {
     const layout = projectRootAt(this.options.projectRoot);
-    const [{ inspectTarget }, { counted, sizeText }] = await Promise.all([
+    const [{ inspectTarget }, { sizeText }] = await Promise.all([
       import("../../lib/agent/target-status.ts"),
       import("../../lib/agent/ground/sentences.ts"),
     ]);
@@ -55,7 +56,7 @@ export class Status extends withOptions(host) {
       const status = await inspectTarget(layout, name);
       const target = targetText(targetOfName(name));
       if (this.json) this.print.event({ event: "target", ...factsOf(status), target });
-      else for (const line of linesOf(status, target, { counted, sizeText })) this.print.line(line);
+      else for (const line of linesOf(status, target, sizeText)) this.print.line(line);
     }
     if (targets.length === 0) this.note(`Nothing was deployed in ${layout.root} yet.`);
     return this.done({ project_root: layout.root, targets: targets.length });
@@ -82,13 +83,9 @@ function factsOf(status: TargetStatus) {
   };
 }
 
-interface Words {
-  counted: (count: number, noun: string) => string;
-  sizeText: (bytes: number) => string;
-}
+type SizeText = (bytes: number) => string;
 
-function linesOf(status: TargetStatus, target: string, words: Words): string[] {
-  const { counted } = words;
+function linesOf(status: TargetStatus, target: string, sizeText: SizeText): string[] {
   const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
   const { latest, ahead, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
@@ -105,7 +102,7 @@ function linesOf(status: TargetStatus, target: string, words: Words): string[] {
   if (status.watch !== undefined) say("watch", `${status.watch.is} since ${timeText(status.watch.since)}`);
   if (others.length > 0) say("kept", others.map(({ version }) => version).join(", "));
   if (settings["host_id"] !== undefined) say("deployed", settingsText(settings));
-  if (releases.length > 0) say("disk", diskText(releases, disk, words));
+  if (releases.length > 0) say("disk", diskText(releases, disk, sizeText));
   if (pin !== null) say("pinned", `to ${pin.version} since ${timeText(pin.at)}${pin.reason ? `: ${pin.reason}` : ""}`);
   if (paused) say("paused", "a watch deploys nothing here until `sealift watch resume`");
   for (const { version, at, reason } of quarantine) say("held back", `${version} since ${timeText(at)}: ${reason}`);
@@ -128,11 +125,7 @@ function settingsText({ host_id: host, supervisor, ...others }: TargetStatus["se
   return [`as ${host}`, `supervisor ${supervisor}`, ...more].join(", ");
 }
 
-function diskText(
-  releases: TargetStatus["releases"],
-  { bytes, sharing }: DiskUse,
-  { counted, sizeText }: Words,
-): string {
+function diskText(releases: TargetStatus["releases"], { bytes, sharing }: DiskUse, sizeText: SizeText): string {
   const sum = releases.reduce((total, release) => total + release.bytes, 0);
   const text = `${sizeText(bytes)} in ${counted(releases.length, "release")}`;
   if (sharing === "counted" && bytes < sum) return `${text}, which share ${sizeText(sum - bytes)}`;

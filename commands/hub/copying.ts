@@ -3,6 +3,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { CopyProgress } from "../../lib/hub/backup/backup.ts";
 import type { BackupTrust } from "../../lib/hub/backup/manifest.ts";
 import type { Omission } from "../../lib/hub/backup/omissions.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { readFault } from "../../lib/support/files.ts";
 import type { Surroundings } from "../shell/output/deployment.ts";
 import { openProgress } from "../shell/output/progress.ts";
@@ -23,7 +24,7 @@ export async function copyProgress({ json, print, stderr }: Surroundings, doing:
       if (performance.now() - told < everyMs) return;
       told = performance.now();
       if (json) print.event({ event: "progress", ...progress });
-      else bar.line(`${doing}: ${artifacts} of ${all} artifacts, ${bytes} of ${allBytes} bytes`);
+      else bar.line(`${doing}: ${artifacts} of ${counted(all, "artifact")}, ${bytes} of ${counted(allBytes, "byte")}`);
     },
     onOmission(omission: Omission): void {
       if (json) print.event({ event: "left_out", ...omission });

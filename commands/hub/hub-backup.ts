@@ -1,12 +1,13 @@
 import { Command } from "clipanion";
 import type { BackupResult } from "../../lib/hub/backup/backup.ts";
 import { hubBackup, hubMove, hubRestore } from "../../lib/options/hub.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { backupSeed, backupTrust, copyProgress } from "./copying.ts";
 import { placeOf } from "./storage.ts";
 
 const summary = ({ records, copied, present, bytes, left_out: leftOut }: BackupResult): string =>
-  `${records} records, ${copied} artifacts copied (${bytes} bytes), ${present} there already` +
+  `${counted(records, "record")}, ${counted(copied, "artifact")} copied (${counted(bytes, "byte")}), ${present} there already` +
   (leftOut > 0 ? `, ${leftOut} left out` : "");
 
 export class HubBackup extends withOptions(hubBackup) {

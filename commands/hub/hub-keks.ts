@@ -1,5 +1,6 @@
 import { Command } from "clipanion";
 import { hubRotateKek } from "../../lib/options/hub.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
 import { storageOf } from "./storage.ts";
 
@@ -43,7 +44,9 @@ export class HubRotateKek extends withOptions(hubRotateKek) {
     const { kekId, rewrapped, dropped } = await rotateKek({ ...(await storageOf(this.options)), dryRun });
     if (this.json) return this.done({ kek_id: kekId ?? null, rewrapped, dropped, dry_run: dryRun });
     const [seal, drop] = dryRun ? ["would seal", "would drop"] : ["Sealed", "dropped"];
-    this.note(`${seal} ${rewrapped} keys anew; ${drop} ${dropped.length} old key-encryption keys.`);
+    this.note(
+      `${seal} ${counted(rewrapped, "key")} anew; ${drop} ${counted(dropped.length, "old key-encryption key")}.`,
+    );
     if (kekId !== undefined) this.print.line(kekId);
     return 0;
   }

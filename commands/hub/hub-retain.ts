@@ -1,5 +1,6 @@
 import { Command } from "clipanion";
 import { hubRetain } from "../../lib/options/hub.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
 import { placeOf } from "./storage.ts";
 
@@ -35,12 +36,12 @@ export class HubRetain extends withOptions(hubRetain) {
       onRemoved: ({ id, kind, slug }, { version, bytes }) => {
         const target = kind === "project" ? id : `${kind}/${slug}`;
         if (this.json) this.print.event({ event: dryRun ? "due" : "removed", target, version, bytes });
-        else this.print.line(`${target.padEnd(40)} ${version.padEnd(20)} ${bytes} bytes`);
+        else this.print.line(`${target.padEnd(40)} ${version.padEnd(20)} ${counted(bytes, "byte")}`);
       },
     });
     if (this.json) return this.done({ ...result, dry_run: dryRun });
     const { projects, versions, bytes, reports, report_bytes: reportBytes } = result;
-    const what = `${versions} versions of ${projects} projects, ${bytes} bytes; ${reports} reports, ${reportBytes} bytes`;
+    const what = `${counted(versions, "version")} of ${counted(projects, "project")}, ${counted(bytes, "byte")}; ${counted(reports, "report")}, ${counted(reportBytes, "byte")}`;
     this.note(`${dryRun ? "would remove" : "removed"} ${what}`);
     return 0;
   }

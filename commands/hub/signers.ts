@@ -5,6 +5,7 @@ import type { SignerRecord } from "../../lib/contract/surfaces/signers.ts";
 import type { Target } from "../../lib/contract/target.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { signerAddition, signerEnd, signerRotation } from "../../lib/options/devkeys.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
@@ -136,7 +137,7 @@ export class SignerRotate extends withOptions(signerRotation) {
     if (late.length > 0)
       throw usageError(
         "usage",
-        `${late.length} hosts do not run a version that ${key} has signed: ${shortList(late)}.`,
+        `${counted(late.length, "host")} ${late.length === 1 ? "does" : "do"} not run a version that ${key} has signed: ${shortList(late)}.`,
         {
           hint: "Deploy one there with both keys pinned, or `sealift fleet forget` hosts that are gone; then run this again.",
         },

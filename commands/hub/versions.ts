@@ -2,6 +2,7 @@ import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
 import { saidOf, versionStateText } from "../../lib/contract/version-states.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { versionAdvice, versionChange, versionDeletion } from "../../lib/options/devkeys.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { resource } from "../shell/resource.ts";
 import { managedTarget } from "./managed.ts";
@@ -130,7 +131,9 @@ export const VersionDelete = ofVersion("delete", versionDeletion, {
     }
     for await (const { version: label, size_bytes, is_latest } of client.listVersions(id)) {
       if (label !== version) continue;
-      note(`would delete ${target} ${version}, ${size_bytes} bytes${is_latest ? "; it is the latest version" : ""}`);
+      note(
+        `would delete ${target} ${version}, ${counted(size_bytes, "byte")}${is_latest ? "; it is the latest version" : ""}`,
+      );
       return done({ target, version, size_bytes, is_latest, dry_run: true });
     }
     const { deploymentError } = await import("../../lib/contract/errors.ts");

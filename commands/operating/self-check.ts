@@ -7,6 +7,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { makeFolder } from "../../lib/support/files.ts";
 import { ownProcess } from "../../lib/support/one-file.ts";
 import { packageFolder } from "../../lib/support/package-folder.ts";
@@ -77,7 +78,7 @@ async function filesInside(): Promise<string> {
     const found = createHash("sha256").update(await readFile(join(packageFolder(), path)));
     if (found.digest("hex") !== digest) throw new Error(`${path} is not as it was built.`);
   }
-  return `${digests.length} files are as they were built`;
+  return `${counted(digests.length, "file")} ${digests.length === 1 ? "is as it was" : "are as they were"} built`;
 }
 
 /** From a source tree to a deployed plugin, by the programs of this installation. */

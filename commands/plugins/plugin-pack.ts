@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import { packing } from "../../lib/options/runtime.ts";
 import type { PackedPlugin } from "../../lib/runtime/authoring/pack.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class PluginPack extends withOptions(packing) {
@@ -28,7 +29,8 @@ export class PluginPack extends withOptions(packing) {
     const shared = { folder: this.folder ?? ".", include, withDependencies };
     const packed = await packPlugin({ ...shared, ...(output !== undefined && { output }) });
     for (const line of packingNotes(packed)) this.note(line);
-    if (!this.json) this.print.line(`${packed.file} (${packed.files} files, ${packed.sizeBytes} bytes)`);
+    if (!this.json)
+      this.print.line(`${packed.file} (${counted(packed.files, "file")}, ${counted(packed.sizeBytes, "byte")})`);
     return this.done({ packed });
   }
 }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, Option } from "clipanion";
 import { pluginPublication } from "../../lib/options/marketplace.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { signedBy, whoGetsIt } from "../shell/output/version-state.ts";
@@ -50,7 +51,8 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const release = await publishArchive(client, fields, output, { signingSecret, seed }, interrupt.signal);
       if (seed !== undefined && release.signer_public_key === undefined) this.warn(NOT_KEPT);
       const { size_bytes: size, signer_public_key: signer } = release;
-      if (!this.json) this.print.line(`published ${name} ${release.version} (${size} bytes)${signedBy(signer)}`);
+      if (!this.json)
+        this.print.line(`published ${name} ${release.version} (${counted(size, "byte")})${signedBy(signer)}`);
       const notice = whoGetsIt(release.state, name, release.version);
       if (!this.json && notice !== undefined) this.print.line(notice);
       return this.done({ release });

@@ -5,6 +5,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { publish } from "../../lib/options/publish.ts";
 import type { DeltaBases } from "../../lib/publisher/publish-deltas.ts";
 import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-project.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
@@ -267,7 +268,7 @@ function renderer(
         return progress.line(waitSentence(event));
       case "scan.done":
         return progress.line(
-          `${event.files} files, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out${hint}` : ""}`,
+          `${counted(event.files, "file")}, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out${hint}` : ""}`,
         );
       case "delta.skipped":
         return void skipped.set(event.reason, [...(skipped.get(event.reason) ?? []), event.base_version]);

@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { marketplacePublication, searching, yanking } from "../../lib/options/marketplace.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { readFault } from "../../lib/support/files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
@@ -86,7 +87,7 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     }
     if (this.json) return this.done({ release: record });
     const { size_bytes: size, sha256, signer_public_key: signer } = record;
-    const facts = `(${size} bytes, sha256 ${sha256.slice(0, 16)}…)`;
+    const facts = `(${counted(size, "byte")}, sha256 ${sha256.slice(0, 16)}…)`;
     this.print.line(`published ${this.slug} ${record.version} ${facts}${signedBy(signer)}`);
     const notice = whoGetsIt(record.state, this.slug, record.version);
     if (notice !== undefined) this.print.line(notice);

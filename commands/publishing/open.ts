@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { OpenedFile } from "../../lib/artifact/delta/open-file.ts";
 import { opening } from "../../lib/options/publish.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 
@@ -59,14 +60,15 @@ export class OpenArtifact extends withOptions(opening) {
 }
 
 function sentence({ format, manifest, files, bytes, delta }: OpenedFile, completed: boolean): string {
-  if (format === "zip") return `The author's signature holds: ${files} files, ${bytes} bytes.`;
+  if (format === "zip") return `The author's signature holds: ${counted(files, "file")}, ${counted(bytes, "byte")}.`;
   if (manifest === null) return "The signature holds. Without a key the content stays closed.";
-  if (delta === null) return `Everything holds: ${files} files, ${bytes} bytes.`;
+  if (delta === null) return `Everything holds: ${counted(files, "file")}, ${counted(bytes, "byte")}.`;
   const { base, written, dropped, new_bytes: fresh } = delta;
-  if (completed) return `Everything holds, completed from ${base.version}: ${files} files, ${bytes} bytes.`;
+  if (completed)
+    return `Everything holds, completed from ${base.version}: ${counted(files, "file")}, ${counted(bytes, "byte")}.`;
   return (
     `The signature holds. A delta from ${base.version} to ${manifest.version}: ` +
-    `it writes ${written} files, ${fresh} bytes of them new, and removes ${dropped}.\n` +
+    `it writes ${counted(written, "file")}, ${counted(fresh, "byte")} of them new, and removes ${dropped}.\n` +
     `With --base, the tree of ${base.version}, the whole tree is verified, too.`
   );
 }

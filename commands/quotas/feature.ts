@@ -3,6 +3,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { UsedQuota } from "../../lib/hub/features/quotas/by-hand.ts";
 import type { QuotaSubject } from "../../lib/hub/features/quotas/records.ts";
 import { quotaListing, quotaRemoval, quotaSetting } from "../../lib/options/quotas.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { databaseOf } from "../hub/storage.ts";
 import { withOptions } from "../shell/base.ts";
 import type { CommandFeature } from "../shell/feature.ts";
@@ -16,9 +17,12 @@ function subjectOf({ owner, project }: { owner: string | undefined; project: str
 }
 
 function described({ subject, max_bytes: maxBytes, max_versions: maxVersions, usage }: UsedQuota): string {
-  const bytes = maxBytes === null ? `${usage.bytes} bytes (no limit)` : `${usage.bytes} of ${maxBytes} bytes`;
+  const bytes =
+    maxBytes === null ? `${counted(usage.bytes, "byte")} (no limit)` : `${usage.bytes} of ${counted(maxBytes, "byte")}`;
   const versions =
-    maxVersions === null ? `${usage.versions} versions (no limit)` : `${usage.versions} of ${maxVersions} versions`;
+    maxVersions === null
+      ? `${counted(usage.versions, "version")} (no limit)`
+      : `${usage.versions} of ${counted(maxVersions, "version")}`;
   return `${subject.padEnd(40)} ${bytes}, ${versions}`;
 }
 

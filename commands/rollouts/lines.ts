@@ -1,5 +1,6 @@
 import { lacksHost, percentOf } from "../../lib/contract/rollout-terms.ts";
 import type { RolloutRecord, WaitingFor } from "../../lib/contract/surfaces/rollouts.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { bar, span } from "../../lib/tui/text.ts";
 
 const WAITS: Record<WaitingFor, string> = {
@@ -16,8 +17,9 @@ export function standingText(rollout: RolloutRecord, now: number): string {
   const sum = (key: "hosts" | "done" | "failing"): number => waves.reduce((total, wave) => total + wave[key], 0);
   const left = until === null ? "" : `, ${span(Math.max(0, Date.parse(until) - now))} left`;
   const why = waiting === null ? (reason === null ? "" : `: ${reason}`) : `: ${waitText(rollout, waiting)}${left}`;
-  const hosts = `${sum("done")} of ${sum("hosts")} hosts run ${version}, ${sum("failing")} failing`;
-  return `${state}${why.replace(/\.$/, "")}; ${open} of ${waves.length} waves open, ${hosts}`;
+  const all = sum("hosts");
+  const hosts = `${sum("done")} of ${counted(all, "host")} ${all === 1 ? "runs" : "run"} ${version}, ${sum("failing")} failing`;
+  return `${state}${why.replace(/\.$/, "")}; ${open} of ${counted(waves.length, "wave")} open, ${hosts}`;
 }
 
 function waitText({ waves, open }: RolloutRecord, waiting: WaitingFor): string {
@@ -26,9 +28,6 @@ function waitText({ waves, open }: RolloutRecord, waiting: WaitingFor): string {
   const { wave } = waves[open - 1]!;
   return `waits for a host${percentOf(wave) === undefined ? ` with ${wave}` : ""}, or for approval`;
 }
-
-/** Writes a number of hosts: `1 host`, `3 hosts`. */
-export const hostsText = (count: number): string => (count === 1 ? "1 host" : `${count} hosts`);
 
 const uncountedText = ({ rules }: RolloutRecord): string =>
   rules.bound_hosts ? "without a key of their own" : "new since the start";
@@ -47,8 +46,10 @@ export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
       const sign = index < open ? "●" : "·";
       return `${sign} ${wave.padEnd(width)} ${picture} ${done}/${hosts}${failed === 0 ? "" : `, ${failed} failing`}`;
     }),
-    ...keeping.map((kept) => `${hostsText(kept.hosts)} ${kept.hosts === 1 ? "keeps" : "keep"} ${kept.version}`),
-    ...(fresh === 0 ? [] : [`${hostsText(fresh)} in no count: ${uncountedText(rollout)}, or without a name in polls`]),
+    ...keeping.map((kept) => `${counted(kept.hosts, "host")} ${kept.hosts === 1 ? "keeps" : "keep"} ${kept.version}`),
+    ...(fresh === 0
+      ? []
+      : [`${counted(fresh, "host")} in no count: ${uncountedText(rollout)}, or without a name in polls`]),
     ...failing.map(({ host_id: host, error_message: error }) => `✗ ${host}${error === null ? "" : `: ${error}`}`),
   ];
 }

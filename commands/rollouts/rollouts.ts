@@ -2,10 +2,12 @@ import { Command, Option } from "clipanion";
 import type { RolloutAction, RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { rolloutAbort, rolloutChange, rolloutShow, rolloutStart } from "../../lib/options/rollouts.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { type Managed, managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
+import { ACTED } from "./acted.ts";
 
 const TARGET = { required: true, name: "TARGET" } as const;
 
@@ -61,8 +63,7 @@ export class RolloutStart extends withOptions(rolloutStart) {
       ...(replace !== undefined && { replace }),
       ...(allowEmptyWave && { allow_empty_wave: true }),
     });
-    const count = waves.length === 1 ? "1 wave" : `${waves.length} waves`;
-    this.note(`Started ${rollout.id}: ${this.target} ${this.version} in ${count}.`);
+    this.note(`Started ${rollout.id}: ${this.target} ${this.version} in ${counted(waves.length, "wave")}.`);
     const others = rollout.base_version === null ? "get no version" : `get ${rollout.base_version}`;
     this.note(`Hosts that run ${this.version} keep it; others ${others} until their wave opens.`);
     return this.done({ rollout });
@@ -103,7 +104,10 @@ export class RolloutShow extends withOptions(rolloutShow) {
   static override usage = Command.Usage({
     category: "Hub",
     description: "Show a rollout: its waves, what it waits for, which hosts fail",
-    details: "On a terminal it is shown live until a key is pressed; elsewhere, and with `--no-tui`, once.",
+    details: `
+      On a terminal it is shown live until \`q\` is pressed, and takes keys that approve, pause, resume and abort it
+      (\`?\` lists them), each after a question; elsewhere, and with \`--no-tui\`, it is shown once.
+    `,
     examples: [["The newest one", "$0 rollout show Harbour"]],
   });
 
@@ -115,10 +119,11 @@ export class RolloutShow extends withOptions(rolloutShow) {
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && this.options.tui && !this.options.screenReader) {
       const { rolloutDashboard } = await loadForProduction(() => import("./dashboard.ts"));
-      await rolloutDashboard(rollout, () => hub.client.rollout(projectId, rollout.id), {
-        ...terminal,
-        screenReader: false,
-      });
+      const hubSide = {
+        look: () => hub.client.rollout(projectId, rollout.id),
+        act: (action: RolloutAction) => hub.client.actOnRollout(projectId, rollout.id, action, {}),
+      };
+      await rolloutDashboard(rollout, hubSide, { ...terminal, screenReader: false });
       return this.done({});
     }
     if (!this.json) {
@@ -128,13 +133,6 @@ export class RolloutShow extends withOptions(rolloutShow) {
     return this.done({ rollout });
   }
 }
-
-const DONE: Record<RolloutAction, string> = {
-  pause: "paused: no further host gets the version",
-  resume: "goes on",
-  approve: "has its next wave approved",
-  abort: "aborted: no further host gets the version",
-};
 
 export class RolloutChange extends withOptions(rolloutChange) {
   static override paths = [
@@ -162,7 +160,7 @@ export class RolloutChange extends withOptions(rolloutChange) {
     const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
     const change = reason === undefined ? {} : { reason };
     const changed = await hub.client.actOnRollout(projectId, rollout.id, action, change);
-    this.note(`${changed.id} of ${changed.version} ${DONE[action]}.`);
+    this.note(`${changed.id} of ${changed.version} ${ACTED[action]}.`);
     return this.done({ rollout: changed });
   }
 }
@@ -185,17 +183,16 @@ export class RolloutAbort extends withOptions(rolloutAbort) {
     const hub = await managed(this.options);
     const { reason, rollback, dryRun } = this.options;
     const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
-    const { hostsText } = await import("./lines.ts");
     const took = rollout.waves.reduce((sum, { done }) => sum + done, 0);
     const isStuck = rollback && rollout.base_version === null;
     const fate = isStuck ? "keep it, since no other version is open" : rollback ? "go back" : "keep it";
     if (dryRun) {
-      this.note(`would abort ${rollout.id} of ${rollout.version}; ${hostsText(took)} run it and would ${fate}`);
+      this.note(`would abort ${rollout.id} of ${rollout.version}; ${counted(took, "host")} run it and would ${fate}`);
       return this.done({ rollout, hosts: took, rollback, dry_run: true });
     }
     const change = { rollback, ...(reason !== undefined && { reason }) };
     const changed = await hub.client.actOnRollout(projectId, rollout.id, "abort", change);
-    this.note(`${changed.id} of ${changed.version} ${DONE.abort}; ${hostsText(took)} run it and ${fate}.`);
+    this.note(`${changed.id} of ${changed.version} ${ACTED.abort}; ${counted(took, "host")} run it and ${fate}.`);
     return this.done({ rollout: changed, hosts: took, rollback, dry_run: false });
   }
 }

@@ -2,6 +2,7 @@ import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import type { WebhookRecord, WebhookSecret } from "../../lib/contract/surfaces/webhooks.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { webhookAddition, webhookRedelivery, webhookRemoval, webhookRotation } from "../../lib/options/webhooks.ts";
+import { counted } from "../../lib/support/counted.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import type { CommandFeature } from "../shell/feature.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
@@ -132,7 +133,7 @@ const redeliver = webhookVerb("redeliver", webhookRedelivery, {
   ],
   async run({ client, webhook }, { options, note, done }) {
     const redelivered = await client.redeliver(webhook.id, options.delivery);
-    note(`${redelivered} messages are on their way to ${shownName(webhook)}.`);
+    note(`${counted(redelivered, "message")} ${redelivered === 1 ? "is" : "are"} on the way to ${shownName(webhook)}.`);
     return done({ id: webhook.id, redelivered });
   },
 });
@@ -167,7 +168,7 @@ const remove = webhookVerb("remove", webhookRemoval, {
   async run({ client, webhook }, { options: { dryRun }, note, done }) {
     if (!dryRun) await client.removeWebhook(webhook.id);
     const messages = webhook.pending + webhook.dead;
-    note(`${dryRun ? "would remove" : "Removed"} ${shownName(webhook)}, and ${messages} messages with it.`);
+    note(`${dryRun ? "would remove" : "Removed"} ${shownName(webhook)}, and ${counted(messages, "message")} with it.`);
     return done({ id: webhook.id, messages, dry_run: dryRun });
   },
 });

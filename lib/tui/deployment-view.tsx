@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { sizeText } from "../agent/ground/sentences.ts";
+import { counted } from "../support/counted.ts";
 import { clock } from "../support/local-time.ts";
 import type { DeploymentModel, Stage, StepView } from "./deployment-model.ts";
 import { Line, type Part } from "./line.tsx";
@@ -134,7 +135,7 @@ function stageFacts({ name, status }: Stage, deployment: DeploymentModel): strin
     case "unpack": {
       const { unpackedBytes, files } = deployment;
       if (unpackedBytes === 0) return "";
-      return `${sizeText(unpackedBytes)}${files === undefined ? "" : ` in ${files} file${files === 1 ? "" : "s"}`}`;
+      return `${sizeText(unpackedBytes)}${files === undefined ? "" : ` in ${counted(files, "file")}`}`;
     }
     case "verify":
       return deployment.checks.join(", ");

@@ -1,6 +1,7 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { NOTHING } from "../contract/surfaces/host-record.ts";
+import { counted } from "../support/counted.ts";
 import { type DetailSubject, detailText } from "./detail-view.tsx";
 import { type FollowedFleet, useFleet } from "./fleet-feed.ts";
 import type { FleetQuery } from "./fleet-model.ts";
@@ -84,12 +85,7 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
   const start = windowStart(names.indexOf(selected), listed, names.length);
   return (
     <Box flexDirection="column" width={width} height={height} overflow="hidden">
-      <Header
-        title="Sealift fleet"
-        facts={[[`  ${names.length} fleet${names.length === 1 ? "" : "s"}`]]}
-        width={width}
-        now={now}
-      />
+      <Header title="Sealift fleet" facts={[[`  ${counted(names.length, "fleet")}`]]} width={width} now={now} />
       {nav.overlay !== undefined ? (
         <OverlayView overlay={nav.overlay} subject={overlaid(nav)} width={width} height={height - 2} />
       ) : (

@@ -1,6 +1,7 @@
 import type { FleetHost } from "../client/fleet.ts";
 import { isHeld, isStale, shownVersion, STALE_MS, triedVersion } from "../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
+import { naturally } from "../support/natural-order.ts";
 import { printable } from "../support/printable.ts";
 
 /** A host as it is kept: a fleet may have a hundred thousand of them. */
@@ -52,7 +53,7 @@ export const statusText = ({ status, held, stale }: Pick<HostRow, "status" | "he
 /** An error's text is shown in one line. */
 const ERROR_LENGTH = 300;
 
-/** The hosts of one target, searchable. Hosts of the hub come in host-id order; later ones are put into place. */
+/** The hosts of one target, searchable, in the order of their names. */
 export class FleetModel {
   /** Grows with every change. */
   revision = 0;
@@ -88,6 +89,7 @@ export class FleetModel {
 
   /** Takes hosts in or changes them. */
   apply(hosts: readonly FleetHost[], now = Date.now()): void {
+    const fresh: HostRow[] = [];
     for (const host of hosts) {
       const row: HostRow = {
         id: owned(host.host_id),
@@ -101,13 +103,17 @@ export class FleetModel {
         stale: isStale(host, this.#staleMs, now),
       };
       const before = this.#hosts.get(row.id);
-      if (before === undefined) this.#insert(row);
-      else {
+      if (before === undefined) {
+        this.#hosts.set(row.id, row);
+        this.#count(row, 1);
+        fresh.push(row);
+      } else {
         this.#count(before, -1);
         Object.assign(before, row);
         this.#count(before, 1);
       }
     }
+    if (fresh.length > 0) this.#order = merged(this.#order, fresh.toSorted(byId));
     this.revision++;
   }
 
@@ -127,7 +133,7 @@ export class FleetModel {
     return [...this.#versions.values()].filter(({ hosts }) => hosts > 0).toSorted((a, b) => b.hosts - a.hosts);
   }
 
-  /** The hosts that a query finds, in its order; hosts that are equal in it are in host-id order. */
+  /** The hosts that a query finds, in its order; hosts that are equal in it are in the order of their names. */
   rows(query: FleetQuery): readonly HostRow[] {
     const key = JSON.stringify([this.revision, query]);
     if (this.#found?.key === key) return this.#found.rows;
@@ -148,24 +154,6 @@ export class FleetModel {
     const rows = stale.length === 0 ? living : living.concat(ordered([], stale, query.order));
     this.#found = { key, rows };
     return rows;
-  }
-
-  #insert(row: HostRow): void {
-    this.#hosts.set(row.id, row);
-    this.#count(row, 1);
-    const last = this.#order.at(-1);
-    if (last === undefined || last.id < row.id) this.#order.push(row);
-    else this.#order.splice(this.#place(row.id), 0, row);
-  }
-
-  #place(id: string): number {
-    let [low, high] = [0, this.#order.length];
-    while (low < high) {
-      const middle = (low + high) >>> 1;
-      if (this.#order[middle]!.id < id) low = middle + 1;
-      else high = middle;
-    }
-    return low;
   }
 
   #count(row: HostRow, by: 1 | -1): void {
@@ -193,15 +181,26 @@ export class FleetModel {
   }
 }
 
-/** @param others in host-id order */
+const byId = (a: HostRow, b: HostRow): number => naturally(a.id, b.id);
+
+/** Returns two ordered lists as one. */
+function merged(a: HostRow[], b: readonly HostRow[]): HostRow[] {
+  if (a.length === 0 || byId(a.at(-1)!, b[0]!) < 0) return a.concat(b);
+  const all: HostRow[] = [];
+  let at = 0;
+  for (const row of a) {
+    while (at < b.length && byId(b[at]!, row) < 0) all.push(b[at++]!);
+    all.push(row);
+  }
+  return all.concat(b.slice(at));
+}
+
+/** @param others in the order of their names */
 function ordered(failing: HostRow[], others: HostRow[], order: HostOrder = "failing"): readonly HostRow[] {
-  if (order === "version") return others.toSorted((a, b) => VERSIONS.compare(a.version, b.version));
+  if (order === "version") return others.toSorted((a, b) => naturally(a.version, b.version));
   if (order === "report") return others.toSorted((a, b) => b.at - a.at);
   return failing.length === 0 ? others : failing.concat(others);
 }
-
-/** 1.10.0 comes after 1.9.0. */
-const VERSIONS = new Intl.Collator("en", { numeric: true });
 
 /** A copy: V8 would otherwise keep the piece of the answer that the parser has cut the text from. */
 const owned = (text: string): string => Buffer.from(text).toString();

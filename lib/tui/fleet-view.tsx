@@ -1,5 +1,6 @@
 import type { ReactNode } from "react";
 import { troubleOf } from "../contract/surfaces/host-record.ts";
+import { counted } from "../support/counted.ts";
 import { placed, rowOf, titlesOf } from "./columns.ts";
 import { type FleetModel, type FleetQuery, type HostOrder, type HostRow, statusText } from "./fleet-model.ts";
 import { Line, type Part } from "./line.tsx";
@@ -65,7 +66,7 @@ export function FleetView(props: Props): ReactNode {
 }
 
 function summary(fleet: FleetModel): Part[] {
-  const parts: Part[] = [[`  ${count(fleet.size)} host${fleet.size === 1 ? "" : "s"}`, "strong"]];
+  const parts: Part[] = [[`  ${counted(fleet.size, "host", count(fleet.size))}`, "strong"]];
   if (fleet.failing > 0) parts.push([`  ${count(fleet.failing)} failing`, "bad"]);
   if (fleet.stale > 0) parts.push([`  ${count(fleet.stale)} stale`, "attention"]);
   if (!fleet.complete) parts.push(["  reading…", "busy"]);
@@ -86,7 +87,7 @@ function VersionBars({
   const rows = [...own];
   if (others.length > 0) {
     const sum = (of: "hosts" | "failing"): number => others.reduce((total, share) => total + share[of], 0);
-    rows.push({ version: `${others.length} others`, hosts: sum("hosts"), failing: sum("failing") });
+    rows.push({ version: counted(others.length, "other"), hosts: sum("hosts"), failing: sum("failing") });
   }
   const size = Math.max(10, width - 54);
   return rows.map(({ version, hosts, failing }) => {

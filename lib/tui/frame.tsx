@@ -95,6 +95,19 @@ function fitting(watching: boolean, width: number): typeof KEYS {
 /** Every key with what it does. */
 export function Help({ watching, width, height }: { watching: boolean; width: number; height: number }): ReactNode {
   const keys = KEYS.filter(({ watching: needs }) => watching || needs !== true).filter(({ short }) => short !== "view");
+  return <KeyList keys={keys} width={width} height={height} />;
+}
+
+/** Keys with what they do, one a line. */
+export function KeyList({
+  keys,
+  width,
+  height,
+}: {
+  keys: readonly { keys: string; does: string }[];
+  width: number;
+  height: number;
+}): ReactNode {
   const rows: Part[][] = [
     [["  Keys", "strong"]],
     ...keys.map(({ keys: name, does }): Part[] => [[`  ${fit(name, 24)} `, "busy"], [does]]),

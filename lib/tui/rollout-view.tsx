@@ -1,14 +1,23 @@
 import { Box, useInput, useWindowSize } from "ink";
-import { type ReactNode, useSyncExternalStore } from "react";
-import { Header } from "./frame.tsx";
-import { Line } from "./line.tsx";
+import { type ReactNode, useRef, useState, useSyncExternalStore } from "react";
+import type { RolloutAction } from "../contract/surfaces/rollouts.ts";
+import { Header, KeyList } from "./frame.tsx";
+import { keyPresses } from "./key-presses.ts";
+import { Line, type Part } from "./line.tsx";
 import type { Pictures } from "./pictures.ts";
+import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace, type RolloutStanding } from "./rollout-keys.ts";
 import type { Theme } from "./theme.ts";
 import { useClock } from "./use-clock.ts";
 
 export interface RolloutViewProps {
   /** The rollout as lines of text at a moment; their first signs tell how they look. */
   lines: (now: number) => readonly string[];
+  standing: () => RolloutStanding;
+  /** Returns the question that is asked before an action. */
+  question: (action: RolloutAction) => string;
+  /** The outcome of the last action, if there was one. */
+  outcome: () => string | undefined;
+  act: (action: RolloutAction) => void;
   pictures: Pictures;
   quit: () => void;
 }
@@ -17,24 +26,57 @@ const lookOf = (line: string): keyof Theme =>
   line.startsWith("✗") || line.startsWith("halted") ? "bad" : line.startsWith("●") ? "good" : "plain";
 
 /** Shows a rollout live: a bar for each wave, the clock of what it waits for, and failing hosts with their reasons. */
-export function RolloutView({ lines, pictures, quit }: RolloutViewProps): ReactNode {
+export function RolloutView(props: RolloutViewProps): ReactNode {
+  const { lines, standing, outcome, act, pictures, quit } = props;
   useSyncExternalStore(pictures.subscribe, pictures.revision);
   const now = useClock();
   const { columns: width, rows } = useWindowSize();
-  useInput((input, key) => {
-    if (input === "q" || key.escape || (key.ctrl && input === "c")) quit();
+  const place = useRef<RolloutPlace>({ helping: false, confirming: undefined });
+  const [, draw] = useState(0);
+  useInput((text, name) => {
+    for (const { input, key } of keyPresses(text, name)) {
+      const pressed = pressRollout(place.current, input, key, actionsOf(standing()));
+      place.current = pressed.place;
+      if (pressed.effect === undefined) continue;
+      if ("quit" in pressed.effect) quit();
+      else act(pressed.effect.act);
+    }
+    draw((count) => count + 1);
   });
+  const { helping } = place.current;
+  const height = Math.max(0, rows - 4);
+  const told = outcome();
   return (
     <Box flexDirection="column" width={width} height={rows - 1} overflow="hidden">
       <Header title="Sealift rollout" facts={[]} width={width} now={now} />
-      <Box flexDirection="column" height={rows - 3} overflow="hidden">
-        {lines(now)
-          .slice(0, Math.max(0, rows - 3))
-          .map((line, index) => (
-            <Line key={index} width={width} parts={[[` ${line}`, lookOf(line)]]} />
-          ))}
+      <Box flexDirection="column" height={height} overflow="hidden">
+        {helping ? (
+          <KeyList keys={ROLLOUT_KEYS.map(({ key, does }) => ({ keys: key, does }))} width={width} height={height} />
+        ) : (
+          lines(now)
+            .slice(0, height)
+            .map((line, index) => <Line key={index} width={width} parts={[[` ${line}`, lookOf(line)]]} />)
+        )}
       </Box>
-      <Line width={width} parts={[[" q quits", "quiet"]]} />
+      <Line width={width} parts={[[told === undefined ? "" : ` ${told}`, "attention"]]} />
+      <Line width={width} parts={footer(place.current, props)} />
     </Box>
+  );
+}
+
+/** The last line: the keys of what can be done now, or what is being asked. */
+function footer({ helping, confirming }: RolloutPlace, { standing, question }: RolloutViewProps): Part[] {
+  if (confirming !== undefined)
+    return [
+      [" y yes, other keys no  ", "strong"],
+      [question(confirming), "attention"],
+    ];
+  if (helping) return [[" Any key closes this.", "quiet"]];
+  const can = actionsOf(standing());
+  return ROLLOUT_KEYS.filter(({ action }) => action === undefined || can.includes(action)).flatMap(
+    ({ key, short }): Part[] => [
+      [` ${key}`, "strong"],
+      [` ${short} `, "quiet"],
+    ],
   );
 }

@@ -1,6 +1,7 @@
 import { Box, Text } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { stateOf } from "../agent/watch/target-state.ts";
+import { counted } from "../support/counted.ts";
 import { questionOf } from "./frame.tsx";
 import type { Confirmed, Navigation } from "./navigation.ts";
 import { useNavigation } from "./use-navigation.ts";
@@ -34,7 +35,7 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
   const last = model.events.at(-1);
   return (
     <Box flexDirection="column">
-      <Text>{`Sealift watch, ${targets.length} target${targets.length === 1 ? "" : "s"}.`}</Text>
+      <Text>{`Sealift watch, ${counted(targets.length, "target")}.`}</Text>
       {targets.map((each) => (
         <Text key={each.name}>{`${each.name === selected ? "Selected: " : ""}${sentenceOf(each)}`}</Text>
       ))}

@@ -1,6 +1,7 @@
 import { Box, useStdout, useWindowSize } from "ink";
 import { type ReactNode, useSyncExternalStore } from "react";
 import { countStates, targetsText } from "../agent/watch/target-state.ts";
+import { counted } from "../support/counted.ts";
 import { deploymentRows, DeploymentView } from "./deployment-view.tsx";
 import { type DetailSubject, detailText } from "./detail-view.tsx";
 import { type FollowedFleet, useFleet } from "./fleet-feed.ts";
@@ -165,7 +166,7 @@ function factsOf(model: WatchModel): Part[] {
   const facts: Part[] = [[`  ${targetsText(model.targets.size)}`]];
   for (const [state, look] of looks) if (counts.has(state)) facts.push([` · ${counts.get(state)} ${state}`, look]);
   const silent = [...model.hints.values()].filter((isConnected) => !isConnected).length;
-  if (silent > 0) facts.push([` · no hints from ${silent} hub${silent === 1 ? "" : "s"}`, "quiet"]);
+  if (silent > 0) facts.push([` · no hints from ${counted(silent, "hub")}`, "quiet"]);
   else if (model.hints.size > 0) facts.push([" · hints", "quiet"]);
   if (model.stopping) facts.push([" · stopping", "attention"]);
   return facts;

@@ -3,6 +3,7 @@ import type { WatchedTarget, WatchEvent } from "../agent/watch/events.ts";
 import { watchSentences } from "../agent/watch/sentences.ts";
 import { factsAfter, factsAtStart, stateOf, TARGET_STATES, type TargetFacts } from "../agent/watch/target-state.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
+import { naturally } from "../support/natural-order.ts";
 import { printable } from "../support/printable.ts";
 import { DeploymentModel } from "./deployment-model.ts";
 import type { TargetOrder } from "./navigation.ts";
@@ -148,7 +149,7 @@ function shown(event: WatchEvent): WatchEvent {
   return { ...event, message: printable(event.message) };
 }
 
-const byName = (a: TargetView, b: TargetView): number => a.title.localeCompare(b.title) || (a.name < b.name ? -1 : 1);
+const byName = (a: TargetView, b: TargetView): number => naturally(a.title, b.title) || (a.name < b.name ? -1 : 1);
 
 /** Returns the targets in the order that a person has chosen; within one state, by name. */
 export function orderTargets(targets: readonly TargetView[], order: TargetOrder): readonly TargetView[] {

@@ -52,7 +52,7 @@ t.test("a receiver is added, tried, given another secret, found to be away, and 
   t.match(await run("webhook redeliver ops"), { code: 1, stderr: /disabled/ });
   receiver.answer = (response) => response.writeHead(200).end();
   t.match(await run("webhook enable ops"), { code: 0, stderr: /sealift webhook redeliver ops/ });
-  t.match(await run("webhook redeliver ops"), { code: 0, stderr: /^1 messages/ });
+  t.match(await run("webhook redeliver ops"), { code: 0, stderr: /^1 message is on the way to / });
   await senderOf(hub.hub).idle();
   t.match(receiver.received.at(-1)!.body, { type: "host.failed", data: { host_id: "a" } });
 

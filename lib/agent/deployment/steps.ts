@@ -3,10 +3,10 @@ import { deploymentError, isAbort, SealiftError } from "../../contract/errors.ts
 import type { InstallStep, Notifiers } from "../../contract/files/install-plan.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
+import { counted } from "../../support/counted.ts";
 import { traced } from "../../support/work.ts";
 import { childEnvironment, describeFailure, runProgram } from "../ground/child-program.ts";
 import type { Emit } from "../ground/events.ts";
-import { counted } from "../ground/sentences.ts";
 import { capital, type Supervisor } from "../supervisors/supervisor.ts";
 
 /** Milliseconds before the second attempt of a healthcheck; each further one waits longer. */

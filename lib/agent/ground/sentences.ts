@@ -1,12 +1,10 @@
 import prettyBytes from "pretty-bytes";
 import { waitSentence } from "../../client/wait-event.ts";
+import { counted } from "../../support/counted.ts";
 import type { AgentEvent } from "./events.ts";
 
 /** Bytes for people, in powers of 1024. */
 export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true });
-
-/** `1 report`, `2 reports`. @param noun takes an s */
-export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** An event of a deployment as a sentence for people; nothing for those that only machines and bars care about. */
 export function deploySentence(event: AgentEvent): string | undefined {
@@ -36,7 +34,7 @@ export function deploySentence(event: AgentEvent): string | undefined {
     case "fetch.resumed":
       return `Connection lost after ${sizeText(event.bytes)}, going on (${event.reason})`;
     case "fetch.done":
-      return `Fetched ${sizeText(event.bytes)}, unpacked ${event.files} files of ${sizeText(event.unpacked_bytes)}`;
+      return `Fetched ${sizeText(event.bytes)}, unpacked ${counted(event.files, "file")} of ${sizeText(event.unpacked_bytes)}`;
     case "verify.ok":
       return `Verified the ${event.check}`;
     case "rights.more":

@@ -2,6 +2,7 @@ import { readdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { asSealiftError, deploymentError } from "../../contract/errors.ts";
 import { layoutOf } from "../../releases/layout.ts";
+import { counted } from "../../support/counted.ts";
 import { ifThere } from "../../support/files.ts";
 import { refuseDowngrade } from "../deployment/admit.ts";
 import { deploy } from "../deployment/deploy.ts";
@@ -81,7 +82,7 @@ async function programIn(tree: string, platform: string): Promise<string> {
   const names = (await ifThere(readdir(folder))) ?? [];
   const found = names.filter((name) => name.endsWith(`-${platform}`));
   if (found.length === 1) return join(folder, found[0]!);
-  const many = found.length === 0 ? "no file" : `${found.length} files`;
+  const many = found.length === 0 ? "no file" : counted(found.length, "file");
   throw deploymentError("program_missing", `The version has ${many} ${PROGRAMS}/…-${platform}.`, {
     hint: "Publish one for each platform of your hosts (docs/installing.md).",
   });

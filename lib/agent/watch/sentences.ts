@@ -1,3 +1,4 @@
+import { counted } from "../../support/counted.ts";
 import { deploySentence } from "../ground/sentences.ts";
 import type { WatchEvent } from "./events.ts";
 
@@ -15,7 +16,7 @@ export function watchSentences(): (event: WatchEvent) => string | undefined {
   return (event) => {
     switch (event.event) {
       case "watch.started": {
-        const targets = `${event.targets.length} target${event.targets.length === 1 ? "" : "s"}`;
+        const targets = counted(event.targets.length, "target");
         return `watching ${targets}: ${event.targets.map(({ target }) => target).join(", ")}`;
       }
       case "check.done": {

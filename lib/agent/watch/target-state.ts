@@ -1,3 +1,4 @@
+import { counted } from "../../support/counted.ts";
 import type { HoldReason, WatchedTarget, WatchEvent } from "./events.ts";
 
 /** The states of a watched target, the one that most wants to be looked at first. */
@@ -146,7 +147,7 @@ export class TargetStates {
   get summary(): string {
     const silent = this.#silentHubs.size;
     const states = summaryOf([...this.#targets.values()]);
-    return silent === 0 ? states : `${states}, no hints from ${silent} hub${silent === 1 ? "" : "s"}`;
+    return silent === 0 ? states : `${states}, no hints from ${counted(silent, "hub")}`;
   }
 
   [Symbol.iterator](): IterableIterator<[target: string, facts: TargetFacts]> {
@@ -165,7 +166,7 @@ export function countStates(targets: Iterable<TargetFacts>): ReadonlyMap<TargetS
 }
 
 /** Returns `3 targets`. */
-export const targetsText = (size: number): string => `${size} target${size === 1 ? "" : "s"}`;
+export const targetsText = (size: number): string => counted(size, "target");
 
 /** Returns the states of all targets in one line: `3 targets, 1 deploying, 1 held`. */
 function summaryOf(targets: readonly TargetFacts[]): string {

@@ -1,3 +1,4 @@
+import { counted } from "../../support/counted.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
 import { subjectOf } from "../records/latest/states.ts";
 import { removeVersions } from "../records/managed-versions.ts";
@@ -133,7 +134,7 @@ function retainProject(
     const due = versionsToRemove({ versions, latest, needed, now }, { keep, minAgeMs });
     if (dryRun || due.length === 0) return { removed: due, unneeded: [] };
     const removed = due.slice(0, BATCH);
-    const reason = `retention keeps ${keep} versions`;
+    const reason = `retention keeps ${counted(keep, "version")}`;
     const labels = removed.map(({ version }) => version);
     const unneeded = await removeVersions(transaction, project, labels, { reason, now: new Date(now).toISOString() });
     const subject = subjectOf(project);

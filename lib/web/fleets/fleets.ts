@@ -9,6 +9,7 @@ import {
   triedVersion,
 } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus, FleetCounts, StepOutcome } from "../../contract/surfaces/reports.ts";
+import { naturally } from "../../support/natural-order.ts";
 import { type Api, type ApiCall, callTo } from "../page/api.ts";
 import type { TargetKind } from "../page/view.ts";
 
@@ -123,10 +124,6 @@ export async function readHosts(
   return { shown: inOrder(records.map(([id, record]) => hostOf(id, record))), next };
 }
 
-/** Puts hosts in the order of the list: an object in memory has names that are numbers before the others. */
+/** Puts the hosts of a screen in the order of the list: by state, then by name with numbers as numbers. */
 const inOrder = (hosts: FleetHost[]): FleetHost[] =>
-  hosts.sort(
-    (a, b) =>
-      HOST_STATES.indexOf(a.state) - HOST_STATES.indexOf(b.state) ||
-      Buffer.compare(Buffer.from(a.id), Buffer.from(b.id)),
-  );
+  hosts.sort((a, b) => HOST_STATES.indexOf(a.state) - HOST_STATES.indexOf(b.state) || naturally(a.id, b.id));

@@ -282,7 +282,18 @@ t.test("a log is shown in full, from its end, and stays where a person looks whi
 
 t.test("a rollout is shown with its lines, whatever they hold", (t) => {
   const lines = () => ["rol_1  plugin:tide 1.0.0 → 2.0.0", "● 10% ████ 1/1", "✗ host-1: \u001b[31mport taken"];
-  const shown = renderToString(<RolloutView lines={lines} pictures={new Pictures()} quit={() => undefined} />);
+  const shown = renderToString(
+    <RolloutView
+      lines={lines}
+      standing={() => ({ state: "running", waiting: "approval" })}
+      question={(action) => `${action}?`}
+      outcome={() => "It goes on."}
+      act={() => undefined}
+      pictures={new Pictures()}
+      quit={() => undefined}
+    />,
+  );
   t.match(stripVTControlCharacters(shown), /Sealift rollout.*1\.0\.0 → 2\.0\.0.*✗ host-1: port taken/s);
+  t.match(stripVTControlCharacters(shown), /It goes on\.\s+a approve {2}p pause {2}x abort {2}\? help {2}q quit/);
   t.end();
 });

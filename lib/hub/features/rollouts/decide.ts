@@ -1,5 +1,6 @@
 import { type Amount, lacksHost } from "../../../contract/rollout-terms.ts";
 import type { WaitingFor, WaveCounts } from "../../../contract/surfaces/rollouts.ts";
+import { counted } from "../../../support/counted.ts";
 import { isOpenAt, nextOpening, type Window } from "../../gate/window.ts";
 import type { Standing } from "./records.ts";
 import type { Tally } from "./tally.ts";
@@ -33,8 +34,6 @@ const partsOf = ({ value, isShare }: Amount, hosts: number): number =>
 
 const wholeHosts = (parts: number): number => Math.ceil(parts / (PARTS * 100));
 
-const hostsText = (count: number): string => `${count} host${count === 1 ? "" : "s"}`;
-
 const sumOf = (waves: readonly WaveCounts[], of: keyof WaveCounts): number =>
   waves.reduce((sum, wave) => sum + wave[of], 0);
 
@@ -43,7 +42,7 @@ function haltReason({ version, maxFailing }: Rules, { open }: Standing, { tally 
   const failing = sumOf(tally.waves, "failing");
   const hosts = sumOf(tally.waves.slice(0, open), "hosts");
   if (failing * PARTS * 100 <= partsOf(maxFailing, hosts)) return undefined;
-  return `${version} failed on ${hostsText(failing)}, with ${hosts} in open waves.`;
+  return `${version} failed on ${counted(failing, "host")}, with ${hosts} in open waves.`;
 }
 
 /** Tells whether a wave passes only after a host, or after a person's approval. */

@@ -1,5 +1,6 @@
 import { lacksHost, percentOf } from "../../../contract/rollout-terms.ts";
 import type { RolloutAction, RolloutRecord, RolloutState } from "../../../contract/surfaces/rollouts.ts";
+import { counted } from "../../../support/counted.ts";
 import type { Paged } from "../../page/api.ts";
 import { Act, Field, Opened } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
@@ -121,7 +122,7 @@ function Current({
               {wave} <span className="faint">{index < open ? "open" : "closed"}</span>
             </span>
             <Bar
-              label={`Wave ${wave}: ${done} of ${hosts} hosts run it, ${bad} fail`}
+              label={`Wave ${wave}: ${done} of ${counted(hosts, "host")} ${hosts === 1 ? "runs" : "run"} it, ${bad} ${bad === 1 ? "fails" : "fail"}`}
               shares={[
                 { label: "run it", count: done, tone: "good" },
                 { label: "fail", count: bad, tone: "bad" },
@@ -148,7 +149,7 @@ function Current({
       )}
       {failing.length > 0 && (
         <details>
-          <summary>{failing.length} failing hosts</summary>
+          <summary>{counted(failing.length, "failing host")}</summary>
           <ul className="plain-list">
             {failing.map(({ host_id: host, error_message: error }) => (
               <li key={host}>

@@ -89,7 +89,7 @@ async function retains(t: Test, databaseUrl?: string): Promise<void> {
   t.equal(detail.latest_version, "2.0.0");
   const { items } = (await hub.call("GET", "/devkeys/audit?action=version.delete")).body as { items: unknown[] };
   t.equal(items.length, due.length);
-  t.match(items[0], { actor: "operator", facts: { reason: "retention keeps 1 versions" } });
+  t.match(items[0], { actor: "operator", facts: { reason: "retention keeps 1 version" } });
   isErrorBody(t, await project.publish(publication("1.6.0")), 409, "version_deleted");
   t.match(await retainVersions(place, { ...options, dryRun: false }), { versions: 0 }, "nothing is left to do");
 
