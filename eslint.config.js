@@ -41,7 +41,7 @@ const featuresOf = (room) =>
  * each other. "." stands for the files in the room's own folder.
  */
 const floors = {
-  artifact: [["."], ["thread"], ["tree"], ["signatures"], ["project", "zip"], ["delta"]],
+  artifact: [["."], ["thread"], ["tree"], ["signatures"], ["project", "zip", "statements"], ["delta"]],
   hub: [
     ["ground"],
     ["records", "blobs"],

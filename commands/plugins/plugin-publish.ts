@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { Command, Option } from "clipanion";
 import { pluginPublication } from "../../lib/options/marketplace.ts";
 import { counted } from "../../lib/support/counted.ts";
+import { statementsOf } from "../publishing/statements.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { signedBy, whoGetsIt } from "../shell/output/version-state.ts";
@@ -43,19 +44,23 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const packed = await packPlugin({ folder: this.folder ?? ".", include, withDependencies, output });
       for (const line of packingNotes(packed)) this.note(line);
       const { name, version } = packed;
-      const client = new MarketplaceClient("plugin", name, {
-        ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
-        signal: interrupt.signal,
-      });
+      const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
+      const client = new MarketplaceClient("plugin", name, hub);
+      const statements = await statementsOf(this.options, hub);
       const fields = { version, ...(visibility !== undefined && { visibility }) };
       const release = await publishArchive(client, fields, output, { signingSecret, seed }, interrupt.signal);
       if (seed !== undefined && release.signer_public_key === undefined) this.warn(NOT_KEPT);
       const { size_bytes: size, signer_public_key: signer } = release;
+      const added = await statements?.add(
+        { kind: "plugin", slug: name },
+        { version },
+        signer === undefined ? undefined : seed,
+      );
       if (!this.json)
         this.print.line(`published ${name} ${release.version} (${counted(size, "byte")})${signedBy(signer)}`);
       const notice = whoGetsIt(release.state, name, release.version);
       if (!this.json && notice !== undefined) this.print.line(notice);
-      return this.done({ release });
+      return this.done({ release, ...(added !== undefined && { statements: added }) });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -11,6 +11,7 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { whoGetsIt } from "../shell/output/version-state.ts";
 import { keyOfRun } from "./identity.ts";
+import { statementsOf } from "./statements.ts";
 
 export class DeployPublish extends withOptions(publish) {
   static override paths = [["project", "publish"], ["deploy-publish"]];
@@ -178,6 +179,7 @@ export class DeployPublish extends withOptions(publish) {
       hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs, mirror }, DEPLOY_TIMEOUT_MS);
     const bases = this.#bases();
     const seed = await signingSeed(signingKey!, this.layers);
+    const statements = await statementsOf(this.options, hub);
     const {
       outcome,
       project,
@@ -194,9 +196,10 @@ export class DeployPublish extends withOptions(publish) {
       ...(hub !== undefined && { hub }),
       ...(bases !== undefined && { deltas: bases }),
     });
+    const { version, content_sha256 } = project.manifest;
+    const added = await statements?.add({ kind: "project", slug: build.projectId }, { version, content_sha256 }, seed);
     // The bar clears its line when it stops: the result comes after it.
     stopProgress();
-    const { version, content_sha256 } = project.manifest;
     if (this.json)
       return this.done({
         outcome,
@@ -206,6 +209,7 @@ export class DeployPublish extends withOptions(publish) {
         output: output ?? null,
         record: record ?? null,
         deltas: made,
+        ...(added !== undefined && { statements: added }),
       });
     if (outcome === "unchanged") this.print.line(`unchanged: ${version} is published already with the same content`);
     else
@@ -215,6 +219,7 @@ export class DeployPublish extends withOptions(publish) {
     const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
     for (const { base_version, bytes } of made)
       this.print.line(`delta from ${base_version}: ${sizeText(bytes)} instead of ${sizeText(artifact.size)}`);
+    for (const { kind, size_bytes: bytes } of added ?? []) this.print.line(`${kind}: ${sizeText(bytes)}`);
     const notice = whoGetsIt(record?.state, project.manifest.project_id, version);
     if (notice !== undefined) this.print.line(notice);
     return 0;

@@ -7,6 +7,7 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { signedBy, whoGetsIt } from "../shell/output/version-state.ts";
 import { keyOfRun } from "./identity.ts";
+import { statementsOf } from "./statements.ts";
 
 export class MarketplacePublish extends withOptions(marketplacePublication) {
   static override paths = [["marketplace", "publish"]];
@@ -63,12 +64,12 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     const apiKey = oidc
       ? (await keyOfRun(this.options, `${kind}:${this.slug}`, { timeoutMs, signal })).key
       : this.options.apiKey!;
-    const client = new MarketplaceClient(kind, this.slug, {
-      ...hubConnection({ ...this.options, apiKey }, MARKETPLACE_TIMEOUT_MS),
-      signal,
-    });
+    const hub = { ...hubConnection({ ...this.options, apiKey }, MARKETPLACE_TIMEOUT_MS), signal };
+    const client = new MarketplaceClient(kind, this.slug, hub);
+    const statements = await statementsOf(this.options, hub);
     const common = { version, ...(visibility !== undefined && { visibility }) };
     let record;
+    let seed;
     if (archive === undefined) {
       record = await client.import({ ...common, repo: repo!, ...(host !== undefined && { host: host }) });
       // With --import the key itself is not read.
@@ -79,13 +80,15 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
         import("../../lib/publisher/publish-archive.ts"),
         import("../shell/signer.ts"),
       ]);
-      const seed = signingKey && (await signingSeed(signingKey, this.layers));
+      seed = signingKey && (await signingSeed(signingKey, this.layers));
       const secrets = { signingSecret: signingSecret!, seed };
       const fields = { ...common, ...(repo !== undefined && { repo }) };
       record = await publishArchive(client, fields, archive, secrets, signal);
       if (seed !== undefined && record.signer_public_key === undefined) this.warn(NOT_KEPT);
     }
-    if (this.json) return this.done({ release: record });
+    const signedAs = record.signer_public_key === undefined ? undefined : seed;
+    const added = await statements?.add({ kind, slug: this.slug }, { version }, signedAs);
+    if (this.json) return this.done({ release: record, ...(added !== undefined && { statements: added }) });
     const { size_bytes: size, sha256, signer_public_key: signer } = record;
     const facts = `(${counted(size, "byte")}, sha256 ${sha256.slice(0, 16)}…)`;
     this.print.line(`published ${this.slug} ${record.version} ${facts}${signedBy(signer)}`);

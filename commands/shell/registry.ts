@@ -58,6 +58,7 @@ import * as marketplaceSigningKey from "../publishing/marketplace-signing-key.ts
 import * as open from "../publishing/open.ts";
 import { quotas } from "../quotas/feature.ts";
 import { rollouts } from "../rollouts/feature.ts";
+import { statements } from "../statements/feature.ts";
 import { webhooks } from "../webhooks/feature.ts";
 import * as completion from "./completion.ts";
 import * as docs from "./docs.ts";
@@ -78,7 +79,7 @@ const FILES: readonly object[] = [
 ];
 
 /** The features of the hub that have commands. */
-const FEATURES: readonly CommandFeature[] = [joining, publishers, quotas, rollouts, webhooks];
+const FEATURES: readonly CommandFeature[] = [joining, publishers, quotas, rollouts, statements, webhooks];
 
 const isCommand = (value: unknown): value is CommandClass =>
   typeof value === "function" && value.prototype instanceof Command;

@@ -45,6 +45,13 @@ export async function wholeFile(path: string): Promise<FileBytes> {
   return { total: size, read: () => readFile(path) };
 }
 
+/** Returns bytes of memory as a file's. */
+export const wholeBytes = (bytes: Uint8Array): FileBytes => ({ total: bytes.length, read: () => once(bytes) });
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes;
+}
+
 /** A file's bytes in buffers of their own: the connection holds them for as long as it likes. */
 async function* readFile(path: string): AsyncGenerator<Buffer> {
   const pace = paceBuffers();

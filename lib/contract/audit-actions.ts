@@ -37,6 +37,7 @@ export const ACTIONS = {
   "version.release": { meaning: "a person opened a held version to every host" },
   "delta.publish": { meaning: "a delta to a version was published" },
   "index.publish": { meaning: "the sealed index of a version was published" },
+  "statement.publish": { meaning: "a statement was added to a version: provenance, an SBOM, or that it is urgent" },
   "signer.add": { meaning: "a signer was registered" },
   "signer.retire": { meaning: "a signer was retired" },
   "signer.revoke": { meaning: "a signer was revoked" },

@@ -151,6 +151,7 @@ export const CODES = {
   delta_base_changed: verification("A file of the running release, which a delta needs, is not what was installed."),
   index_invalid: verification("The index of an earlier version was not sealed by this signer, or is malformed."),
   source_unpinned: verification("A plugin that is fetched at deployment time has no sha256 in the manifest."),
+  statement_invalid: verification("A statement of a version is malformed, unendorsed, or about something else."),
   trust_changed: verification("The signer's key is not the one that was trusted on first use."),
 
   // Deploying

@@ -6,6 +6,7 @@ import { type PublisherOptions, publishers } from "./features/publishers/feature
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
 import { type SignInOptions, signOn } from "./features/sign-on/feature.ts";
+import { statements } from "./features/statements/feature.ts";
 import { type WebhookOptions, webhooks } from "./features/webhooks/feature.ts";
 
 /** The options of the hub that its features read. */
@@ -21,4 +22,5 @@ export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   importing,
   joining,
   publishers,
+  statements,
 ];

@@ -6,6 +6,7 @@ import { group, optional, required, requiredWhen } from "./option.ts";
 import { identity, isByRun } from "./publishers.ts";
 import { packing } from "./runtime.ts";
 import { deployed } from "./sources.ts";
+import { statements } from "./statements.ts";
 
 /** Options of the commands that publish on a hub's marketplace. */
 
@@ -36,6 +37,7 @@ export const marketplacePublication = {
     signingKey: requiredWhen(signingKey, ({ archive }) => archive !== undefined && "if given"),
     visibility,
   }),
+  ...statements,
   ...identity,
   ...connection,
   apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known)),
@@ -50,6 +52,7 @@ export const pluginPublication = {
     signingKey: optional(signingKey),
     visibility,
   }),
+  ...statements,
   ...connection,
 };
 

@@ -5,6 +5,7 @@ import { limits } from "./limits.ts";
 import { group, guarded, type Known, required, requiredWhen } from "./option.ts";
 import { identity, isByRun } from "./publishers.ts";
 import { deployed } from "./sources.ts";
+import { statements } from "./statements.ts";
 
 /** Options of the commands that build, sign, publish and open artifacts. */
 
@@ -47,6 +48,7 @@ export const publish = {
     output: path({ flag: "--out", alias: "--output", help: "Keep the artifact here, its keys and deltas beside it" }),
     dryRun: flag({ help: "List what would be packed and sent, and how large it is" }),
   }),
+  ...statements,
   ...identity,
   ...treeLimits,
   ...connection,

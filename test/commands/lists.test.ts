@@ -7,6 +7,7 @@ import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
 import { createProject, publication, startHub } from "../support/hub/harness.ts";
 import { signerHex, soon } from "../support/hub/joining.ts";
+import { billOf, state, statedProject } from "../support/hub/statements.ts";
 import type { Ended } from "../support/programs/command-line.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -43,6 +44,8 @@ t.test("every list knows its fields without a record, and refuses others before 
   await hub.call("POST", `/devkeys/projects/${project.id}/rollouts`, { json: { version: "1.0.0" } });
 
   const { body: harbour } = await hub.call("POST", "/devkeys/projects", { json: { name: "Harbour", kind: "project" } });
+  const stated = await statedProject(hub);
+  await state(stated, "sbom", billOf([]));
   const invite = { signers: [signerHex()], expires_at: soon() };
   await hub.call("POST", `/devkeys/projects/${harbour.id}/host-invites`, { json: invite });
 
@@ -74,6 +77,7 @@ t.test("every list knows its fields without a record, and refuses others before 
     "webhook list": ["webhook list", true],
     "version diff": [`version diff plugin:tides 1.0.0`, false],
     "version list": [`version list ${project.id}`, false],
+    "version statements": [`version statements ${stated.id} 1.0.0`, true],
   };
   const listing = (COMMANDS as Listing[]).filter(({ listed }) => listed !== undefined);
   t.strictSame(listing.map(nameOf).toSorted(), Object.keys(lists).toSorted());

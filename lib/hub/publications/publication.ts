@@ -14,7 +14,7 @@ const UNCLEAR_COMMIT_POLL_MS = 250;
 /** An upload or import that was received whole and found sound, on its way to become a version. */
 export interface Publication<Version extends { id: string }> {
   /** The kind of upload, as the metrics count it. */
-  kind: MarketplaceKind | "project" | "delta" | "index";
+  kind: MarketplaceKind | "project" | "delta" | "index" | "statement";
   /** Id of the new record, and of its blob. */
   id: string;
   blob: IncomingBlob;

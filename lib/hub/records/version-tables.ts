@@ -79,7 +79,7 @@ export const UNMARKED: Marks = {
   ...OPEN,
 };
 
-export const BLOB_PARTS = ["artifact", "archive", "delta", "index"] as const;
+export const BLOB_PARTS = ["artifact", "archive", "delta", "index", "statement"] as const;
 
 /** The ledger of stored bytes: every blob of every version. */
 export const blobs = table(
@@ -88,9 +88,9 @@ export const blobs = table(
     id: blobId,
     version_id: blobId,
     project_id: projectId,
-    /** Relation to its version: the artifact or archive itself, a delta that leads to it, or its sealed index. */
+    /** Relation to its version: the artifact or archive itself, a delta to it, its sealed index, or a statement. */
     part: z.enum(BLOB_PARTS),
-    /** The version that a delta leads from; empty for other parts. */
+    /** The version that a delta leads from, or the kind of a statement; empty for other parts. */
     base_version: text,
     base_content_sha256: sha256Hex.nullable(),
     size_bytes: count,

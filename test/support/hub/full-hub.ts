@@ -6,10 +6,22 @@ import { setQuota } from "../../../lib/hub/features/quotas/by-hand.ts";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { CopiedTables } from "../../../lib/hub/records/copy.ts";
 import { tablesOf } from "../../../lib/hub/records/schema.ts";
-import { createProject, newSigner, type ProjectAccess, publication, type RunningHub, startHub } from "./harness.ts";
+import {
+  createProject,
+  newSigner,
+  type ProjectAccess,
+  type Publication,
+  publication,
+  type RunningHub,
+  sha256,
+  type Signer,
+  startHub,
+} from "./harness.ts";
 import { startIssuer } from "./issuer.ts";
 import { askAsClones, ownSecrets, signerHex } from "./joining.ts";
 import { publishFiles, report } from "./shown-hub.ts";
+import { startSigstore } from "./sigstore.ts";
+import { billOf, state } from "./statements.ts";
 
 /** Markup in each form in which a page could take it for its own, and characters that end lines elsewhere. */
 export const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(1)</script></title>'--!><svg/onload=alert(1)>\u2028`;
@@ -149,6 +161,7 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
   const artifacts = `/app/deploy/v1/projects/${project.id}/artifacts`;
   for (const version of ["1.0.0", "1.1.0"])
     await done("POST", `${artifacts}/${version}/index`, form({ index: new Blob([new Uint8Array(50)]) }));
+  await fillStatements(hub, project, versions[2]!, signer);
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   await done(
     "POST",
@@ -169,6 +182,31 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
   for (const verb of ["retire", "revoke"])
     await done("POST", `${signers}/${"b".repeat(64)}/${verb}`, { json: { reason: HOSTILE } });
   return project;
+}
+
+/** Fills statements of a version: a workflow and components that are called hostile things. */
+async function fillStatements(
+  hub: RunningHub,
+  { id }: ProjectAccess,
+  { version, bytes, contentSha256: content_sha256 }: Publication,
+  signer: Signer,
+): Promise<void> {
+  const name = HOSTILE.replace(/\u2028/g, "");
+  const stated = {
+    ...{ hub, version, signer, target: { kind: "project", slug: id } as const },
+    ...{ artifact_sha256: sha256(bytes), content_sha256 },
+  };
+  const sigstore = await startSigstore();
+  const bundle = await sigstore.attest({ subjects: [content_sha256], workflow: name, issuer: name });
+  const statements = {
+    provenance: Buffer.from(JSON.stringify(bundle)),
+    sbom: billOf([{ type: name, name, version: name, purl: `pkg:generic/${encodeURIComponent(name)}` }]),
+    urgent: Buffer.from(JSON.stringify({ reason: name })),
+  };
+  for (const [kind, bytes] of Object.entries(statements)) {
+    const answer = await state(stated, kind, bytes);
+    if (answer.status !== 201) throw new Error(`${kind}: ${answer.bytes.toString()}`);
+  }
 }
 
 /** A project whose only host fails with the version of a rollout, which takes the version back. */

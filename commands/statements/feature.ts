@@ -1,0 +1,59 @@
+import { statementsOfVersion } from "../../lib/options/statements.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import type { CommandFeature } from "../shell/feature.ts";
+import { showList } from "../shell/output/listing.ts";
+import { type Connected, resource } from "../shell/resource.ts";
+
+/** The statements of a target. @throws DeploymentError `not_found` */
+async function statementsOf(options: Connected, text: string) {
+  const hub = hubConnection(options, DEPLOY_TIMEOUT_MS);
+  const [{ targetCalled }, { StatementsClient }] = await Promise.all([
+    import("../../lib/client/lookup.ts"),
+    import("../../lib/client/statements.ts"),
+  ]);
+  return new StatementsClient(await targetCalled(hub, text), hub);
+}
+
+const ofVersion = resource("version", ["TARGET", "VERSION"], statementsOf);
+
+const list = ofVersion("statements", statementsOfVersion, {
+  description: "List what a version's publisher says of it, and save it",
+  details: `
+    \`provenance\` says where the version was built, \`sbom\` which components it has, \`urgent\` that hosts need not
+    wait for it to age. SIGNED BY is the version's signer, who stands for the digest. CLAIMS is the workflow that the
+    certificate names: the hub has not verified it, and \`sealift policy check\` does.
+  `,
+  examples: [
+    ["What is said of a version", "$0 version statements Harbour 1.4.0"],
+    ["Save the files", "$0 version statements Harbour 1.4.0 --download statements/"],
+  ],
+  listed: async () => Object.keys((await import("../../lib/contract/statements/statements.ts")).statementRecord.shape),
+  async run(client, shell, [, version]) {
+    const { download } = shell.options;
+    const { statements } = await client.list(version);
+    if (download !== undefined) {
+      const [{ makeFolder }, { join }] = await Promise.all([import("../../lib/support/files.ts"), import("node:path")]);
+      await makeFolder(download);
+      for (const statement of statements)
+        await client.save(version, statement, join(download, `${statement.kind}.json`));
+    }
+    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    return showList(shell, {
+      event: "statement",
+      rows: statements,
+      columns: {
+        KIND: ({ kind }) => kind,
+        TYPE: ({ predicate_type: type }) => type ?? "–",
+        SIZE: ({ size_bytes: bytes }) => sizeText(bytes),
+        SHA256: ({ sha256 }) => sha256.slice(0, 16),
+        "SIGNED BY": ({ signer_public_key: key }) =>
+          key === null ? "–" : Buffer.from(key, "base64").toString("hex").slice(0, 16),
+        CLAIMS: ({ claimed_by: who }) => who ?? "–",
+      },
+      none: "Nothing was added to the version.",
+    });
+  },
+});
+
+/** Statements that publishers add to their versions. */
+export const statements: CommandFeature = { name: "statements", commands: [list] };

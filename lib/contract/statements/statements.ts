@@ -1,0 +1,78 @@
+import * as z from "zod";
+import { base64Of, sha256Hex, timestamp } from "../identifiers.ts";
+import { type Target, targetText } from "../target.ts";
+
+/** Statements of a version on the wire (docs/contract/statements.md). */
+
+/** Kinds of statements, each with its largest size in bytes. A version has at most one of each. */
+export const STATEMENT_BYTES = {
+  provenance: 1024 * 1024,
+  sbom: 16 * 1024 * 1024,
+  urgent: 4096,
+} as const;
+
+export type StatementKind = keyof typeof STATEMENT_BYTES;
+export const STATEMENT_KINDS = Object.keys(STATEMENT_BYTES) as [StatementKind, ...StatementKind[]];
+
+/** The file part of a form with a statement. */
+export const STATEMENT_PART = {
+  name: "statement",
+  filename: "statement.json",
+  contentType: "application/octet-stream",
+} as const;
+
+/** Fields of a form with a statement. The signature is one of {@link endorsement}. */
+export const statementFields = z.object({
+  kind: z.enum(STATEMENT_KINDS),
+  signature: base64Of(64).optional(),
+  signer_public_key: base64Of(32).optional(),
+});
+export type StatementFields = z.infer<typeof statementFields>;
+
+/** The content of a statement of the kind `urgent`: hosts whose policy waits need not wait for the version. */
+export const urgentStatement = z.strictObject({
+  reason: z
+    .string()
+    .min(1)
+    .max(1000)
+    .regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u, "must be printable"),
+});
+
+export const statementRecord = z.object({
+  kind: z.enum(STATEMENT_KINDS),
+  /** `https://slsa.dev/provenance/v1`, `https://cyclonedx.org/bom/1.6` or the like; null for `urgent`. */
+  predicate_type: z.string().nullable(),
+  sha256: sha256Hex,
+  size_bytes: z.int(),
+  /** Ed25519 of the version's signer over the endorsement; null where the version has no signer, as is the key. */
+  signature: z.string().nullable(),
+  signer_public_key: z.string().nullable(),
+  /** The workflow that a provenance bundle's certificate names, which the hub has not verified; else null. */
+  claimed_by: z.string().nullable(),
+  /** The issuer of that workflow's identity, as the certificate says; else null. */
+  claimed_issuer: z.string().nullable(),
+  created_at: timestamp,
+});
+export type StatementRecord = z.infer<typeof statementRecord>;
+
+/** The statements of a version, with the digests that they are about. */
+export const statementsAnswer = z.object({
+  version: z.string(),
+  artifact_sha256: sha256Hex,
+  /** Digest of a project's tree; null for a plugin or service. */
+  content_sha256: sha256Hex.nullable(),
+  statements: z.array(statementRecord),
+});
+export type StatementsAnswer = z.infer<typeof statementsAnswer>;
+
+/** The facts that a signer signs of a statement. */
+export interface Endorsed extends Pick<StatementRecord, "kind" | "sha256">, Omit<StatementsAnswer, "statements"> {
+  target: Target;
+}
+
+/** Media type of an endorsement, which its DSSE signature covers. */
+export const ENDORSEMENT_TYPE = "application/vnd.sealift.statement+json";
+
+/** Returns the one text of an endorsement: JSON with these keys in this order, and no blanks. */
+export const endorsement = ({ target, version, artifact_sha256, content_sha256, kind, sha256 }: Endorsed): string =>
+  JSON.stringify({ target: targetText(target), version, artifact_sha256, content_sha256, kind, sha256 });

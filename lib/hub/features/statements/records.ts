@@ -1,0 +1,75 @@
+import type { StatementKind, StatementRecord } from "../../../contract/statements/statements.ts";
+import { HubError, notFound } from "../../ground/errors.ts";
+import { admit } from "../../records/hooks.ts";
+import type { Queries, Transacted } from "../../records/port.ts";
+import { lockProject } from "../../records/projects.ts";
+import { deleteWhere } from "../../records/rows.ts";
+import { type BlobsTable, UNSIGNED } from "../../records/version-tables.ts";
+import { findVersionById, insertBlob, type Version } from "../../records/versions.ts";
+import type { OwnTables, StatementsTable } from "./tables.ts";
+
+/** The database with the tables of this feature. */
+const own = (db: Queries) => db.withTables<OwnTables>();
+
+/** A statement with its bytes, as the ledger has them. */
+export type Statement = StatementsTable & Pick<BlobsTable, "size_bytes" | "sha256">;
+
+const statementsOf = (db: Queries) =>
+  own(db)
+    .selectFrom("blobs as b")
+    .innerJoin("statements as s", "s.id", "b.id")
+    .selectAll("s")
+    .select(["b.size_bytes", "b.sha256"]);
+
+/** The statements of a version, in the order of their kinds. */
+export const listStatements = (db: Queries, versionId: string): Promise<Statement[]> =>
+  statementsOf(db)
+    .where("b.version_id", "=", versionId)
+    .where("b.part", "=", "statement")
+    .orderBy("b.base_version")
+    .execute();
+
+export const findStatement = (db: Queries, versionId: string, kind: StatementKind): Promise<Statement | undefined> =>
+  statementsOf(db)
+    .where("b.version_id", "=", versionId)
+    .where("b.part", "=", "statement")
+    .where("b.base_version", "=", kind)
+    .executeTakeFirst();
+
+export const findStatementById = (db: Queries, id: string): Promise<Statement | undefined> =>
+  statementsOf(db).where("b.id", "=", id).executeTakeFirst();
+
+export function statementRecord({ id: _, size_bytes, ...record }: Statement): StatementRecord {
+  return { ...record, size_bytes: Number(size_bytes) };
+}
+
+/**
+ * Adds a statement to a version. The project's row is held meanwhile: of two at once the second sees the first.
+ *
+ * @param lost id of a statement whose bytes are gone: the new one takes its place
+ * @returns the statement of this kind that the version has now: the new one or an earlier one
+ * @throws HubError 404 for a version that was deleted or replaced meanwhile, and when a feature does not admit it
+ */
+export async function insertStatement(
+  transaction: Transacted,
+  version: Version,
+  { size_bytes, sha256, ...facts }: Statement,
+  lost?: string,
+): Promise<Statement> {
+  const { id: version_id, project_id } = version;
+  const project = await lockProject(transaction, project_id);
+  if ((await findVersionById(transaction, version_id)) === undefined)
+    throw notFound("The version was deleted meanwhile.");
+  if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
+  const existing = await findStatement(transaction, version_id, facts.kind);
+  if (existing !== undefined) return existing;
+  await admit(transaction, { project, bytes: size_bytes, versions: 0 });
+  const ledger = { id: facts.id, version_id, project_id, part: "statement", base_version: facts.kind } as const;
+  await insertBlob(transaction, { ...ledger, base_content_sha256: null, size_bytes, sha256, ...UNSIGNED }, null);
+  await own(transaction).insertInto("statements").values(facts).execute();
+  return { ...facts, size_bytes, sha256 };
+}
+
+/** The refusal of a second statement of a kind. */
+export const statementExists = (kind: StatementKind): HubError =>
+  new HubError(409, "conflict", `The version has another statement of the kind ${kind} already, which stays.`);

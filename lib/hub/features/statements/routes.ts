@@ -1,0 +1,99 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import * as routes from "../../../contract/statements/routes.ts";
+import type { StatementKind } from "../../../contract/statements/statements.ts";
+import type { MarketplaceKind } from "../../../contract/surfaces/paths.ts";
+import type { Target } from "../../../contract/target.ts";
+import { witnessOf } from "../../access/audit.ts";
+import type { MountOptions } from "../../access/authentication.ts";
+import { projectAccess } from "../../access/project-access.ts";
+import { serve, type Served, serveRaw } from "../../access/serve.ts";
+import { targetAccess } from "../../access/target-access.ts";
+import { notFound } from "../../ground/errors.ts";
+import type { Principal } from "../../ground/principal.ts";
+import { blobBytes, sendBytes } from "../../http/ranges.ts";
+import { loggedTarget } from "../../records/reports.ts";
+import { findVersion, type Version } from "../../records/versions.ts";
+import type { Core } from "../feature.ts";
+import { receiveStatement } from "./receive.ts";
+import { findStatement, listStatements, statementRecord } from "./records.ts";
+
+/** Statements of versions: published by whoever publishes versions, read by whoever deploys them. */
+export function statementRoutes(options: MountOptions<Core>): readonly Served[] {
+  const { hub } = options;
+  const db = hub.database.kysely;
+  const projects = projectAccess(options);
+
+  async function versionOf(projectId: string, label: string): Promise<Version> {
+    const version = await findVersion(db, projectId, label);
+    if (version === undefined) throw notFound("There is no such version.");
+    return version;
+  }
+
+  async function add(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { principal, projectId, target, label }: { principal: Principal; projectId: string; target: Target; label: string },
+  ) {
+    hub.arrivals.admit(request, reply, principal.owner);
+    const witness = witnessOf(hub, request, principal);
+    const subject = target.kind === "project" ? projectId : loggedTarget(target.kind, target.slug);
+    const version = await versionOf(projectId, label);
+    const { record, created } = await receiveStatement(hub, { target, version }, request, (transaction, statement) =>
+      witness(transaction, {
+        action: "statement.publish",
+        subject,
+        facts: { version: label, kind: statement.kind, sha256: statement.sha256 },
+      }),
+    );
+    return reply.code(created ? 201 : 200).send(statementRecord(record));
+  }
+
+  async function list(projectId: string, label: string) {
+    const { id, version, sha256, content_sha256 } = await versionOf(projectId, label);
+    const found = await listStatements(db, id);
+    return { version, artifact_sha256: sha256, content_sha256, statements: found.map(statementRecord) };
+  }
+
+  async function send(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    found: { projectId: string; label: string; kind: StatementKind },
+  ) {
+    const { id: versionId } = await versionOf(found.projectId, found.label);
+    const statement = await findStatement(db, versionId, found.kind);
+    if (statement === undefined) throw notFound(`The version has no statement of the kind ${found.kind}.`);
+    const { id, size_bytes, sha256 } = statement;
+    return sendBytes(request, reply, blobBytes(hub.blobs, { id, size: Number(size_bytes), sha256 }), {
+      "content-type": "application/octet-stream",
+    });
+  }
+
+  const ofKind = (kind: MarketplaceKind): Served[] => {
+    const access = targetAccess(kind, options);
+    return [
+      serveRaw(routes.addTargetStatement[kind], access.controlled, (request, reply, { id: projectId, principal }) => {
+        const { slug, version: label } = request.params;
+        return add(request, reply, { principal, projectId, target: { kind, slug }, label });
+      }),
+      serve(routes.listTargetStatements[kind], access.seen, ({ params }, { id }) => list(id, params.version)),
+      serveRaw(routes.readTargetStatement[kind], access.seen, (request, reply, { id: projectId }) => {
+        const { version: label, kind: wanted } = request.params;
+        return send(request, reply, { projectId, label, kind: wanted });
+      }),
+    ];
+  };
+
+  return [
+    serveRaw(routes.addProjectStatement, projects.publishable, (request, reply, principal) => {
+      const { project_id: projectId, version: label } = request.params;
+      return add(request, reply, { principal, projectId, target: { kind: "project", slug: projectId }, label });
+    }),
+    serve(routes.listProjectStatements, projects.readable, ({ params }) => list(params.project_id, params.version)),
+    serveRaw(routes.readProjectStatement, projects.readable, (request, reply) => {
+      const { project_id: projectId, version: label, kind } = request.params;
+      return send(request, reply, { projectId, label, kind });
+    }),
+    ...ofKind("plugin"),
+    ...ofKind("service"),
+  ];
+}
