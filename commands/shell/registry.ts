@@ -1,4 +1,5 @@
 import { Command, type CommandClass } from "clipanion";
+import { components } from "../components/feature.ts";
 import * as contexts from "../context/contexts.ts";
 import * as login from "../context/login.ts";
 import * as trustFolder from "../context/trust-folder.ts";
@@ -79,7 +80,7 @@ const FILES: readonly object[] = [
 ];
 
 /** The features of the hub that have commands. */
-const FEATURES: readonly CommandFeature[] = [joining, publishers, quotas, rollouts, statements, webhooks];
+const FEATURES: readonly CommandFeature[] = [components, joining, publishers, quotas, rollouts, statements, webhooks];
 
 const isCommand = (value: unknown): value is CommandClass =>
   typeof value === "function" && value.prototype instanceof Command;

@@ -1,3 +1,4 @@
+import { components } from "./features/components/feature.ts";
 import type { HubFeature } from "./features/feature.ts";
 import { type HintOptions, hints } from "./features/hints/feature.ts";
 import { importing, type ImportOptions } from "./features/import/feature.ts";
@@ -23,4 +24,5 @@ export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   joining,
   publishers,
   statements,
+  components,
 ];

@@ -45,7 +45,7 @@ t.test("every list knows its fields without a record, and refuses others before 
 
   const { body: harbour } = await hub.call("POST", "/devkeys/projects", { json: { name: "Harbour", kind: "project" } });
   const stated = await statedProject(hub);
-  await state(stated, "sbom", billOf([]));
+  await state(stated, "sbom", billOf([{ name: "lodash" }]));
   const invite = { signers: [signerHex()], expires_at: soon() };
   await hub.call("POST", `/devkeys/projects/${harbour.id}/host-invites`, { json: invite });
 
@@ -57,6 +57,7 @@ t.test("every list knows its fields without a record, and refuses others before 
     docs: ["docs", true],
     doctor: ["doctor", true],
     fleet: ["fleet plugin:tides", false],
+    "fleet find": ["fleet find lodash", true],
     "grant list": ["grant list tides", false],
     history: [`history ${target}`, true],
     "host invites": [`host invites ${harbour.id}`, true],

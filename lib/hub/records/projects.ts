@@ -119,6 +119,13 @@ export async function* allProjects(db: Queries, only: string | undefined): Async
   }
 }
 
+/** Returns the id of a project, plugin or service that the audit log names. */
+export async function projectOfSubject(db: Queries, subject: string): Promise<string> {
+  const [kind, slug] = subject.split("/") as [Project["kind"], string | undefined];
+  if (slug === undefined) return subject;
+  return (await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirstOrThrow()).id;
+}
+
 /** Renames a project. Plugins and services are described instead, for their detail record has the name too. */
 export async function renameProject(db: Queries, id: string, name: string): Promise<void> {
   await updateWhere(db, "projects", { id }).set({ name }).execute();

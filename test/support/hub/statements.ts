@@ -13,12 +13,18 @@ export interface BillComponent {
   components?: BillComponent[];
 }
 
-/** A CycloneDX document. */
+const typed = (component: BillComponent): BillComponent => ({
+  type: "library",
+  ...component,
+  ...(component.components && { components: component.components.map(typed) }),
+});
+
+/** A CycloneDX document of libraries. */
 export const billOf = (components: readonly BillComponent[], more: object = {}): Buffer =>
   Buffer.from(
     JSON.stringify({
       ...{ bomFormat: "CycloneDX", specVersion: "1.6", version: 1 },
-      components: components.map((component) => ({ type: "library", ...component })),
+      components: components.map(typed),
       ...more,
     }),
   );

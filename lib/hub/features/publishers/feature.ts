@@ -1,7 +1,8 @@
 import { Destinations } from "../../ground/destinations.ts";
+import { projectOfSubject } from "../../records/projects.ts";
 import type { HubFeature } from "../feature.ts";
 import { Issuers } from "./issuers.ts";
-import { forgetEnded, givePublishers, projectOfSubject, removePublishersOf } from "./records.ts";
+import { forgetEnded, givePublishers, removePublishersOf } from "./records.ts";
 import { publishers as routes } from "./routes.ts";
 import { publisherKeys, publishers as table, usedTokens } from "./tables.ts";
 

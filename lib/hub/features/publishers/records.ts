@@ -5,7 +5,6 @@ import { conflict } from "../../ground/errors.ts";
 import { hashOf } from "../../ground/identity.ts";
 import { type KeyView, revokeKey } from "../../records/keys.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
-import { selectWhere } from "../../records/rows.ts";
 import type { OwnTables, PublishersTable } from "./tables.ts";
 
 /** Most publishers of one owner. */
@@ -113,13 +112,6 @@ export async function removePublishersOf(db: Queries, projectId: string, now: st
 /** Gives the publishers of a project, plugin or service to another owner. */
 export async function givePublishers(db: Queries, projectId: string, owner: string): Promise<void> {
   await own(db).updateTable("publishers").where("project_id", "=", projectId).set({ owner }).execute();
-}
-
-/** Returns the id of a project, plugin or service that the audit log names. */
-export async function projectOfSubject(db: Queries, subject: string): Promise<string> {
-  const [kind, slug] = subject.split("/") as [Publisher["kind"] & string, string | undefined];
-  if (slug === undefined) return subject;
-  return (await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirstOrThrow()).id;
 }
 
 /** Reads a publisher, and holds its row until the transaction ends. @returns undefined for one that was removed */

@@ -1,0 +1,72 @@
+import satisfies from "semver/functions/satisfies.js";
+import valid from "semver/functions/valid.js";
+import validRange from "semver/ranges/valid.js";
+
+/** A search for components: by name or package URL, and by version. */
+export interface ComponentQuery {
+  /** As a bill of materials has it, with its group: `@babel/core`. Undefined where a package is named. */
+  name: string | undefined;
+  /** Package URL without version, qualifiers and subpath, as {@link packageOf} gives it. */
+  package: string | undefined;
+  /** A range, a version, or the beginning of one with `*` behind it; `*` for every version. */
+  range: string;
+}
+
+/** Types of package URLs whose versions are semantic, so that ranges mean something. */
+const SEMANTIC: ReadonlySet<string> = new Set([
+  ...["cargo", "composer", "elm", "golang", "hex", "npm", "nuget", "pub", "swift", "vscode-extension"],
+]);
+
+/** Returns a package URL without version, qualifiers and subpath, decoded; empty for a text that is none. */
+export function packageOf(purl: string): string {
+  const match = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^?#]+)/.exec(purl);
+  if (match === null) return "";
+  const [, type, path] = match as unknown as [string, string, string];
+  // An unencoded @ of a scope stands before the last slash, or begins the name.
+  const at = path.lastIndexOf("@");
+  const isVersion = at > path.lastIndexOf("/") + 1 || (at > 0 && !path.slice(at).includes("/") && path[at - 1] !== "/");
+  const named = isVersion ? path.slice(0, at) : path;
+  try {
+    return `pkg:${type.toLowerCase()}/${decodeURIComponent(named)}`;
+  } catch {
+    return `pkg:${type.toLowerCase()}/${named}`;
+  }
+}
+
+/** Reads `NAME`, `NAME@RANGE` or a package URL with either. Undefined for a text that names nothing. */
+export function componentQuery(text: string): ComponentQuery | undefined {
+  const trimmed = text.trim();
+  const at = trimmed.lastIndexOf("@");
+  const hasRange = at > 0 && trimmed[at - 1] !== "/";
+  const named = hasRange ? trimmed.slice(0, at) : trimmed;
+  const range = (hasRange ? trimmed.slice(at + 1).trim() : "") || "*";
+  if (named === "") return undefined;
+  if (!named.startsWith("pkg:")) return { name: named, package: undefined, range };
+  const found = packageOf(named);
+  return found === "" ? undefined : { name: undefined, package: found, range };
+}
+
+/** A component, as far as searches compare it. */
+export interface ComparedComponent {
+  version: string;
+  purl: string;
+}
+
+/** Operators that ask for an order of versions, which not every type has. */
+const ORDERS = /[<>^~|]|\s-\s|\d\s+\d/;
+
+/**
+ * Decides whether a component's version is in a range.
+ *
+ * @returns undefined where the range asks for an order and the type of the component has none that is known: such a
+ *   component is compared as a text only, whole or by its beginning (`2.14.*`)
+ */
+export function isInRange({ version, purl }: ComparedComponent, range: string): boolean | undefined {
+  if (range === "*") return true;
+  const type = /^pkg:\/*([^/]+)\//.exec(purl)?.[1]?.toLowerCase();
+  const isSemantic = (type === undefined || SEMANTIC.has(type)) && valid(version) !== null;
+  if (isSemantic && validRange(range) !== null) return satisfies(version, range, { includePrerelease: true });
+  const text = range.replace(/^=\s*/, "");
+  if (ORDERS.test(text)) return undefined;
+  return text.endsWith("*") ? version.startsWith(text.slice(0, -1)) : version === text;
+}

@@ -1,0 +1,49 @@
+import * as z from "zod";
+import type { Route } from "../route.ts";
+import { componentQuery } from "./query.ts";
+
+/** Versions and hosts of one version that an answer names at most. */
+export const MOST_VERSIONS = 1000;
+export const MOST_HOSTS = 1000;
+
+/** A version that contains a component, with the hosts that run it. */
+export const foundVersion = z.object({
+  /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+  target: z.string(),
+  /** The target's name for people. */
+  name: z.string(),
+  version: z.string(),
+  components: z.array(z.object({ name: z.string(), version: z.string(), purl: z.string() })),
+  /** Hosts of the caller's fleet that run the version now: how many, and the first ones by name. */
+  host_count: z.int(),
+  hosts: z.array(z.string()),
+});
+export type FoundVersion = z.infer<typeof foundVersion>;
+
+export const foundComponents = z.object({
+  versions: z.array(foundVersion),
+  /** Whether more versions contain it than are named. */
+  truncated: z.boolean(),
+  /** Components of the name whose versions have no order that is known, so that the range says nothing of them. */
+  uncompared: z.array(z.object({ version: z.string(), purl: z.string() })),
+});
+export type FoundComponents = z.infer<typeof foundComponents>;
+
+export const findComponents = {
+  mount: "deployments",
+  tags: ["components"],
+  method: "GET",
+  path: "/deployments/components",
+  who: { key: ["read"] },
+  summary: "The versions that contain a component, and the hosts that run them now",
+  description: "Of the fleets that the key may see. Those first that most hosts run.",
+  query: z.object({
+    q: z
+      .string()
+      .max(500)
+      .refine((text) => componentQuery(text) !== undefined, "must be NAME, NAME@RANGE or a package URL with a range")
+      .describe("lodash@<4.17.21, pkg:npm/lodash@^4, or pkg:maven/org.apache.logging.log4j/log4j-core@2.14.*"),
+  }),
+  ok: { 200: foundComponents },
+  errors: [401, 403, 422],
+} as const satisfies Route;

@@ -1,0 +1,35 @@
+import { componentQuery } from "../../../contract/components/query.ts";
+import { findComponents } from "../../../contract/components/routes.ts";
+import { serve } from "../../access/serve.ts";
+import { projectOfSubject } from "../../records/projects.ts";
+import type { HubFeature } from "../feature.ts";
+import { findComponents as find } from "./find.ts";
+import { Indexing } from "./indexing.ts";
+import { componentLists, components as table, componentUses } from "./tables.ts";
+
+/** Components of published versions, by which somebody finds the hosts that run one of them. */
+export const components: HubFeature = {
+  name: "components",
+  tables: [table, componentLists, componentUses],
+  start(core) {
+    const indexing = new Indexing(core);
+    const db = core.database.kysely;
+    return Promise.resolve({
+      routes: () => [
+        serve(findComponents, async (request, principal) => find(db, componentQuery(request.query.q)!, principal)),
+      ],
+      async afterDeed({ action, subject, facts }) {
+        if (action !== "statement.publish" || facts?.["kind"] !== "sbom") return;
+        await projectOfSubject(db, subject).then(
+          (id) => indexing.index(id),
+          // The target was deleted meanwhile.
+          () => undefined,
+        );
+      },
+      chores: {
+        "SBOMs to index": () => indexing.index(),
+        "unused components": () => indexing.forget(),
+      },
+    });
+  },
+};

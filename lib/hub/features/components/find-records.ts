@@ -1,0 +1,124 @@
+import { sql } from "kysely";
+import type { ComponentQuery } from "../../../contract/components/query.ts";
+import type { Principal } from "../../ground/principal.ts";
+import { controlled } from "../../ground/rights.ts";
+import type { View } from "../../records/fleet.ts";
+import type { Queries } from "../../records/port.ts";
+import { own } from "./records.ts";
+
+/** Components of one name that are looked at: each is another version of it. */
+const MOST_CANDIDATES = 10_000;
+/** Values of one statement. */
+const PART = 500;
+
+/** A component that has the name. */
+export interface Candidate {
+  id: number;
+  name: string;
+  version: string;
+  purl: string;
+}
+
+/** A version that has one of the components. */
+export interface Using {
+  kind: "plugin" | "service" | "project";
+  slug: string;
+  /** The target's name for people. */
+  name: string;
+  version_id: string;
+  version: string;
+  component_id: number;
+}
+
+function* parts<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let at = 0; at < items.length; at += PART) yield items.slice(at, at + PART);
+}
+
+export async function candidatesOf(
+  db: Queries,
+  { name, package: called }: Pick<ComponentQuery, "name" | "package">,
+): Promise<Candidate[]> {
+  const rows = await own(db)
+    .selectFrom("components")
+    .select(["id", "name", "version", "purl"])
+    .$if(name !== undefined, (query) => query.where("name", "=", name!))
+    .$if(called !== undefined, (query) => query.where("package", "=", called!))
+    .limit(MOST_CANDIDATES)
+    .execute();
+  return rows.map((row) => ({ ...row, id: Number(row.id) }));
+}
+
+/** The versions that have one of the components, of targets that a key controls, and that its owner's hosts report. */
+export async function versionsWith(db: Queries, ids: readonly number[], principal: Principal): Promise<Using[]> {
+  const { owner, id } = controlled(principal);
+  const found: Using[] = [];
+  for (const part of parts(ids)) {
+    const rows = await own(db)
+      .selectFrom("component_uses as u")
+      .innerJoin("component_lists as l", "l.id", "u.list_id")
+      .innerJoin("blobs as b", "b.id", "l.blob_id")
+      .innerJoin("versions as v", "v.id", "b.version_id")
+      .innerJoin("projects as p", "p.id", "v.project_id")
+      .select(["p.kind", "p.slug", "p.name", "v.id as version_id", "v.version", "u.component_id"])
+      .where("u.component_id", "in", part)
+      .where("l.is_complete", "=", 1)
+      .where((eb) =>
+        eb.or([
+          eb.and([
+            ...(id === null ? [] : [eb("p.id", "=", id)]),
+            ...(owner === undefined ? [] : [eb("p.owner", "=", owner)]),
+          ]),
+          eb.exists(
+            eb
+              .selectFrom("views as w")
+              .select("w.target")
+              .where("w.holder", "=", principal.owner)
+              .where(sql<boolean>`w.target = p.kind || '/' || p.slug`),
+          ),
+        ]),
+      )
+      .execute();
+    for (const row of rows) found.push({ ...row, component_id: Number(row.component_id) });
+  }
+  return found;
+}
+
+/** Counts the hosts of a fleet that run each of the versions. */
+export async function countRunning(
+  db: Queries,
+  { holder, target }: View,
+  labels: readonly string[],
+): Promise<Map<string, number>> {
+  const found = new Map<string, number>();
+  for (const part of parts(labels)) {
+    const rows = await db
+      .selectFrom("hosts")
+      .select(["shown_version", (eb) => eb.fn.countAll<number | string>().as("count")])
+      .where("holder", "=", holder)
+      .where("target", "=", target)
+      .where("shown_version", "in", part)
+      .groupBy("shown_version")
+      .execute();
+    for (const { shown_version: label, count } of rows) found.set(label, Number(count));
+  }
+  return found;
+}
+
+/** Names the hosts of a fleet that run a version. */
+export async function runningHosts(
+  db: Queries,
+  { holder, target }: View,
+  label: string,
+  limit: number,
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom("hosts")
+    .select("host_id")
+    .where("holder", "=", holder)
+    .where("target", "=", target)
+    .where("shown_version", "=", label)
+    .orderBy("host_id")
+    .limit(limit)
+    .execute();
+  return rows.map(({ host_id: host }) => host);
+}

@@ -1,0 +1,91 @@
+import { type ComponentQuery, isInRange } from "../../../contract/components/query.ts";
+import {
+  type FoundComponents,
+  type FoundVersion,
+  MOST_HOSTS,
+  MOST_VERSIONS,
+} from "../../../contract/components/routes.ts";
+import { targetText } from "../../../contract/target.ts";
+import type { Principal } from "../../ground/principal.ts";
+import type { View } from "../../records/fleet.ts";
+import type { Queries } from "../../records/port.ts";
+import { loggedTarget } from "../../records/reports.ts";
+import { candidatesOf, countRunning, runningHosts, type Using, versionsWith } from "./find-records.ts";
+
+/** Components that an answer names as not to be compared. */
+const MOST_UNCOMPARED = 100;
+
+/** A version with the fleet that may run it. */
+type Seen = FoundVersion & { view: View };
+
+/**
+ * Finds the versions that contain a component, and the hosts that run them, as far as a key may see their fleets: of
+ * the targets that it controls, and of its owner's reports.
+ */
+export async function findComponents(
+  db: Queries,
+  { range, ...called }: ComponentQuery,
+  principal: Principal,
+): Promise<FoundComponents> {
+  const candidates = (await candidatesOf(db, called)).map((component) => {
+    return { component, isIn: isInRange(component, range) };
+  });
+  const inRange = new Map(candidates.filter(({ isIn }) => isIn).map(({ component }) => [component.id, component]));
+  const versions = new Map<string, Seen>();
+  for (const using of await versionsWith(db, [...inRange.keys()], principal)) {
+    const { name, version, purl } = inRange.get(using.component_id)!;
+    const seen = versions.get(using.version_id) ?? seenAs(using, principal);
+    seen.components.push({ name, version, purl });
+    versions.set(using.version_id, seen);
+  }
+  await addHosts(db, [...versions.values()]);
+  const sorted = [...versions.values()].sort((a, b) => b.host_count - a.host_count || compare(a.target, b.target));
+  const uncompared = await seenOf(
+    db,
+    principal,
+    candidates.filter(({ isIn }) => isIn === undefined),
+  );
+  return {
+    versions: sorted.slice(0, MOST_VERSIONS).map(({ view: _, ...version }) => version),
+    truncated: sorted.length > MOST_VERSIONS,
+    uncompared,
+  };
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The components that the range says nothing of, and that a version has which the key may see. */
+async function seenOf(
+  db: Queries,
+  principal: Principal,
+  candidates: readonly { component: { id: number; version: string; purl: string } }[],
+): Promise<FoundComponents["uncompared"]> {
+  if (candidates.length === 0) return [];
+  const ids = candidates.map(({ component }) => component.id);
+  const seen = new Set((await versionsWith(db, ids, principal)).map(({ component_id: id }) => id));
+  return candidates
+    .filter(({ component }) => seen.has(component.id))
+    .slice(0, MOST_UNCOMPARED)
+    .map(({ component: { version, purl } }) => ({ version, purl }));
+}
+
+function seenAs({ kind, slug, name, version }: Using, { owner }: Principal): Seen {
+  const view = kind === "project" ? { holder: "", target: slug } : { holder: owner, target: loggedTarget(kind, slug) };
+  return { target: targetText({ kind, slug }), name, version, components: [], host_count: 0, hosts: [], view };
+}
+
+/** Adds the hosts that run each version. */
+async function addHosts(db: Queries, versions: readonly Seen[]): Promise<void> {
+  for (const ofTarget of Map.groupBy(versions, ({ target }) => target).values()) {
+    const { view } = ofTarget[0]!;
+    const counts = await countRunning(
+      db,
+      view,
+      ofTarget.map(({ version }) => version),
+    );
+    for (const seen of ofTarget) {
+      seen.host_count = counts.get(seen.version) ?? 0;
+      if (seen.host_count > 0) seen.hosts = await runningHosts(db, view, seen.version, MOST_HOSTS);
+    }
+  }
+}

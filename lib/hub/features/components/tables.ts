@@ -1,0 +1,60 @@
+import { blobId, count, name, text, time, yes } from "../../records/columns.ts";
+import { type RowOf, table } from "../../records/table.ts";
+import { blobs } from "../../records/version-tables.ts";
+
+// All of it is made from stored SBOMs, so backups and moves leave it behind, and a hub makes it again.
+
+/** Each component once, however many versions have it. */
+export const components = table(
+  "components",
+  {
+    id: count,
+    /** SHA-256 of all the others. */
+    digest: name,
+    name: text,
+    version: text,
+    purl: text,
+    /** The package URL without version, qualifiers and subpath; empty without one. */
+    package: text,
+  },
+  {
+    unique: { components_digest: ["digest"] },
+    indexes: { components_name: ["name"], components_package: ["package"] },
+    copied: false,
+  },
+);
+
+/** The SBOM of a version, as far as it is indexed. */
+export const componentLists = table(
+  "component_lists",
+  {
+    id: count,
+    blob_id: blobId,
+    begun_at: time,
+    is_complete: yes,
+  },
+  {
+    unique: { component_lists_blob: ["blob_id"] },
+    references: { blob_id: { table: blobs, cascades: true } },
+    copied: false,
+  },
+);
+
+/** Components of an SBOM. */
+export const componentUses = table(
+  "component_uses",
+  { component_id: count, list_id: count },
+  {
+    key: ["component_id", "list_id"],
+    indexes: { component_uses_list: ["list_id"] },
+    references: { component_id: components, list_id: { table: componentLists, cascades: true } },
+    copied: false,
+  },
+);
+
+/** The rows of each table, as kysely reads and writes them. */
+export type OwnTables = {
+  components: RowOf<typeof components>;
+  component_lists: RowOf<typeof componentLists>;
+  component_uses: RowOf<typeof componentUses>;
+};
