@@ -18,14 +18,17 @@ export interface FileBytes {
   read(): AsyncIterable<Uint8Array>;
 }
 
+/** Text fields by name; undefined ones are left out. */
+type Fields = Readonly<Record<string, string | undefined>>;
+
 /** A form with one file. */
 export interface FileForm {
   /** The fields before the file. */
-  fields: Readonly<Record<string, string>>;
+  fields: Fields;
   part: FilePart;
   file: FileBytes;
   /** Returns the fields behind the file. Called when its last byte has been read. */
-  later?: () => Promise<Readonly<Record<string, string>>>;
+  later?: () => Promise<Fields>;
   /** Called with the bytes of the file that went out so far, and how many there are, where that is known. */
   onSent?: ((bytes: number, total: number | undefined) => void) | undefined;
 }
@@ -73,8 +76,9 @@ export function formBody({ fields, part, file, later, onSent }: FileForm): FormB
   const boundary = `sealift-${randomBytes(18).toString("hex")}`;
   const head = (name: string, more = ""): string =>
     `--${boundary}\r\nContent-Disposition: form-data; name=${inQuotes(name)}${more}\r\n\r\n`;
-  const texts = (values: Readonly<Record<string, string>>): string =>
+  const texts = (values: Fields): string =>
     Object.entries(values)
+      .filter(([, value]) => value !== undefined)
       .map(([name, value]) => `${head(name)}${value}\r\n`)
       .join("");
   const { name, filename, contentType } = part;

@@ -160,9 +160,8 @@ export class MarketplaceClient {
 
   /** Publishes a ZIP that the developer has signed. @throws AuthenticationError, PublishError */
   async publish(fields: VersionFields, file: string): Promise<z.output<typeof versionRecord>> {
-    const given = Object.entries(fields).filter((field): field is [string, string] => field[1] !== undefined);
     const part = { ...ARCHIVE_PART, filename: `${this.#slug}.zip` };
-    const form = async () => formBody({ fields: Object.fromEntries(given), part, file: await wholeFile(file) });
+    const form = async () => formBody({ fields, part, file: await wholeFile(file) });
     const request: HttpRequest = {
       ...requestOf(routes.publishTargetVersion[this.#kind], { params: { slug: this.#slug } }, this.#asking()),
       form,

@@ -93,7 +93,7 @@ export function publishArtifact(
 }
 
 /** The fields of a publication that are known before the first byte of its artifact. */
-export type FirstFields = Pick<PublishFields, "version" | "project_name">;
+export type FirstFields = Pick<PublishFields, "version" | "project_name" | "stage">;
 
 /**
  * Publishes an artifact that is still made: its bytes are sent as they come, and the fields that depend on them follow

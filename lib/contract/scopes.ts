@@ -1,2 +1,2 @@
 /** The rights that a key may have (docs/contract/keys.md). Apart from the schemas, for programs that only name them. */
-export const SCOPES = ["admin", "keys", "projects", "publish", "deploy", "report", "read"] as const;
+export const SCOPES = ["admin", "keys", "projects", "publish", "stage", "deploy", "report", "read"] as const;

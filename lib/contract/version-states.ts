@@ -3,27 +3,29 @@ import type { Deprecation, VersionMarks } from "./surfaces/version-facts.ts";
 
 /**
  * States that are stored with a version; without one it is open, and every host may have it. A rolling version goes to
- * hosts in the open waves of its rollout, a held one to nobody new (docs/contract/rollouts.md).
+ * hosts in the open waves of its rollout, a held one to nobody new (docs/contract/rollouts.md). A staged one is seen
+ * by its stager and by those who may approve it (docs/contract/staging.md).
  */
-export const VERSION_STATES = ["rolling", "held"] as const;
+export const VERSION_STATES = ["rolling", "held", "staged"] as const;
 
 /**
  * Causes of a state: the rollout was `started`, or was `halted`, `aborted` or `replaced`; or the version was published
- * `beside` the live rollout of another one.
+ * `beside` the live rollout of another one; or it was `uploaded` to be approved.
  */
-export const STATE_CAUSES = ["started", "halted", "aborted", "replaced", "beside"] as const;
+export const STATE_CAUSES = ["started", "halted", "aborted", "replaced", "beside", "uploaded"] as const;
 export type StateCause = (typeof STATE_CAUSES)[number];
 
 /** The state of a version that is not open. */
 export interface VersionState {
   name: (typeof VERSION_STATES)[number];
   cause: StateCause;
-  /** Id of the rollout that caused it. */
-  rollout: string;
+  /** Id of the rollout that caused it; left out for a staged version. */
+  rollout?: string | undefined;
 }
 
 /** Describes a state in a few words: `held by rollout rol_… (halted)`. */
 export function versionStateText({ name, cause, rollout }: VersionState): string {
+  if (name === "staged") return "staged: waits for approval";
   if (name === "rolling") return `rolling out by ${rollout}`;
   return cause === "beside" ? `held beside rollout ${rollout}` : `held by rollout ${rollout} (${cause})`;
 }

@@ -18,6 +18,21 @@ const EVENTS = {
     fields: "`version`, `actor` (the owner whose key did it), `sha256` of the published bytes",
     sentence: ({ version, actor }) => `${version} was published by ${actor}`,
   },
+  "version.staged": {
+    when: "a version is [staged](contract/staging.md), and waits for approval",
+    fields: "`version`, `actor`, `sha256` of the staged bytes",
+    sentence: ({ version, actor }) => `${version} was staged by ${actor} and waits for approval`,
+  },
+  "version.approved": {
+    when: "a staged version is approved; `version.published` follows",
+    fields: "`version`, `actor`, `sha256` of the approved bytes",
+    sentence: ({ version, actor }) => `${version} was approved by ${actor}`,
+  },
+  "version.rejected": {
+    when: "a staged version is rejected",
+    fields: "`version`, `actor`, `reason`, `sha256` of the rejected bytes",
+    sentence: ({ version, actor }) => `${version} was rejected by ${actor}`,
+  },
   "version.yanked": {
     when: "a version is taken out of `latest`",
     fields: "`version`, `actor`, `reason` or null",
@@ -34,9 +49,12 @@ const EVENTS = {
     sentence: ({ version, actor }) => `${actor} advises against ${version}`,
   },
   "version.held": {
-    when: "a version is [held](rollouts.md#what-latest-means), and once a day while it is",
-    fields: "`version`, `actor` (`hub`), `rollout`, `reason`",
-    sentence: ({ version, rollout }) => `${version} is held by ${rollout}: no further host gets it`,
+    when: "a version is [held](rollouts.md#what-latest-means) or staged, and once a day while it is",
+    fields: "`version`, `actor` (`hub`), `rollout` (not of a staged one), `reason`",
+    sentence: ({ version, rollout }) =>
+      rollout === undefined
+        ? `${version} waits for approval: no host gets it`
+        : `${version} is held by ${rollout}: no further host gets it`,
   },
   "rollout.started": {
     when: "a [rollout](rollouts.md) begins",

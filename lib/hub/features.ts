@@ -7,6 +7,7 @@ import { type PublisherOptions, publishers } from "./features/publishers/feature
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
 import { type SignInOptions, signOn } from "./features/sign-on/feature.ts";
+import { staging } from "./features/staging/feature.ts";
 import { statements } from "./features/statements/feature.ts";
 import { type WebhookOptions, webhooks } from "./features/webhooks/feature.ts";
 
@@ -25,4 +26,5 @@ export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   publishers,
   statements,
   components,
+  staging,
 ];

@@ -47,6 +47,7 @@ export async function furnish(database: Database, plan: Plan, owners: readonly s
       host: null,
       prefix: "",
       hash: owner,
+      acts_for: null,
     };
     const times = { expires_at: null, revoked_at: null, created_at: at, last_used_at: null };
     await kysely

@@ -83,7 +83,7 @@ export const publishTargetVersion = ofKinds((kind) => ({
   ...of(kind),
   method: "POST",
   path: `/${kind}s/:slug/versions`,
-  who: { key: ["publish"] },
+  who: { key: ["publish", "stage"] },
   summary: `Publish a version of a ${kind}`,
   form: true,
   body: versionFields.extend({ [ARCHIVE_PART.name]: z.file() }),

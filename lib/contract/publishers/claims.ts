@@ -21,3 +21,6 @@ const NEEDED: Readonly<Record<string, readonly (readonly string[])[]>> = {
 /** Returns the claims, by lists of which one is enough, that a publisher of an issuer must name and does not. */
 export const missingClaims = (issuer: string, claims: object): readonly (readonly string[])[] =>
   (NEEDED[issuer] ?? []).filter((names) => !names.some((name) => Object.hasOwn(claims, name)));
+
+/** Rights that the keys of a publisher may have: publish, or stage versions that somebody else approves. */
+export const PUBLISHER_SCOPES = ["publish", "stage"] as const;

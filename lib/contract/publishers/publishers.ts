@@ -2,7 +2,7 @@ import * as z from "zod";
 import { timestamp } from "../identifiers.ts";
 import { createProjectRequest, projectKind } from "../surfaces/keys.ts";
 import { parseTarget } from "../target.ts";
-import { MAX_CLAIMS, MAX_TOKEN_CHARACTERS } from "./claims.ts";
+import { MAX_CLAIMS, MAX_TOKEN_CHARACTERS, PUBLISHER_SCOPES } from "./claims.ts";
 
 /** Trusted publishers on the wire (docs/contract/publishers.md). */
 
@@ -40,6 +40,8 @@ export const publisherRequest = z.strictObject({
   audience: printable(512),
   /** Values that the token's claims must have, exactly. */
   claims,
+  /** The right of its keys; `publish` unless given. */
+  scope: z.enum(PUBLISHER_SCOPES).optional(),
 });
 export type PublisherRequest = z.infer<typeof publisherRequest>;
 
@@ -54,6 +56,7 @@ export const publisherRecord = z.object({
   issuer: z.string(),
   audience: z.string(),
   claims: z.record(z.string(), z.string()),
+  scope: z.enum(PUBLISHER_SCOPES),
   created_at: timestamp,
   /** Id of the key that added it. */
   created_by: z.string(),

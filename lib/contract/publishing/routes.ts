@@ -12,7 +12,7 @@ import {
 } from "../surfaces/deploy.ts";
 import { HEADERS } from "../surfaces/headers.ts";
 
-const shared = { mount: "deploy", who: { key: ["publish"] }, tags: ["deploy hub"] } as const;
+const shared = { mount: "deploy", who: { key: ["publish", "stage"] }, tags: ["deploy hub"] } as const;
 
 const versionExists = errorBody
   .extend({ content_sha256: z.string() })

@@ -4,7 +4,7 @@ import { labels } from "./labels.ts";
 import { reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
 import { deprecation, versionMarks, versionOrigin } from "./version-facts.ts";
-import { versionState } from "./version-state.ts";
+import { stageField, versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
 
@@ -104,6 +104,7 @@ export const publishFields = z.object({
   dek: base64Of(32),
   signature: base64Of(64),
   signer_public_key: base64Of(32),
+  ...stageField,
 });
 export type PublishFields = z.infer<typeof publishFields>;
 

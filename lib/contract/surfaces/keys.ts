@@ -73,6 +73,8 @@ export const projectRecord = z.object({
   owner: z.string().optional(),
   /** Null while nothing is published. Added by our hub. */
   latest_version: z.string().nullable().optional(),
+  /** Whether its new versions are staged until somebody approves them. Added by our hub. */
+  requires_approval: z.boolean().optional(),
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
 

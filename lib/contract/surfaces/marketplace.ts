@@ -4,7 +4,7 @@ import { labels } from "./labels.ts";
 import { deploymentStatus, runningSignerField, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
 import { versionContent, versionMarks } from "./version-facts.ts";
-import { versionState } from "./version-state.ts";
+import { stageField, versionState } from "./version-state.ts";
 
 /** Surface A on the wire (docs/contract/marketplace.md). */
 
@@ -94,6 +94,7 @@ export const versionFields = z.object({
   ...authorSignature.partial().shape,
   repo: repoReference.optional(),
   visibility: visibility.optional(),
+  ...stageField,
 });
 export type VersionFields = z.infer<typeof versionFields>;
 
@@ -106,6 +107,8 @@ export const importRequest = z.strictObject({
   /** One of the hub's source hosts; the first one when left out. */
   host: z.string().min(1).max(255).optional(),
   visibility: visibility.optional(),
+  /** Whether the version is staged (docs/contract/staging.md). */
+  stage: z.boolean().optional(),
 });
 export type ImportRequest = z.infer<typeof importRequest>;
 

@@ -6,9 +6,12 @@ import { STATE_CAUSES, VERSION_STATES } from "../version-states.ts";
 export const versionState = z.object({
   name: z.enum(VERSION_STATES),
   cause: z.enum(STATE_CAUSES),
-  /** Id of the rollout that caused it. */
-  rollout: z.string(),
+  /** Id of the rollout that caused it; left out for a staged version. */
+  rollout: z.string().optional(),
   since: timestamp,
   /** Whether hosts that run the version are to go back. */
   taken_back: z.boolean(),
 });
+
+/** The field of a publication that stages its version (docs/contract/staging.md); it stands before the file. */
+export const stageField = { stage: z.enum(["true", "false"]).optional() };

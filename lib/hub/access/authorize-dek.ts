@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { forbidden, notFound } from "../ground/errors.ts";
 import { hashOf } from "../ground/identity.ts";
+import type { Principal } from "../ground/principal.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { findAuthorization, readSealedDek } from "../records/artifacts.ts";
@@ -14,6 +15,8 @@ export interface DekQuestion {
   deploymentCredential: string;
   /** Base64. */
   artifactSignature: string;
+  /** The key of the session. */
+  principal: Principal;
 }
 
 /**
@@ -24,14 +27,14 @@ export interface DekQuestion {
 export async function authorizeDek(
   { hub, authentication }: MountOptions<Records & { keyring: Keyring }>,
   request: FastifyRequest,
-  { projectId, deploymentCredential, artifactSignature }: DekQuestion,
+  { projectId, deploymentCredential, artifactSignature, principal }: DekQuestion,
 ): Promise<Buffer> {
   const { statements } = hub.database;
-  const { blobId, credential } = await findAuthorization(statements, {
-    projectId,
-    credentialHash: hashOf(deploymentCredential),
-    signature: artifactSignature,
-  });
+  const { blobId, credential } = await findAuthorization(
+    statements,
+    { projectId, credentialHash: hashOf(deploymentCredential), signature: artifactSignature },
+    principal,
+  );
   if (
     credential === undefined ||
     credential.revokedAt !== null ||

@@ -3,7 +3,7 @@ import { forbidden, unprocessable } from "../ground/errors.ts";
 import { isAdministrator, may, type Principal } from "../ground/principal.ts";
 import type { KeyView, NewKey } from "../records/keys.ts";
 
-type GrantableKey = Omit<NewKey, "withCredential">;
+type GrantableKey = Omit<NewKey, "withCredential" | "actsFor">;
 
 function grantableScopes(principal: Principal, wanted: readonly Scope[] | undefined): Scope[] {
   const scopes = wanted ?? DEFAULT_SCOPES.filter((scope) => may(principal, scope));

@@ -39,6 +39,7 @@ export function newProject(
     detail: null,
     detail_etag: null,
     gate: null,
+    requires_approval: 0,
   };
   return kind === "project" ? project : { ...project, ...detailOf(project, []) };
 }

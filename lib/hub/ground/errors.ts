@@ -49,5 +49,12 @@ export const noVersion = (target: { gate: string | null } | undefined) =>
       ? "No version has been published yet."
       : "No version is open to this host: what is published is held, or rolled out to other hosts first.",
   );
+/** The refusal of a publication that somebody else has to approve first. */
+export const approvalRequired = ({ kind, name }: { kind: string; name: string }) =>
+  new HubError(
+    403,
+    "approval_required",
+    `The ${kind} ${name} requires approval of new versions: publish with --stage, and another person approves.`,
+  );
 export const tooLarge = (message: string) => new HubError(413, "too_large", message);
 export const conflict = (message: string) => new HubError(409, "conflict", message);

@@ -1,5 +1,5 @@
 import type { Owned, Principal } from "./principal.ts";
-import { isAdministrator } from "./principal.ts";
+import { isAdministrator, may } from "./principal.ts";
 
 /**
  * The rules of whose things a key may act on, and of which targets it may see: for one thing in TypeScript, for lists
@@ -11,6 +11,14 @@ export function controls(principal: Principal, thing: Owned): boolean {
   if (principal.projectId !== null) return principal.projectId === thing.id;
   return principal.owner === thing.owner || isAdministrator(principal);
 }
+
+/**
+ * Tells whether a key that acts on a thing sees a staged version of it: its stager, and those who may approve.
+ *
+ * @param stager id of the key that staged it; null where that is not known any more
+ */
+export const seesStaged = (principal: Principal, stager: string | null): boolean =>
+  principal.keyId === stager || may(principal, "publish");
 
 /** Limits a list of projects to those that a key controls: to one id, to one owner, or not at all. */
 export function controlled(principal: Principal): { owner: string | undefined; id: string | null } {

@@ -70,7 +70,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
 
     serve(routes.locateArtifact, session, async (request, { principal }) => {
       const { project_id: projectId, version } = request.params;
-      const found = await findArtifact(statements, projectId, version);
+      const found = await findArtifact(statements, projectId, version, principal);
       if (found === undefined) throw notFound("The project has no such version.");
       const { artifact, deltas } = found;
       const { is_yanked, yanked_reason, ...said } = marksOf(artifact);
@@ -104,9 +104,11 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
       };
     }),
 
-    serve(routes.authorizeDeployment, async (request, { projectId }) => {
+    serve(routes.authorizeDeployment, async (request, { projectId, principal }) => {
       const { deployment_credential: deploymentCredential, artifact_signature: artifactSignature } = request.body;
-      const dek = await authorizeDek(options, request, { projectId, deploymentCredential, artifactSignature });
+      const dek = await authorizeDek(options, request, {
+        ...{ projectId, deploymentCredential, artifactSignature, principal },
+      });
       return { dek: dek.toString("base64") };
     }),
 

@@ -6,10 +6,19 @@ import { grantableKey, viewOf } from "../access/key-rights.ts";
 import { addProject, newProject } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../ground/errors.ts";
-import { may, type Principal, requireScope } from "../ground/principal.ts";
+import { isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
 import { controlled, controls } from "../ground/rights.ts";
 import { pageOf } from "../http/documentation.ts";
-import { ADMIN_KEY, endKey, findVisibleKey, type IssuedKey, issueKey, listKeys, revokeKey } from "../records/keys.ts";
+import {
+  actorOf,
+  ADMIN_KEY,
+  endKey,
+  findVisibleKey,
+  type IssuedKey,
+  issueKey,
+  listKeys,
+  revokeKey,
+} from "../records/keys.ts";
 import type { Records } from "../records/port.ts";
 import { findProject, listProjects, projectRecord } from "../records/projects.ts";
 
@@ -45,7 +54,10 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       }
       const withCredential = project?.kind === "project";
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
-        const key = await issueKey(transaction, { ...wanted, withCredential }, hub.clock());
+        const own = await actorOf(transaction, principal.keyId);
+        // The keys of an administrator are those of the people whom it issues them to.
+        const actsFor = isAdministrator(principal) && own.startsWith("key:") ? null : own;
+        const key = await issueKey(transaction, { ...wanted, actsFor, withCredential }, hub.clock());
         const { id: subject, owner, scopes, project_id, host, expires_at } = key.record;
         const facts = { owner, scopes: scopes.join(" "), project_id, ...(host && { host }), expires_at };
         await tell({ action: "key.create", subject, facts });
@@ -85,7 +97,8 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const kind = projectId === null ? undefined : (await findProject(db, projectId))?.kind;
       const wanted = { name, owner, scopes, projectId, host, expiresAt, withCredential: kind === "project" };
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
-        const key = await issueKey(transaction, wanted, hub.clock());
+        const actsFor = await actorOf(transaction, id);
+        const key = await issueKey(transaction, { ...wanted, actsFor }, hub.clock());
         await endKey(transaction, id, ends);
         await tell({ action: "key.rotate", subject: id, facts: { owner, new_key: key.record.id, ends } });
         return key;

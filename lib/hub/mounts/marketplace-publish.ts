@@ -8,6 +8,7 @@ import { targetAccess } from "../access/target-access.ts";
 import type { Arrivals } from "../http/arrivals.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
 import { uploadArchive } from "../publications/archive.ts";
+import { publishedAs } from "../publications/staging.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { versionRecord } from "../records/target-detail.ts";
 
@@ -26,11 +27,11 @@ export function marketplacePublish(
       const subject = loggedTarget(kind, request.params.slug);
       const { record, created } = await uploadArchive(
         hub,
-        { id, kind, publishedBy: principal.keyId },
+        { id, kind, principal },
         request,
-        (transaction, { version, sha256, signer_public_key: signer }) =>
+        (transaction, { version, state, sha256, signer_public_key: signer }) =>
           witness(transaction, {
-            action: "version.publish",
+            action: publishedAs(state),
             subject,
             facts: { version, sha256, ...(signer !== null && { signer }) },
           }),

@@ -11,6 +11,7 @@ import { silentBefore } from "../fleets/fleet-view.ts";
 import { forbidden, HubError, notFound, unprocessable } from "../ground/errors.ts";
 import { isAdministrator, type Principal } from "../ground/principal.ts";
 import { pageOf } from "../http/documentation.ts";
+import { trashBlobs } from "../publications/trash-blobs.ts";
 import { subjectOf } from "../records/latest/states.ts";
 import {
   deleteVersion,
@@ -24,9 +25,6 @@ import { clearFleets, contentsOf, deleteProject } from "../records/project-delet
 import { lockProject, type Project, projectRecord, renameProject } from "../records/projects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
-
-/** Blobs that a request moves to the trash at most. */
-const MOST_BLOBS = 500;
 
 const inUse = ({ kind, name }: Project, hosts: number) =>
   new HubError(
@@ -44,15 +42,6 @@ export function projectManage({
 }: MountOptions<Records & { blobs: Blobs; logger: Logger | undefined }>): readonly Served[] {
   const projectOf = controlledBy(hub);
   const db = hub.database.kysely;
-
-  /** Moves bytes to the trash, which keeps them for a database that is restored. The sweep moves what is left here. */
-  async function trash(blobs: readonly string[]): Promise<void> {
-    for (const blob of blobs.slice(0, MOST_BLOBS)) {
-      await hub.blobs.moveToTrash(blob).catch((error: unknown) => {
-        hub.logger?.warn({ err: error, blob }, "a deleted version's bytes wait for the sweep");
-      });
-    }
-  }
 
   /** Yanks a version. @param why undefined takes that back */
   async function yank(
@@ -146,7 +135,7 @@ export function projectManage({
         await tell({ action: "project.delete", subject: subjectOf(project), facts });
         return { contents, blobs };
       });
-      await trash(blobs);
+      await trashBlobs(hub, blobs);
       // A fleet may be large, and upkeep goes on with it: nobody waits for that.
       void clearFleets(db, hub.now).catch((error: unknown) => {
         hub.logger?.warn({ err: error, project: project.id }, "a deleted project's fleet waits for upkeep");
@@ -156,7 +145,7 @@ export function projectManage({
 
     serve(versions.listVersions, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
-      const read = (range: PageRange) => listManagedVersions(db, project, range);
+      const read = (range: PageRange) => listManagedVersions(db, project, principal, range);
       return pageOf(request.query, { by: "id", show: ({ record }) => record }, read);
     }),
 
@@ -201,7 +190,7 @@ export function projectManage({
         await tell({ action: "version.delete", subject: subjectOf(project), facts: { version, reason } });
         return unneeded;
       });
-      await trash(blobs);
+      await trashBlobs(hub, blobs);
     }),
   ];
 }

@@ -14,6 +14,7 @@ import { blobBytes, sendBytes } from "../http/ranges.ts";
 import { publishDelta, publishIndex } from "../publications/delta.ts";
 import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
+import { publishedAs } from "../publications/staging.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
 import { factsOf, type Version } from "../records/versions.ts";
 
@@ -52,10 +53,14 @@ export function publish(
       const witness = admitted(request, reply, principal);
       const { record, created } = await publishArtifact(
         hub,
-        { projectId, publishedBy: principal.keyId },
+        { projectId, principal },
         request,
-        (transaction, { version, sha256, signer_public_key: signer }) =>
-          witness(transaction, { action: "version.publish", subject: projectId, facts: { version, sha256, signer } }),
+        (transaction, { version, state, sha256, signer_public_key: signer }) =>
+          witness(transaction, {
+            action: publishedAs(state),
+            subject: projectId,
+            facts: { version, sha256, signer },
+          }),
       );
       return reply.code(created ? 201 : 200).send(resultOf(record));
     }),
@@ -65,7 +70,7 @@ export function publish(
       const witness = admitted(request, reply, principal);
       const { record, created } = await publishDelta(
         hub,
-        { projectId, version },
+        { projectId, version, principal },
         request,
         (transaction, { base_version, sha256 }) =>
           witness(transaction, {
@@ -83,8 +88,12 @@ export function publish(
     serveRaw(routes.publishIndex, publishable, async (request, reply, principal) => {
       const { project_id: projectId, version } = request.params;
       const witness = admitted(request, reply, principal);
-      const { record, created } = await publishIndex(hub, { projectId, version }, request, (transaction, { sha256 }) =>
-        witness(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
+      const { record, created } = await publishIndex(
+        hub,
+        { projectId, version, principal },
+        request,
+        (transaction, { sha256 }) =>
+          witness(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
       );
       return reply.code(created ? 201 : 200).send({ version, size_bytes: Number(record.size_bytes) });
     }),
@@ -93,14 +102,14 @@ export function publish(
       indexes: await indexedVersions(hub.database.kysely, request.params.project_id, MAX_BASES),
     })),
 
-    serveRaw(routes.readIndex, publishable, async (request, reply, { keyId }) => {
+    serveRaw(routes.readIndex, publishable, async (request, reply, principal) => {
       const { project_id: projectId, version } = request.params;
-      const index = await findIndex(hub.database.kysely, projectId, version);
+      const index = await findIndex(hub.database.kysely, projectId, version, principal);
       if (index === undefined) throw notFound("The version has no index.");
       const { id, size_bytes, sha256 } = index;
       return sendBytes(request, reply, blobBytes(hub.blobs, { id, size: Number(size_bytes), sha256 }), {
         "content-type": "application/octet-stream",
-        [HEADERS.download.toLowerCase()]: hub.downloadUrls.create(id, keyId, hub.clock()),
+        [HEADERS.download.toLowerCase()]: hub.downloadUrls.create(id, principal.keyId, hub.clock()),
       });
     }),
   ];

@@ -3,6 +3,7 @@ import { ARCHIVE_PART, type VersionFields, versionFields } from "../../contract/
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
+import type { Principal } from "../ground/principal.ts";
 import { inTransaction } from "../records/port.ts";
 import { type BlobSignature, UNSIGNED } from "../records/version-tables.ts";
 import { findVersionById, insertVersion, type NewVersion, type Version } from "../records/versions.ts";
@@ -11,17 +12,18 @@ import { PassingSignature, type Signed } from "./passing-signature.ts";
 import { type PublicationParts, publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { admitSigner, requireSigner, storedSignature } from "./signed-bytes.ts";
+import { isStaged, stagingCheck } from "./staging.ts";
 
 /** The parts of the hub that publishing an archive needs. */
 export interface ArchiveParts extends PublicationParts {
   checkArchive: CheckArchive;
 }
 
-/** The target under which an archive is published, and the id of the key that does. */
+/** The target under which an archive is published, and the key that does. */
 export interface PublishedTarget {
   id: string;
   kind: MarketplaceKind;
-  publishedBy: string;
+  principal: Principal;
 }
 
 /** Names the fields of an author's signature as those of an artifact are called. */
@@ -54,11 +56,13 @@ export async function publishArchive(
 ): Promise<Published<Version>> {
   await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
   const { version, signature, repo = null, visibility } = fields;
+  if (isStaged(fields) && visibility !== undefined)
+    throw unprocessable(`visibility: a staged version leaves that of its ${target.kind} as it is.`);
   const row: NewVersion = {
     ...(author ?? UNSIGNED),
     ...{ id: recordId("rel", hub.clock()), project_id: target.id, version, archive_signature: signature, repo },
     ...{ part: "archive", size_bytes: blob.size, sha256, content_sha256: null, project_name: null, dek: null },
-    ...{ published_by: target.publishedBy, created_at: hub.now() },
+    ...{ published_by: target.principal.keyId, created_at: hub.now() },
   };
   return publish<Version>(hub, {
     kind: target.kind,
@@ -68,7 +72,7 @@ export async function publishArchive(
     insert: (lost) =>
       inTransaction(hub.database.kysely, async (transaction) => {
         if (author !== null) await requireSigner(transaction, target.id, author.signer_public_key);
-        const record = await insertVersion(transaction, row, { visibility, lost });
+        const record = await insertVersion(transaction, row, { visibility, lost, stage: isStaged(fields) });
         if (record.id === row.id) await told(transaction, record);
         return record;
       }),
@@ -95,13 +99,19 @@ export async function uploadArchive(
   told: Told<Version>,
 ): Promise<Published<Version>> {
   const signature = new PassingSignature(request, versionFields, signedIn);
+  const checkStaging = await stagingCheck(hub.database.kysely, target.id, target.principal);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: ARCHIVE_PART.name,
     maxBytes: hub.maxArtifactBytes,
-    onFile: (fields) => signature.begin(fields),
+    onFile: (fields) => {
+      const watch = signature.begin(fields);
+      if ("version" in fields) checkStaging(fields);
+      return watch;
+    },
   });
   const { fields, file } = completeForm(upload, ARCHIVE_PART.name, versionFields);
+  checkStaging(fields);
   const author = authorIn(fields);
   if (author !== undefined) {
     await signature.check(author, file.blob);

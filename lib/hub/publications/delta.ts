@@ -1,8 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import { ARTIFACT_PART, deltaFields, INDEX_PART } from "../../contract/surfaces/deploy.ts";
-import { conflict, HubError, notFound } from "../ground/errors.ts";
+import { conflict, forbidden, HubError, notFound } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
+import { may, type Principal } from "../ground/principal.ts";
 import { findArtifact, type SealedBlob } from "../records/artifacts.ts";
 import { findBlob } from "../records/blobs.ts";
 import { insertDelta, insertIndex } from "../records/deltas.ts";
@@ -13,10 +14,29 @@ import { publish, type Published, type Told, versionExists } from "./publication
 import { completeForm, receiveUpload } from "./receive.ts";
 import { canonical, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
 
-async function publishedArtifact(hub: SealedParts, projectId: string, version: string): Promise<SealedBlob> {
-  const found = await findArtifact(hub.database.statements, projectId, version);
+/** The version that bytes are added to, and the key that adds them. */
+export interface CompletedVersion {
+  projectId: string;
+  version: string;
+  principal: Principal;
+}
+
+/**
+ * Finds the artifact of a version that a key may complete. A key that may only stage completes what it has staged.
+ *
+ * @throws HubError 403, 404
+ */
+async function completedArtifact(
+  hub: SealedParts,
+  { projectId, version, principal }: CompletedVersion,
+): Promise<SealedBlob> {
+  const found = await findArtifact(hub.database.statements, projectId, version, principal);
   if (found === undefined) throw notFound("The project has no such version.");
-  return found.artifact;
+  const { artifact } = found;
+  const isOwn = artifact.state === "staged" && artifact.published_by === principal.keyId;
+  if (!isOwn && !may(principal, "publish"))
+    throw forbidden("The key may add deltas and indexes to the versions that it has staged, until they are approved.");
+  return artifact;
 }
 
 /**
@@ -27,11 +47,12 @@ async function publishedArtifact(hub: SealedParts, projectId: string, version: s
  */
 export async function publishDelta(
   hub: SealedParts,
-  { projectId, version }: { projectId: string; version: string },
+  completed: CompletedVersion,
   request: FastifyRequest,
   told: Told<BlobsTable>,
 ): Promise<Published<BlobsTable>> {
-  const artifact = await publishedArtifact(hub, projectId, version);
+  const { projectId, version, principal } = completed;
+  const artifact = await completedArtifact(hub, completed);
   const signature = new PassingSignature(request, deltaFields);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
@@ -42,9 +63,10 @@ export async function publishDelta(
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, deltaFields);
   if (canonical(fields.signer_public_key) !== artifact.signer_public_key)
     throw new HubError(403, "forbidden", "The delta was signed by another key than the version.");
-  const base = await findArtifact(hub.database.statements, projectId, fields.base_version);
-  if (base?.artifact.content_sha256 !== fields.base_content_sha256)
-    throw notFound("The project has no such base version, or one with another tree.");
+  const base = await findArtifact(hub.database.statements, projectId, fields.base_version, principal);
+  // A location of the delta would name its base to every host.
+  const isBase = base?.artifact.content_sha256 === fields.base_content_sha256 && base.artifact.state !== "staged";
+  if (!isBase) throw notFound("The project has no such base version, or one with another tree.");
   await signature.check(fields, file.blob);
 
   const id = recordId("dlt", hub.clock());
@@ -87,11 +109,12 @@ const MAX_INDEX_BYTES = 256 * 1024 * 1024;
  */
 export async function publishIndex(
   hub: SealedParts,
-  { projectId, version }: { projectId: string; version: string },
+  completed: CompletedVersion,
   request: FastifyRequest,
   told: Told<BlobsTable>,
 ): Promise<Published<BlobsTable>> {
-  const artifact = await publishedArtifact(hub, projectId, version);
+  const { projectId, version } = completed;
+  const artifact = await completedArtifact(hub, completed);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: INDEX_PART.name,

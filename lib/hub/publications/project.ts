@@ -1,21 +1,23 @@
 import type { FastifyRequest } from "fastify";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
 import { recordId } from "../ground/identity.ts";
+import type { Principal } from "../ground/principal.ts";
 import { findVersionById, insertVersion, type Version } from "../records/versions.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { admitSigner, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
+import { isStaged, stagingCheck } from "./staging.ts";
 
-/** The project to publish to, and the id of the key that does. */
+/** The project to publish to, and the key that does. */
 export interface PublishedProject {
   projectId: string;
-  publishedBy: string;
+  principal: Principal;
 }
 
 function store(
   hub: SealedParts,
-  { projectId, publishedBy }: PublishedProject,
+  { projectId, principal }: PublishedProject,
   fields: PublishFields,
   file: UploadedFile,
   told: Told<Version>,
@@ -27,7 +29,7 @@ function store(
     ...{ id, project_id: projectId, version, project_name, content_sha256, archive_signature: null, repo: null },
     ...({ part: "artifact", size_bytes: file.blob.size, sha256: file.sha256 } as const),
     ...storedSignature(fields),
-    ...{ published_by: publishedBy, created_at: now },
+    ...{ published_by: principal.keyId, created_at: now },
   };
   return publish<Version>(hub, {
     kind: "project",
@@ -37,7 +39,7 @@ function store(
     insert: (lost) =>
       insertSealed(hub, {
         ...{ id, projectId, now, fields, told },
-        insert: (transaction, dek) => insertVersion(transaction, { ...facts, dek }, { lost }),
+        insert: (transaction, dek) => insertVersion(transaction, { ...facts, dek }, { lost, stage: isStaged(fields) }),
       }),
     isSameContent: (existing) => existing.content_sha256 === content_sha256,
     refusal: ({ sha256, content_sha256: stored }) =>
@@ -58,13 +60,19 @@ export async function publishArtifact(
   told: Told<Version>,
 ): Promise<Published<Version>> {
   const signature = new PassingSignature(request, publishFields);
+  const checkStaging = await stagingCheck(hub.database.kysely, project.projectId, project.principal);
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
     part: ARTIFACT_PART.name,
     maxBytes: hub.maxArtifactBytes,
-    onFile: (fields) => signature.begin(fields),
+    onFile: (fields) => {
+      const watch = signature.begin(fields);
+      if ("version" in fields) checkStaging(fields);
+      return watch;
+    },
   });
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, publishFields);
+  checkStaging(fields);
   await signature.check(fields, file.blob);
   await admitSigner(hub.database.kysely, project.projectId, fields.signer_public_key);
   return await store(hub, project, fields, file, told);

@@ -1,3 +1,5 @@
+import { may, type Principal } from "../ground/principal.ts";
+import { seesStaged } from "../ground/rights.ts";
 import type { Queries, Statements } from "./port.ts";
 import { selectWhere } from "./rows.ts";
 import type { Sealed } from "./secrets.ts";
@@ -6,12 +8,12 @@ import { type BlobsTable, type Marks, type SealedDek, UNMARKED, type VersionsTab
 /** An artifact, or a delta that leads to its version, with what a host is told of both. */
 export type SealedBlob = BlobsTable & { signature: string; signer_public_key: string } & Pick<
     VersionsTable,
-    "content_sha256"
+    "content_sha256" | "published_by"
   > &
   Marks & { publisher: string | null; approver: string | null };
 
 /** The artifact sorts before the deltas; an index is not signed. */
-const LOCATION = `SELECT b.*, v.content_sha256, p.name AS publisher, a.name AS approver,
+const LOCATION = `SELECT b.*, v.content_sha256, v.published_by, p.name AS publisher, a.name AS approver,
   ${Object.keys(UNMARKED)
     .map((mark) => `v.${mark}`)
     .join(", ")}
@@ -19,24 +21,32 @@ const LOCATION = `SELECT b.*, v.content_sha256, p.name AS publisher, a.name AS a
   LEFT JOIN api_keys p ON p.id = v.published_by LEFT JOIN api_keys a ON a.id = v.approved_by
   WHERE v.project_id = ? AND v.version = ? AND b.signature IS NOT NULL ORDER BY b.part, b.size_bytes, b.id`;
 const AUTHORIZATION = `SELECT k.expires_at, k.revoked_at, (
-    SELECT id FROM blobs WHERE project_id = ? AND signature = ? ORDER BY id LIMIT 1
+    SELECT b.id FROM blobs b JOIN versions v ON v.id = b.version_id WHERE b.project_id = ? AND b.signature = ?
+      AND (v.state IS NULL OR v.state <> 'staged' OR CAST(? AS integer) = 1 OR v.published_by = ?) ORDER BY b.id LIMIT 1
   ) AS blob_id
   FROM deployment_credentials c JOIN api_keys k ON k.id = c.key_id WHERE c.hash = ? AND c.project_id = ?`;
 const SEALED_DEK = "SELECT kek_id, sealed_dek FROM sealed WHERE id = ?";
 
-/** Finds the artifact of a version and the deltas that lead to it, smallest first: one indexed statement. */
+/**
+ * Finds the artifact of a version and the deltas that lead to it, smallest first: one indexed statement.
+ *
+ * @param viewer a key that acts on the project
+ * @returns undefined for no such version, and for a staged one that the key does not see
+ */
 export async function findArtifact(
   statements: Statements,
   projectId: string,
   version: string,
+  viewer: Principal,
 ): Promise<{ artifact: SealedBlob; deltas: SealedBlob[] } | undefined> {
   const [artifact, ...deltas] = (await statements.all(LOCATION, [projectId, version])) as unknown as SealedBlob[];
+  if (artifact?.state === "staged" && !seesStaged(viewer, artifact.published_by)) return undefined;
   return artifact && { artifact, deltas };
 }
 
 /** The facts that `authorize` decides on: the artifact or delta of this signature, and the credential with its key. */
 export interface Authorization {
-  /** Undefined without a credential, and when no artifact or delta of the project has the signature. */
+  /** Undefined without a credential, and when no artifact or delta that the key sees has the signature. */
   blobId: string | undefined;
   /** Undefined for a credential that is unknown, or of another project. */
   credential: { expiresAt: string | null; revokedAt: string | null } | undefined;
@@ -45,8 +55,10 @@ export interface Authorization {
 export async function findAuthorization(
   statements: Statements,
   { projectId, credentialHash, signature }: { projectId: string; credentialHash: string; signature: string },
+  viewer: Principal,
 ): Promise<Authorization> {
-  const row = (await statements.first(AUTHORIZATION, [projectId, signature, credentialHash, projectId])) as
+  const sees = [may(viewer, "publish") ? 1 : 0, viewer.keyId];
+  const row = (await statements.first(AUTHORIZATION, [projectId, signature, ...sees, credentialHash, projectId])) as
     { blob_id: string | null; expires_at: string | null; revoked_at: string | null } | undefined;
   if (row === undefined) return { blobId: undefined, credential: undefined };
   const credential = { expiresAt: row.expires_at, revokedAt: row.revoked_at };

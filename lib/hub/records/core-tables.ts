@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
-import { base64, count, json, name, projectId, text, time } from "./columns.ts";
+import { base64, count, json, name, projectId, text, time, yes } from "./columns.ts";
 import { type RowOf, table } from "./table.ts";
 
 const kind = z.enum(["plugin", "service", "project"]);
@@ -25,6 +25,8 @@ export const projects = table(
     detail_etag: text.nullable(),
     /** The gate as JSON (latest/gate.ts), while a version that is not open ranks above the latest one; null else. */
     gate: json.nullable(),
+    /** Whether every new version is staged first, until somebody else approves it. */
+    requires_approval: yes,
   },
   { unique: { projects_slug: ["kind", "slug"] }, indexes: { projects_owner: ["owner", "id"] } },
 );
@@ -70,6 +72,8 @@ export const apiKeys = table(
     prefix: text,
     /** SHA-256 of the key, hexadecimal. The key itself is nowhere. */
     hash: sha256Hex,
+    /** Names whoever acts by it: a person, a workflow run, or the key that it descends from; null for itself. */
+    acts_for: text.nullable(),
     expires_at: text.nullable(),
     revoked_at: text.nullable(),
     created_at: time,

@@ -1,9 +1,11 @@
+import type { Principal } from "../ground/principal.ts";
+import { seesStaged } from "../ground/rights.ts";
 import { admit } from "./hooks.ts";
 import type { Queries, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 import type { BlobsTable, SealedDek } from "./version-tables.ts";
-import { insertBlob } from "./versions.ts";
+import { insertBlob, PUBLISHED } from "./versions.ts";
 
 /** Deltas that one version may have: each is bytes that a publisher stores. */
 export const MAX_DELTAS = 8;
@@ -67,15 +69,24 @@ export async function deltaSizes(
   return sizes;
 }
 
-export const findIndex = (db: Queries, projectId: string, version: string): Promise<BlobsTable | undefined> =>
-  db
+/** Finds the index of a version; undefined for none, and for that of a staged one that the key does not see. */
+export async function findIndex(
+  db: Queries,
+  projectId: string,
+  version: string,
+  viewer: Principal,
+): Promise<BlobsTable | undefined> {
+  const found = await db
     .selectFrom("versions as v")
     .innerJoin("blobs as i", "i.version_id", "v.id")
     .selectAll("i")
+    .select(["v.state", "v.published_by"])
     .where("v.project_id", "=", projectId)
     .where("v.version", "=", version)
     .where("i.part", "=", "index")
     .executeTakeFirst();
+  return found?.state === "staged" && !seesStaged(viewer, found.published_by) ? undefined : found;
+}
 
 /** A version whose index is stored, with how many hosts run it. */
 export interface IndexedVersion {
@@ -86,7 +97,7 @@ export interface IndexedVersion {
 }
 
 /**
- * The versions whose index is stored, those first that most hosts run, then the newest.
+ * The published versions whose index is stored, those first that most hosts run, then the newest.
  *
  * @param limit rows at most
  */
@@ -110,6 +121,7 @@ export async function indexedVersions(db: Queries, projectId: string, limit: num
     .select(["v.version", "v.content_sha256", "i.size_bytes", "f.hosts"])
     .where("i.project_id", "=", projectId)
     .where("i.part", "=", "index")
+    .where(PUBLISHED)
     .orderBy((eb) => eb.fn.coalesce("f.hosts", eb.lit(0)), "desc")
     .orderBy("v.created_at", "desc")
     .limit(limit)

@@ -12,6 +12,8 @@ export interface NewKey {
   projectId: string | null;
   /** The only host that the key speaks for; null for any. */
   host: string | null;
+  /** Names whoever acts by it, by {@link actorOfKey}; null for the key itself. */
+  actsFor: string | null;
   /** ISO 8601 in UTC, or null for never. */
   expiresAt: string | null;
   /** Also make a deployment credential: the key is bound to a surface-B project. */
@@ -61,6 +63,7 @@ export async function issueKey(
     host: wanted.host,
     prefix: shownPrefix(key),
     hash: hashOf(key),
+    acts_for: wanted.actsFor,
     expires_at: wanted.expiresAt,
     revoked_at: null,
     created_at: createdAt,
@@ -76,6 +79,18 @@ export async function issueKey(
     }
   });
   return { record: keyRecord(row), key, credential };
+}
+
+/**
+ * Names who acts by a key: a person, a workflow run, or the key itself. Keys that an owner's key has issued, and those
+ * that took its place, act for whom it acts.
+ */
+export const actorOfKey = ({ id, acts_for }: Pick<ApiKeysTable, "id" | "acts_for">): string => acts_for ?? `key:${id}`;
+
+/** Reads who acts by a key, as {@link actorOfKey} names it. */
+export async function actorOf(db: Queries, id: string): Promise<string> {
+  const row = await selectWhere(db, "api_keys", { id }).select("acts_for").executeTakeFirst();
+  return actorOfKey({ id, acts_for: row?.acts_for ?? null });
 }
 
 /** Which keys someone sees: an owner's, or all of them (administrator); one project's for a bound key. */
@@ -145,7 +160,7 @@ export interface PersonKey {
  */
 export async function keyOfPerson(
   transaction: Transacted,
-  wanted: Omit<NewKey, "host" | "withCredential">,
+  wanted: Omit<NewKey, "host" | "actsFor" | "withCredential">,
   now: number,
 ): Promise<PersonKey> {
   const { name, owner, projectId: project_id, expiresAt: expires_at } = wanted;
@@ -162,6 +177,7 @@ export async function keyOfPerson(
     ...key,
     ...facts,
     host: null,
+    acts_for: `person:${name}`,
     expires_at,
     created_at: new Date(now).toISOString(),
     last_used_at: null,
@@ -208,6 +224,7 @@ const adminRow = (key: string, now: string) => ({
   host: null,
   prefix: shownPrefix(key),
   hash: hashOf(key),
+  acts_for: null,
   expires_at: null,
   revoked_at: null,
   created_at: now,

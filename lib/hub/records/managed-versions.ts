@@ -1,6 +1,7 @@
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
-import { unprocessable } from "../ground/errors.ts";
+import { conflict, unprocessable } from "../ground/errors.ts";
+import type { Principal } from "../ground/principal.ts";
 import type { Deletion } from "./deleted-versions.ts";
 import { deltaSizes } from "./deltas.ts";
 import { changeTarget } from "./latest/change-target.ts";
@@ -15,9 +16,14 @@ export interface ListedVersion {
   record: ManagedVersion;
 }
 
-/** Lists the versions of a project, plugin or service alike, newest first. */
-export async function listManagedVersions(db: Queries, project: Project, page: PageRange): Promise<ListedVersion[]> {
-  const rows = await newestVersions(db, project.id, page)
+/** Lists the versions of a project, plugin or service alike that a key sees, newest first. */
+export async function listManagedVersions(
+  db: Queries,
+  project: Project,
+  viewer: Principal,
+  page: PageRange,
+): Promise<ListedVersion[]> {
+  const rows = await newestVersions(db, project.id, page, viewer)
     .leftJoin("api_keys as k", "k.id", "v.published_by")
     .leftJoin("api_keys as a", "a.id", "v.approved_by")
     .select(["k.name as publisher", "a.name as approver"])
@@ -55,7 +61,8 @@ export function yankVersion(
       const marks = { is_yanked: yanked ? 1 : 0, yanked_reason: reason };
       if (!(await markVersion(transaction, { project_id: id, version }, marks))) return false;
       touch(version);
-      if (yanked) await tell({ what: "yank", version });
+      const isStaged = (await findMarks(transaction, id, version))?.state === "staged";
+      if (yanked && !isStaged) await tell({ what: "yank", version });
       return true;
     }),
   );
@@ -78,7 +85,8 @@ export function deprecateVersion(
   return inTransaction(db, (transaction) =>
     changeTarget(transaction, id, now, async () => {
       const { message: deprecated_message = null, replaced_by = null } = advice ?? {};
-      const isAnother = replaced_by !== version && (await findMarks(transaction, id, replaced_by ?? "")) !== undefined;
+      const other = replaced_by === version ? undefined : await findMarks(transaction, id, replaced_by ?? "");
+      const isAnother = other !== undefined && other.state !== "staged";
       if (replaced_by !== null && !isAnother)
         throw unprocessable(`replaced_by: ${replaced_by} is not another published version.`);
       return markVersion(transaction, { project_id: id, version }, { deprecated_message, replaced_by });
@@ -139,7 +147,7 @@ export function removeVersions(
  *
  * @param now milliseconds since 1970
  * @returns false when every host may have it already; undefined when there is no such version
- * @throws HubError 409 while a feature brings it to hosts
+ * @throws HubError 409 while a feature brings it to hosts, and for a staged one
  */
 export function releaseVersion(
   db: Queries,
@@ -151,6 +159,8 @@ export function releaseVersion(
     changeTarget(transaction, id, now, async (target, touch, tell) => {
       const marks = await findMarks(transaction, id, version);
       if (marks === undefined) return undefined;
+      if (marks.state === "staged")
+        throw conflict(`${version} is staged: it is published when somebody approves it (\`sealift stage approve\`).`);
       await tell({ what: "release", version });
       if (marks.state === null) return false;
       touch(version);

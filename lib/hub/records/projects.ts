@@ -12,7 +12,8 @@ export type Project = Selectable<ProjectsTable>;
 
 export const projectRecord = (project: Project): ProjectRecord => {
   const { id, name, kind, slug, created_at, owner, latest_version } = project;
-  return { id, name, kind, slug, created_at, owner, latest_version };
+  const requires_approval = Number(project.requires_approval) !== 0;
+  return { id, name, kind, slug, created_at, owner, latest_version, requires_approval };
 };
 
 /** @returns false when a project of this kind has the slug already */

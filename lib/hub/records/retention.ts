@@ -13,7 +13,10 @@ export interface StoredVersion {
   bytes: number;
 }
 
-/** Lists the versions of a project, plugin or service, newest first; a rolling one is on its way to hosts. */
+/**
+ * Lists the versions of a project, plugin or service, newest first; a rolling one is on its way to hosts. A
+ * staged one is not published yet.
+ */
 export async function storedVersions(
   db: Queries,
   { id }: Pick<Project, "id">,
@@ -25,7 +28,8 @@ export async function storedVersions(
     .where("v.project_id", "=", id)
     .orderBy("v.id", "desc")
     .execute();
-  return rows.map(({ version, created_at: createdAt, size_bytes: bytes, state }) => {
+  const published = rows.filter(({ state }) => state !== "staged");
+  return published.map(({ version, created_at: createdAt, size_bytes: bytes, state }) => {
     return { version, createdAt, bytes: Number(bytes), isRolling: state === "rolling" };
   });
 }

@@ -6,7 +6,7 @@ import { byPrecedence } from "../../contract/versions.ts";
 import type { Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { selectWhere } from "./rows.ts";
-import { factsOf, findVersion, newestVersions, selectVersions, type Version } from "./versions.ts";
+import { factsOf, findVersion, newestVersions, PUBLISHED, selectVersions, type Version } from "./versions.ts";
 
 /** Shapes a version as the marketplace shows it. */
 export function versionRecord(row: Version): VersionRecord {
@@ -57,10 +57,16 @@ async function shownVersions(
   targetId: string,
   latest: string | null,
 ): Promise<VersionRecord[]> {
-  const newest = await newestVersions(transaction, targetId, { after: "", limit: DETAIL_VERSIONS }).execute();
+  const newest = await newestVersions(
+    transaction,
+    targetId,
+    { after: "", limit: DETAIL_VERSIONS },
+    undefined,
+  ).execute();
   const yanked = await selectVersions(transaction)
     .where("v.project_id", "=", targetId)
     .where("v.is_yanked", "=", 1)
+    .where(PUBLISHED)
     .orderBy("v.id", "desc")
     .limit(DETAIL_YANKED)
     .execute();

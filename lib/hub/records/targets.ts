@@ -27,6 +27,6 @@ export async function listVersionRecords(
   targetId: string,
   range: PageRange,
 ): Promise<{ id: string; record: VersionRecord }[]> {
-  const rows = await newestVersions(db, targetId, range).execute();
+  const rows = await newestVersions(db, targetId, range, undefined).execute();
   return rows.map((row) => ({ id: row.id, record: versionRecord(row) }));
 }

@@ -58,6 +58,7 @@ export const versions = table(
       versions_yanked: ["project_id", "is_yanked", "id"],
       versions_state: ["project_id", "is_yanked", "state"],
       versions_told: ["told_at"],
+      versions_staged: ["state", "id"],
     },
     references: { project_id: projects },
     needs: { id: "blobs" },
@@ -72,10 +73,13 @@ export const OPEN = {
   ...{ is_taken_back: 0, told_at: null },
 } satisfies Partial<Marks>;
 
+/** The marks of a version that nobody has approved. */
+export const UNAPPROVED = { approved_by: null, approved_at: null } satisfies Partial<Marks>;
+
 /** The marks of an open version that nobody has said anything of. */
 export const UNMARKED: Marks = {
   ...{ is_yanked: 0, yanked_reason: null, deprecated_message: null, replaced_by: null },
-  ...{ approved_by: null, approved_at: null },
+  ...UNAPPROVED,
   ...OPEN,
 };
 

@@ -1,8 +1,11 @@
+import { sql } from "kysely";
 import type { VersionContent, VersionMarks } from "../../contract/surfaces/version-facts.ts";
+import { approvalRequired } from "../ground/errors.ts";
+import { may, type Principal } from "../ground/principal.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
 import { admit } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";
-import { findMarks, stateRecord } from "./latest/states.ts";
+import { findMarks, stage, stateRecord } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { deleteWhere, updateWhere } from "./rows.ts";
@@ -11,6 +14,7 @@ import {
   type BlobsTable,
   type Marks,
   type SealedDek,
+  UNAPPROVED,
   UNMARKED,
   type VersionsTable,
 } from "./version-tables.ts";
@@ -32,12 +36,25 @@ export const findVersion = (db: Queries, projectId: string, version: string): Pr
 export const findVersionById = (db: Queries, id: string): Promise<Version | undefined> =>
   selectVersions(db).where("v.id", "=", id).executeTakeFirst();
 
+/** Condition of a query for versions `v`: those that are published, which a staged one is not. */
+export const PUBLISHED = sql<boolean>`(v.state is null or v.state <> 'staged')`;
+
 /**
  * Begins a query for one page of versions, newest first: ids sort by the time of creation. The project is given as a
  * range, and sorted by, because PostgreSQL would else walk the primary key past the versions of all other projects.
+ *
+ * @param viewer a key that acts on the project, and sees staged versions as far as it may; undefined for everybody else
  */
-export const newestVersions = (db: Queries, projectId: string, { after, limit }: PageRange) =>
+export const newestVersions = (
+  db: Queries,
+  projectId: string,
+  { after, limit }: PageRange,
+  viewer: Principal | undefined,
+) =>
   selectVersions(db)
+    .$if(viewer === undefined || !may(viewer, "publish"), (query) =>
+      query.where((eb) => eb.or([PUBLISHED, eb("v.published_by", "=", viewer?.keyId ?? "")])),
+    )
     .where("v.project_id", ">=", projectId)
     .where((eb) =>
       after === ""
@@ -81,6 +98,16 @@ const LASTING = ["created_at", ...Object.keys(UNMARKED)] as const;
 const carryOver = (row: VersionsTable): Partial<VersionsTable> =>
   Object.fromEntries(LASTING.map((name) => [name, row[name as keyof VersionsTable]]));
 
+/** Circumstances under which a version comes into the database. */
+interface Insertion {
+  /** Id of a version whose bytes are gone: the new one takes its place. */
+  lost?: string | undefined;
+  /** Visibility that its target gets. */
+  visibility?: Project["visibility"] | undefined;
+  /** Whether it is staged, and published when somebody else approves it. */
+  stage?: boolean;
+}
+
 /** A version on its way into the database, as its publisher gives it. */
 export interface NewVersion
   extends Omit<VersionsTable, keyof typeof UNMARKED>, Pick<BlobsTable, "size_bytes" | "sha256">, BlobSignature {
@@ -90,17 +117,15 @@ export interface NewVersion
 }
 
 /**
- * Makes a version visible.
+ * Stores a version, and publishes it unless it is staged.
  *
- * @param lost id of a version whose bytes are gone: the new one takes its place
- * @param visibility that its target gets
  * @returns what is stored of this version: the new record, or an earlier one
  * @throws VersionDeleted; HubError when a feature does not admit it
  */
 export function insertVersion(
   db: Queries,
   { part, size_bytes, sha256, signature, signer_public_key, dek, ...added }: NewVersion,
-  { lost, visibility }: { lost?: string | undefined; visibility?: Project["visibility"] | undefined } = {},
+  { lost, visibility, stage: isStaged = false }: Insertion = {},
 ): Promise<Version> {
   const { id, project_id, version } = added;
   const now = Date.parse(added.created_at);
@@ -110,10 +135,13 @@ export function insertVersion(
       if (existing !== undefined && existing.id !== lost) return (await findVersionById(transaction, existing.id))!;
       await requireNotDeleted(transaction, project_id, version);
       const before = lost === undefined ? undefined : await findVersionById(transaction, lost);
+      const isSame = before?.sha256 === sha256;
+      if (target.requires_approval !== 0 && !isStaged && !isSame) throw approvalRequired(target);
       if (lost !== undefined) await deleteWhere(transaction, "versions", { id: lost }).execute();
       await admit(transaction, { project: target, bytes: size_bytes, versions: 1 });
-      // A version that is published again is what it was: in its rank, and in its state.
-      const row = { ...added, ...UNMARKED, ...(existing && carryOver(existing)) };
+      // A version that is published again is what it was: in its rank, and in its state. Other bytes are not approved.
+      const kept = { ...(existing && carryOver(existing)), ...(!isSame && UNAPPROVED) };
+      const row = { ...added, ...UNMARKED, ...kept };
       await transaction.insertInto("versions").values(row).execute();
       const blob = { id, version_id: id, project_id, part, base_version: "", base_content_sha256: null };
       // An archive is signed once, and comes again as it was.
@@ -124,8 +152,9 @@ export function insertVersion(
       if (visibility !== undefined)
         await updateWhere(transaction, "projects", { id: project_id }).set({ visibility }).execute();
       touch(version);
-      const hasMoved = existing === undefined && (await tell({ what: "publish", version }));
-      return { ...row, ...(hasMoved && (await findMarks(transaction, project_id, version))), ...bytes };
+      if (isStaged && !isSame) await stage(transaction, target, version, now);
+      else if (existing === undefined) await tell({ what: "publish", version });
+      return { ...row, ...(await findMarks(transaction, project_id, version)), ...bytes };
     }),
   );
 }
@@ -141,6 +170,13 @@ export async function insertBlob(transaction: Transacted, blob: BlobsTable, dek:
       .execute();
 }
 
+/** Removes the rows of a version; its label is free. @returns ids of its blobs */
+export async function removeRows(transaction: Transacted, { id }: Pick<VersionsTable, "id">): Promise<string[]> {
+  const blobs = await deleteWhere(transaction, "blobs", { version_id: id }).returning("id").execute();
+  await deleteWhere(transaction, "versions", { id }).execute();
+  return blobs.map((blob) => blob.id);
+}
+
 /** Removes a version with its blobs, and keeps its label. @returns ids of the blobs; undefined for no such version */
 export async function removeVersion(
   transaction: Transacted,
@@ -149,10 +185,9 @@ export async function removeVersion(
 ): Promise<string[] | undefined> {
   const found = await findVersion(transaction, projectId, deletion.version);
   if (found === undefined) return undefined;
-  const blobs = await deleteWhere(transaction, "blobs", { version_id: found.id }).returning("id").execute();
-  await deleteWhere(transaction, "versions", { id: found.id }).execute();
+  const blobs = await removeRows(transaction, found);
   await recordDeletion(transaction, projectId, deletion, found.sha256);
-  return blobs.map(({ id }) => id);
+  return blobs;
 }
 
 /** Takes versions that are gone out of the advice against others. */

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../ground/principal.ts";
-import { VISIBLE } from "../ground/rights.ts";
+import { controls, seesStaged, VISIBLE } from "../ground/rights.ts";
 import { KEY_COLUMNS, type KeyRow, principalOf } from "./access.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./polling-host.ts";
 import type { PageRange, Queries, Row, Statements } from "./port.ts";
@@ -24,7 +24,7 @@ const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner,
   FROM ${CALLER} ${TARGET} ${HOST}`;
 
 const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.latest_version, p.gate,
-    v.id AS version_id, v.version, b.size_bytes, b.sha256, v.archive_signature, v.repo,
+    v.id AS version_id, v.version, b.size_bytes, b.sha256, v.archive_signature, v.repo, v.state, v.published_by,
     b.signature, b.signer_public_key, ${POLLING_HOST}
   FROM ${CALLER} ${TARGET} ${HOST}
   LEFT JOIN versions v ON v.project_id = p.id AND v.version = COALESCE(CAST(? AS text), p.latest_version)
@@ -130,11 +130,19 @@ export async function findVisibleVersion(
 ): Promise<Asked & { target: VisibleTarget | undefined; version: VisibleVersion | undefined }> {
   const parameters = [credentialHash ?? null, now, kind, slug, hostId ?? null, version ?? null];
   const row = (await statements.first(FIND_VERSION, parameters))!;
+  const { principal } = askedBy(row, now);
+  const target = targetOf(row);
+  const isHidden =
+    row["state"] === "staged" &&
+    (principal === undefined ||
+      target === undefined ||
+      !controls(principal, target) ||
+      !seesStaged(principal, row["published_by"] as string | null));
   return {
-    ...askedBy(row, now),
-    target: targetOf(row),
+    principal,
+    target,
     version:
-      row["version_id"] === null
+      row["version_id"] === null || isHidden
         ? undefined
         : {
             id: row["version_id"] as string,

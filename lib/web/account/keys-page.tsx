@@ -9,6 +9,7 @@ const SCOPE_WORDS: Record<Scope, string> = {
   admin: "everything, for every owner",
   keys: "create and revoke keys",
   projects: "create and change projects, approve rollouts",
+  stage: "stage versions that others approve",
   publish: "publish and yank versions, start rollouts",
   deploy: "fetch and decrypt artifacts",
   report: "report deployments",

@@ -2,7 +2,6 @@ import type { ReactElement } from "react";
 import { rightsOf } from "../../contract/rights.ts";
 import type { ManagedVersion, ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
-import type { StateCause } from "../../contract/version-states.ts";
 import type { Contents } from "../page/archive.ts";
 import { Act, Field, Opened } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
@@ -21,7 +20,7 @@ import {
   TargetHead,
   Time,
 } from "../page/parts.tsx";
-import { Marks, SignedBy } from "../page/version-marks.tsx";
+import { Marks, SignedBy, STATE_CAUSES } from "../page/version-marks.tsx";
 import { pagePaths, useView, withQuery } from "../page/view.ts";
 
 export interface TargetView {
@@ -160,15 +159,6 @@ function Versions({
     />
   );
 }
-
-/** Causes of a version's state, as a line below it goes on with the time. */
-const STATE_CAUSES: Record<StateCause, string> = {
-  started: "Its rollout began",
-  halted: "Its rollout was halted",
-  aborted: "Its rollout was aborted",
-  replaced: "Its rollout was replaced",
-  beside: "Published beside a rollout",
-};
 
 /** A version with its badges. @param of its record */
 const Version = ({ of, isLatest }: { of: VersionRecord | ManagedVersion; isLatest: boolean }) => (

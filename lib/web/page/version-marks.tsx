@@ -1,6 +1,6 @@
 import { Fragment } from "react";
 import type { VersionMarks } from "../../contract/surfaces/version-facts.ts";
-import { saidOf } from "../../contract/version-states.ts";
+import { saidOf, type StateCause } from "../../contract/version-states.ts";
 import { Badge } from "./parts.tsx";
 
 /** Badges of what people have said of a version, with their words. */
@@ -21,3 +21,13 @@ export const SignedBy = ({ signer }: { signer: string }) => (
     signed by <KeyName hex={Buffer.from(signer, "base64").toString("hex")} />
   </p>
 );
+
+/** Causes of a version's state, as a line below it goes on with the time. */
+export const STATE_CAUSES: Record<StateCause, string> = {
+  uploaded: "waits for approval since",
+  started: "Its rollout began",
+  halted: "Its rollout was halted",
+  aborted: "Its rollout was aborted",
+  replaced: "Its rollout was replaced",
+  beside: "Published beside a rollout",
+};

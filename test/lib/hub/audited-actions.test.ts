@@ -60,6 +60,19 @@ async function exchangeAndRemove(
   await done("DELETE", `/devkeys/publishers/${body.id}`);
 }
 
+/** Stages a version and approves it, stages another one and rejects it. */
+async function stageAndApprove(
+  { hub, rolled }: FullHub,
+  done: (method: string, path: string, json?: object) => Promise<unknown>,
+): Promise<void> {
+  for (const version of ["7.0.0", "7.1.0"]) await rolled.publish(publication(version), { changes: { stage: "true" } });
+  const { items } = (await hub.call("GET", "/devkeys/staging")).body;
+  const { sha256 } = (items as { version: string; sha256: string }[]).find(({ version }) => version === "7.0.0")!;
+  await done("POST", "/devkeys/staging/approve", { versions: [{ project_id: rolled.id, version: "7.0.0", sha256 }] });
+  await done("POST", `/devkeys/staging/${rolled.id}/7.1.0/reject`, { reason: HOSTILE_HOST });
+  await done("PUT", `/devkeys/projects/${rolled.id}/approval`, { required: false });
+}
+
 t.test("each action of the audit log is written by what does it", async (t) => {
   const source = await sourceHost(t);
   const sourceHosts = [{ shape: "github", origin: source }] as const;
@@ -82,6 +95,7 @@ t.test("each action of the audit log is written by what does it", async (t) => {
   await done("DELETE", `/devkeys/projects/${rolled.id}/versions/2.0.0/deprecation`);
   await done("DELETE", "/app/deployments/deployments/plugin/tide/hosts/h");
   await done("POST", `/devkeys/api-keys/${project.keyId}/rotate`, {});
+  await stageAndApprove(full, done);
   const waiting = `/devkeys/projects/${project.id}/joined-hosts/${encodeURIComponent(`waits${HOSTILE_HOST}`)}`;
   await done("POST", `${waiting}/approve`);
   await done("PATCH", waiting, { host_id: "omega" });

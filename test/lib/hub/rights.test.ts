@@ -35,7 +35,13 @@ async function compare(t: Test, url: string | undefined): Promise<void> {
   t.teardown(() => database.close());
   const db = database.kysely;
   const none = { description: null, homepage: null, repository: null, latest_version: null, gate: null };
-  const rest = { ...none, created_at: "2026-01-01T00:00:00.000Z", detail: null, detail_etag: null };
+  const rest = {
+    ...none,
+    created_at: "2026-01-01T00:00:00.000Z",
+    detail: null,
+    detail_etag: null,
+    requires_approval: 0,
+  };
   await db
     .insertInto("projects")
     .values(TARGETS.map((target) => ({ ...target, ...rest, slug: target.id, name: target.id })))

@@ -175,7 +175,8 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
   const doomed = await done("POST", "/devkeys/api-keys", {
     json: { name: HOSTILE, project_id: project.id, scopes: ["read"], expires_at: later(3600) },
   });
-  await done("DELETE", `/devkeys/api-keys/${doomed.id}`);
+  const { id: rotated } = await done("POST", `/devkeys/api-keys/${doomed.id}/rotate`);
+  for (const id of [doomed.id, rotated]) await done("DELETE", `/devkeys/api-keys/${id}`);
   await inviteHosts(hub, done, base);
   const signers = `${base}/signers`;
   await done("POST", signers, { json: { public_key: "b".repeat(64), name: HOSTILE } });

@@ -7,6 +7,7 @@ import { openSecret } from "../../keys/hub-secret.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import { type ArchiveParts, publishArchive, type PublishedTarget } from "../../publications/archive.ts";
 import type { Published, Told } from "../../publications/publication.ts";
+import { stagingCheck } from "../../publications/staging.ts";
 import type { Records } from "../../records/port.ts";
 import { signingSecretName } from "../../records/secrets.ts";
 import type { Version } from "../../records/versions.ts";
@@ -32,10 +33,11 @@ export interface ImportParts extends ArchiveParts, SourceParts {
 export async function importVersion(
   hub: ImportParts,
   target: VisibleTarget & PublishedTarget,
-  { version, repo, host: hostName, visibility }: ImportRequest,
+  { version, repo, host: hostName, visibility, stage }: ImportRequest,
   told: Told<Version>,
   signal: AbortSignal,
 ): Promise<Published<Version>> {
+  (await stagingCheck(hub.database.kysely, target.id, target.principal))({ stage: String(stage === true) });
   const host = hub.sourceHosts.find(hostName);
   const secret = await signingSecretOf(hub, target.owner);
   const hash = createHash("sha256");
@@ -49,6 +51,7 @@ export async function importVersion(
   }
   await blob.flush();
   const signature = SIGNATURE_PREFIX + hmac.digest("hex");
-  const fields = { version, signature, repo, ...(visibility !== undefined && { visibility }) };
+  const asked = { ...(visibility !== undefined && { visibility }), ...(stage === true && { stage: "true" as const }) };
+  const fields = { version, signature, repo, ...asked };
   return await publishArchive(hub, target, fields, { blob, sha256: hash.digest("hex") }, told);
 }

@@ -22,11 +22,11 @@ export function importRoute(options: MountOptions<Core>, kind: MarketplaceKind, 
     const witness = witnessOf(hub, request, target.principal);
     const { record, created } = await importVersion(
       { ...hub, sourceHosts },
-      { ...target, kind, publishedBy: target.principal.keyId },
+      { ...target, kind },
       request.body,
-      (transaction, { version, sha256, repo }) =>
+      (transaction, { version, state, sha256, repo }) =>
         witness(transaction, {
-          action: "version.import",
+          action: state === "staged" ? "version.stage" : "version.import",
           subject: loggedTarget(kind, request.params.slug),
           facts: { version, sha256, repo },
         }),

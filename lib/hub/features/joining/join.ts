@@ -85,6 +85,15 @@ async function giveKey(
   { invite, now }: Joining,
 ): Promise<void> {
   const { owner, project_id: projectId, keys_end_at: expiresAt } = invite;
-  const wanted = { name: host, owner, scopes: DEFAULT_SCOPES, projectId, host, expiresAt, withCredential: true };
+  const wanted = {
+    name: host,
+    owner,
+    scopes: DEFAULT_SCOPES,
+    projectId,
+    host,
+    actsFor: null,
+    expiresAt,
+    withCredential: true,
+  };
   await issueKey(transaction, wanted, now, { key, credential });
 }

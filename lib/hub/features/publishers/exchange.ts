@@ -26,6 +26,8 @@ const KEY_MS = 15 * 60 * 1000;
 const MAX_NAME_CHARACTERS = 255;
 /** Claims that number a run, as CI systems call it. */
 const RUNS = ["run_id", "job_id", "pipeline_id"];
+/** Claims that number the whole run, which may have several jobs. */
+const WHOLE_RUNS = ["run_id", "pipeline_id", "job_id"];
 
 /** The parts of the hub that an exchange needs. */
 export interface ExchangeParts extends Records {
@@ -47,7 +49,7 @@ export async function exchangeToken(
   const { database, clock } = parts;
   const candidates = await candidatesFor(parts, target, token);
   const claims = await parts.issuers.verify(candidates.issuer, token);
-  const { id } = chosen(candidates.publishers, claims, target);
+  const { id, scope } = chosen(candidates.publishers, claims, target);
   const now = clock();
   const expiresAt = new Date(now + KEY_MS).toISOString();
   return inTransaction(database.kysely, async (transaction) => {
@@ -60,9 +62,10 @@ export async function exchangeToken(
     const wanted = {
       name: runName(publisher, claims),
       owner,
-      scopes: ["publish"] as const,
+      scopes: [scope],
       projectId: project.id,
       host: null,
+      actsFor: runOf(claims, token),
     };
     const { record, key } = await issueKey(transaction, { ...wanted, expiresAt, withCredential: false }, now);
     await noteExchange(transaction, { id, keyId: record.id, projectId: project.id, now: record.created_at });
@@ -120,6 +123,12 @@ const tokenName = ({ iss, jti }: Claims, token: string): string =>
   JSON.stringify([iss, jti ?? token.slice(0, token.lastIndexOf("."))]);
 
 const shortened = (text: string): string => printable(text).slice(0, MAX_NAME_CHARACTERS);
+
+/** Names a run among those of all issuers: all of its keys act for it. */
+function runOf(claims: Claims, token: string): string {
+  const [claim] = WHOLE_RUNS.filter((name) => typeof claims[name] === "string" || typeof claims[name] === "number");
+  return `run:${claim === undefined ? tokenName(claims, token) : JSON.stringify([claims.iss, claim, claims[claim]])}`;
+}
 
 /** Names the key after its run: it stands beside the versions that the run publishes. */
 function runName({ name }: Publisher, claims: Claims): string {

@@ -41,10 +41,10 @@ export function pendingOf({ pending, pending_name: name }: Publisher): Pending |
 export const claimsOf = ({ claims }: Publisher) => JSON.parse(claims) as Record<string, string>;
 
 export function publisherRecord(row: Publisher): PublisherRecord {
-  const { id, name, owner, kind, slug, issuer, audience, created_at, created_by, last_used_at } = row;
+  const { id, name, owner, kind, slug, issuer, audience, scope, created_at, created_by, last_used_at } = row;
   return {
     ...{ id, name, owner, target: kind === null || slug === null ? null : targetText({ kind, slug }) },
-    ...{ creates: pendingOf(row) ?? null, issuer, audience, claims: claimsOf(row) },
+    ...{ creates: pendingOf(row) ?? null, issuer, audience, claims: claimsOf(row), scope },
     ...{ created_at, created_by, last_used_at },
   };
 }

@@ -44,18 +44,18 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
     serve(routes.addPublisher, async (request, principal) => {
       // Nobody lets a workflow do what they may not do themselves.
       requireScope(principal, "publish");
-      const { name, issuer, audience, claims } = request.body;
+      const { name, issuer, audience, claims, scope = "publish" } = request.body;
       requireIds(issuer, claims);
       const place = await placeOf(db, principal, request.body);
       await issuers.require(issuer);
       const row = {
         ...{ id: recordId("pub", hub.clock()), name, owner: place.owner, project_id: place.project?.id ?? null },
-        ...{ pending: place.pending, pending_name: place.pendingName, issuer, audience },
+        ...{ pending: place.pending, pending_name: place.pendingName, issuer, audience, scope },
         ...{ claims: JSON.stringify(claims), created_at: hub.now(), created_by: principal.keyId, last_used_at: null },
       };
       await audited(hub, request, principal, async (transaction, tell) => {
         await insertPublisher(transaction, row);
-        const facts = { name, issuer, target: place.pending ?? targetText(place.project!), claims: row.claims };
+        const facts = { name, issuer, target: place.pending ?? targetText(place.project!), scope, claims: row.claims };
         await tell({ action: "publisher.add", subject: row.id, facts });
       });
       return publisherRecord({ ...row, kind: place.project?.kind ?? null, slug: place.project?.slug ?? null });

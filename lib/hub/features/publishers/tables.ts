@@ -1,4 +1,6 @@
+import * as z from "zod";
 import { sha256Hex } from "../../../contract/identifiers.ts";
+import { PUBLISHER_SCOPES } from "../../../contract/publishers/claims.ts";
 import { json, name, projectId, text, time } from "../../records/columns.ts";
 import { apiKeys, projects } from "../../records/core-tables.ts";
 import { type RowOf, table } from "../../records/table.ts";
@@ -18,6 +20,8 @@ export const publishers = table(
     pending_name: text.nullable(),
     issuer: name,
     audience: name,
+    /** The right of its keys. */
+    scope: z.enum(PUBLISHER_SCOPES),
     /** JSON object: names of claims and their values. */
     claims: json,
     created_at: time,

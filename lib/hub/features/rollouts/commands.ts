@@ -81,13 +81,15 @@ async function replaceLive(
 }
 
 /**
- * Requires that a version may be rolled out: it was neither yanked nor deleted, and ranks above every other open one.
+ * Requires that a version may be rolled out: it is not staged, was neither yanked nor deleted, and ranks above every
+ * other open one.
  *
  * @throws 409 with what to do
  */
 async function requireAbove(transaction: Transacted, target: Target, version: string, now: number): Promise<void> {
   const fate = await versionFate(transaction, target, version);
   if (fate === "yanked") throw conflict(`${version} was yanked: take that back, or roll out another version.`);
+  if (fate === "staged") throw conflict(`${version} is staged: roll it out when somebody has approved it.`);
   if (fate === "deleted") throw conflict(`${version} was deleted, and its label is never used again.`);
   const best = await bestOpen(transaction, target, version);
   if (best !== null && (await ranksAbove(transaction, target, best, version, now)))

@@ -157,7 +157,7 @@ export async function insertRollout(transaction: Transacted, rollout: RolloutsTa
     .where("state", "not in", LIVE)
     .where(
       sql<boolean>`(exists (select 1 from versions v where v.project_id = rollouts.project_id
-          and v.version = rollouts.version)
+          and v.version = rollouts.version and (v.state is null or v.state <> 'staged'))
         or exists (select 1 from deleted_versions d where d.project_id = rollouts.project_id
           and d.version = rollouts.version))`,
     )
@@ -221,14 +221,16 @@ export async function versionFate(
   db: Queries,
   { id }: Pick<Project, "id">,
   version: string,
-): Promise<"published" | "unpublished" | "yanked" | "deleted"> {
-  const { rows } = await sql<{ is_yanked: number | null; is_deleted: number }>`select
+): Promise<"published" | "unpublished" | "staged" | "yanked" | "deleted"> {
+  const { rows } = await sql<{ is_yanked: number | null; state: string | null; is_deleted: number }>`select
     (select is_yanked from versions where project_id = ${id} and version = ${version}) as is_yanked,
+    (select state from versions where project_id = ${id} and version = ${version}) as state,
     (select count(*) from deleted_versions where project_id = ${id} and version = ${version}) as is_deleted`.execute(
     db,
   );
-  const { is_yanked: isYanked, is_deleted: isDeleted } = rows[0]!;
+  const { is_yanked: isYanked, is_deleted: isDeleted, state } = rows[0]!;
   if (Number(isDeleted) > 0) return "deleted";
+  if (state === "staged") return "staged";
   if (isYanked === null) return "unpublished";
   return Number(isYanked) === 0 ? "published" : "yanked";
 }

@@ -1,5 +1,3 @@
-import type { NotNull } from "kysely";
-import { VERSION_STATES } from "../../../contract/version-states.ts";
 import { byPrecedence, latestOf, type VersionFacts } from "../../../contract/versions.ts";
 import { hooksOf, type TargetChange, type TargetPart } from "../hooks.ts";
 import type { Queries, Transacted } from "../port.ts";
@@ -106,7 +104,10 @@ async function openVersions(
   return rows.filter(isOpen).map(({ version, created_at }) => ({ version, created_at }));
 }
 
-/** Tells whether a published version ranks above another one, which may be unpublished: it would be the newest then. */
+/**
+ * Tells whether a published version ranks above another one, which may be unpublished or staged: it would be the newest
+ * then.
+ */
 export async function ranksAbove(
   db: Queries,
   { id }: Pick<Target, "id">,
@@ -117,6 +118,7 @@ export async function ranksAbove(
   const rows = await selectWhere(db, "versions", { project_id: id })
     .select(["version", "created_at"])
     .where("version", "in", [version, other])
+    .where((eb) => eb.or([eb("state", "is", null), eb("state", "!=", "staged")]))
     .execute();
   const factsOf = (label: string): VersionFacts =>
     rows.find((row) => row.version === label) ?? { version: label, created_at: new Date(now).toISOString() };
@@ -131,8 +133,8 @@ async function versionsAbove(
 ): Promise<(AboveVersion & VersionFacts)[]> {
   const rows = await selectWhere(db, "versions", { project_id: id, is_yanked: 0 })
     .select(["version", "created_at", "state", "is_taken_back"])
-    .where("state", "in", VERSION_STATES)
-    .$narrowType<{ state: NotNull }>()
+    .where("state", "in", ["rolling", "held"])
+    .$narrowType<{ state: "rolling" | "held" }>()
     .execute();
   if (rows.length === 0 || latest === null) return rows.sort(byPrecedence);
   const [floor] = await openVersions(db, { id }, [latest]);

@@ -24,7 +24,7 @@ export const stateRecord = (row: Marks) =>
     : {
         name: row.state,
         cause: row.state_cause!,
-        rollout: row.state_rollout!,
+        ...(row.state_rollout !== null && { rollout: row.state_rollout }),
         since: row.state_since!,
         taken_back: row.is_taken_back !== 0,
       };
@@ -49,7 +49,7 @@ export async function markVersion(
 }
 
 export interface Hold {
-  cause: Exclude<StateCause, "started">;
+  cause: Exclude<StateCause, "started" | "uploaded">;
   rollout: string;
   reason: string | null;
   /** Whether hosts that run the version go back; an earlier mark stays in any case. */
@@ -58,10 +58,13 @@ export interface Hold {
   now: number;
 }
 
-/** Holds a published version: nobody new gets it. Tells of the entry; a change of the cause is no new entry. */
+/**
+ * Holds a published version: nobody new gets it. Tells of the entry; a change of the cause is no new entry. A staged
+ * version is not published, and stays as it is.
+ */
 export async function hold(transaction: Transacted, target: Target, version: string, given: Hold): Promise<void> {
   const before = await findMarks(transaction, target.id, version);
-  if (before === undefined) return;
+  if (before === undefined || before.state === "staged") return;
   const { cause, rollout, reason, isTakenBack = false, now } = given;
   const at = new Date(now).toISOString();
   const isEntry = before.state !== "held";
@@ -76,6 +79,15 @@ export async function hold(transaction: Transacted, target: Target, version: str
   );
   if (!isEntry) return;
   const facts = { version, rollout, cause, reason };
+  await insertAudit(transaction, { action: "version.hold", ...BY_HUB, subject: subjectOf(target), facts }, now);
+}
+
+/** Stages a version that has just been stored: nobody gets it before it is approved. Tells of it, as of a hold. */
+export async function stage(transaction: Transacted, target: Target, version: string, now: number): Promise<void> {
+  const at = new Date(now).toISOString();
+  const marks = { ...OPEN, state: "staged", state_cause: "uploaded", state_since: at, told_at: at } as const;
+  await markVersion(transaction, { project_id: target.id, version }, marks);
+  const facts = { version, cause: marks.state_cause, reason: null };
   await insertAudit(transaction, { action: "version.hold", ...BY_HUB, subject: subjectOf(target), facts }, now);
 }
 

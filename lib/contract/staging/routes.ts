@@ -1,0 +1,61 @@
+import { page, pageQuery } from "../paging.ts";
+import { noContent, type Route } from "../route.ts";
+import { approvalAnswer, approvalRequest, approvalRule, rejectionRequest, stagedVersion } from "./staging.ts";
+
+const shared = { mount: "devkeys", tags: ["staging"] } as const;
+
+export const listStaged = {
+  ...shared,
+  method: "GET",
+  path: "/staging",
+  who: { key: ["publish", "stage"] },
+  summary: "The versions that wait for approval, oldest first",
+  description: "A key that may only stage sees what it has staged itself.",
+  query: pageQuery,
+  ok: { 200: page(stagedVersion) },
+  errors: [401, 403, 422],
+} as const satisfies Route;
+
+export const showStaged = {
+  ...shared,
+  method: "GET",
+  path: "/staging/:id/:version",
+  who: { key: ["publish", "stage"] },
+  summary: "One version that waits for approval",
+  ok: { 200: stagedVersion },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const approveStaged = {
+  ...shared,
+  method: "POST",
+  path: "/staging/approve",
+  who: { key: ["publish"] },
+  summary: "Approve staged versions by their digests, and with that publish them: all of them, or none",
+  description: "The approver is another key, another person and another workflow run than what staged them.",
+  body: approvalRequest,
+  ok: { 200: approvalAnswer },
+  errors: [400, 401, 403, 404, 409, 415, 422],
+} as const satisfies Route;
+
+export const rejectStaged = {
+  ...shared,
+  method: "POST",
+  path: "/staging/:id/:version/reject",
+  who: { key: ["publish", "stage"] },
+  summary: "Reject a staged version: its bytes are removed, and its label is free again",
+  body: rejectionRequest,
+  ok: { 204: noContent },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const satisfies Route;
+
+export const requireApproval = {
+  ...shared,
+  method: "PUT",
+  path: "/projects/:id/approval",
+  who: { key: ["projects"] },
+  summary: "Require approval of new versions of a project, plugin or service, or no longer",
+  body: approvalRule,
+  ok: { 200: approvalRule },
+  errors: [400, 401, 403, 404, 415, 422],
+} as const satisfies Route;

@@ -1,0 +1,97 @@
+import type { ApprovedVersion } from "../../../contract/staging/staging.ts";
+import { conflict, HubError, notFound } from "../../ground/errors.ts";
+import type { Principal } from "../../ground/principal.ts";
+import { actorOf } from "../../records/keys.ts";
+import { changeTarget } from "../../records/latest/change-target.ts";
+import { findMarks } from "../../records/latest/states.ts";
+import type { Transacted } from "../../records/port.ts";
+import { updateWhere } from "../../records/rows.ts";
+import { OPEN } from "../../records/version-tables.ts";
+import { findVersionById, removeRows, type Version } from "../../records/versions.ts";
+import { findStaged, type Staged, stagerOf } from "./records.ts";
+
+/** The moves out of the state `staged`; each call is a part of a transaction (docs/contract/staging.md). */
+
+/** @throws HubError 404 for no such version; 409 for one that is published */
+async function stagedVersion(
+  transaction: Transacted,
+  principal: Principal,
+  what: { projectId: string; version: string },
+): Promise<Staged> {
+  const staged = await findStaged(transaction, principal, what);
+  if (staged !== undefined) return staged;
+  const { projectId, version } = what;
+  const state = (await findMarks(transaction, projectId, version))?.state;
+  throw state === undefined || state === "staged"
+    ? notFound("There is no such staged version.")
+    : conflict(`${version} is published already.`);
+}
+
+/** Words for the one who has staged a version, by the beginning of the name (lib/hub/records/keys.ts). */
+const ACTORS: Readonly<Record<string, string>> = { person: "person", run: "workflow run", key: "key" };
+
+/** @throws HubError 403 for the one who has staged the version */
+async function requireAnother(transaction: Transacted, staged: Staged, { keyId }: Principal): Promise<void> {
+  const approver = await actorOf(transaction, keyId);
+  if (approver !== stagerOf(staged) && keyId !== staged.published_by) return;
+  const what = ACTORS[approver.slice(0, approver.indexOf(":"))] ?? "key";
+  throw new HubError(
+    403,
+    "own_approval",
+    `${staged.version} of ${staged.name} was staged by the same ${what}: another person approves it, with a key of their own.`,
+  );
+}
+
+/**
+ * Approves a staged version, and with that publishes it: its state is that of a version which is published now.
+ *
+ * @param now milliseconds since 1970
+ * @throws HubError 403 for the one who has staged it; 404; 409 for other bytes, and for a version that is published or
+ *   yanked
+ */
+export function approve(
+  transaction: Transacted,
+  principal: Principal,
+  { project_id: projectId, version, sha256 }: ApprovedVersion,
+  now: number,
+): Promise<{ staged: Staged; published: Version }> {
+  return changeTarget(transaction, projectId, now, async (_target, touch, tell) => {
+    const staged = await stagedVersion(transaction, principal, { projectId, version });
+    if (staged.sha256 !== sha256)
+      throw new HubError(
+        409,
+        "approval_differs",
+        `The staged bytes of ${version} have the SHA-256 ${staged.sha256}, not ${sha256}: look at them again.`,
+      );
+    await requireAnother(transaction, staged, principal);
+    if (staged.is_yanked !== 0)
+      throw conflict(`${version} was yanked${staged.yanked_reason === null ? "" : `: ${staged.yanked_reason}`}.`);
+    const at = new Date(now).toISOString();
+    const { id } = staged;
+    await updateWhere(transaction, "versions", { id })
+      .set({ ...OPEN, approved_by: principal.keyId, approved_at: at, created_at: at })
+      .execute();
+    touch(version);
+    await tell({ what: "publish", version });
+    return { staged, published: (await findVersionById(transaction, id))! };
+  });
+}
+
+/**
+ * Removes a staged version. Nobody has got it, so its label is free.
+ *
+ * @param now milliseconds since 1970
+ * @returns the version, and the ids of the blobs that nobody needs now
+ * @throws HubError 404; 409 for a version that is published
+ */
+export function reject(
+  transaction: Transacted,
+  principal: Principal,
+  what: { projectId: string; version: string },
+  now: number,
+): Promise<{ staged: Staged; blobs: string[] }> {
+  return changeTarget(transaction, what.projectId, now, async () => {
+    const staged = await stagedVersion(transaction, principal, what);
+    return { staged, blobs: await removeRows(transaction, staged) };
+  });
+}

@@ -1,0 +1,49 @@
+import type { StagedVersion } from "../../../contract/staging/staging.ts";
+import { targetText } from "../../../contract/target.ts";
+import { may, type Principal } from "../../ground/principal.ts";
+import { controlled } from "../../ground/rights.ts";
+import { actorOfKey } from "../../records/keys.ts";
+import type { PageRange, Queries } from "../../records/port.ts";
+import { selectVersions } from "../../records/versions.ts";
+
+/** Begins a query for the staged versions that a key sees, with their targets and the keys that staged them. */
+function visible(db: Queries, principal: Principal) {
+  const { owner, id } = controlled(principal);
+  return selectVersions(db)
+    .innerJoin("projects as p", "p.id", "v.project_id")
+    .leftJoin("api_keys as k", "k.id", "v.published_by")
+    .select(["p.kind", "p.slug", "p.name", "p.owner", "k.name as publisher", "k.acts_for"])
+    .where("v.state", "=", "staged")
+    .$if(owner !== undefined, (query) => query.where("p.owner", "=", owner!))
+    .$if(id !== null, (query) => query.where("p.id", "=", id!))
+    .$if(!may(principal, "publish"), (query) => query.where("v.published_by", "=", principal.keyId));
+}
+
+/** A staged version with its target. */
+export type Staged = Awaited<ReturnType<typeof listStaged>>[number];
+
+/** Lists the staged versions that a key sees, oldest first. */
+export const listStaged = (db: Queries, principal: Principal, { after, limit }: PageRange) =>
+  visible(db, principal).where("v.id", ">", after).orderBy("v.id").limit(limit).execute();
+
+/** Finds a staged version; undefined for none, and for one that the key does not see. */
+export const findStaged = (
+  db: Queries,
+  principal: Principal,
+  { projectId, version }: { projectId: string; version: string },
+): Promise<Staged | undefined> =>
+  visible(db, principal).where("v.project_id", "=", projectId).where("v.version", "=", version).executeTakeFirst();
+
+/** The one who staged a version: a person, a workflow run, or a key. */
+export const stagerOf = ({ published_by: id, acts_for }: Pick<Staged, "published_by" | "acts_for">): string =>
+  actorOfKey({ id: id ?? "", acts_for });
+
+/** @param approver the one who asks, by {@link stagerOf}; undefined for a key that may not approve */
+export const stagedRecord = (row: Staged, approver: string | undefined): StagedVersion => ({
+  project_id: row.project_id,
+  target: targetText(row),
+  ...{ name: row.name, version: row.version, sha256: row.sha256, size_bytes: Number(row.size_bytes) },
+  signer_public_key: row.signer_public_key,
+  ...{ staged_at: row.state_since!, published_by: row.publisher, is_yanked: row.is_yanked !== 0 },
+  may_approve: approver !== undefined && approver !== stagerOf(row),
+});

@@ -1,0 +1,102 @@
+import * as routes from "../../../contract/staging/routes.ts";
+import { audited } from "../../access/audit.ts";
+import type { MountOptions } from "../../access/authentication.ts";
+import { controlledBy } from "../../access/project-access.ts";
+import { serve, type Served } from "../../access/serve.ts";
+import { notFound, unprocessable } from "../../ground/errors.ts";
+import { may, type Principal } from "../../ground/principal.ts";
+import { pageOf } from "../../http/documentation.ts";
+import { trashBlobs } from "../../publications/trash-blobs.ts";
+import { actorOf } from "../../records/keys.ts";
+import { stateRecord, subjectOf } from "../../records/latest/states.ts";
+import { lockProject } from "../../records/projects.ts";
+import { updateWhere } from "../../records/rows.ts";
+import type { Core } from "../feature.ts";
+import { approve, reject } from "./approve.ts";
+import { findStaged, listStaged, stagedRecord } from "./records.ts";
+
+/** Versions that wait for approval (docs/contract/staging.md). */
+export function staging({ hub }: MountOptions<Core>): readonly Served[] {
+  const db = hub.database.kysely;
+  const projectOf = controlledBy(hub);
+
+  const approverOf = async (principal: Principal): Promise<string | undefined> =>
+    may(principal, "publish") ? actorOf(db, principal.keyId) : undefined;
+
+  return [
+    serve(routes.listStaged, async (request, principal) => {
+      const approver = await approverOf(principal);
+      const show = (row: Awaited<ReturnType<typeof listStaged>>[number]) => stagedRecord(row, approver);
+      return pageOf(request.query, { by: "id", show }, (range) => listStaged(db, principal, range));
+    }),
+
+    serve(routes.showStaged, async (request, principal) => {
+      const { id: projectId, version } = request.params;
+      const found = await findStaged(db, principal, { projectId, version });
+      if (found === undefined) throw notFound("There is no such staged version.");
+      return stagedRecord(found, await approverOf(principal));
+    }),
+
+    serve(routes.approveStaged, async (request, principal) => {
+      const { versions } = request.body;
+      const names = new Set(versions.map(({ project_id, version }) => JSON.stringify([project_id, version])));
+      if (names.size < versions.length) throw unprocessable("versions: name each version once.");
+      for (const { project_id } of versions) await projectOf(principal, project_id);
+      const done = await audited(hub, request, principal, async (transaction, tell) => {
+        const published = new Map<(typeof versions)[number], Awaited<ReturnType<typeof approve>>["published"]>();
+        // Approvals lock several targets: in one order, so that no two wait for each other.
+        const sorted = versions.toSorted((a, b) => (a.project_id < b.project_id ? -1 : 1));
+        for (const wanted of sorted) {
+          const { staged, published: version } = await approve(transaction, principal, wanted, hub.clock());
+          const [subject, facts] = [subjectOf({ ...staged, id: staged.project_id }), bytesOf(version)];
+          await tell({ action: "version.approve", subject, facts: { ...facts, staged_by: staged.published_by } });
+          await tell({ action: "version.publish", subject, facts });
+          published.set(wanted, version);
+        }
+        return versions.map((wanted) => published.get(wanted)!);
+      });
+      return {
+        versions: done.map((row) => {
+          const state = stateRecord(row);
+          const { project_id, version, sha256 } = row;
+          return { project_id, version, sha256, ...(state !== undefined && { state }) };
+        }),
+      };
+    }),
+
+    serve(routes.rejectStaged, async (request, principal) => {
+      const { id: projectId, version } = request.params;
+      const { reason } = request.body;
+      await projectOf(principal, projectId);
+      const unneeded = await audited(hub, request, principal, async (transaction, tell) => {
+        const { staged, blobs } = await reject(transaction, principal, { projectId, version }, hub.clock());
+        const facts = { ...bytesOf(staged), reason, staged_by: staged.published_by };
+        await tell({ action: "version.reject", subject: subjectOf({ ...staged, id: projectId }), facts });
+        return blobs;
+      });
+      await trashBlobs(hub, unneeded);
+    }),
+
+    serve(routes.requireApproval, async (request, principal) => {
+      const project = await projectOf(principal, request.params.id);
+      const { required } = request.body;
+      await audited(hub, request, principal, async (transaction, tell) => {
+        await lockProject(transaction, project.id);
+        const requires_approval = required ? 1 : 0;
+        await updateWhere(transaction, "projects", { id: project.id }).set({ requires_approval }).execute();
+        await tell({ action: "project.approval", subject: subjectOf(project), facts: { required } });
+      });
+      return { required };
+    }),
+  ];
+}
+
+const bytesOf = ({
+  version,
+  sha256,
+  signer_public_key: signer,
+}: {
+  version: string;
+  sha256: string;
+  signer_public_key: string | null;
+}) => ({ version, sha256, ...(signer !== null && { signer }) });

@@ -1,0 +1,32 @@
+import { approvalRequired, forbidden } from "../ground/errors.ts";
+import { may, type Principal } from "../ground/principal.ts";
+import type { Queries } from "../records/port.ts";
+import { findProject } from "../records/projects.ts";
+import type { VersionsTable } from "../records/version-tables.ts";
+
+/** Names the deed of storing a version, by its state afterwards. */
+export const publishedAs = (state: VersionsTable["state"]) =>
+  state === "staged" ? "version.stage" : "version.publish";
+
+/** Tells whether a form asks that its version be staged. */
+export const isStaged = ({ stage }: { stage?: string | undefined }): boolean => stage === "true";
+
+/**
+ * Returns a check of a form's fields before its file is read: a key that may only stage stages, and so does everybody
+ * where the target requires approval.
+ */
+export async function stagingCheck(
+  db: Queries,
+  projectId: string,
+  principal: Principal,
+): Promise<(fields: { stage?: string | undefined }) => void> {
+  const project = await findProject(db, projectId);
+  return (fields) => {
+    if (isStaged(fields)) return;
+    if (project !== undefined && project.requires_approval !== 0) throw approvalRequired(project);
+    if (!may(principal, "publish"))
+      throw forbidden(
+        "The key may stage versions, not publish them: publish with --stage, and another person approves.",
+      );
+  };
+}

@@ -1,0 +1,17 @@
+import type { Logger } from "../../support/logging.ts";
+import type { Blobs } from "../blobs/port.ts";
+
+/** Blobs that a request moves to the trash at most. */
+const MOST_BLOBS = 500;
+
+/** Moves bytes to the trash, which keeps them for a database that is restored. The sweep moves what is left here. */
+export async function trashBlobs(
+  { blobs, logger }: { blobs: Blobs; logger: Logger | undefined },
+  ids: readonly string[],
+): Promise<void> {
+  for (const blob of ids.slice(0, MOST_BLOBS)) {
+    await blobs.moveToTrash(blob).catch((error: unknown) => {
+      logger?.warn({ err: error, blob }, "a deleted version's bytes wait for the sweep");
+    });
+  }
+}
