@@ -7,7 +7,7 @@ import { counted } from "../../lib/support/counted.ts";
 import { statementsOf } from "../publishing/statements.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { signedBy, whoGetsIt } from "../shell/output/version-state.ts";
+import { signedBy, storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import { packingNotes } from "./plugin-pack.ts";
 
 export class PluginPublish extends withOptions(pluginPublication) {
@@ -29,7 +29,7 @@ export class PluginPublish extends withOptions(pluginPublication) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { include, withDependencies, signingSecret, signingKey, visibility } = this.options;
+    const { include, withDependencies, signingSecret, signingKey, visibility, stage } = this.options;
     const [{ packPlugin }, { MarketplaceClient }, { NOT_KEPT, publishArchive }, { signingSeed }] = await Promise.all([
       import("../../lib/runtime/authoring/pack.ts"),
       import("../../lib/client/marketplace-client.ts"),
@@ -47,18 +47,19 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
       const client = new MarketplaceClient("plugin", name, hub);
       const statements = await statementsOf(this.options, hub);
-      const fields = { version, ...(visibility !== undefined && { visibility }) };
+      const asked = { ...(visibility !== undefined && { visibility }), ...(stage && { stage: "true" as const }) };
+      const fields = { version, ...asked };
       const release = await publishArchive(client, fields, output, { signingSecret, seed }, interrupt.signal);
       if (seed !== undefined && release.signer_public_key === undefined) this.warn(NOT_KEPT);
-      const { size_bytes: size, signer_public_key: signer } = release;
+      const { size_bytes: size, sha256, state, signer_public_key: signer } = release;
       const added = await statements?.add(
         { kind: "plugin", slug: name },
         { version },
         signer === undefined ? undefined : seed,
       );
       if (!this.json)
-        this.print.line(`published ${name} ${release.version} (${counted(size, "byte")})${signedBy(signer)}`);
-      const notice = whoGetsIt(release.state, name, release.version);
+        this.print.line(`${storedAs(state)} ${name} ${release.version} (${counted(size, "byte")})${signedBy(signer)}`);
+      const notice = whoGetsIt(state, { target: name, version: release.version, sha256 });
       if (!this.json && notice !== undefined) this.print.line(notice);
       return this.done({ release, ...(added !== undefined && { statements: added }) });
     } finally {

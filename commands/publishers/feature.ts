@@ -61,7 +61,7 @@ const add = targetVerb("add", publisherAddition, {
     ],
   ],
   async run(client, { options, json, note, done }, [target]) {
-    const { name, issuer, claim, audience } = options;
+    const { name, issuer, claim, audience, stage } = options;
     if (claim.length === 0)
       throw usageError("usage", "--claim is missing.", {
         hint: "Name ids, which never move: --claim repository_id=… --claim repository_owner_id=… --claim workflow_ref=…",
@@ -70,9 +70,13 @@ const add = targetVerb("add", publisherAddition, {
     const publisher = await client.add({
       ...(await placeOf(options, target)),
       ...{ name, issuer, audience: audience ?? baseUrl(options.hubUrl), claims: Object.fromEntries(claim) },
+      ...(stage && { scope: "stage" }),
     });
     if (json) return done({ publisher });
-    note(`${targetOf(publisher)} trusts ${publisher.name} (${publisher.id}), by tokens for ${publisher.audience}.`);
+    const what = publisher.scope === "stage" ? " to stage versions" : "";
+    note(
+      `${targetOf(publisher)} trusts ${publisher.name} (${publisher.id})${what}, by tokens for ${publisher.audience}.`,
+    );
     if (publisher.creates?.kind === "project")
       note(`The project will have the id ${publisher.creates.slug}: write it into the install plan.`);
     note(`Try a token of it: sealift publisher test ${publisher.name} --token-file FILE`);

@@ -9,9 +9,10 @@ import { counted } from "../../lib/support/counted.ts";
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
-import { whoGetsIt } from "../shell/output/version-state.ts";
+import { storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import { keyOfRun } from "./identity.ts";
 import { statementsOf } from "./statements.ts";
+import { STAGED, waitingDigest } from "./waiting.ts";
 
 export class DeployPublish extends withOptions(publish) {
   static override paths = [["project", "publish"], ["deploy-publish"]];
@@ -36,6 +37,10 @@ export class DeployPublish extends withOptions(publish) {
       [
         "Publish with a stored key",
         "SEALIFT_HUB_URL=… SEALIFT_API_KEY=… SEALIFT_PROJECT_ID=… $0 project publish . --version 1.4.0 --signing-key-file signer.key",
+      ],
+      [
+        "Have another person approve it",
+        "$0 project publish . --project-id prj_… --version 1.4.0 --signing-key-file signer.key --stage",
       ],
       ["See what would be packed", "$0 project publish . --project-id prj_… --version 1.4.0 --dry-run"],
       [
@@ -174,7 +179,7 @@ export class DeployPublish extends withOptions(publish) {
     ]);
     const { signingKey, level, output, hubUrl, timeoutMs, mirror } = this.options;
     const apiKey = this.#apiKey ?? "";
-    const { deterministicSignature, signatureStart } = this.options;
+    const { deterministicSignature, signatureStart, stage } = this.options;
     const hub =
       hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs, mirror }, DEPLOY_TIMEOUT_MS);
     const bases = this.#bases();
@@ -191,6 +196,7 @@ export class DeployPublish extends withOptions(publish) {
       seed,
       deterministicSignature: deterministicSignature === true,
       signatureStart,
+      stage,
       level,
       ...(output !== undefined && { output }),
       ...(hub !== undefined && { hub }),
@@ -200,9 +206,10 @@ export class DeployPublish extends withOptions(publish) {
     const added = await statements?.add({ kind: "project", slug: build.projectId }, { version, content_sha256 }, seed);
     // The bar clears its line when it stops: the result comes after it.
     stopProgress();
+    const waiting = await waitingDigest({ outcome, record, stage }, hub, project.manifest);
     if (this.json)
       return this.done({
-        outcome,
+        outcome: outcome === "published" && waiting !== undefined ? "staged" : outcome,
         version,
         content_sha256,
         artifact_bytes: artifact.size,
@@ -211,16 +218,17 @@ export class DeployPublish extends withOptions(publish) {
         deltas: made,
         ...(added !== undefined && { statements: added }),
       });
-    if (outcome === "unchanged") this.print.line(`unchanged: ${version} is published already with the same content`);
-    else
-      this.print.line(
-        outcome === "built" ? `built ${output} (${version})` : `published ${version} as ${record!.artifact_id}`,
-      );
+    if (outcome === "unchanged") {
+      const is = waiting === undefined ? "published" : "staged";
+      this.print.line(`unchanged: ${version} is ${is} already with the same content`);
+    } else if (outcome === "built") this.print.line(`built ${output} (${version})`);
+    else this.print.line(`${storedAs(record!.state)} ${version} as ${record!.artifact_id}`);
     const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
     for (const { base_version, bytes } of made)
       this.print.line(`delta from ${base_version}: ${sizeText(bytes)} instead of ${sizeText(artifact.size)}`);
     for (const { kind, size_bytes: bytes } of added ?? []) this.print.line(`${kind}: ${sizeText(bytes)}`);
-    const notice = whoGetsIt(record?.state, project.manifest.project_id, version);
+    const state = waiting === undefined ? record?.state : STAGED;
+    const notice = whoGetsIt(state, { target: project.manifest.project_id, version, sha256: waiting });
     if (notice !== undefined) this.print.line(notice);
     return 0;
   }

@@ -5,7 +5,7 @@ import { counted } from "../../lib/support/counted.ts";
 import { readFault } from "../../lib/support/files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { signedBy, whoGetsIt } from "../shell/output/version-state.ts";
+import { signedBy, storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import { keyOfRun } from "./identity.ts";
 import { statementsOf } from "./statements.ts";
 
@@ -52,7 +52,7 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       import("../../lib/client/marketplace-client.ts"),
       import("../../lib/contract/identifiers.ts"),
     ]);
-    const { kind, version, archive, repo, host, signingSecret, signingKey, visibility } = this.options;
+    const { kind, version, archive, repo, host, signingSecret, signingKey, visibility, stage } = this.options;
     const named = slug.safeParse(this.slug);
     if (!named.success) throw usageError("usage", `SLUG ${named.error.issues[0]!.message}.`);
     if ((archive !== undefined) === this.options.import)
@@ -71,7 +71,8 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     let record;
     let seed;
     if (archive === undefined) {
-      record = await client.import({ ...common, repo: repo!, ...(host !== undefined && { host: host }) });
+      const asked = { ...common, repo: repo!, ...(host !== undefined && { host }), ...(stage && { stage }) };
+      record = await client.import(asked);
       // With --import the key itself is not read.
       if (this.layers.some((layer) => layer.get("signing-key-file") !== undefined))
         this.warn(`The import is not signed by you: see \`sealift marketplace sign ${this.slug} ${version}\`.`);
@@ -82,7 +83,7 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       ]);
       seed = signingKey && (await signingSeed(signingKey, this.layers));
       const secrets = { signingSecret: signingSecret!, seed };
-      const fields = { ...common, ...(repo !== undefined && { repo }) };
+      const fields = { ...common, ...(repo !== undefined && { repo }), ...(stage && { stage: "true" as const }) };
       record = await publishArchive(client, fields, archive, secrets, signal);
       if (seed !== undefined && record.signer_public_key === undefined) this.warn(NOT_KEPT);
     }
@@ -91,8 +92,8 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     if (this.json) return this.done({ release: record, ...(added !== undefined && { statements: added }) });
     const { size_bytes: size, sha256, signer_public_key: signer } = record;
     const facts = `(${counted(size, "byte")}, sha256 ${sha256.slice(0, 16)}…)`;
-    this.print.line(`published ${this.slug} ${record.version} ${facts}${signedBy(signer)}`);
-    const notice = whoGetsIt(record.state, this.slug, record.version);
+    this.print.line(`${storedAs(record.state)} ${this.slug} ${record.version} ${facts}${signedBy(signer)}`);
+    const notice = whoGetsIt(record.state, { target: this.slug, version: record.version, sha256 });
     if (notice !== undefined) this.print.line(notice);
     return 0;
   }

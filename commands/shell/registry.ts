@@ -59,6 +59,7 @@ import * as marketplaceSigningKey from "../publishing/marketplace-signing-key.ts
 import * as open from "../publishing/open.ts";
 import { quotas } from "../quotas/feature.ts";
 import { rollouts } from "../rollouts/feature.ts";
+import { staging } from "../staging/feature.ts";
 import { statements } from "../statements/feature.ts";
 import { webhooks } from "../webhooks/feature.ts";
 import * as completion from "./completion.ts";
@@ -80,7 +81,9 @@ const FILES: readonly object[] = [
 ];
 
 /** The features of the hub that have commands. */
-const FEATURES: readonly CommandFeature[] = [components, joining, publishers, quotas, rollouts, statements, webhooks];
+const FEATURES: readonly CommandFeature[] = [
+  ...[components, joining, publishers, quotas, rollouts, staging, statements, webhooks],
+];
 
 const isCommand = (value: unknown): value is CommandClass =>
   typeof value === "function" && value.prototype instanceof Command;

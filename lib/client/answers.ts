@@ -38,6 +38,9 @@ const PRECISE: Partial<Record<Code, string>> = {
   host_removed: "Stop its watch, or join again with another invite (`sealift join`).",
   invite_ended: "Ask for another invite (`sealift host invite`).",
   host_taken: "Join as another one with --host-id, or remove the host that has the name (`sealift host remove`).",
+  approval_required: "Add --stage; `sealift stage list` then shows what waits for approval.",
+  own_approval: "Ask a colleague, who sees it in `sealift stage list` or on the hub's page.",
+  approval_differs: "`sealift stage diff` shows what has changed; approve the digest that it has now.",
   signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
 };
 

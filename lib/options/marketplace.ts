@@ -6,6 +6,7 @@ import { group, optional, required, requiredWhen } from "./option.ts";
 import { identity, isByRun } from "./publishers.ts";
 import { packing } from "./runtime.ts";
 import { deployed } from "./sources.ts";
+import { stage } from "./staging.ts";
 import { statements } from "./statements.ts";
 
 /** Options of the commands that publish on a hub's marketplace. */
@@ -36,6 +37,7 @@ export const marketplacePublication = {
     signingSecret: requiredWhen(signingSecret, ({ archive }) => archive !== undefined),
     signingKey: requiredWhen(signingKey, ({ archive }) => archive !== undefined && "if given"),
     visibility,
+    stage,
   }),
   ...statements,
   ...identity,
@@ -51,6 +53,7 @@ export const pluginPublication = {
     signingSecret: required(signingSecret),
     signingKey: optional(signingKey),
     visibility,
+    stage,
   }),
   ...statements,
   ...connection,

@@ -5,6 +5,7 @@ import { limits } from "./limits.ts";
 import { group, guarded, type Known, required, requiredWhen } from "./option.ts";
 import { identity, isByRun } from "./publishers.ts";
 import { deployed } from "./sources.ts";
+import { stage } from "./staging.ts";
 import { statements } from "./statements.ts";
 
 /** Options of the commands that build, sign, publish and open artifacts. */
@@ -31,6 +32,7 @@ export const publish = {
       (known) => known["dryRun"] !== true || sizes(known),
       "Make a key pair with `sealift signer create --out keys`.",
     ),
+    stage,
     projectName: text({ metavar: "NAME", help: "Its name for people", defaultText: "the hub's" }),
     level: whole({ help: "zstd level, 1 to 19", default: 3, min: 1, max: 19 }),
     include: list(

@@ -47,6 +47,7 @@ export const publisherAddition = {
     ),
     claim: list({ metavar: "NAME=VALUE", help: "A claim that the token must have, exactly; repeated" }, claimOf),
     audience: text({ metavar: "TEXT", help: "What the token is made for", defaultText: "the hub's URL" }),
+    stage: flag({ help: "Its runs only stage versions: another person approves" }),
     pending: flag({ help: "Have its first publication create the target" }),
   }),
   ...connection,

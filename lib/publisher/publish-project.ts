@@ -50,6 +50,8 @@ export interface PublishProjectOptions extends BuildOptions {
   deterministicSignature?: boolean;
   /** Whether the hub is told how a signature begins before its artifact. Default true. */
   signatureStart?: boolean;
+  /** Whether the version waits until another person approves it. Default false. */
+  stage?: boolean;
   /** Without it the artifact is only built, for which `output` is needed. */
   hub?: HubConnection;
   /** The earlier versions that deltas are made from; without it the version has neither deltas nor an index. */
@@ -169,7 +171,8 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
   try {
     if (hub === undefined) return { outcome: "built", ...(await sealing), deltas: [] };
     const target = { ...hub, signal, ...tellWaits(emit), projectId: options.projectId };
-    const fields = { version: options.version, project_name: options.projectName };
+    const staged = options.stage === true ? ({ stage: "true" } as const) : {};
+    const fields = { version: options.version, project_name: options.projectName, ...staged };
     const uploading = traced("upload", {}, () =>
       uploadWhileSealed({ target, fields, sealing, start, afterwards, growing, emit }),
     );

@@ -61,7 +61,7 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
     emit({ event: "upload.progress", bytes, total_bytes: total ?? null });
   const whole = async (): Promise<PublishResult> => {
     const sealed = await sealing;
-    return publishArtifact(target, fieldsOf(sealed), sealed.artifact.path, { start, onSent });
+    return publishArtifact(target, { ...fields, ...fieldsOf(sealed) }, sealed.artifact.path, { start, onSent });
   };
   const meanwhile = async (): Promise<PublishResult> => {
     const later = async () => {
@@ -101,7 +101,7 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
   }
 }
 
-function fieldsOf({ project: { manifest }, artifact }: Sealed): PublishFields {
+function fieldsOf({ project: { manifest }, artifact }: Sealed): Omit<PublishFields, "stage"> {
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   return {
     version: manifest.version,

@@ -1,11 +1,27 @@
 import { type VersionState, versionStateText } from "../../../lib/contract/version-states.ts";
 
-/** Tells who gets a version that was just published, for the last line of a publication; undefined for every host. */
-export function whoGetsIt(state: VersionState | undefined, target: string, version: string): string | undefined {
+/** A version that was just published or staged. */
+interface StoredVersion {
+  target: string;
+  version: string;
+  /** Of the stored bytes; undefined for a hub that does not say. */
+  sha256: string | undefined;
+}
+
+/** Tells who gets a version that was just stored, for the last line of a publication; undefined for every host. */
+export function whoGetsIt(
+  state: VersionState | undefined,
+  { target, version, sha256 }: StoredVersion,
+): string | undefined {
   if (state === undefined) return undefined;
+  if (state.name === "staged") return `${versionStateText(state)}: sealift stage approve ${sha256 ?? ""}`.trimEnd();
   if (state.name === "rolling") return `${versionStateText(state)}: hosts get it wave by wave`;
   return `${versionStateText(state)}: no host gets it until \`sealift version release ${target} ${version}\``;
 }
+
+/** The verb of the line about a publication. */
+export const storedAs = (state: VersionState | undefined): string =>
+  state?.name === "staged" ? "staged" : "published";
 
 /** Ends the line about a publication with its author's key, where it is signed. @param signer base64 */
 export const signedBy = (signer: string | undefined): string =>

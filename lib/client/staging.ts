@@ -1,0 +1,66 @@
+import { usageError } from "../contract/errors.ts";
+import * as staging from "../contract/staging/routes.ts";
+import type { ApprovedVersion, StagedVersion } from "../contract/staging/staging.ts";
+import { ask, type Asking, askPages } from "./ask.ts";
+import type { HubConnection } from "./hub-connection.ts";
+
+/** Characters of a digest by which a version may be called. */
+const LEAST_CHARACTERS = 12;
+
+/** Versions that wait for approval at a hub (docs/contract/staging.md). @throws AuthenticationError, DeploymentError */
+export class StagingClient {
+  readonly #asking: Asking;
+
+  constructor(hub: HubConnection) {
+    this.#asking = { operation: "keys", hub };
+  }
+
+  /** Versions that wait for approval, page by page. */
+  list(): AsyncGenerator<StagedVersion> {
+    return askPages(staging.listStaged, {}, this.#asking);
+  }
+
+  show(id: string, version: string): Promise<StagedVersion> {
+    return ask(staging.showStaged, { params: { id, version } }, this.#asking);
+  }
+
+  /**
+   * Finds the versions that people call by digests, or by how those begin.
+   *
+   * @throws UsageError `usage` for a text that is no digest, for one that no version has, and for one that several have
+   */
+  async called(digests: readonly string[]): Promise<StagedVersion[]> {
+    for (const digest of digests)
+      if (!/^[0-9a-f]+$/.test(digest) || digest.length < LEAST_CHARACTERS || digest.length > 64)
+        throw usageError(
+          "usage",
+          `DIGEST is a SHA-256 or its first ${LEAST_CHARACTERS} or more digits, not ${digest}.`,
+          {
+            hint: "`sealift stage list` shows digests.",
+          },
+        );
+    const waiting = await Array.fromAsync(this.list());
+    return digests.map((digest) => {
+      const [found, ...others] = waiting.filter(({ sha256 }) => sha256.startsWith(digest));
+      const hint = "`sealift stage list` shows what waits for approval.";
+      if (found === undefined) throw usageError("usage", `No staged version has the digest ${digest}.`, { hint });
+      if (others.length > 0) throw usageError("usage", `Several staged versions have the digest ${digest}.`, { hint });
+      return found;
+    });
+  }
+
+  /** Approves versions, all or none. */
+  async approve(versions: readonly ApprovedVersion[]) {
+    return (await ask(staging.approveStaged, { body: { versions: [...versions] } }, this.#asking)).versions;
+  }
+
+  /** Removes a staged version. */
+  reject(id: string, version: string, reason: string): Promise<void> {
+    return ask(staging.rejectStaged, { params: { id, version }, body: { reason } }, this.#asking);
+  }
+
+  /** Requires approval of new versions, or no longer. */
+  requireApproval(id: string, required: boolean): Promise<{ required: boolean }> {
+    return ask(staging.requireApproval, { params: { id }, body: { required } }, this.#asking);
+  }
+}

@@ -1,0 +1,22 @@
+import { connection } from "./connection.ts";
+import { flag, text } from "./kinds.ts";
+import { group, required } from "./option.ts";
+
+/** Options of the commands for versions that wait for approval, and of publishing them. */
+
+/** The option of the publishing commands. */
+export const stage = flag({ help: "Only stage it: another person approves" });
+
+/** Options of `stage reject`. */
+export const rejection = {
+  ...group("Version", {
+    reason: required(text({ metavar: "TEXT", help: "Why, for its publisher and the audit log" })),
+  }),
+  ...connection,
+};
+
+/** Yes or no, without a default: one of both is given. */
+const eitherWay = required({ ...flag({ help: "Have new versions staged until approved" }), default: undefined });
+
+/** Options of `project update`. */
+export const projectUpdate = { ...group("Project", { requireApproval: eitherWay }), ...connection };
