@@ -5,7 +5,7 @@ import { STATEMENT_KINDS, STATEMENT_PART, statementFields, statementRecord, stat
 
 const adding = {
   method: "POST",
-  who: { key: ["publish"] },
+  who: { key: ["publish", "stage"] },
   summary: "Add a statement to a published version: provenance, an SBOM, or that it is urgent",
   description: "The signature is demanded where the version has a signer.",
   form: true,

@@ -32,7 +32,7 @@ export interface ProjectAccess {
   /** A key that may change what belongs to the project. @throws 401, 403; 404 for administrators only */
   manageable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<Principal>;
   /** A session or key that may read the project's fleet. @throws 401, 403; 404 for administrators only */
-  readable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<void>;
+  readable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<Principal>;
 }
 
 /** The parts of the hub that access to projects needs. */
@@ -86,9 +86,10 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
       const { project_id: projectId } = request.params;
       const { principal, projectId: boundTo } = await authentication.sessionOrKey(request);
       requireOneOf(principal, scopes);
-      if (boundTo === projectId) return;
+      if (boundTo === projectId) return principal;
       if (boundTo !== null) throw forbidden("The key or session is for another project.");
       await requireControl(principal, projectId, "The key is not for this project.");
+      return principal;
     },
   };
 }

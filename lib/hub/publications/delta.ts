@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import { ARTIFACT_PART, deltaFields, INDEX_PART } from "../../contract/surfaces/deploy.ts";
-import { conflict, forbidden, HubError, notFound } from "../ground/errors.ts";
+import { conflict, HubError, notFound } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
-import { may, type Principal } from "../ground/principal.ts";
+import type { Principal } from "../ground/principal.ts";
 import { findArtifact, type SealedBlob } from "../records/artifacts.ts";
 import { findBlob } from "../records/blobs.ts";
 import { insertDelta, insertIndex } from "../records/deltas.ts";
@@ -13,6 +13,7 @@ import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload } from "./receive.ts";
 import { canonical, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
+import { requireCompletable } from "./staging.ts";
 
 /** The version that bytes are added to, and the key that adds them. */
 export interface CompletedVersion {
@@ -33,9 +34,7 @@ async function completedArtifact(
   const found = await findArtifact(hub.database.statements, projectId, version, principal);
   if (found === undefined) throw notFound("The project has no such version.");
   const { artifact } = found;
-  const isOwn = artifact.state === "staged" && artifact.published_by === principal.keyId;
-  if (!isOwn && !may(principal, "publish"))
-    throw forbidden("The key may add deltas and indexes to the versions that it has staged, until they are approved.");
+  requireCompletable(principal, artifact);
   return artifact;
 }
 

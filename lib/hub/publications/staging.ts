@@ -8,6 +8,21 @@ import type { VersionsTable } from "../records/version-tables.ts";
 export const publishedAs = (state: VersionsTable["state"]) =>
   state === "staged" ? "version.stage" : "version.publish";
 
+/**
+ * Requires that a key may add to a version: deltas, its index, statements. One that may only stage adds to what it has
+ * staged, until that is approved.
+ *
+ * @throws HubError 403
+ */
+export function requireCompletable(
+  principal: Principal,
+  { state, published_by: stager }: Pick<VersionsTable, "state" | "published_by">,
+): void {
+  const isOwn = state === "staged" && stager === principal.keyId;
+  if (!isOwn && !may(principal, "publish"))
+    throw forbidden("The key may add to the versions that it has staged, until they are approved.");
+}
+
 /** Tells whether a form asks that its version be staged. */
 export const isStaged = ({ stage }: { stage?: string | undefined }): boolean => stage === "true";
 

@@ -4,6 +4,7 @@ import type { Principal } from "../../ground/principal.ts";
 import { controlled } from "../../ground/rights.ts";
 import type { View } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
+import { PUBLISHED } from "../../records/versions.ts";
 import { own } from "./records.ts";
 
 /** Components of one name that are looked at: each is another version of it. */
@@ -62,6 +63,7 @@ export async function versionsWith(db: Queries, ids: readonly number[], principa
       .select(["p.kind", "p.slug", "p.name", "v.id as version_id", "v.version", "u.component_id"])
       .where("u.component_id", "in", part)
       .where("l.is_complete", "=", 1)
+      .where(PUBLISHED)
       .where((eb) =>
         eb.or([
           eb.and([

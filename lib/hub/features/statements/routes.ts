@@ -7,15 +7,20 @@ import { witnessOf } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { projectAccess } from "../../access/project-access.ts";
 import { serve, type Served, serveRaw } from "../../access/serve.ts";
-import { targetAccess } from "../../access/target-access.ts";
+import { type SeenTarget, targetAccess } from "../../access/target-access.ts";
 import { notFound } from "../../ground/errors.ts";
 import type { Principal } from "../../ground/principal.ts";
+import { controls, seesStaged } from "../../ground/rights.ts";
 import { blobBytes, sendBytes } from "../../http/ranges.ts";
+import { requireCompletable } from "../../publications/staging.ts";
 import { loggedTarget } from "../../records/reports.ts";
 import { findVersion, type Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
 import { receiveStatement } from "./receive.ts";
 import { findStatement, listStatements, statementRecord } from "./records.ts";
+
+const actorOn = (target: SeenTarget): Principal | undefined =>
+  controls(target.principal, target) ? target.principal : undefined;
 
 /** Statements of versions: published by whoever publishes versions, read by whoever deploys them. */
 export function statementRoutes(options: MountOptions<Core>): readonly Served[] {
@@ -23,9 +28,11 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
   const db = hub.database.kysely;
   const projects = projectAccess(options);
 
-  async function versionOf(projectId: string, label: string): Promise<Version> {
+  /** @param actor the key that asks, if it acts on the target: others see no staged version */
+  async function versionOf(projectId: string, label: string, actor: Principal | undefined): Promise<Version> {
     const version = await findVersion(db, projectId, label);
-    if (version === undefined) throw notFound("There is no such version.");
+    const isHidden = version?.state === "staged" && !(actor && seesStaged(actor, version.published_by));
+    if (version === undefined || isHidden) throw notFound("There is no such version.");
     return version;
   }
 
@@ -37,7 +44,8 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
     hub.arrivals.admit(request, reply, principal.owner);
     const witness = witnessOf(hub, request, principal);
     const subject = target.kind === "project" ? projectId : loggedTarget(target.kind, target.slug);
-    const version = await versionOf(projectId, label);
+    const version = await versionOf(projectId, label, principal);
+    requireCompletable(principal, version);
     const { record, created } = await receiveStatement(hub, { target, version }, request, (transaction, statement) =>
       witness(transaction, {
         action: "statement.publish",
@@ -48,8 +56,8 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
     return reply.code(created ? 201 : 200).send(statementRecord(record));
   }
 
-  async function list(projectId: string, label: string) {
-    const { id, version, sha256, content_sha256 } = await versionOf(projectId, label);
+  async function list(projectId: string, label: string, actor: Principal | undefined) {
+    const { id, version, sha256, content_sha256 } = await versionOf(projectId, label, actor);
     const found = await listStatements(db, id);
     return { version, artifact_sha256: sha256, content_sha256, statements: found.map(statementRecord) };
   }
@@ -57,9 +65,9 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
   async function send(
     request: FastifyRequest,
     reply: FastifyReply,
-    found: { projectId: string; label: string; kind: StatementKind },
+    found: { projectId: string; label: string; kind: StatementKind; actor: Principal | undefined },
   ) {
-    const { id: versionId } = await versionOf(found.projectId, found.label);
+    const { id: versionId } = await versionOf(found.projectId, found.label, found.actor);
     const statement = await findStatement(db, versionId, found.kind);
     if (statement === undefined) throw notFound(`The version has no statement of the kind ${found.kind}.`);
     const { id, size_bytes, sha256 } = statement;
@@ -75,10 +83,12 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
         const { slug, version: label } = request.params;
         return add(request, reply, { principal, projectId, target: { kind, slug }, label });
       }),
-      serve(routes.listTargetStatements[kind], access.seen, ({ params }, { id }) => list(id, params.version)),
-      serveRaw(routes.readTargetStatement[kind], access.seen, (request, reply, { id: projectId }) => {
+      serve(routes.listTargetStatements[kind], access.seen, ({ params }, target) =>
+        list(target.id, params.version, actorOn(target)),
+      ),
+      serveRaw(routes.readTargetStatement[kind], access.seen, (request, reply, target) => {
         const { version: label, kind: wanted } = request.params;
-        return send(request, reply, { projectId, label, kind: wanted });
+        return send(request, reply, { projectId: target.id, label, kind: wanted, actor: actorOn(target) });
       }),
     ];
   };
@@ -88,10 +98,12 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
       const { project_id: projectId, version: label } = request.params;
       return add(request, reply, { principal, projectId, target: { kind: "project", slug: projectId }, label });
     }),
-    serve(routes.listProjectStatements, projects.readable, ({ params }) => list(params.project_id, params.version)),
-    serveRaw(routes.readProjectStatement, projects.readable, (request, reply) => {
+    serve(routes.listProjectStatements, projects.readable, ({ params }, actor) =>
+      list(params.project_id, params.version, actor),
+    ),
+    serveRaw(routes.readProjectStatement, projects.readable, (request, reply, actor) => {
       const { project_id: projectId, version: label, kind } = request.params;
-      return send(request, reply, { projectId, label, kind });
+      return send(request, reply, { projectId, label, kind, actor });
     }),
     ...ofKind("plugin"),
     ...ofKind("service"),
