@@ -36,6 +36,18 @@ t.test("every link of every page leads to a file and a heading that exist", asyn
   t.same(faults, []);
 });
 
+t.test("the map by question leads to every page beside it", (t) => {
+  const links = tokensOf(readPage("docs/index.md")).filter(({ type }) => type === "link");
+  const named = new Set(links.map((link) => `docs/${(link as { href: string }).href.split("#")[0]}`));
+  const beside = pages.filter((page) => /^docs\/[\w-]+\.md$/.test(page) && page !== "docs/index.md");
+  t.ok(beside.length > 15, `${beside.length} pages`);
+  t.strictSame(
+    beside.filter((page) => !named.has(page)),
+    [],
+  );
+  t.end();
+});
+
 t.test("every page of docs/ that a comment, message or test cites exists, with its anchor or rule", async (t) => {
   const faults: string[] = [];
   let citations = 0;

@@ -20,6 +20,15 @@ t.test(`no sentence of a page has more than ${MOST_WORDS} words, outside of tabl
   t.end();
 });
 
+t.test("every page for readers begins with whom it is for", (t) => {
+  const begins = (page: string): string => [...sentencesOf(readPage(page))][0]!.text;
+  const others = pages.filter(
+    (page) => /^docs\/(?:contract\/)?[\w-]+\.md$/.test(page) && !begins(page).startsWith("For "),
+  );
+  t.strictSame(others, []);
+  t.end();
+});
+
 t.test("what a sentence is", (t) => {
   const long = "one ".repeat(20);
   const counted = (page: string): number[] => [...sentencesOf(page)].map(({ words }) => words);
