@@ -22,14 +22,14 @@ export abstract class HourlyNotes<Noted> implements AsyncDisposable {
   /** Stores what was noted. What it rejects is noted again in an hour. */
   protected abstract store(noted: readonly Noted[], now: number): Promise<void>;
 
-  /** Notes a use now, unless one of the same name was noted in the hour before. */
-  protected noteOnce(name: string, noted: Noted): void {
+  /** Notes a use now, unless one of the same name was noted in the hour before. @param noted makes what is stored */
+  protected noteOnce(name: string, noted: () => Noted): void {
     const now = this.#clock();
     if (now - (this.#known.get(name) ?? Number.NEGATIVE_INFINITY) < EVERY_MS) return;
     this.#known.delete(name);
     this.#known.set(name, now);
     if (this.#known.size > MAX_KNOWN) this.#known.delete(this.#known.keys().next().value!);
-    this.#waiting.push(noted);
+    this.#waiting.push(noted());
   }
 
   /** Has the next use of this name noted at once. */

@@ -13,7 +13,7 @@ export class KeyUse extends HourlyNotes<string> {
 
   /** Notes the use of a key. */
   note(keyId: string): void {
-    this.noteOnce(keyId, keyId);
+    this.noteOnce(keyId, () => keyId);
   }
 
   protected override async store(ids: readonly string[], now: number): Promise<void> {

@@ -30,7 +30,8 @@ export class Sightings extends HourlyNotes<Seen> {
   /** Notes the host of an authorized poll, if it says its name. */
   note({ headers }: { headers: IncomingHttpHeaders }, view: View): void {
     const host = hostOf(headers);
-    if (host !== undefined) this.noteOnce(JSON.stringify([view.holder, view.target, host]), { ...view, hostId: host });
+    if (host === undefined) return;
+    this.noteOnce(JSON.stringify([view.holder, view.target, host]), () => ({ ...view, hostId: host }));
   }
 
   /**

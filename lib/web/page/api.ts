@@ -118,9 +118,9 @@ export class Api {
     return { records, next: answer.headers[NEXT]?.toString() };
   }
 
-  /** Reads the page of a list that the address of the visitor's page names by its cursor. */
-  async page<T>(request: FastifyRequest, call: ApiCall<Listed<T>>): Promise<Paged<T>> {
-    const cursor = queryOf(request, "cursor");
+  /** Reads the page of a list that the address of the visitor's page names by a cursor. @param name of the cursor */
+  async page<T>(request: FastifyRequest, call: ApiCall<Listed<T>>, name = "cursor"): Promise<Paged<T>> {
+    const cursor = queryOf(request, name);
     return { ...(await this.call(request, { ...call, query: { ...call.query, cursor } })), cursor };
   }
 

@@ -111,6 +111,17 @@ t.test("the form for invites names the signers that hosts are to pin, and hosts 
   t.notMatch(html, "host-100");
   const more = /href="([^"]*cursor=[^"]*)"/.exec(html)![1]!;
   t.match((await visitor.request(more.replaceAll("&amp;", "&"))).html, "host-100");
+  const further = await invite({ uses: 2 });
+  for (let count = 2; count < 51; count++) await invite();
+  const links = (of: string, name: string): string[] =>
+    [...of.matchAll(/href="([^"]*)"/g)].map(([, to]) => to!.replaceAll("&amp;", "&")).filter((to) => to.includes(name));
+  const newest = (await visitor.request(page)).html.replaceAll("<!-- -->", "");
+  t.notMatch(newest, "101 of 101", "the newest fifty invites");
+  const [older] = links(newest, "invites=");
+  const oldest = (await visitor.request(older!)).html.replaceAll("<!-- -->", "");
+  t.match(oldest, /host-099[^]*101 of 101/, "with the hosts of the same page");
+  t.notMatch(oldest, `<code>${further.id}`);
+  for (const link of links(oldest, "cursor=")) t.match(link, "invites=inv_", "hosts go on, the invites stay");
   const pending = await invite({ approve: true });
   await join(pending.token, "zzz-last");
   t.match(

@@ -25,19 +25,22 @@ export class Clones extends HourlyNotes<Heard> {
   }
 
   /** Notes the machine of a request, if it says which one it is. */
-  note({ headers, ip: address }: { headers: IncomingHttpHeaders; ip: string }, { host, projectId }: Principal): void {
-    const instance = headers[HEADER];
-    if (typeof instance !== "string" || !INSTANCE.test(instance) || host === null || projectId === null) return;
+  note(request: { headers: IncomingHttpHeaders; ip: string }, { host, projectId }: Principal): void {
+    const instance = request.headers[HEADER];
+    if (typeof instance !== "string" || host === null || projectId === null) return;
     const named = `${projectId} ${host}`;
     const name = `${named} ${instance}`;
     const last = this.#last.get(named);
     if (last !== name) {
+      if (!INSTANCE.test(instance)) return;
       if (last !== undefined) this.forget(last);
       this.#last.set(named, name);
       if (this.#last.size > MAX_HOSTS) this.#last.delete(this.#last.keys().next().value!);
     }
-    const at = new Date(this.#clock()).toISOString();
-    this.noteOnce(name, { project_id: projectId, host_id: host, machine: { instance, address, at } });
+    this.noteOnce(name, () => {
+      const at = new Date(this.#clock()).toISOString();
+      return { project_id: projectId, host_id: host, machine: { instance, address: request.ip, at } };
+    });
   }
 
   protected override store(heard: readonly Heard[], now: number): Promise<void> {

@@ -37,12 +37,15 @@ const LIVES = [
   ["168", "a week"],
 ] as const;
 
+/** The cursor of the invites in the address; that of the hosts is another one. */
+export const INVITES_CURSOR = "invites";
+
 interface HostsView extends Paged<JoinedHost> {
   /** Of the project. */
   id: string;
   name: string;
   waiting: JoinedHost[];
-  invites: InviteRecord[];
+  invites: Paged<InviteRecord>;
   mayManage: boolean;
   /** Public keys that hosts of a new invite are to pin, in hexadecimal. */
   signers: string[];
@@ -85,14 +88,15 @@ export function HostsPage({ id, name, items, cursor, next, waiting, invites, may
           {table("Hosts", joined)}
         </Section>
       )}
-      <Pager to={here} at={cursor} next={next} />
-      {invites.length > 0 && (
+      <Pager to={here} query={{ [INVITES_CURSOR]: invites.cursor }} at={cursor} next={next} />
+      {invites.items.length > 0 && (
         <Section id="invites" title="Invites">
           <Table
             label="Invites"
             columns={["Invite", "State", ["Hosts", "num"], "Until", "Approval", "Labels", ["", "acts"]]}
-            rows={invites.map((invite) => inviteRow(here, invite, mayManage))}
+            rows={invites.items.map((invite) => inviteRow(here, invite, mayManage))}
           />
+          <Pager to={here} query={{ cursor }} at={invites.cursor} next={invites.next} name={INVITES_CURSOR} />
         </Section>
       )}
     </Layout>

@@ -10,7 +10,7 @@ import { notFound, unprocessable } from "../../../hub/ground/errors.ts";
 import { may } from "../../../hub/ground/principal.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type PageContext, param, principalOf, type Screen } from "../../page/context.ts";
-import { HostsPage, NewInvitePage } from "./page.tsx";
+import { HostsPage, INVITES_CURSOR, NewInvitePage } from "./page.tsx";
 import { hostsPath } from "./paths.ts";
 
 const HOUR_MS = 3_600_000;
@@ -50,7 +50,8 @@ export const joinedHosts: Screen = async (context, request) => {
   const hosts = await api.page(request, callTo(routes.listJoined, { ...asked, query: { limit: "100" } }));
   const pending = callTo(routes.listJoined, { ...asked, query: { limit: "100", state: "pending" } });
   const waiting = (await api.call(request, pending)).items;
-  const invites = (await api.call(request, callTo(routes.listInvites, { ...asked, query: { limit: "50" } }))).items;
+  const listed = callTo(routes.listInvites, { ...asked, query: { limit: "50" } });
+  const invites = await api.page(request, listed, INVITES_CURSOR);
   const mayManage = may(principalOf(request), "keys");
   const signers = mayManage ? await signersOf(context, request, id) : [];
   return <HostsPage {...{ id, name, ...hosts, waiting, invites, mayManage, signers }} />;
