@@ -3,7 +3,8 @@ import { joining } from "./features/joining/feature.ts";
 import { publishers } from "./features/publishers/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
+import { staging } from "./features/staging/feature.ts";
 import { webhooks } from "./features/webhooks/feature.ts";
 
 /** The features of the pages, in the order in which they are shown. */
-export const webFeatures: readonly WebFeature[] = [rollouts, joining, publishers, webhooks, quotas];
+export const webFeatures: readonly WebFeature[] = [rollouts, joining, staging, publishers, webhooks, quotas];

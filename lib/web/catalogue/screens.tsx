@@ -125,6 +125,10 @@ export const project: Screen = async ({ api }, request) => {
 const managedVersions = (id: string, cursor: string) =>
   callTo(listVersions, { params: { id }, query: { limit: String(VERSIONS), cursor } });
 
-/** Returns the names of the keys that have published versions, by version. */
+/** Returns the names of the keys that have published versions, and of those that have approved them, by version. */
 const publishersOf = (versions: readonly ManagedVersion[]): ReadonlyMap<string, string> =>
-  new Map(versions.flatMap(({ version, published_by: by = null }) => (by === null ? [] : [[version, by] as const])));
+  new Map(
+    versions.flatMap(({ version, published_by: by = null, approved_by: approver = null }) =>
+      by === null ? [] : [[version, approver === null ? by : `${by}, approved by ${approver}`] as const],
+    ),
+  );

@@ -113,10 +113,10 @@ async function fillPlugin(hub: RunningHub, done: Done): Promise<void> {
       ...{ homepage: `https://evil.example/${encodeURI(HOSTILE)}`, visibility: "private" },
     },
   });
-  for (const version of ["1.0.0", "1.1.0"])
+  for (const version of ["1.0.0", "1.1.0", "1.2.0"])
     await publishFiles(
       hub,
-      { slug: "tide", version },
+      { slug: "tide", version, stage: version === "1.2.0" },
       {
         "README.md": `# ${HOSTILE}\n\n[a](javascript:alert(1)) <javascript:alert(1)>\n`,
         "plugin.yaml": `name: tide\nversion: ${version}\nentry_point: i.js\nexecution_mode: sandboxed\n`,

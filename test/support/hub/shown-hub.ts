@@ -48,10 +48,19 @@ async function created(hub: Hub, kind: string, slug: string, name: string, descr
   return body.id as string;
 }
 
+interface Published {
+  kind?: "plugin" | "service";
+  slug: string;
+  version: string;
+  /** Whether it waits for approval. */
+  stage?: boolean;
+  key?: string;
+}
+
 /** Publishes a version with these files. */
 export async function publishFiles(
   hub: Hub,
-  { kind = "plugin", slug, version }: { kind?: "plugin" | "service"; slug: string; version: string },
+  { kind = "plugin", slug, version, ...as }: Published,
   files: Record<string, string>,
 ): Promise<void> {
   const archive = zipOf(files);
@@ -59,9 +68,13 @@ export async function publishFiles(
   form.set("version", version);
   form.set("signature", hmacOf(archive, "the developer's own secret"));
   form.set("repo", `acme/${slug}@v${version}`);
+  if (as.stage === true) form.set("stage", "true");
   form.set("archive", new Blob([new Uint8Array(archive)]), "archive.zip");
   const path = kind === "plugin" ? `/app/marketplace/plugins/${slug}` : `/app/services/services/${slug}`;
-  const { status, bytes } = await hub.call("POST", `${path}/versions`, { form });
+  const { status, bytes } = await hub.call("POST", `${path}/versions`, {
+    form,
+    ...(as.key !== undefined && { key: as.key }),
+  });
   if (status !== 201) throw new Error(`${slug} ${version}: ${status} ${bytes.toString()}`);
 }
 
@@ -135,6 +148,7 @@ export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<Shown
   await hub.call("POST", `/devkeys/projects/${pluginId}/rollouts`, { json: { ...rules, min_done: "1" } });
   await publishFiles(hub, { ...plugin, version: "1.2.0" }, filesOf("1.2.0", "[api.tides.example:443]"));
   await publishFiles(hub, { kind: "service", slug: "chart-store", version: "0.4.0" }, { "README.md": "# Charts\n" });
+  await publishFiles(hub, { ...plugin, version: "1.3.0", stage: true }, filesOf("1.3.0", "[api.tides.example:443]"));
   for (const [index, host] of names.entries()) {
     const of = { ...plugin, host, labels: labelsOf(index) };
     if (index === 4) {
@@ -186,6 +200,7 @@ export const pagesOf = (projectId: string): Record<string, string> => ({
   projects: "/projects",
   keys: "/keys",
   webhooks: "/webhooks",
+  approvals: "/staging",
   publishers: "/publishers",
   quotas: "/quotas",
   audit: "/audit",

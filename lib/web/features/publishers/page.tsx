@@ -36,6 +36,10 @@ export function PublishersPage({ items, cursor, next }: Paged<PublisherRecord>) 
             The target is not there yet: its first run creates it. For a project, write <code>project:NAME</code>.
           </span>
         </label>
+        <label className="check">
+          <input type="checkbox" name="stage" value="yes" />
+          <span>Its runs only stage versions: another person approves them.</span>
+        </label>
         <Field label="Name" name="name" required maxLength={128} placeholder="release" />
         <Field label="Issuer" name="issuer" type="url" required maxLength={512} list="issuers" />
         <datalist id="issuers">
@@ -67,6 +71,7 @@ export function PublishersPage({ items, cursor, next }: Paged<PublisherRecord>) 
           <>
             <p className="slug">{targetOf(publisher)}</p>
             {publisher.target === null && <Badge tone="busy">pending</Badge>}
+            {publisher.scope === "stage" && <Badge tone="calm">stages</Badge>}
             {publisher.creates?.kind === "project" && <p>{publisher.creates.name}</p>}
           </>,
           Object.entries(publisher.claims).map(([claim, value]) => (

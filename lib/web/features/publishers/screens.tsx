@@ -37,6 +37,7 @@ export const addPublisher: Screen = async ({ api }, request) => {
   const body = {
     ...placeOf(given("target"), field(request, "pending") !== undefined),
     ...{ name: given("name"), issuer: given("issuer"), audience: given("audience"), claims: claimsOf(given("claims")) },
+    ...(field(request, "stage") !== undefined && { scope: "stage" }),
   };
   await api.call(request, callTo(routes.addPublisher, { body }));
   return { goTo: publishersPath };

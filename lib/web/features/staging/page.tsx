@@ -1,0 +1,164 @@
+import { rightsOf } from "../../../contract/rights.ts";
+import type { StagedVersion } from "../../../contract/staging/staging.ts";
+import { parseTarget } from "../../../contract/target.ts";
+import type { Paged } from "../../page/api.ts";
+import type { Contents } from "../../page/archive.ts";
+import { ChangedFiles, MoreRights, Rights } from "../../page/differences.tsx";
+import { Field, Opened } from "../../page/forms.tsx";
+import { Layout } from "../../page/layout.tsx";
+import {
+  Badge,
+  Command,
+  Empty,
+  Facts,
+  Go,
+  Pager,
+  RightsUnknown,
+  Section,
+  Size,
+  Table,
+  Time,
+} from "../../page/parts.tsx";
+import { KeyName } from "../../page/version-marks.tsx";
+import { pagePaths } from "../../page/view.ts";
+import { stagedPath, stagingPath } from "./paths.ts";
+
+/** The versions that wait for approval. */
+export const StagingPage = ({ items, cursor, next }: Paged<StagedVersion>) => (
+  <Layout title="Approvals">
+    <h1>Approvals</h1>
+    <p>Versions that nobody gets before another person than their publisher has approved them.</p>
+    <Table
+      label="Versions that wait for approval"
+      empty={
+        <Empty title="No version waits for approval." command="sealift project update TARGET --require-approval">
+          A publication with <code>--stage</code> waits here. Have every version of a target approved with:
+        </Empty>
+      }
+      columns={["Version", "Staged", "By", "Size", "Digest", ""]}
+      rows={items.map((staged) => [
+        `${staged.project_id} ${staged.version}`,
+        <>
+          <Go to={stagedPath(staged.project_id, staged.version)}>
+            {staged.name} <span className="num">{staged.version}</span>
+          </Go>
+          <p className="slug">{staged.target}</p>
+        </>,
+        <Time at={staged.staged_at} />,
+        staged.published_by ?? "unknown",
+        <Size bytes={staged.size_bytes} />,
+        <code title={staged.sha256}>{staged.sha256.slice(0, 12)}</code>,
+        <Standing of={staged} />,
+      ])}
+    />
+    <Pager to={stagingPath} at={cursor} next={next} />
+  </Layout>
+);
+
+const Standing = ({ of: { is_yanked: isYanked, may_approve: mayApprove } }: { of: StagedVersion }) =>
+  isYanked ? (
+    <Badge tone="warn">yanked</Badge>
+  ) : (
+    <Badge tone={mayApprove ? "good" : "calm"}>
+      {mayApprove ? "you may approve it" : "another person approves it"}
+    </Badge>
+  );
+
+export interface StagedView {
+  staged: StagedVersion;
+  /** The version that hosts get now; undefined for none, and for a project. */
+  latest: string | undefined;
+  /** Contents of that version, and of the staged one; undefined where the key may not read them. */
+  before: Contents | undefined;
+  after: Contents | undefined;
+}
+
+/** One version that waits for approval: who has staged it, and what it would change. */
+export function StagedPage({ staged, latest, before, after }: StagedView) {
+  const { name, version, sha256, signer_public_key: signer, target } = staged;
+  const { kind, slug } = parseTarget(target);
+  return (
+    <Layout title={`${name}: ${version} waits for approval`}>
+      <p className="kind">
+        <Go to={pagePaths.target(kind, slug)}>{name}</Go>
+      </p>
+      <h1>
+        <span className="num">{version}</span> waits for approval
+      </h1>
+      <Facts
+        of={{
+          Staged: <Time at={staged.staged_at} />,
+          By: staged.published_by ?? "unknown",
+          Size: <Size bytes={staged.size_bytes} />,
+          Signer:
+            signer === null ? (
+              "not signed by its author"
+            ) : (
+              <KeyName hex={Buffer.from(signer, "base64").toString("hex")} />
+            ),
+          Digest: <code>{sha256}</code>,
+        }}
+      />
+      <Answers staged={staged} />
+      {kind === "project" ? (
+        <Section id="files" title="Contents">
+          <p>The artifact is encrypted, and the hub cannot look into it. Compare it on your machine:</p>
+          <Command
+            text={`sealift stage diff ${slug} ${version} --signer-public-key signer.pub --deployment-credential-file credential`}
+          />
+        </Section>
+      ) : (
+        <Contained {...{ kind, latest, before, after }} />
+      )}
+    </Layout>
+  );
+}
+
+/** The forms by which a person answers. */
+function Answers({ staged }: { staged: StagedVersion }) {
+  const { project_id: id, version, sha256, may_approve: mayApprove, is_yanked: isYanked } = staged;
+  const at = stagedPath(id, version);
+  return (
+    <div className="acts">
+      {isYanked && <p className="notice warn">It was yanked: it cannot be approved until that is taken back.</p>}
+      {!mayApprove && !isYanked && (
+        <p className="notice">Another person approves it: who has staged a version does not.</p>
+      )}
+      {mayApprove && !isYanked && (
+        <Opened title="Approve" to={`${at}/approve`}>
+          <p>
+            Publish {version} with the digest {sha256.slice(0, 12)}? Hosts that follow the latest version get it.
+          </p>
+          <input type="hidden" name="sha256" value={sha256} />
+          <button>Approve {version}</button>
+        </Opened>
+      )}
+      <Opened title="Reject" to={`${at}/reject`}>
+        <p>Its bytes are removed, and its label is free again.</p>
+        <Field label="Why" name="reason" required maxLength={1024} />
+        <button className="bad">Reject {version}</button>
+      </Opened>
+    </div>
+  );
+}
+
+/** Shows how an archive differs from the latest version; all of it where there is none. */
+function Contained({ kind, latest, before, after }: Omit<StagedView, "staged"> & { kind: "plugin" | "service" }) {
+  if (after === undefined) return <Empty title="This key may not read this version." />;
+  const { descriptor, isCut } = after;
+  const isUnknown = kind === "plugin" && descriptor === undefined;
+  const rights = descriptor && before === undefined ? rightsOf(descriptor) : [];
+  return (
+    <>
+      {rights.length > 0 && <Rights title="Rights it asks for" of={rights} />}
+      {before !== undefined && <MoreRights {...{ before: before.descriptor, after: descriptor }} />}
+      {isUnknown && <RightsUnknown isCut={isCut} />}
+      <Section id="files" title={latest === undefined ? "Files" : `Files that differ from ${latest}`}>
+        <ChangedFiles before={before ?? NOTHING} after={after} />
+      </Section>
+    </>
+  );
+}
+
+/** The contents of a version that is not there. */
+const NOTHING: Contents = { readme: undefined, descriptor: undefined, files: new Map(), isCut: false };
