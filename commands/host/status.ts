@@ -1,4 +1,5 @@
 import { Command, Option } from "clipanion";
+import type { Why } from "../../lib/agent/newest/why.ts";
 import type { TargetStatus } from "../../lib/agent/target-status.ts";
 import { targetOfName, targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
@@ -29,6 +30,7 @@ export class Status extends withOptions(host) {
       unsent_reports: true,
       last_report: true,
       settings: true,
+      why: true,
     });
   static override usage = Command.Usage({
     category: "Operating",
@@ -47,23 +49,31 @@ export class Status extends withOptions(host) {
 
   override async run(): Promise<number> {
     const layout = projectRootAt(this.options.projectRoot);
-    const [{ inspectTarget }, { sizeText }] = await Promise.all([
+    const [{ inspectTarget }, { situationOnDisk }, { whyNotNewest }, { sizeText }] = await Promise.all([
       import("../../lib/agent/target-status.ts"),
+      import("../../lib/agent/newest/on-disk.ts"),
+      import("../../lib/agent/newest/why.ts"),
       import("../../lib/agent/ground/sentences.ts"),
     ]);
     const targets = await targetsAt(layout, this.targets);
     for (const name of targets) {
       const status = await inspectTarget(layout, name);
+      const situation = await situationOnDisk(layout, name);
+      const why = situation.given === undefined ? undefined : whyNotNewest(situation);
       const target = targetText(targetOfName(name));
-      if (this.json) this.print.event({ event: "target", ...factsOf(status), target });
-      else for (const line of linesOf(status, target, sizeText)) this.print.line(line);
+      if (this.json) this.print.event({ event: "target", ...factsOf(status, why), target });
+      else for (const line of linesOf(status, target, { sizeText, why })) this.print.line(line);
     }
     if (targets.length === 0) this.note(`Nothing was deployed in ${layout.root} yet.`);
     return this.done({ project_root: layout.root, targets: targets.length });
   }
 }
 
-function factsOf(status: TargetStatus) {
+/** The reason for which the newest version does not run, as far as this host knows. */
+const reasonOf = (why: Why | undefined) => (why === undefined || why.reason === "newest" ? undefined : why);
+
+function factsOf(status: TargetStatus, why: Why | undefined) {
+  const reason = reasonOf(why);
   const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
   const { latest, ahead, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
@@ -80,12 +90,17 @@ function factsOf(status: TargetStatus) {
     ...{ disk, quarantine, paused, pin, held_rights: heldRights, unsent_reports: unsentReports, settings },
     ahead: ahead && { version: ahead.version, bytes: ahead.bytes, at: ahead.at, not_before: ahead.notBefore },
     last_report: lastReport ?? null,
+    why: reason === undefined ? null : { reason: reason.reason, version: reason.version, message: reason.message },
   };
 }
 
 type SizeText = (bytes: number) => string;
 
-function linesOf(status: TargetStatus, target: string, sizeText: SizeText): string[] {
+function linesOf(
+  status: TargetStatus,
+  target: string,
+  { sizeText, why }: { sizeText: SizeText; why: Why | undefined },
+): string[] {
   const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
   const { latest, ahead, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
@@ -95,6 +110,9 @@ function linesOf(status: TargetStatus, target: string, sizeText: SizeText): stri
   ];
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
   if (latest !== null && latest !== running?.version) say("latest", latest);
+  const reason = reasonOf(why);
+  if (reason !== undefined)
+    say("why", reason.version === null ? reason.message : `not ${reason.version}: ${reason.message}`);
   if (ahead !== null) {
     const when = ahead.notBefore === null ? "waits for its switch" : `switches after ${timeText(ahead.notBefore)}`;
     say("ahead", `${ahead.version} is fetched and verified, ${when}`);

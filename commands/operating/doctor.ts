@@ -1,8 +1,11 @@
-import { Command } from "clipanion";
+import { Command, Option } from "clipanion";
 import type { DoctorOptions, Finding } from "../../lib/agent/doctor.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { examination } from "../../lib/options/agent.ts";
+import type { Layer } from "../../lib/options/layers.ts";
 import { supervisorFrom } from "../deploying/deploy-options.ts";
+import { lastDeployment } from "../deploying/last-deployment.ts";
+import { projectRootAt, targetsAt } from "../host/targets.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { withoutPassword } from "../shell/output/failure.ts";
@@ -15,16 +18,66 @@ export class Doctor extends withOptions(examination) {
   static override listed = () => fieldsOf<Finding>({ check: true, status: true, message: true, hint: true });
   static override usage = Command.Usage({
     category: "Operating",
-    description: "Look at what a deployment on this host needs",
+    description: "Check a host, or say why a version does not run on it",
     details: `
-      The project root and its file system, free space, deployments that were cut short, what runs and what is in
+      With TARGET it says in one line why this host does not run the newest version of it: a rollout's wave, window or
+      approval, a held or yanked version, a pin, a pause, quarantine, rights that wait for consent, the signer, the
+      clock, a failure, or that nobody here has heard of it. The hub, its key and the host's name are those of the last
+      deployment unless they are given. It ends with 1 where somebody should look at it.
+
+      Without TARGET it looks at all that a deployment needs: the project root and its file system, free space, deployments that were cut short, what runs and what is in
       quarantine, the supervisor, the hub, its clock, and the API key. Changes nothing. Ends with 1 when something would
       make a deployment fail.
     `,
-    examples: [["Before the first deployment", "$0 doctor --project-root /srv/app --hub-url https://hub.example"]],
+    examples: [
+      ["Why the newest version does not run", "$0 doctor plugin:tide-table --project-root /srv/app"],
+      ["Before the first deployment", "$0 doctor --project-root /srv/app --hub-url https://hub.example"],
+    ],
   });
 
-  override async run(): Promise<number> {
+  target = Option.String({ name: "TARGET", required: false });
+
+  protected override async keptLayers(): Promise<readonly Layer[]> {
+    return this.target === undefined ? [] : lastDeployment(this.target, this.layers);
+  }
+
+  override run(): Promise<number> {
+    return this.target === undefined ? this.#examine() : this.#why(this.target);
+  }
+
+  /** Says in one line why a target does not run its newest version. */
+  async #why(text: string): Promise<number> {
+    const { projectRoot, hubUrl, apiKey = "", timeoutMs, hostId } = this.options;
+    const layout = projectRootAt(projectRoot);
+    const [target] = await targetsAt(layout, [text]);
+    const [{ situationOf }, { isTrouble, whyLine, whyNotNewest }] = await Promise.all([
+      import("../../lib/agent/newest/situation.ts"),
+      import("../../lib/agent/newest/why.ts"),
+    ]);
+    using interrupt = interruptible();
+    const hub =
+      hubUrl === undefined
+        ? undefined
+        : { ...hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS), hostId, signal: interrupt.signal };
+    const situation = { ...(await situationOf(layout, target!, hub)), target: text };
+    const why = whyNotNewest(situation);
+    const exitCode = isTrouble(why) ? EXIT.failed : EXIT.done;
+    const line = whyLine(situation, why);
+    if (this.json) {
+      const { running, given = null, newest } = situation;
+      this.print.event({
+        ...{ event: "result", status: isTrouble(why) ? "failed" : "success", exit_code: exitCode },
+        ...{ target: situation.target, reason: why.reason, message: line, hint: why.hint },
+        ...{ running_version: running, given_version: given, newest_version: newest?.version ?? null },
+      });
+      return exitCode;
+    }
+    this.print.line(line);
+    if (why.hint !== undefined) this.print.line(`  ${why.hint}`);
+    return exitCode;
+  }
+
+  async #examine(): Promise<number> {
     const { examine } = await import("../../lib/agent/doctor.ts");
     using interrupt = interruptible();
     const { projectRoot, verify, projectId, hubUrl, apiKey = "", timeoutMs } = this.options;

@@ -49,7 +49,7 @@ export interface DoctorOptions {
 
 const LEAST_FREE_BYTES = 1024 ** 3;
 /** A clock that is off by more than this makes sessions and credentials look expired. Milliseconds. */
-const MAX_CLOCK_SKEW_MS = 60_000;
+export const MAX_CLOCK_SKEW_MS = 60_000;
 
 /** Looks at what a deployment on this host needs, one finding after the other. Changes nothing that stays. */
 export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> {
@@ -159,13 +159,18 @@ async function supervisorFinding(check: SupervisorName, supervisor: Supervisor):
   return failed(check, `It cannot work: ${why}`, "Start it, or choose another --supervisor.");
 }
 
-async function hubFinding(hub: HubConnection): Promise<Finding> {
+/** Asks a hub for its time. @returns how far it is from this machine's, in milliseconds; NaN where it tells none */
+export async function clockSkewMs(hub: HubConnection): Promise<number> {
   const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/healthz` };
+  const asked = Date.now();
+  const response = await send(request, hub);
+  response.body.on("error", () => {}).resume();
+  return Math.abs(Date.parse(header(response, "date") ?? "") - (asked + Date.now()) / 2);
+}
+
+async function hubFinding(hub: HubConnection): Promise<Finding> {
   try {
-    const asked = Date.now();
-    const response = await send(request, hub);
-    response.body.on("error", () => {}).resume();
-    const skew = Math.abs(Date.parse(header(response, "date") ?? "") - (asked + Date.now()) / 2);
+    const skew = await clockSkewMs(hub);
     if (skew > MAX_CLOCK_SKEW_MS) {
       const message = `${hub.hubUrl} answers, but its clock and this one are ${Math.round(skew / 1000)} s apart`;
       return warning("hub", message, "Set the clocks, for example with chrony.");

@@ -122,5 +122,6 @@ export const examination = {
   ...group("Deployment", {
     projectId: text({ metavar: "PROJECT", help: "Whether the key may deploy this project" }),
     verify: flag({ help: "Read every byte of what runs, and compare" }),
+    hostId: agent.hostId,
   }),
 };

@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import { type Situation, whyNotNewest } from "../agent/newest/why.ts";
 import { stateOf } from "../agent/watch/target-state.ts";
 import { troubleOf } from "../contract/surfaces/host-record.ts";
 import { type HostRow, statusText } from "./fleet-model.ts";
@@ -78,8 +79,9 @@ function targetParagraphs({ target, now }: DetailSubject): Paragraph[] {
       text: `${stateOf(target)}${target.paused && stateOf(target) !== "paused" ? ", paused" : ""}; runs ${target.running ?? "nothing"}, latest ${target.latest ?? "none"}; ${target.projectRoot}`,
     },
   ];
-  if (held !== undefined)
-    found.push({ heading: `${held.version} is held back: ${held.reason}`, text: held.message, look: "attention" });
+  const why = whyNotNewest(situationOf(target));
+  if (why.version !== null && why.reason !== "deploying" && (held !== undefined || error === undefined))
+    found.push({ heading: `Why ${why.version} does not run`, text: why.message, look: "attention" });
   if (error !== undefined) found.push({ heading: `Error ${error.code}`, text: error.message, look: "bad" });
   if (deployment?.message !== undefined && deployment.message !== error?.message) {
     const when = moment(deployment.startedAt, now);
@@ -93,6 +95,16 @@ function targetParagraphs({ target, now }: DetailSubject): Paragraph[] {
   }
   return found;
 }
+
+/** The facts of a watched target that say why it does not run the newest version, as far as its watch knows. */
+const situationOf = (target: TargetView): Situation => ({
+  target: target.name,
+  running: target.running,
+  given: target.checked || target.latest !== null ? target.latest : undefined,
+  pin: target.pin === null ? null : { version: target.pin },
+  ...{ paused: target.paused, held: target.held, error: target.error, heard: target.latest },
+  deploying: target.deploying || target.queued,
+});
 
 const historyParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
   model.history

@@ -43,6 +43,36 @@ t.test("a host that is fit is told so, and one that is not learns what is wrong"
     t.strictSame(await readdir(root), before, "nothing is left behind");
   });
 
+  await t.test("why a target does not run its newest version", async (t) => {
+    const target = `project:${world.projectId}`;
+    const why = async (env: Record<string, string>) => {
+      const { code, result } = await doctor([target, "--project-root", root, "--host-id", "pier-1"], env);
+      return { code, reason: result?.["reason"], message: result?.["message"] };
+    };
+    const hub = (...words: string[]) => world.programs.run("sealift", words, world.admin);
+    t.match(await why(world.hostSecrets()), { code: 0, reason: "newest", message: `${target} runs 1.0.0, the newest` });
+    await hub("rollout", "start", target, "1.1.0", "--waves", "env=canary,100%", "--allow-empty-wave", "--soak", "1h");
+    await world.publish("1.1.0");
+    t.match(await why(world.hostSecrets()), {
+      code: 0,
+      reason: "wave",
+      message: /and not 1\.1\.0: .*\(1 of 2 waves open\)/,
+    });
+    await hub("rollout", "abort", target, "--reason", "loses data");
+    t.match(await why(world.hostSecrets()), { code: 0, reason: "held", message: /\(aborted\): loses data\.$/ });
+    await hub("version", "yank", target, "1.1.0", "--reason", "loses more");
+    t.match(await why(world.hostSecrets()), { code: 0, reason: "yanked", message: /was yanked: loses more\.$/ });
+    await hub("version", "unyank", target, "1.1.0");
+    await hub("version", "release", target, "1.1.0");
+    t.match(await why(world.hostSecrets()), { code: 1, reason: "unheard", message: /no watch runs here/ });
+    await world.programs.run("sealift", ["pin", target, "--project-root", root, "--reason", "audit"], {});
+    t.match(await why(world.hostSecrets()), { code: 0, reason: "pinned", message: /pinned to 1\.0\.0: audit\.$/ });
+    await world.programs.run("sealift", ["unpin", target, "--project-root", root], {});
+    const gone = { ...world.hostSecrets(), SEALIFT_API_KEY: "slk_no_such_key" };
+    t.match(await why(gone), { code: 1, reason: "unreachable", message: /401/ });
+    await hub("version", "delete", target, "1.1.0", "--reason", "of this test");
+  });
+
   await t.test("a rejected key", async (t) => {
     const { code, finding } = await doctor(["--project-root", root], {
       ...world.hostSecrets(),

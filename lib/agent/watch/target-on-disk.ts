@@ -11,7 +11,7 @@ import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
 import type { Source } from "../sources/source.ts";
-import type { Facts } from "./decide.ts";
+import type { Facts, Latest } from "./decide.ts";
 import type { WatchedTarget } from "./events.ts";
 import { readPin, type WatchMemory, type WatchState } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
@@ -50,17 +50,28 @@ export async function factsOf(
   const { allowDowngrade = false, acceptRights } = options;
   const latestSource = source("latest");
   const { target } = latestSource;
+  const known = await factsOnDisk(layout, target, { paused, latest });
   return {
-    ...loop,
+    ...{ ...loop, ...known, allowDowngrade },
+    signers: await latestSource.acceptedSigners?.(layout),
+    rights: acceptRights ? undefined : known.rights,
+  };
+}
+
+/** Reads the facts about a target that a decision needs and that stand on this host, whoever watches it. */
+export async function factsOnDisk(
+  layout: Layout,
+  target: TargetName,
+  { paused, latest }: { paused: boolean; latest: Latest | null },
+) {
+  return {
     running: await runningVersion(layout, target),
     latest: latest ?? { version: null, identity: null, yanked: [] },
     quarantine: await readQuarantine(layout, target),
-    signers: await latestSource.acceptedSigners?.(layout),
     paused,
     pin: (await readPin(layout, target))?.version ?? null,
-    allowDowngrade,
     ran: await versionsRun(layout, target),
-    rights: acceptRights ? undefined : await awaitingConsent(layout, target),
+    rights: await awaitingConsent(layout, target),
   };
 }
 

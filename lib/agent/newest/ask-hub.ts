@@ -1,0 +1,66 @@
+import { DevkeysClient } from "../../client/devkeys-client.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
+import { projectCalled } from "../../client/lookup.ts";
+import { asSealiftError } from "../../contract/errors.ts";
+import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
+import type { Target } from "../../contract/target.ts";
+import { targetText } from "../../contract/target.ts";
+import { byPrecedence } from "../../contract/versions.ts";
+import type { Latest } from "../watch/decide.ts";
+import { marketplacePoll, projectPoll } from "../watch/target.ts";
+import type { Listed, Situation } from "./why.ts";
+
+/** Versions that are looked among, those first that were published last. */
+const MOST_VERSIONS = 1000;
+
+/** Facts that a hub tells about a target. */
+export interface HubFacts extends Pick<Situation, "newest" | "rollout" | "unreachable"> {
+  /** The answer to this host, as a watch gets it. */
+  answer?: Latest;
+}
+
+/**
+ * Asks a hub what it gives this host, and, as far as the key may know, which version is the newest and what holds it.
+ * Never rejects for an answer of the hub.
+ *
+ * @param hub with the name and the labels of this host
+ * @param running the version that runs here; null for none
+ */
+export async function askHub(target: Target, hub: HubConnection, running: string | null): Promise<HubFacts> {
+  const { kind, slug } = target;
+  const poll = kind === "project" ? projectPoll(slug, hub) : marketplacePoll(kind, slug, hub);
+  try {
+    const polled = await poll(undefined, hub.signal ?? new AbortController().signal, running);
+    const facts = await published(target, hub);
+    return { ...facts, ...(polled.changed && { answer: polled.latest }) };
+  } catch (thrown) {
+    const { message, hint } = asSealiftError(thrown);
+    return { unreachable: { message, hint } };
+  }
+}
+
+/** Finds the newest version and its rollout; nothing where the key may not list them. */
+async function published(target: Target, hub: HubConnection): Promise<Pick<HubFacts, "newest" | "rollout">> {
+  const client = new DevkeysClient(hub);
+  try {
+    const id = target.kind === "project" ? target.slug : (await projectCalled(client, targetText(target))).id;
+    const versions: ManagedVersion[] = [];
+    for await (const version of client.listVersions(id)) if (versions.push(version) === MOST_VERSIONS) break;
+    const [newest] = versions.filter(isKnownToHosts).toSorted(byPrecedence);
+    if (newest === undefined) return {};
+    const rollout = newest.state?.rollout && (await client.rollout(id, newest.state.rollout));
+    return { newest: listed(newest), ...(rollout && { rollout }) };
+  } catch (thrown) {
+    const { status } = asSealiftError(thrown);
+    if (status === 403 || status === 404) return {};
+    throw thrown;
+  }
+}
+
+/** Whether hosts are told of a version; one that waits for approval is no version to them. */
+const isKnownToHosts = ({ state }: ManagedVersion): boolean =>
+  state === undefined || state.name === "rolling" || state.name === "held";
+
+const listed = ({ version, is_yanked, yanked_reason, state, state_reason }: ManagedVersion): Listed => ({
+  ...{ version, state, isYanked: is_yanked, yankedReason: yanked_reason, stateReason: state_reason ?? null },
+});

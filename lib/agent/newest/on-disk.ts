@@ -1,0 +1,48 @@
+import type { TargetName } from "../../contract/target.ts";
+import { targetOfName, targetText } from "../../contract/target.ts";
+import { isDowngrade } from "../../contract/versions.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { readReports } from "../reports/report.ts";
+import type { Latest } from "../watch/decide.ts";
+import { decide } from "../watch/decide.ts";
+import { readPin, WatchMemory } from "../watch/state.ts";
+import { factsOnDisk } from "../watch/target-on-disk.ts";
+import type { Situation } from "./why.ts";
+
+/**
+ * Reads what a host itself says about the newest version of a target. Without an answer of the hub, what its watch
+ * remembers counts.
+ *
+ * @param answer of the hub to this host
+ */
+export async function situationOnDisk(layout: Layout, target: TargetName, answer?: Latest): Promise<Situation> {
+  const memory = await new WatchMemory({ layout }, target).read();
+  const latest = answer ?? memory.latest ?? undefined;
+  const facts = await factsOnDisk(layout, target, { paused: memory.paused, latest: latest ?? null });
+  const decision = decide({ ...facts, damaged: false, allowDowngrade: false });
+  const [last] = await readReports(layout, target, 1);
+  // A failure of a version that is older than what runs has been made good by hand.
+  const isCurrent =
+    last !== undefined &&
+    last.code !== null &&
+    last.status !== "success" &&
+    isAhead(last.resolved_version, facts.running);
+  const codeOf = (version: string): string | undefined =>
+    facts.quarantine.findLast((entry) => entry.version === version)?.code;
+  return {
+    target: targetText(targetOfName(target)),
+    running: facts.running,
+    given: latest?.version,
+    next: latest?.next && latest.nextAt ? { version: latest.next, at: latest.nextAt } : undefined,
+    withdrawn: latest?.withdrawn,
+    pin: await readPin(layout, target),
+    paused: memory.paused,
+    held: decision.do === "hold" ? { ...decision, code: codeOf(decision.version) } : undefined,
+    deploying: memory.state?.is === "deploying" || memory.state?.is === "queued",
+    error: isCurrent ? { code: last.code!, message: last.error_message ?? last.code! } : undefined,
+    heard: memory.state === undefined ? undefined : (memory.latest?.version ?? null),
+  };
+}
+
+const isAhead = (version: string | null, running: string | null): boolean =>
+  version === null || running === null || (version !== running && !isDowngrade(running, version));
