@@ -20,6 +20,7 @@ import * as rollouts from "./rollouts.ts";
 import * as runtime from "./runtime.ts";
 import * as signOn from "./sign-on.ts";
 import * as sources from "./sources.ts";
+import * as staging from "./staging.ts";
 import * as statements from "./statements.ts";
 import * as watch from "./watch.ts";
 import * as webhooks from "./webhooks.ts";
@@ -27,7 +28,8 @@ import * as webhooks from "./webhooks.ts";
 /** The files that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
-  ...[runtime, importing, publishers, statements, signOn, joining, labels, rollouts, operating, webhooks, mirror],
+  ...[runtime, importing, publishers, staging, statements, signOn, joining, labels, rollouts, operating, webhooks],
+  mirror,
 ];
 
 const isTable = (value: unknown): value is Table =>

@@ -6,8 +6,14 @@ import { FEATURES } from "../../../../lib/hub/features.ts";
 import { fullHub } from "../../../support/hub/full-hub.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 
-/** Tables whose rows stay behind: sessions and counts end by themselves, changes and migrations are each database's. */
-const LEFT_BEHIND = ["sessions", "rate_counts", "changes", "kysely_migration", "kysely_migration_lock"];
+/**
+ * Tables whose rows stay behind: sessions and counts end by themselves, changes and migrations are each database's, and
+ * components are read from their SBOMs again.
+ */
+const LEFT_BEHIND = [
+  ...["sessions", "rate_counts", "changes", "kysely_migration", "kysely_migration_lock"],
+  ...["components", "component_lists", "component_uses"],
+];
 
 /** Every row of a hub's database that is worth keeping, as text, read without the product's own code. */
 function rowsIn(dataDir: string): string[] {
