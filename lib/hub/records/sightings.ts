@@ -60,9 +60,18 @@ export class Sightings extends HourlyNotes<Seen> {
   }
 }
 
+/** Hosts by the headers that name them: a poll asks for its host several times. */
+const named = new WeakMap<IncomingHttpHeaders, string | undefined>();
+
 /** Returns the host that a request names, if it does. */
 export function hostOf(headers: IncomingHttpHeaders): string | undefined {
-  const given = headers[HEADER];
+  if (named.has(headers)) return named.get(headers);
+  const host = hostIn(headers[HEADER]);
+  named.set(headers, host);
+  return host;
+}
+
+function hostIn(given: string | string[] | undefined): string | undefined {
   if (typeof given !== "string" || given.length > 1024) return undefined;
   try {
     return hostId.safeParse(decodeURIComponent(given)).data;
