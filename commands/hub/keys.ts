@@ -19,7 +19,8 @@ export const KeysCreate = ofHub("create", keyCreation, {
   details: `
     The key and, for a key of one project, its deployment credential are shown once, or written to a file (0600) with
     \`--out\`. Every \`--…-file\` option takes that file. Without \`--scope\` a key may deploy, report and read, which
-    is what a host needs.
+    is what a host needs. It ends after 90 days unless \`--expires\` says otherwise; \`key list\` shows when, and
+    \`key rotate\` replaces it.
   `,
   examples: [
     ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour --out ./host"],
@@ -28,9 +29,10 @@ export const KeysCreate = ofHub("create", keyCreation, {
       "$0 key create --name pier-7 --project Harbour --host pier-7 --out ./pier-7",
     ],
     [
-      "A key for CI that may only publish, for 90 days",
-      "$0 key create --name ci --project prj_… --scope publish --expires 90d",
+      "A key for CI that may publish, for a month",
+      "$0 key create --name ci --project Harbour --scope publish --expires 30d",
     ],
+    ["A key that never ends", "$0 key create --name operator --scope admin --expires never"],
   ],
   also: [["keys", "create"]],
   async run({ client, idOf }, { options, json, print, note, done }) {
@@ -41,13 +43,13 @@ export const KeysCreate = ofHub("create", keyCreation, {
       ...(project !== undefined && { project_id: await idOf(project) }),
       ...(host !== undefined && { host }),
       ...(scopes.length > 0 && { scopes: [...scopes] }),
-      ...(expires !== undefined && { expires_at: expires.toISOString() }),
+      ...(expires !== undefined && { expires_at: expires === "never" ? null : expires.toISOString() }),
     };
     // Before a key is made that would be lost.
     await using file = out === undefined ? undefined : await openSecretFile(out, "host.env");
     const key = await client.createKey(asked);
     const lines = secretsOf(key);
-    const created = `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}.`;
+    const created = `Created the key ${key.name} (${key.id}) with the scopes ${key.scopes.join(", ")}.${endText(key)}`;
     if (file !== undefined) {
       await file.keep(lines);
       note(`${created}\nNext: sealift watch init ${watchedBy(key)} --out ${out}`);
@@ -62,6 +64,10 @@ export const KeysCreate = ofHub("create", keyCreation, {
   },
 });
 
+/** Says when a new key ends, and how it is renewed. */
+const endText = ({ name, expires_at: end }: CreatedKey): string =>
+  end === null ? "" : ` It ends on ${end.slice(0, 10)}; \`sealift key rotate ${name}\` replaces it.`;
+
 /** The secrets of a new key as variables. */
 const secretsOf = ({ key, deployment_credential: credential }: CreatedKey): string[] => [
   `SEALIFT_API_KEY=${key}`,
@@ -72,13 +78,14 @@ export const KeyRotate = ofKey("rotate", keyRotation, {
   description: "Replace an API key by one with the same rights",
   details: `
     The new key, and its deployment credential, are shown once. The old ones work for the time of \`--grace\`, in which
-    you put the new ones in their place; \`key list\` shows when a key was last used.
+    you put the new ones in their place; \`key list\` shows when a key was last used. The new key lives as long as the
+    old one was made for.
   `,
   examples: [["Replace the key of CI within two days", "$0 key rotate ci --grace 2d"]],
   async run({ client, id }, { options, json, print, note, done }) {
     const key = await client.rotateKey(id, Math.ceil(options.graceMs / 1000));
     if (json) return done({ key, replaced: id });
-    note(`Created the key ${key.name} (${key.id}) in the place of ${id}. It is shown this once:`);
+    note(`Created the key ${key.name} (${key.id}) in the place of ${id}.${endText(key)} It is shown this once:`);
     for (const line of secretsOf(key)) print.line(line);
     return 0;
   },

@@ -14,15 +14,13 @@ export interface Managed {
   idOf: (text: string) => Promise<string>;
   /** The record of a project, plugin or service. @throws as `idOf` */
   called: (text: string) => Promise<ProjectRecord>;
-  /** Refuses a name that another one of the kind has. @throws DeploymentError `conflict` */
-  checkName: (kind: ProjectRecord["kind"], name: string, own?: string) => Promise<void>;
   /** The id of an API key. @throws as `idOf` */
   keyIdOf: (text: string) => Promise<string>;
 }
 
 /** The key service of the hub that a command's options name. */
 export async function managed(options: Parameters<typeof hubConnection>[0]): Promise<Managed> {
-  const [{ DevkeysClient }, { checkName, keyIdOf, projectCalled, projectIdOf }] = await Promise.all([
+  const [{ DevkeysClient }, { keyIdOf, projectCalled, projectIdOf }] = await Promise.all([
     import("../../lib/client/devkeys-client.ts"),
     import("../../lib/client/lookup.ts"),
   ]);
@@ -31,7 +29,6 @@ export async function managed(options: Parameters<typeof hubConnection>[0]): Pro
     client,
     idOf: (text) => projectIdOf(client, text),
     called: (text) => projectCalled(client, text),
-    checkName: (kind, name, own) => checkName(client, kind, name, own),
     keyIdOf: (text) => keyIdOf(client, text),
   };
 }

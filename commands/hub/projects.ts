@@ -1,5 +1,6 @@
-import { usageError } from "../../lib/contract/errors.ts";
-import type { ProjectDeletion } from "../../lib/contract/surfaces/keys.ts";
+import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import { asSealiftError, usageError } from "../../lib/contract/errors.ts";
+import type { CreateProjectRequest, ProjectDeletion } from "../../lib/contract/surfaces/keys.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { projectCreation, projectDeletion, projectRenaming, projectTransfer } from "../../lib/options/devkeys.ts";
 import { printableJson } from "../../lib/support/printable.ts";
@@ -22,23 +23,43 @@ export const ProjectsCreate = ofName("create", projectCreation, {
   description: "Create a project, plugin or service on a hub",
   details: `
     The hub gives a project its id. A plugin or service is known by its slug. A name that another one of the kind has
-    is refused, since commands would not know which one it means; \`--same-name\` takes it all the same.
+    is refused, since commands would not know which one it means; \`--same-name\` takes it all the same. With
+    \`--if-missing\` one that is there already is printed as if it had just been made, so that a script may run twice.
   `,
   examples: [
     ["Create a project", "$0 project create 'Cold store' --kind project"],
+    ["In a script that may run twice", "$0 project create 'Cold store' --if-missing"],
     ["Create a plugin", "$0 project create 'Tide table' --kind plugin --slug tide-table"],
   ],
   also: [["projects", "create"]],
-  async run({ client, checkName }, { options, json, print, note, done }, [name]) {
-    const { kind, slug, sameName } = options;
-    if (!sameName) await checkName(kind, name);
-    const project = await client.createProject({ name, kind, ...(slug !== undefined && { slug }) });
-    if (json) return done({ project });
-    note(`Created the ${project.kind} ${project.name}.`);
+  async run({ client }, { options, json, print, note, done }, [name]) {
+    const { kind, slug, sameName, ifMissing } = options;
+    const wanted = { name, kind, ...(slug !== undefined && { slug }), ...(sameName && { same_name: true }) };
+    const { project, created } = await (ifMissing ? existingOr(client, wanted) : creation(client, wanted));
+    if (json) return done({ project, created });
+    note(created ? `Created the ${project.kind} ${project.name}.` : `The ${project.kind} ${project.name} is there.`);
     print.line(project.kind === "project" ? project.slug : `${project.kind} ${project.slug}`);
     return 0;
   },
 });
+
+const creation = async (client: DevkeysClient, wanted: CreateProjectRequest) => ({
+  project: await client.createProject(wanted),
+  created: true,
+});
+
+/** Creates a project, or returns the one of the same kind, name and slug that is there. */
+async function existingOr(client: DevkeysClient, wanted: CreateProjectRequest): ReturnType<typeof creation> {
+  try {
+    return await creation(client, wanted);
+  } catch (thrown) {
+    const { existingId } = asSealiftError(thrown);
+    if (existingId === undefined) throw thrown;
+    const project = await client.project(existingId);
+    if (wanted.slug !== undefined && project.slug !== wanted.slug) throw thrown;
+    return { project, created: false };
+  }
+}
 
 export const ProjectsList = ofHub("list", connection, {
   description: "List your projects, plugins and services",
@@ -63,9 +84,8 @@ export const ProjectsRename = ofTargetAndName("rename", projectRenaming, {
   description: "Give a project, plugin or service another name",
   details: "Its id and slug stay, so that hosts and publishers notice nothing.",
   examples: [["Rename a project", "$0 project rename Harbour 'Harbour of Bergen'"]],
-  async run({ client, checkName, target: { id, kind } }, { options, note, done }, [text, name]) {
-    if (!options.sameName) await checkName(kind, name, id);
-    const project = await client.renameProject(id, name);
+  async run({ client, target: { id } }, { options, note, done }, [text, name]) {
+    const project = await client.renameProject(id, { name, ...(options.sameName && { same_name: true }) });
     note(`${text} is called ${project.name} now.`);
     return done({ project });
   },

@@ -33,6 +33,7 @@ function presentable(text: string, secrets: readonly string[]): string {
 const PRECISE: Partial<Record<Code, string>> = {
   quota_exceeded: "Delete old versions (`sealift version delete`), or ask the hub's operator for a larger quota.",
   project_in_use: "`sealift fleet TARGET --state ok` shows hosts; --force deletes it all the same.",
+  name_taken: "Choose another name, or take this one all the same with --same-name: commands then need the id.",
   wave_empty: "Label hosts first (`sealift fleet label`), or start it with --allow-empty-wave.",
   other_host: "Start it with the --host-id that the key speaks for, or give this host a key of its own.",
   host_removed: "Stop its watch, or join again with another invite (`sealift join`).",
@@ -45,7 +46,7 @@ const PRECISE: Partial<Record<Code, string>> = {
 };
 
 /** The fields of an error's body, whoever sends it. */
-type ErrorBody = Partial<Record<"error" | "detail" | "code" | "content_sha256" | "status" | "msg", unknown>>;
+type ErrorBody = Partial<Record<"error" | "detail" | "code" | "content_sha256" | "id" | "status" | "msg", unknown>>;
 
 /** The error of a runtime that was asked as a hub, or of a hub that was asked as a runtime. */
 function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: number): SealiftError | undefined {
@@ -92,6 +93,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
     ...(hint !== undefined && { hint }),
     ...(hubCode !== undefined && { hubCode }),
     ...(retryAfterMs !== undefined && { retryAfterMs }),
+    ...(status === 409 && typeof body.id === "string" && { existingId: presentable(body.id, request.secrets ?? []) }),
     ...(typeof body.content_sha256 === "string" && { storedContentSha256: body.content_sha256 }),
   });
 }

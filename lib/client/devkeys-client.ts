@@ -13,7 +13,9 @@ import type {
   AuditRecord,
   CreatedKey,
   CreateKeyRequest,
+  CreateProjectRequest,
   ManagedVersion,
+  ProjectChanges,
   ProjectDeletion,
   ProjectRecord,
   TransferAnswer,
@@ -44,8 +46,12 @@ export class DevkeysClient {
     this.#asking = { operation: "keys", hub };
   }
 
-  createProject(project: { name: string; kind: ProjectRecord["kind"]; slug?: string }): Promise<ProjectRecord> {
+  createProject(project: CreateProjectRequest): Promise<ProjectRecord> {
     return this.#ask(projects.createProject, { body: project });
+  }
+
+  project(id: string): Promise<ProjectRecord> {
+    return this.#ask(projects.showProject, { params: { id } });
   }
 
   createKey(key: CreateKeyRequest): Promise<CreatedKey> {
@@ -61,8 +67,8 @@ export class DevkeysClient {
     return this.#pages(projects.listProjects, {});
   }
 
-  renameProject(id: string, name: string): Promise<ProjectRecord> {
-    return this.#ask(projects.renameProject, { params: { id }, body: { name } });
+  renameProject(id: string, changes: ProjectChanges): Promise<ProjectRecord> {
+    return this.#ask(projects.renameProject, { params: { id }, body: changes });
   }
 
   /** Gives a project to another owner; for administrators. */

@@ -82,26 +82,6 @@ export function projectCalled(client: DevkeysClient, text: string): Promise<Proj
 }
 
 /**
- * Refuses a name by which {@link projectCalled} would find several of a kind. The hub takes it: ids tell them apart.
- *
- * @param own the id of the project that is to have the name
- * @throws DeploymentError `conflict`
- */
-export async function checkName(
-  client: DevkeysClient,
-  kind: ProjectRecord["kind"],
-  name: string,
-  own?: string,
-): Promise<void> {
-  for await (const project of client.listProjects()) {
-    if (project.kind !== kind || project.id === own || !sameLetters(project.name, name)) continue;
-    throw deploymentError("conflict", `The ${kind} ${project.slug} is named ${printableJson(project.name)}.`, {
-      hint: "Choose another name, or take this one all the same with --same-name: commands then need the id.",
-    });
-  }
-}
-
-/**
  * The id of a project, plugin or service; one that looks like an id is taken as it is.
  *
  * @throws as {@link projectCalled}

@@ -19,6 +19,8 @@ export interface ErrorFacts {
   reason?: string;
   /** Whether the host's or the caller's own settings may be to blame, so that the version is not. */
   ofTheHost?: boolean;
+  /** The id of the record that is in the way: `id` of a 409. */
+  existingId?: string;
   /** The digest that the hub holds under the version that was to be published: `content_sha256` of a 409. */
   storedContentSha256?: string;
 }
@@ -39,6 +41,7 @@ export class SealiftError extends Error {
   /** Not part of reports: it was true for one moment. */
   readonly retryAfterMs?: number;
   readonly storedContentSha256?: string;
+  readonly existingId?: string;
 
   constructor(kind: ErrorKind, code: Code, message: string, facts: ErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -52,6 +55,7 @@ export class SealiftError extends Error {
     if (facts.reason !== undefined) this.reason = facts.reason;
     if (facts.ofTheHost !== undefined) this.ofTheHost = facts.ofTheHost;
     if (facts.retryAfterMs !== undefined) this.retryAfterMs = facts.retryAfterMs;
+    if (facts.existingId !== undefined) this.existingId = facts.existingId;
     if (facts.storedContentSha256 !== undefined) this.storedContentSha256 = facts.storedContentSha256;
   }
 
@@ -68,6 +72,7 @@ export class SealiftError extends Error {
       ...(this.hint !== undefined && { hint: this.hint }),
       ...(this.status !== undefined && { status: this.status }),
       ...(this.hubCode !== undefined && { hub_code: this.hubCode }),
+      ...(this.existingId !== undefined && { existing_id: this.existingId }),
       ...(this.faults !== undefined && { faults: this.faults }),
     };
   }

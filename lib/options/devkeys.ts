@@ -44,8 +44,8 @@ export const keyCreation = {
       scopeOf,
     ),
     expires: parsed(
-      { metavar: "TIME", help: "A span such as 90d, or an ISO 8601 time", defaultText: "never" },
-      momentOf(1),
+      { metavar: "TIME", help: "A span such as 30d, an ISO 8601 time, or never", defaultText: "90d" },
+      (text) => (text === "never" ? ("never" as const) : momentOf(1)(text)),
     ),
     out: path({ metavar: "FOLDER", help: "Write the key to host.env there, for a host" }),
   }),
@@ -68,6 +68,7 @@ export const projectCreation = {
     kind: choice(["project", "plugin", "service"], { help: "What is created", default: "project" }),
     slug: text({ metavar: "SLUG", help: "Slug of a plugin or service", form: forms.slug }),
     sameName,
+    ifMissing: flag({ help: "End well where it is there already, and print it" }),
   }),
   ...connection,
 };

@@ -34,7 +34,7 @@ t.test("a second project of one name is refused, unless it is asked for", async 
   const run = (...words: string[]) =>
     runHere([ProjectsCreate], ["project", "create", ...words, "--hub-url", hub.url, "--api-key", hub.adminKey]);
   t.equal((await run("Fleet")).code, 0);
-  t.match(await run("Fleet"), { code: 1, stderr: /conflict/ });
-  t.match(await run("fleet"), { code: 1, stderr: /conflict/ });
+  t.match(await run("Fleet"), { code: 1, stderr: /name_taken/ });
+  t.match(await run("fleet"), { code: 1, stderr: /name_taken/ });
   t.equal((await run("Fleet", "--same-name")).code, 0);
 });

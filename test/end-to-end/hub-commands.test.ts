@@ -64,7 +64,7 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
   t.equal((JSON.parse(key.stdout) as { key: { project_id: string } }).key.project_id, project.id);
   t.match(
     (await sealift(hub, "key", "list")).stdout,
-    /^ci +slk_\S+… +no end +admin +Harbour +any +never +deploy,report,read +key_/m,
+    /^ci +slk_\S+… +until \d{4}-\d\d-\d\d +admin +Harbour +any +never +deploy,report,read +key_/m,
   );
   const told = await sealift(hub, "key", "revoke", "ci", "--dry-run", "--json");
   t.match(JSON.parse(told.stdout), { key: { name: "ci", last_used_at: null }, dry_run: true });
@@ -198,15 +198,25 @@ t.test("a name that another project has is refused, unless it is asked for all t
   const hub = await startHub(t, { rateLimits: false });
   const create = ["project", "create", "Fleet", "--kind", "project"];
   const [id] = (await sealift(hub, ...create)).stdout.split("\n");
-  const taken = { code: 1, stderr: new RegExp(`\\(conflict\\).*${id} is named "Fleet"[^]*--same-name`) };
+  const taken = { code: 1, stderr: new RegExp(`\\(name_taken\\).*${id} has the name "Fleet"[^]*--same-name`) };
   t.match(await sealift(hub, ...create), taken);
   t.match(await sealift(hub, "project", "create", "FLEET", "--kind", "project"), taken, "in other letters");
   t.equal((await sealift(hub, "project", "create", "Fleet", "--kind", "plugin", "--slug", "fleet")).code, 0);
   t.equal((await sealift(hub, "project", "create", "Other", "--kind", "project")).code, 0);
   t.match(await sealift(hub, "project", "rename", "Other", "Fleet"), taken);
   t.equal((await sealift(hub, "project", "rename", "project:Fleet", "fleet")).code, 0, "it may keep its letters");
+  const again = await sealift(hub, ...create, "--if-missing");
+  t.match(again, { code: 0, stderr: "The project fleet is there.", stdout: `${id}\n` });
+  t.match(JSON.parse((await sealift(hub, ...create, "--if-missing", "--json")).stdout), { created: false });
+  t.match(await sealift(hub, "project", "create", "fleet", "--kind", "plugin", "--slug", "fleet", "--if-missing"), {
+    code: 0,
+  });
+  const elsewhere = ["project", "create", "fleet", "--kind", "plugin", "--slug", "other", "--if-missing"];
+  t.match(await sealift(hub, ...elsewhere), { code: 1, stderr: "name_taken" }, "the name is of another slug");
+  const made = await sealift(hub, "project", "create", "New", "--if-missing", "--json");
+  t.match(JSON.parse(made.stdout), { created: true, project: { name: "New" } });
   t.equal((await sealift(hub, ...create, "--same-name")).code, 0);
-  t.equal((await sealift(hub, "project", "list", "--fields", "kind")).stdout.match(/project/g)?.length, 3);
+  t.equal((await sealift(hub, "project", "list", "--fields", "kind")).stdout.match(/project/g)?.length, 4);
 });
 
 /** The signer whose files a command has written. */

@@ -27,7 +27,7 @@ export const listProjects = {
   ...shared,
   method: "GET",
   path: "/projects",
-  who: { key: ["projects", "read"] },
+  who: { key: ["projects", "read", "publish"] },
   summary: "List the own projects, plugins and services",
   query: pageQuery,
   ok: { 200: page(projectRecord) },
@@ -52,7 +52,7 @@ export const renameProject = {
   summary: "Rename a project, plugin or service; its id and slug stay",
   body: projectChanges,
   ok: { 200: projectRecord },
-  errors: [400, 401, 403, 404, 415, 422],
+  errors: [400, 401, 403, 404, 409, 415, 422],
 } as const satisfies Route;
 
 export const transferProject = {

@@ -32,7 +32,7 @@ export const publisherRequest = z.strictObject({
   /** The project, plugin or service that it may publish to. */
   target: target.optional(),
   /** In its place: what its first publication creates. */
-  creates: createProjectRequest.optional(),
+  creates: createProjectRequest.omit({ same_name: true }).optional(),
   name: printable(128),
   /** Exactly as in the claim `iss`; its keys are found by OpenID Connect Discovery. */
   issuer: z.url().max(512),

@@ -13,12 +13,16 @@ export type Scope = z.infer<typeof scope>;
 /** The scopes of a key whose creator names none: those that a host needs. */
 export const DEFAULT_SCOPES: readonly Scope[] = ["deploy", "report", "read"];
 
+/** Days after which a key ends for which nothing else was asked. */
+export const DEFAULT_KEY_DAYS = 90;
+
 export const createKeyRequest = z.strictObject({
   name: z.string().min(1).max(255),
   owner: z.string().min(1).max(255).optional(),
   scopes: z.array(scope).min(1).optional(),
   project_id: z.string().min(1).max(64).nullish(),
   host: hostId.nullish(),
+  /** Null for a key that never ends; left out, it ends after {@link DEFAULT_KEY_DAYS}. */
   expires_at: timestamp.nullish(),
 });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
@@ -61,7 +65,11 @@ export const createProjectRequest = z.strictObject({
   name: z.string().min(1).max(255),
   kind: projectKind,
   slug: slug.optional(),
+  /** Whether another one of the owner and kind may have the name; refused with `name_taken` otherwise. */
+  same_name: z.boolean().optional(),
 });
+
+export type CreateProjectRequest = z.input<typeof createProjectRequest>;
 
 export const projectRecord = z.object({
   id: z.string(),
@@ -79,7 +87,13 @@ export const projectRecord = z.object({
 export type ProjectRecord = z.infer<typeof projectRecord>;
 
 /** Changes of a project, plugin or service by its id. */
-export const projectChanges = z.strictObject({ name: z.string().min(1).max(255) });
+export const projectChanges = z.strictObject({
+  name: z.string().min(1).max(255),
+  /** As {@link createProjectRequest} has it. */
+  same_name: z.boolean().optional(),
+});
+
+export type ProjectChanges = z.infer<typeof projectChanges>;
 
 export const transferRequest = z.strictObject({
   owner: z.string().min(1).max(255),

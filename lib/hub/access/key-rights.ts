@@ -1,4 +1,10 @@
-import { type CreateKeyRequest, DEFAULT_SCOPES, type Scope } from "../../contract/surfaces/keys.ts";
+import {
+  type ApiKeyRecord,
+  type CreateKeyRequest,
+  DEFAULT_KEY_DAYS,
+  DEFAULT_SCOPES,
+  type Scope,
+} from "../../contract/surfaces/keys.ts";
 import { forbidden, unprocessable } from "../ground/errors.ts";
 import { isAdministrator, may, type Principal } from "../ground/principal.ts";
 import type { KeyView, NewKey } from "../records/keys.ts";
@@ -30,8 +36,32 @@ function grantableProject(principal: Principal, wanted: string | null | undefine
   return principal.projectId;
 }
 
+const DEFAULT_LIFE_MS = DEFAULT_KEY_DAYS * 86_400_000;
+
+/** Returns an end that is not beyond the creator's own. */
+const endWithin = ({ expiresAt }: Principal, end: string): string =>
+  expiresAt !== null && expiresAt < end ? expiresAt : end;
+
+/**
+ * Returns the end of the key that takes the place of another one: it lives as long again, and beyond the end of the old
+ * one only as long as the key that asks.
+ *
+ * @param now ISO 8601
+ */
+export function renewedExpiry(
+  principal: Principal,
+  { created_at: since, expires_at: end }: Pick<ApiKeyRecord, "created_at" | "expires_at">,
+  now: string,
+): string | null {
+  if (end === null) return null;
+  const again = new Date(Date.parse(now) + Date.parse(end) - Date.parse(since)).toISOString();
+  const within = endWithin(principal, again);
+  return within < end ? end : within;
+}
+
 function grantableExpiry(principal: Principal, wanted: string | null | undefined, now: string): string | null {
-  const expiresAt = wanted === undefined || wanted === null ? null : new Date(wanted).toISOString();
+  if (wanted === undefined) return endWithin(principal, new Date(Date.parse(now) + DEFAULT_LIFE_MS).toISOString());
+  const expiresAt = wanted === null ? null : new Date(wanted).toISOString();
   if (expiresAt !== null && expiresAt <= now) throw unprocessable("expires_at: lies in the past.");
   if (principal.expiresAt === null) return expiresAt;
   if (expiresAt === null) return principal.expiresAt;

@@ -1,11 +1,11 @@
 import { randomBytes } from "node:crypto";
 import type * as z from "zod";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
-import { conflict, unprocessable } from "../ground/errors.ts";
+import { conflict, HubError, unprocessable } from "../ground/errors.ts";
 import { recordId } from "../ground/identity.ts";
 import type { Transacted } from "../records/port.ts";
 import { deletedAt } from "../records/project-deletion.ts";
-import { insertProject, type Project } from "../records/projects.ts";
+import { insertProject, namesake, type Project } from "../records/projects.ts";
 import { detailOf } from "../records/target-detail.ts";
 
 /**
@@ -42,6 +42,23 @@ export function newProject(
     requires_approval: 0,
   };
   return kind === "project" ? project : { ...project, ...detailOf(project, []) };
+}
+
+/**
+ * Requires that no other project, plugin or service of an owner has a name, whatever its case: commands would not know
+ * which one it means.
+ *
+ * @param project with its id, which may have the name itself
+ * @throws HubError 409 `name_taken` with the id of the other one
+ */
+export async function requireFreeName(
+  transaction: Transacted,
+  { id, owner, kind, name }: Pick<Project, "id" | "owner" | "kind" | "name">,
+): Promise<void> {
+  const other = await namesake(transaction, { id, owner, kind, name });
+  if (other === undefined) return;
+  const message = `Your ${kind} ${other.slug} has the name ${JSON.stringify(other.name)}.`;
+  throw new HubError(409, "name_taken", message, { fields: { id: other.id } });
 }
 
 /**

@@ -2,8 +2,8 @@ import * as keys from "../../contract/keys/routes.ts";
 import * as projects from "../../contract/projects/routes.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { grantableKey, viewOf } from "../access/key-rights.ts";
-import { addProject, newProject } from "../access/new-project.ts";
+import { grantableKey, renewedExpiry, viewOf } from "../access/key-rights.ts";
+import { addProject, newProject, requireFreeName } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../ground/errors.ts";
 import { isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
@@ -52,7 +52,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       if (wanted.projectId !== null && (project === undefined || !controls(principal, project))) {
         throw notFound("There is no such project.");
       }
-      const withCredential = project?.kind === "project";
+      const withCredential = project?.kind === "project" && wanted.scopes.includes("deploy");
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
         const own = await actorOf(transaction, principal.keyId);
         // The keys of an administrator are those of the people whom it issues them to.
@@ -93,9 +93,11 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
         throw conflict("The key has ended; create another one.");
       if (id === ADMIN_KEY) throw conflict("The administrator's first key is renewed by `sealift hub admin-key`.");
       const ends = new Date(hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000).toISOString();
-      const { name, owner, scopes, project_id: projectId, host = null, expires_at: expiresAt } = old;
+      const { name, owner, scopes, project_id: projectId, host = null } = old;
       const kind = projectId === null ? undefined : (await findProject(db, projectId))?.kind;
-      const wanted = { name, owner, scopes, projectId, host, expiresAt, withCredential: kind === "project" };
+      const expiresAt = renewedExpiry(principal, old, now);
+      const withCredential = kind === "project" && scopes.includes("deploy");
+      const wanted = { name, owner, scopes, projectId, host, expiresAt, withCredential };
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
         const actsFor = await actorOf(transaction, id);
         const key = await issueKey(transaction, { ...wanted, actsFor }, hub.clock());
@@ -110,6 +112,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const project = newProject(request.body, principal.owner, hub.clock());
       const { id: subject, kind, slug } = project;
       await audited(hub, request, principal, async (transaction, tell) => {
+        if (request.body.same_name !== true) await requireFreeName(transaction, project);
         await addProject(transaction, project);
         await tell({ action: "project.create", subject, facts: { kind, slug } });
       });

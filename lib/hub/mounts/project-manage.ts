@@ -4,6 +4,7 @@ import * as versions from "../../contract/versions/routes.ts";
 import type { Logger } from "../../support/logging.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
+import { requireFreeName } from "../access/new-project.ts";
 import { controlledBy } from "../access/project-access.ts";
 import { type Asked, serve, type Served } from "../access/serve.ts";
 import type { Blobs } from "../blobs/port.ts";
@@ -92,6 +93,7 @@ export function projectManage({
       const project = await projectOf(principal, request.params.id);
       const { name } = request.body;
       await audited(hub, request, principal, async (transaction, tell) => {
+        if (request.body.same_name !== true) await requireFreeName(transaction, { ...project, name });
         if (project.kind === "project") await renameProject(transaction, project.id, name);
         else await describeTarget(transaction, project.id, { name }, hub.clock());
         const facts = { from: project.name, to: name };

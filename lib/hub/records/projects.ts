@@ -26,6 +26,20 @@ export async function insertProject(db: Queries, project: Project): Promise<bool
   return numInsertedOrUpdatedRows === 1n;
 }
 
+/** Finds another project of the owner and kind that has the name, in whatever letters. */
+export async function namesake(
+  db: Queries,
+  { id, owner, kind, name }: Pick<Project, "id" | "owner" | "kind" | "name">,
+): Promise<Pick<Project, "id" | "slug" | "name"> | undefined> {
+  return selectWhere(db, "projects", { owner, kind })
+    .select(["id", "slug", "name"])
+    .where("id", "!=", id)
+    .where((of) => of(of.fn<string>("lower", ["name"]), "=", of.fn<string>("lower", [of.val(name)])))
+    .orderBy("id")
+    .limit(1)
+    .executeTakeFirst();
+}
+
 export function findProject(db: Queries, id: string): Promise<Project | undefined> {
   return selectWhere(db, "projects", { id }).selectAll().executeTakeFirst();
 }

@@ -1,4 +1,10 @@
-import type { ApiKeyRecord, CreatedKey, ProjectRecord, Scope } from "../../contract/surfaces/keys.ts";
+import {
+  type ApiKeyRecord,
+  type CreatedKey,
+  DEFAULT_KEY_DAYS,
+  type ProjectRecord,
+  type Scope,
+} from "../../contract/surfaces/keys.ts";
 import type { Paged } from "../page/api.ts";
 import { Field, Opened, Remove, Select } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
@@ -17,7 +23,7 @@ const SCOPE_WORDS: Record<Scope, string> = {
 };
 
 const EXPIRIES = {
-  value: "90",
+  value: String(DEFAULT_KEY_DAYS),
   of: [
     ["30", "in 30 days"],
     ["90", "in 90 days"],

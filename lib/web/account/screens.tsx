@@ -43,7 +43,7 @@ export const createKey: Screen = async ({ api, hub }, request) => {
     name: field(request, "name") ?? "",
     scopes: scopes.length > 0 ? scopes : DEFAULT_SCOPES,
     ...(field(request, "project_id") !== undefined && { project_id: field(request, "project_id") }),
-    ...(expiresAt !== undefined && { expires_at: expiresAt }),
+    expires_at: expiresAt ?? null,
   };
   const created = await api.call(request, callTo(routes.createKey, { body }));
   return <NewKeyPage created={created} />;

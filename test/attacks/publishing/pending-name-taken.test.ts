@@ -13,7 +13,10 @@ t.test("a name that somebody else has taken meanwhile stays theirs", async (t) =
   t.equal(answer.body.key, undefined);
   // A name that was deleted is nobody's any more.
   await trust({ creates: { kind: "plugin", slug: "gone", name: "Gone" }, name: "gone" });
-  const gone = await hub.call("POST", "/devkeys/projects", { ...project, json: { ...project.json, slug: "gone" } });
+  const gone = await hub.call("POST", "/devkeys/projects", {
+    ...project,
+    json: { ...project.json, slug: "gone", same_name: true },
+  });
   await hub.call("DELETE", `/devkeys/projects/${gone.body.id}?force=true`);
   t.match(await exchange("plugin:gone", await run()), { status: 409, body: { detail: /was deleted/ } });
 });

@@ -149,7 +149,7 @@ t.test("projects get their id from the hub, plugins and services their slug from
   t.equal(project.body.id, project.body.slug);
   t.match((await create({ name: "P", kind: "plugin", slug: "hello" })).body, { kind: "plugin", slug: "hello" });
   t.equal((await create({ name: "S", kind: "service", slug: "hello" })).status, 201, "kinds have slugs of their own");
-  isErrorBody(t, await create({ name: "P", kind: "plugin", slug: "hello" }), 409, "conflict");
+  isErrorBody(t, await create({ name: "Q", kind: "plugin", slug: "hello" }), 409, "conflict");
   isErrorBody(t, await create({ name: "P", kind: "plugin" }), 422, "unprocessable");
   isErrorBody(t, await create({ name: "P", kind: "project", slug: "x" }), 422, "unprocessable");
   isErrorBody(t, await create({ name: "P", kind: "plugin", slug: "No/Slash" }), 422, "unprocessable");
@@ -159,6 +159,64 @@ t.test("projects get their id from the hub, plugins and services their slug from
   t.equal(listed.body.items.length, 3);
   const alice = await issue(hub, { owner: "alice", scopes: ["projects"] });
   t.equal((await hub.call("GET", "/devkeys/projects", { key: alice.body.key })).body.items.length, 0);
+});
+
+t.test("a key ends after 90 days unless something else is asked, and its successor lives as long", async (t) => {
+  const DAY = 86_400_000;
+  let now = Date.parse("2026-01-01T00:00:00Z");
+  const hub = await startHub(t, { clock: () => now });
+  const inDays = (days: number) => new Date(now + days * DAY).toISOString();
+  const made = await issue(hub, { name: "hosts" });
+  t.equal(made.body.expires_at, inDays(90));
+  t.equal((await issue(hub, { expires_at: null })).body.expires_at, null);
+  const short = await issue(hub, { scopes: ["keys", "read"], expires_at: inDays(10) });
+  const child = { name: "x", scopes: ["read"] };
+  const byShort = await hub.call("POST", "/devkeys/api-keys", { key: short.body.key, json: child });
+  t.equal(byShort.body.expires_at, inDays(10), "not beyond its creator's end");
+
+  now += 80 * DAY;
+  const rotated = await hub.call("POST", `/devkeys/api-keys/${made.body.id as string}/rotate`, { json: {} });
+  t.equal(rotated.body.expires_at, inDays(90));
+});
+
+t.test("a key that ends does not live longer by replacing itself", async (t) => {
+  const DAY = 86_400_000;
+  let now = Date.parse("2026-01-01T00:00:00Z");
+  const hub = await startHub(t, { clock: () => now });
+  const end = new Date(now + 10 * DAY).toISOString();
+  const { body } = await issue(hub, { scopes: ["keys"], expires_at: end });
+  now += 5 * DAY;
+  const again = await hub.call("POST", `/devkeys/api-keys/${body.id as string}/rotate`, { key: body.key, json: {} });
+  t.equal(again.body.expires_at, end);
+});
+
+t.test("a key that may only publish gets no credential of hosts, and finds its project by name", async (t) => {
+  const hub = await startHub(t);
+  const { body: project } = await hub.call("POST", "/devkeys/projects", { json: { name: "Demo", kind: "project" } });
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Other", kind: "project" } });
+  const { body } = await issue(hub, { project_id: project.id, scopes: ["publish"] });
+  t.equal("deployment_credential" in body, false);
+  const listed = await hub.call("GET", "/devkeys/projects", { key: body.key });
+  t.match(listed.body.items, [{ id: project.id }]);
+  t.equal(listed.body.items.length, 1);
+  t.type((await issue(hub, { project_id: project.id })).body.deployment_credential, "string");
+});
+
+t.test("an owner's name is taken by one project of a kind, in whatever letters, unless both are wanted", async (t) => {
+  const hub = await startHub(t);
+  const create = (json: object, key = hub.adminKey) => hub.call("POST", "/devkeys/projects", { json, key });
+  const { id } = (await create({ name: "Mine", kind: "project" })).body as { id: string };
+  t.match(await create({ name: "mINE", kind: "project" }), { status: 409, body: { code: "name_taken", id } });
+  t.equal((await create({ name: "Mine", kind: "plugin", slug: "mine" })).status, 201, "of another kind");
+  const alice = await issue(hub, { owner: "alice", scopes: ["projects"] });
+  t.equal((await create({ name: "Mine", kind: "project" }, alice.body.key)).status, 201, "of another owner");
+  const other = await create({ name: "Mine", kind: "project", same_name: true });
+  t.equal(other.status, 201);
+  const rename = (json: object) => hub.call("PATCH", `/devkeys/projects/${other.body.id as string}`, { json });
+  t.equal((await rename({ name: "Other" })).status, 200);
+  t.match(await rename({ name: "mine" }), { status: 409, body: { code: "name_taken", id } });
+  t.equal((await rename({ name: "OTHER" })).status, 200, "it may have its own");
+  t.equal((await rename({ name: "Mine", same_name: true })).status, 200);
 });
 
 t.test("a text that one of the databases would not store is refused on both", async (t) => {

@@ -88,7 +88,9 @@ export async function fullHub(t: Test, dataDir: string, options: Partial<HubOpti
   await fillPublishers(t, done, project.id);
   const { rolled, report: reported } = await haltedProject(hub, done);
   await setQuota({ hooks: FEATURES, dataDir }, { subject: `project/${project.id}`, max_bytes: 1e9, max_versions: 100 });
-  const { id: doomed } = await done("POST", "/devkeys/projects", { json: { name: HOSTILE, kind: "project" } });
+  const { id: doomed } = await done("POST", "/devkeys/projects", {
+    json: { name: HOSTILE, kind: "project", same_name: true },
+  });
   await done("DELETE", `/devkeys/projects/${doomed}`);
   await done("GET", "/readyz");
   setByHand(dataDir);
@@ -213,7 +215,7 @@ async function fillStatements(
 /** A project whose only host fails with the version of a rollout, which takes the version back. */
 async function haltedProject(hub: RunningHub, done: Done): Promise<Pick<FullHub, "rolled" | "report">> {
   const rolled = await createProject(hub, ["publish", "projects", "deploy", "report", "read"]);
-  await done("PATCH", `/devkeys/projects/${rolled.id}`, { json: { name: HOSTILE } });
+  await done("PATCH", `/devkeys/projects/${rolled.id}`, { json: { name: HOSTILE, same_name: true } });
   await rolled.publish(publication("1.0.0"));
   const bearer = await rolled.session();
   const reported: FullHub["report"] = (version, status) =>

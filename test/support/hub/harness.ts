@@ -148,7 +148,9 @@ export interface ProjectAccess {
 
 /** A project with one key for everything a publisher and a host do. */
 export async function createProject(hub: Pick<RunningHub, "call">, scopes?: string[]): Promise<ProjectAccess> {
-  const project = await hub.call("POST", "/devkeys/projects", { json: { name: "Demo", kind: "project" } });
+  const project = await hub.call("POST", "/devkeys/projects", {
+    json: { name: "Demo", kind: "project", same_name: true },
+  });
   const id = project.body.id as string;
   const issued = await hub.call("POST", "/devkeys/api-keys", {
     json: { name: "all", project_id: id, scopes: scopes ?? ["publish", "deploy", "report", "read"] },

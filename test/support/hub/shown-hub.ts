@@ -40,7 +40,7 @@ network: ${network}
 type Hub = Pick<RunningHub, "call">;
 
 async function created(hub: Hub, kind: string, slug: string, name: string, description: string): Promise<string> {
-  const { body } = await hub.call("POST", "/devkeys/projects", { json: { name, kind, slug } });
+  const { body } = await hub.call("POST", "/devkeys/projects", { json: { name, kind, slug, same_name: true } });
   const path = kind === "plugin" ? `/app/marketplace/plugins/${slug}` : `/app/services/services/${slug}`;
   await hub.call("PATCH", path, {
     json: { description, homepage: `https://harbour.example/${slug}`, repository: `https://git.example/acme/${slug}` },

@@ -34,7 +34,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
     serve(routes.createInvite, async (request, principal) => {
       const { id } = await projectOf(principal, request.params.id);
       const { body } = request;
-      const wanted = { name: "host", project_id: id, scopes: [...DEFAULT_SCOPES] };
+      const wanted = { name: "host", project_id: id, scopes: [...DEFAULT_SCOPES], expires_at: null };
       const { owner, expiresAt: keysEndAt } = grantableKey(principal, wanted, hub.now());
       if (new Date(body.expires_at).toISOString() <= hub.now()) throw unprocessable("expires_at: lies in the past.");
       const unusable = body.signers.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
