@@ -21,6 +21,7 @@ export async function deployOptions(options: AgentValues, layers: readonly Layer
     supervisor: await supervisorFrom(options),
     settings: settingsOf(options, layers),
     ...(await operatorCommands(options)),
+    policy: await policyOf(options),
     limits: limitsOf(options),
   };
 }
@@ -52,6 +53,12 @@ export function limitsOf(options: Partial<Limits>): Limits {
   const limits = { ...DEFAULT_LIMITS };
   for (const key of Object.keys(limits) as (keyof Limits)[]) limits[key] = options[key] ?? limits[key];
   return limits;
+}
+
+/** The rules that a version must meet; undefined without any. @throws UsageError `config_invalid` */
+async function policyOf({ policy }: Pick<AgentValues, "policy">): Promise<DeployOptions["policy"]> {
+  if (policy === undefined) return undefined;
+  return (await import("../../lib/agent/policy/policy-file.ts")).readPolicy(policy);
 }
 
 /** The operator's programs. @throws UsageError when a file of them is not valid */

@@ -3,6 +3,7 @@ import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import type { CommandFeature } from "../shell/feature.ts";
 import { showList } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
+import { PolicyCheck } from "./policy-check.ts";
 
 /** The statements of a target. @throws DeploymentError `not_found` */
 async function statementsOf(options: Connected, text: string) {
@@ -56,4 +57,4 @@ const list = ofVersion("statements", statementsOfVersion, {
 });
 
 /** Statements that publishers add to their versions. */
-export const statements: CommandFeature = { name: "statements", commands: [list] };
+export const statements: CommandFeature = { name: "statements", commands: [list, PolicyCheck] };

@@ -189,6 +189,7 @@ export const CODES = {
     "This version was rolled back or failed a check before; it stays out until a newer one comes or a person retries it.",
   ),
   rights_held: failed("The version asks for more rights than the running one; it waits until a person consents."),
+  policy_refused: failed("The version does not meet the host's policy; the message names the rule, and why."),
   downgrade_refused: failed("The version is lower than the running one; --allow-downgrade permits it."),
   provisioner_missing: failed("The plan provisions a plugin for which provisioners.yaml has no entry."),
   provision_failed: failed("The provisioner ended with an error or took too long."),

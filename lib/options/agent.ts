@@ -46,6 +46,7 @@ const deployment = group("Deployment", {
     min: 1,
   }),
   allowDowngrade: flag({ help: "Follow `latest` to a lower version" }),
+  policy: guarded(path({ metavar: "FILE", help: "policy.yaml: what a version must meet on this host" })),
   acceptRights: flag({ help: "Accept an upgrade that asks for more rights" }),
   lockWaitMs: duration({
     name: "lock-wait",

@@ -1,6 +1,6 @@
 import { connection } from "./connection.ts";
 import { path, text } from "./kinds.ts";
-import { group } from "./option.ts";
+import { group, guarded, required } from "./option.ts";
 
 /** Options of statements: what publishers add to a version, and how people look at it. */
 
@@ -14,5 +14,13 @@ export const statements = group("Statements", {
 /** Options of `version statements`. */
 export const statementsOfVersion = {
   ...group("Statements", { download: path({ metavar: "FOLDER", help: "Save them as files of this folder" }) }),
+  ...connection,
+};
+
+/** Options of `policy check`. */
+export const policyCheck = {
+  ...group("Policy", {
+    policy: required(guarded(path({ metavar: "FILE", help: "policy.yaml: what a version must meet on this host" }))),
+  }),
   ...connection,
 };

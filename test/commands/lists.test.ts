@@ -1,3 +1,5 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { CommandClass } from "clipanion";
 import t from "tap";
 import { placeOf } from "../../commands/shell/place.ts";
@@ -45,6 +47,8 @@ t.test("every list knows its fields without a record, and refuses others before 
 
   const { body: harbour } = await hub.call("POST", "/devkeys/projects", { json: { name: "Harbour", kind: "project" } });
   const stated = await statedProject(hub);
+  const policy = join(root, "policy.yaml");
+  await writeFile(policy, "sbom: true\n");
   await state(stated, "sbom", billOf([{ name: "lodash" }]));
   const invite = { signers: [signerHex()], expires_at: soon() };
   await hub.call("POST", `/devkeys/projects/${harbour.id}/host-invites`, { json: invite });
@@ -67,6 +71,7 @@ t.test("every list knows its fields without a record, and refuses others before 
     "hub verify": [`hub verify --data-dir ${dataDir}`, false],
     "key list": ["key list", true],
     "marketplace search": ["marketplace search nothing", false],
+    "policy check": [`policy check ${stated.id} 1.0.0 --policy ${policy}`, true],
     "project list": ["project list", true],
     "publisher list": ["publisher list", false],
     releases: [`releases ${target}`, true],

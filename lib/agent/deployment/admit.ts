@@ -3,13 +3,17 @@ import { isDowngrade } from "../../contract/versions.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { heldBack, readQuarantine } from "../../releases/quarantine.ts";
 import type { Release } from "../../releases/release.ts";
+import type { Evidence } from "../policy/evidence.ts";
 import type { Resolved, Source } from "../sources/source.ts";
+import { requirePolicy } from "./policy.ts";
 import type { DeployOptions, Run } from "./run.ts";
 
 /** A version that may be deployed, and what it will replace. */
 export interface Admitted {
   resolved: Resolved;
   running: Release | undefined;
+  /** Facts that the rules of the host's policy have looked at; undefined without a policy. */
+  evidence: Evidence | undefined;
 }
 
 /** Returns the running release if it is this very artifact, whole, and nobody wants it anew. */
@@ -44,9 +48,9 @@ export function refuseDowngrade(
 
 /**
  * Decides whether a resolved version may be deployed (docs/contract/host.md): a lower `latest` is not followed unasked;
- * a version that failed before is tried again, because somebody asked for it.
+ * a version that failed before is tried again, because somebody asked for it; the host's policy holds for each.
  *
- * @throws DeploymentError `downgrade_refused`
+ * @throws DeploymentError `downgrade_refused`, `policy_refused`
  */
 export async function admit(run: Run, resolved: Resolved, running: Release | undefined): Promise<Admitted> {
   const { source, options, layout, emit } = run;
@@ -58,5 +62,5 @@ export async function admit(run: Run, resolved: Resolved, running: Release | und
     const message = `${version} is in quarantine (${before.reason.replace(/\.$/, "")}); trying it again because it was asked for.`;
     emit({ event: "warning", message });
   }
-  return { resolved, running };
+  return { resolved, running, evidence: await requirePolicy(run, resolved) };
 }

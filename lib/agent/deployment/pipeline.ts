@@ -126,7 +126,7 @@ async function failed(
   const error = errorOf(run, thrown);
   const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
   const ending = { outcome, release: previous?.name ?? null, previous, error } as const;
-  if (wasNeverBegun(run, error)) return { ...ending, report: null };
+  if (wasNeverBegun(run, error) || run.draft.isRepeated) return { ...ending, report: null };
   const running = await whatRuns(run.layout, run.source.target);
   const report = await recordReport(run, reportOf(run, { status: outcome, error, running }), locked);
   return { ...ending, report };

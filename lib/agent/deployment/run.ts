@@ -12,6 +12,7 @@ import { acquireLock } from "../../releases/lock.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
 import { makeFolder } from "../../support/files.ts";
 import type { AgentEvent, Emit } from "../ground/events.ts";
+import type { Policy } from "../policy/policy-file.ts";
 import { ReportDraft } from "../reports/draft.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
@@ -35,6 +36,8 @@ export interface DeployOptions {
   /** Local reports to keep as files; older ones go to the archive. */
   keepReports: number;
   allowDowngrade?: boolean;
+  /** Rules that a version must meet on this host; undefined for none. */
+  policy?: Policy | undefined;
   /** Lets an upgrade ask for more rights than the running release. */
   acceptRights?: boolean;
   /** Installs the version once more even if it runs already. */

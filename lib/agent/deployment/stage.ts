@@ -22,7 +22,7 @@ export interface Staged extends AsyncDisposable {
  * meanwhile, so that a slow hub holds up nobody else. The folder says whose it is: if this process dies, the next run
  * tells about it.
  */
-export async function stage(run: Run, { resolved }: Admitted): Promise<Staged> {
+export async function stage(run: Run, { resolved, evidence }: Admitted): Promise<Staged> {
   const { source, layout, options, emit, signal, draft } = run;
   const { target } = source;
   const attempt: Attempt = {
@@ -46,6 +46,7 @@ export async function stage(run: Run, { resolved }: Admitted): Promise<Staged> {
     await mkdir(folder, { mode: 0o700 });
     await writeJsonFile(join(folder, ATTEMPT_FILE), attempt);
     const fetched = await resolved.fetch({ layout, target, staging: folder, limits: options.limits, emit, signal });
+    if (evidence !== undefined) (await import("../policy/evidence.ts")).requireSame(evidence, fetched);
     const { repo, artifactSha256: artifact_sha256, signer, reported } = fetched;
     draft.fetched({ repo, artifact_sha256, signer, plugins: [...reported] });
     return { attempt, folder, fetched, [Symbol.asyncDispose]: remove };

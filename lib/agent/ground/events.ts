@@ -37,9 +37,11 @@ export type AgentEvent =
   | { event: "fetch.progress"; bytes: number; size_bytes: number | null; unpacked_bytes: number }
   | { event: "fetch.resumed"; bytes: number; reason: string }
   | { event: "fetch.done"; bytes: number; files: number; unpacked_bytes: number }
-  | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" | "program" }
+  | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" | "program" | "policy" }
   /** The rights that an upgrade asks for beyond the running release, one line each; else it is held. */
   | { event: "rights.more"; version: string; rights: string[]; accepted: boolean }
+  /** The version does not meet the host's policy. `repeated`: it was refused for the same reason before. */
+  | { event: "policy.refused"; version: string; message: string; repeated: boolean }
   | { event: "source.fetched"; id: string; sha256: string }
   | { event: "steps.planned"; steps: { id: string; action: string; after_switch: boolean }[] }
   | { event: "step.started"; id: string; action: string; plugin: string | null }

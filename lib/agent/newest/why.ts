@@ -21,6 +21,7 @@ export type WhyReason =
   | "quarantined"
   | "downgrade"
   | "rights"
+  | "policy"
   | "withdrawn"
   | "deploying"
   | "clock"
@@ -174,6 +175,8 @@ function ofTheHost(situation: Situation, version: string): Why {
     );
   if (held?.reason === "downgrade") return as("downgrade", held.message, "--allow-downgrade follows it.");
   if (held?.reason === "rights") return as("rights", held.message, consentHint(target, held.version));
+  if (held?.reason === "policy")
+    return as("policy", held.message, `\`sealift policy check ${target} ${held.version}\` says it for each rule.`);
   if (withdrawn !== undefined && withdrawn !== null && withdrawn === running)
     return as("withdrawn", `${withdrawn} was taken back, and the host goes back at its next check`);
   if (clockSeconds !== undefined)
@@ -208,6 +211,7 @@ const TROUBLES: ReadonlySet<WhyReason> = new Set([
   "quarantined",
   "downgrade",
   "rights",
+  "policy",
   "clock",
   "signer",
   "failing",

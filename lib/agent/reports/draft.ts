@@ -1,6 +1,6 @@
 import type { Code } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
-import { HELD_RIGHTS } from "../../contract/surfaces/host-record.ts";
+import { HELD_POLICY, HELD_RIGHTS } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Attempt } from "../../releases/journal.ts";
@@ -26,12 +26,14 @@ export class ReportDraft {
   readonly #steps: StepOutcome[] = [];
   #bytes = 0;
   #version: string | null = null;
+  #isRepeated = false;
   #artifact: ArtifactFacts = { repo: null, artifact_sha256: null, signer: null, plugins: [] };
 
   hear(event: AgentEvent): void {
     if (event.event === "warning") this.#warnings.push(event.message);
     if (event.event === "fetch.progress" || event.event === "fetch.done") this.#bytes = event.bytes;
     if (event.event === "resolve.ok") this.#version = event.version;
+    if (event.event === "policy.refused") this.#isRepeated = event.repeated;
     if (event.event === "step.done") this.#steps.push(event.outcome);
   }
 
@@ -42,6 +44,11 @@ export class ReportDraft {
   /** The version that was resolved, if one was. */
   get version(): string | null {
     return this.#version;
+  }
+
+  /** Whether an earlier report has told the same. */
+  get isRepeated(): boolean {
+    return this.#isRepeated;
   }
 
   /** The part of a report that tells what happened so far. */
@@ -89,8 +96,10 @@ export function reportOf(
   };
 }
 
-const errorMessage = ({ code, message }: SealiftError): string =>
-  `${code === "rights_held" ? HELD_RIGHTS : ""}${message}`.slice(0, MAX_MESSAGE);
+/** Beginnings of the messages of versions that a host holds. */
+const HELD: Partial<Record<Code, string>> = { rights_held: HELD_RIGHTS, policy_refused: HELD_POLICY };
+
+const errorMessage = ({ code, message }: SealiftError): string => `${HELD[code] ?? ""}${message}`.slice(0, MAX_MESSAGE);
 
 /** Returns the messages of the errors behind an error. */
 function causesOf(error: SealiftError): string[] {

@@ -76,6 +76,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     slug,
     target,
     requestedVersion: options.version,
+    connection: options,
 
     async precheck(supervisor) {
       const plan = await readPlan();

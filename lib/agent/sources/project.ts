@@ -42,6 +42,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
     slug: projectId,
     target,
     requestedVersion: options.version,
+    connection: options,
 
     acceptedSigners(layout) {
       return signersDigest(layout, target, options.trust);

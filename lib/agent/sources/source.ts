@@ -1,5 +1,6 @@
 import type { Limits } from "../../artifact/limits.ts";
 import type { TreeListing } from "../../artifact/tree/tree-listing.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
@@ -69,6 +70,8 @@ export interface Source extends Reporter {
   slug: string;
   target: TargetName;
   requestedVersion: string;
+  /** The hub, for what else it has of a version; undefined for a source without one. */
+  connection?: HubConnection;
   /** Refuses what can be refused before any request. */
   precheck?(supervisor: string): Promise<void>;
   /** Returns a text that changes with the signers that this host accepts; null where it demands none. */

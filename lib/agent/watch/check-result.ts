@@ -4,7 +4,7 @@ import type { SealiftError } from "../../contract/errors.ts";
 import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
 import { rollback } from "../deployment/rollback.ts";
 import type { DeployResult } from "../deployment/run.ts";
-import { HELD } from "./decide.ts";
+import { type Decision, HELD } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, HoldReason, WatchEvent } from "./events.ts";
 import type { WatchTarget } from "./target.ts";
@@ -29,6 +29,17 @@ export function heldTurn(
   if (reason === "paused") return { ...result, exitCode: EXIT.done };
   const error = HELD[reason](`${name}: ${message}`, { target: targetText(targetOfName(target)), version });
   return { ...result, exitCode: error.exitCode, error };
+}
+
+/** Returns the decision to hold a version whose deployment has found that it must wait; undefined for other ends. */
+export function holdAfter(
+  version: string,
+  { error }: Pick<DeployResult, "error">,
+): Extract<Decision, { do: "hold" }> | undefined {
+  if (error === undefined) return undefined;
+  const { message, faults: rights = [] } = error;
+  if (error.code === "rights_held") return { do: "hold", version, reason: "rights", message, rights };
+  return error.code === "policy_refused" ? { do: "hold", version, reason: "policy", message } : undefined;
 }
 
 /** The event that ends a deployment or a rollback of a target. @param startedAt by `performance.now()` */

@@ -1,7 +1,9 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { isDowngrade } from "../../contract/versions.ts";
+import type { HeldPolicy } from "../../releases/held-policy.ts";
 import type { HeldRights } from "../../releases/held-rights.ts";
 import { heldBack, type QuarantineEntry } from "../../releases/quarantine.ts";
+import { policyError } from "../deployment/policy.ts";
 import { consentHint, rightsMessage } from "../deployment/rights.ts";
 import type { HoldReason } from "./events.ts";
 
@@ -34,6 +36,8 @@ export interface Facts {
   damaged: boolean;
   /** The version that asks for more rights than the running one, while nobody has consented. */
   rights?: HeldRights | undefined;
+  /** The version that does not meet this host's policy, until it is looked at again. */
+  policy?: Pick<HeldPolicy, "version" | "identity" | "message"> | undefined;
   /** The signers that this host accepts, by which an earlier refusal is over. */
   signers?: string | null | undefined;
   allowDowngrade: boolean;
@@ -65,6 +69,7 @@ export const HELD: Record<
     }),
   rights: (message, { target, version }) =>
     deploymentError("rights_held", message, { hint: consentHint(target, version) }),
+  policy: policyError,
 };
 
 /** Bytes that are not known may be the same ones. */
@@ -85,6 +90,7 @@ export function decide(facts: Facts): Decision {
     pin = null,
     damaged,
     rights,
+    policy,
     signers,
     allowDowngrade,
     ran,
@@ -115,6 +121,9 @@ export function decide(facts: Facts): Decision {
   }
   if (rights?.version === version && sameBytes(rights.identity, identity) && asked === undefined) {
     return { do: "hold", version, reason: "rights", message: rightsMessage(rights), rights: rights.rights };
+  }
+  if (policy?.version === version && sameBytes(policy.identity, identity) && asked === undefined) {
+    return { do: "hold", version, reason: "policy", message: policy.message };
   }
   if (paused && asked === undefined) {
     return { do: "hold", version, reason: "paused", message: `${version} waits: the target is paused.` };

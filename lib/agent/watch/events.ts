@@ -3,7 +3,7 @@ import type { DeployResult } from "../deployment/run.ts";
 import type { AgentEvent } from "../ground/events.ts";
 
 /** Why a new version is not followed (docs/contract/host.md). */
-export type HoldReason = "paused" | "quarantined" | "downgrade" | "rights";
+export type HoldReason = "paused" | "quarantined" | "downgrade" | "rights" | "policy";
 
 /** The requests that a person may make of a watched target. */
 export const WATCH_ACTIONS = ["pause", "resume", "check", "redeploy", "retry"] as const;

@@ -9,7 +9,7 @@ import { deploy } from "../deployment/deploy.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
-import { doneEvent, endedTurn, goBack, heldTurn, type TurnResult } from "./check-result.ts";
+import { doneEvent, endedTurn, goBack, heldTurn, holdAfter, type TurnResult } from "./check-result.ts";
 import { decide, type Decision, type Facts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
@@ -290,11 +290,8 @@ export class TargetLoop implements AsyncDisposable {
     const chosen = { ...options, reinstall: decision.reinstall, signal };
     const result = await deploy(source(decision.version), chosen, (event) => emit({ ...event, target: this.name }));
     emit(doneEvent(this.name, result, started));
-    const { error } = result;
-    if (error?.code === "rights_held") {
-      const { message, faults: rights = [] } = error;
-      return this.#hold({ do: "hold", version: result.version ?? decision.version, reason: "rights", message, rights });
-    }
-    return endedTurn(this.name, { ...result, version: result.version ?? decision.version });
+    const version = result.version ?? decision.version;
+    const held = holdAfter(version, result);
+    return held === undefined ? endedTurn(this.name, { ...result, version }) : this.#hold(held);
   }
 }

@@ -5,6 +5,7 @@ import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
+import { type HeldPolicy, readHeldPolicy } from "../../releases/held-policy.ts";
 import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
@@ -33,6 +34,12 @@ export async function isDamaged(layout: Layout, target: TargetName): Promise<boo
   return release !== undefined && (await damageOf(layout, target, release)) !== undefined;
 }
 
+/** Returns the version that does not meet the policy, until it is to be looked at again. */
+async function stillRefused(layout: Layout, target: TargetName): Promise<HeldPolicy | undefined> {
+  const held = await readHeldPolicy(layout, target);
+  return held !== undefined && Date.parse(held.again) > Date.now() ? held : undefined;
+}
+
 /** Returns the version that waits for a person's consent to its rights, while that is not given. */
 async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
   const held = await readHeldRights(layout, target, await currentName(layout, target));
@@ -54,6 +61,7 @@ export async function factsOf(
   return {
     ...{ ...loop, ...known, allowDowngrade },
     signers: await latestSource.acceptedSigners?.(layout),
+    policy: options.policy && known.policy,
     rights: acceptRights ? undefined : known.rights,
   };
 }
@@ -71,6 +79,7 @@ export async function factsOnDisk(
     paused,
     pin: (await readPin(layout, target))?.version ?? null,
     ran: await versionsRun(layout, target),
+    policy: await stillRefused(layout, target),
     rights: await awaitingConsent(layout, target),
   };
 }

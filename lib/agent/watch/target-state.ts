@@ -75,8 +75,8 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
     }
     case "target.held": {
       const { version, reason, message } = event;
-      // A deployment that was held for its rights has told the same as its error.
-      const error = reason === "rights" ? undefined : facts.error;
+      // A deployment that was held for its rights, or by the policy, has told the same as its error.
+      const error = reason === "rights" || reason === "policy" ? undefined : facts.error;
       return { ...facts, queued: false, held: { version, reason, message }, error };
     }
     case "target.paused":

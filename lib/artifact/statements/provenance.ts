@@ -109,7 +109,7 @@ function certificateOf({ verificationMaterial }: Bundle): CertificateIdentity | 
 }
 
 /** Returns what a certificate says of the workflow that signed. */
-export function identityOf(certificate: X509Certificate): CertificateIdentity {
+function identityOf(certificate: X509Certificate): CertificateIdentity {
   const text = (oid: string): string | null =>
     certificate.extension(oid)?.valueObj.subs[0]?.value.toString("utf8") ?? null;
   return {

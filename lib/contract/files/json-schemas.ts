@@ -2,6 +2,7 @@ import * as z from "zod";
 import { descriptor } from "./descriptor.ts";
 import { installPlan, notifiers, provisioners } from "./install-plan.ts";
 import { integration } from "./integration.ts";
+import { policyFile } from "./policy.ts";
 
 /** The files that people write by hand, for which editors get a JSON Schema under `docs/schemas/`. */
 const FILES = {
@@ -9,6 +10,7 @@ const FILES = {
   plugin: { schema: descriptor, title: "Plugin descriptor (plugin.yaml)" },
   provisioners: { schema: provisioners, title: "Provisioners (provisioners.yaml)" },
   notifiers: { schema: notifiers, title: "Notifiers (notifiers.yaml)" },
+  policy: { schema: policyFile, title: "Policy of a host (policy.yaml)" },
   integration: { schema: integration, title: "Runtime configuration (integration.yaml)" },
 } as const;
 

@@ -58,6 +58,11 @@ export type StatementRecord = z.infer<typeof statementRecord>;
 /** The statements of a version, with the digests that they are about. */
 export const statementsAnswer = z.object({
   version: z.string(),
+  created_at: timestamp,
+  /** When somebody approved the version; null for one that nobody has approved. */
+  approved_at: timestamp.nullable(),
+  /** The key that has signed the version, base64; null for a plugin or service that its author has not signed. */
+  signer_public_key: z.string().nullable(),
   artifact_sha256: sha256Hex,
   /** Digest of a project's tree; null for a plugin or service. */
   content_sha256: sha256Hex.nullable(),
@@ -66,7 +71,10 @@ export const statementsAnswer = z.object({
 export type StatementsAnswer = z.infer<typeof statementsAnswer>;
 
 /** The facts that a signer signs of a statement. */
-export interface Endorsed extends Pick<StatementRecord, "kind" | "sha256">, Omit<StatementsAnswer, "statements"> {
+export interface Endorsed
+  extends
+    Pick<StatementRecord, "kind" | "sha256">,
+    Pick<StatementsAnswer, "version" | "artifact_sha256" | "content_sha256"> {
   target: Target;
 }
 

@@ -39,9 +39,12 @@ export const isStale = (record: Parameters<typeof lastHeard>[0], staleMs: number
  */
 export const HELD_RIGHTS = "held: rights: ";
 
-/** True for the record of a host that holds the version until a person consents. */
+/** The same for a version that does not meet the host's policy. */
+export const HELD_POLICY = "held: policy: ";
+
+/** True for the record of a host that holds the version: until a person consents, or until it meets the policy. */
 export const isHeld = ({ error_message: message }: { error_message?: string | null | undefined }): boolean =>
-  message?.startsWith(HELD_RIGHTS) === true;
+  message?.startsWith(HELD_RIGHTS) === true || message?.startsWith(HELD_POLICY) === true;
 
 /** States of hosts, in the order of lists: those first that need somebody. */
 export const HOST_STATES = ["failed", "held", "ok", "silent"] as const;

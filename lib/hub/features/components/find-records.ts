@@ -106,21 +106,23 @@ export async function countRunning(
   return found;
 }
 
-/** Names the hosts of a fleet that run a version. */
+/** Names the hosts of a fleet that run one of the versions. @param limit of all together */
 export async function runningHosts(
   db: Queries,
   { holder, target }: View,
-  label: string,
+  labels: readonly string[],
   limit: number,
-): Promise<string[]> {
+): Promise<Map<string, string[]>> {
   const rows = await db
     .selectFrom("hosts")
-    .select("host_id")
+    .select(["shown_version", "host_id"])
     .where("holder", "=", holder)
     .where("target", "=", target)
-    .where("shown_version", "=", label)
+    .where("shown_version", "in", labels)
     .orderBy("host_id")
     .limit(limit)
     .execute();
-  return rows.map(({ host_id: host }) => host);
+  const found = new Map<string, string[]>();
+  for (const { shown_version: label, host_id: host } of rows) found.set(label, [...(found.get(label) ?? []), host]);
+  return found;
 }

@@ -74,6 +74,21 @@ function seenAs({ kind, slug, name, version }: Using, { owner }: Principal): See
   return { target: targetText({ kind, slug }), name, version, components: [], host_count: 0, hosts: [], view };
 }
 
+/** Groups versions by statements that read their hosts: {@link MOST_HOSTS} in all, or one version that has more. */
+function together(versions: readonly Seen[]): Seen[][] {
+  const groups: Seen[][] = [];
+  let hosts = 0;
+  for (const seen of versions.filter(({ host_count: count }) => count > 0)) {
+    const last = groups.at(-1);
+    if (last === undefined || hosts + seen.host_count > MOST_HOSTS) {
+      groups.push([seen]);
+      hosts = 0;
+    } else last.push(seen);
+    hosts += seen.host_count;
+  }
+  return groups;
+}
+
 /** Adds the hosts that run each version. */
 async function addHosts(db: Queries, versions: readonly Seen[]): Promise<void> {
   for (const ofTarget of Map.groupBy(versions, ({ target }) => target).values()) {
@@ -83,9 +98,11 @@ async function addHosts(db: Queries, versions: readonly Seen[]): Promise<void> {
       view,
       ofTarget.map(({ version }) => version),
     );
-    for (const seen of ofTarget) {
-      seen.host_count = counts.get(seen.version) ?? 0;
-      if (seen.host_count > 0) seen.hosts = await runningHosts(db, view, seen.version, MOST_HOSTS);
+    for (const seen of ofTarget) seen.host_count = counts.get(seen.version) ?? 0;
+    for (const group of together(ofTarget)) {
+      const labels = group.map(({ version }) => version);
+      const hosts = await runningHosts(db, view, labels, MOST_HOSTS);
+      for (const seen of group) seen.hosts = hosts.get(seen.version) ?? [];
     }
   }
 }

@@ -57,9 +57,11 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
   }
 
   async function list(projectId: string, label: string, actor: Principal | undefined) {
-    const { id, version, sha256, content_sha256 } = await versionOf(projectId, label, actor);
-    const found = await listStatements(db, id);
-    return { version, artifact_sha256: sha256, content_sha256, statements: found.map(statementRecord) };
+    const found = await versionOf(projectId, label, actor);
+    const { version, created_at, approved_at, sha256, content_sha256, signer_public_key } = found;
+    const statements = (await listStatements(db, found.id)).map(statementRecord);
+    const facts = { version, created_at, approved_at, signer_public_key };
+    return { ...facts, artifact_sha256: sha256, content_sha256, statements };
   }
 
   async function send(

@@ -1,0 +1,47 @@
+import { deploymentError } from "../../contract/errors.ts";
+import { targetOfName, targetText } from "../../contract/target.ts";
+import { forgetHeldPolicy, readHeldPolicy, writeHeldPolicy } from "../../releases/held-policy.ts";
+import type { Evidence } from "../policy/evidence.ts";
+import type { Resolved } from "../sources/source.ts";
+import type { Run } from "./run.ts";
+
+/** A watch looks again at a version after this time, where nobody knows when it will do. */
+const AGAIN_MS = 10 * 60_000;
+
+/**
+ * Requires that a version meets the policy of this host, where it has one (docs/policy.md). What is refused once more
+ * for the same reason is not reported again.
+ *
+ * @returns what the rules have looked at, which the bytes must be compared with
+ * @throws DeploymentError `policy_refused`
+ */
+export async function requirePolicy(run: Run, { version, identity }: Resolved): Promise<Evidence | undefined> {
+  const { source, options, layout, emit, signal } = run;
+  const { policy } = options;
+  if (policy === undefined) return undefined;
+  if (source.connection === undefined) throw deploymentError("internal", "A source without a hub meets no policy.");
+  const { checkPolicy, PolicyRefusal } = await import("../policy/require-policy.ts");
+  const target = targetOfName(source.target);
+  const now = Date.now();
+  const found = await checkPolicy(policy, { target, version, hub: { ...source.connection, signal } }, now);
+  if (!(found instanceof PolicyRefusal)) {
+    emit({ event: "verify.ok", check: "policy" });
+    if (run.isTrial !== true) await forgetHeldPolicy(layout, source.target);
+    return found;
+  }
+  const { message, from } = found;
+  const before = await readHeldPolicy(layout, source.target);
+  const repeated = before?.version === version && before.identity === identity && before.message === message;
+  emit({ event: "policy.refused", version, message, repeated });
+  const soon = new Date(now + AGAIN_MS).toISOString();
+  const again = from !== undefined && from < soon ? from : soon;
+  const held = { version, identity, message, again, at: new Date(now).toISOString() };
+  if (run.isTrial !== true) await writeHeldPolicy(layout, source.target, held);
+  throw policyError(message, { target: targetText(target), version });
+}
+
+/** The error of a version that a policy keeps away. */
+export const policyError = (message: string, { target, version }: { target: string; version: string }) =>
+  deploymentError("policy_refused", message, {
+    hint: `Nothing was installed. \`sealift policy check ${target} ${version}\` looks at every rule.`,
+  });

@@ -1,0 +1,76 @@
+import { isEndorsed } from "../../artifact/statements/endorsement.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
+import { StatementsClient } from "../../client/statements.ts";
+import { deploymentError, SealiftError } from "../../contract/errors.ts";
+import type { StatementKind, StatementRecord, StatementsAnswer } from "../../contract/statements/statements.ts";
+import type { Target } from "../../contract/target.ts";
+
+/** Facts and statements of a version that a hub has, for rules to look at. */
+export interface Evidence extends StatementsAnswer {
+  target: Target;
+  /** Streams the bytes of a statement, compared with its digest. */
+  read(statement: StatementRecord): AsyncIterable<Buffer>;
+}
+
+/**
+ * Asks a hub what it has of a version.
+ *
+ * @throws AuthenticationError, ArtifactError; DeploymentError `policy_refused` for a hub that keeps no statements
+ */
+export async function fetchEvidence(target: Target, version: string, hub: HubConnection): Promise<Evidence> {
+  const client = new StatementsClient(target, hub);
+  try {
+    const answer = await client.list(version);
+    return { ...answer, target, read: (statement) => client.read(version, statement) };
+  } catch (error) {
+    if (!(error instanceof SealiftError) || error.status !== 404) throw error;
+    throw deploymentError("policy_refused", `The hub tells nothing of ${version} that a policy could look at.`, {
+      cause: error,
+      hint: "Ask the hub's operator whether the version is there, and which version of Sealift the hub runs.",
+    });
+  }
+}
+
+const decode = (base64: string): Buffer => Buffer.from(base64, "base64");
+
+/**
+ * Finds a statement that the version's signer stands for; for a version that nobody has signed, one that the hub has.
+ *
+ * @returns why there is none that counts, where there is none
+ */
+export function endorsedStatement(
+  { target, version, artifact_sha256, content_sha256, signer_public_key: signer, statements }: Evidence,
+  wanted: StatementKind,
+): StatementRecord | { missing: string } {
+  const found = statements.find(({ kind }) => kind === wanted);
+  if (found === undefined) return { missing: `the version has no statement of the kind ${wanted}` };
+  if (signer === null) return found;
+  const { kind, sha256, signature, signer_public_key: by } = found;
+  const endorsed = { target, version, artifact_sha256, content_sha256, kind, sha256 };
+  if (by === signer && signature !== null && isEndorsed(endorsed, decode(signature), decode(signer))) return found;
+  return { missing: `the version's signer does not stand for its statement of the kind ${wanted}` };
+}
+
+/** The facts of a fetched version by which it must be the one that the rules have looked at. */
+export interface FetchedFacts {
+  /** Digest of a project's tree; null for a plugin or service. */
+  contentSha256: string | null;
+  artifactSha256: string | null;
+  /** The trusted key that has signed it, hexadecimal; null where none was demanded. */
+  signer: string | null;
+}
+
+/**
+ * Requires that what came is what the rules have looked at: a hub that lies could tell of one version and give another.
+ *
+ * @throws DeploymentError `policy_refused`
+ */
+export function requireSame(evidence: Evidence, { contentSha256, artifactSha256, signer }: FetchedFacts): void {
+  const { version, content_sha256: tree, artifact_sha256: artifact, signer_public_key: key } = evidence;
+  const isSameContent = contentSha256 === null ? artifactSha256 === artifact : contentSha256 === tree;
+  const isSameSigner = signer === null || (key !== null && decode(key).toString("hex") === signer);
+  if (isSameContent && isSameSigner) return;
+  throw deploymentError("policy_refused", `The bytes of ${version} are not those that its statements are about.`, {
+    hint: "Nothing was installed. Ask the hub's operator.",
+  });
+}

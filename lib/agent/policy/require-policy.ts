@@ -1,0 +1,36 @@
+import type { HubConnection } from "../../client/hub-connection.ts";
+import type { Target } from "../../contract/target.ts";
+import { type Evidence, fetchEvidence } from "./evidence.ts";
+import type { Policy } from "./policy-file.ts";
+import { verdicts } from "./rules.ts";
+
+/** A version that a rule keeps away, and when it may be looked at again. */
+export class PolicyRefusal {
+  readonly message: string;
+  /** ISO 8601; undefined where nobody knows. */
+  readonly from: string | undefined;
+
+  constructor(message: string, from: string | undefined) {
+    this.message = message;
+    this.from = from;
+  }
+}
+
+/**
+ * Looks whether a version meets a policy.
+ *
+ * @param now milliseconds since 1970
+ * @returns what the rules have looked at, or the first rule that does not hold
+ * @throws AuthenticationError, ArtifactError, and UsageError `config_invalid` for a root that is not usable
+ */
+export async function checkPolicy(
+  policy: Policy,
+  { target, version, hub }: { target: Target; version: string; hub: HubConnection },
+  now: number,
+): Promise<Evidence | PolicyRefusal> {
+  const evidence = await fetchEvidence(target, version, hub);
+  for await (const { rule, holds, why, from } of verdicts(policy, evidence, now)) {
+    if (!holds) return new PolicyRefusal(`${version} does not meet the rule ${rule} of ${policy.file}: ${why}.`, from);
+  }
+  return evidence;
+}

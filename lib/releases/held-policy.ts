@@ -1,0 +1,31 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import * as z from "zod";
+import type { TargetName } from "../contract/target.ts";
+import { readJsonFile, writeJsonFile } from "./json-file.ts";
+import type { Layout } from "./layout.ts";
+
+const heldPolicy = z.object({
+  version: z.string(),
+  /** Tells two artifacts of one version apart. */
+  identity: z.string().nullable(),
+  /** The rule that does not hold, and why. */
+  message: z.string(),
+  /** When the version is looked at again. */
+  again: z.string(),
+  at: z.string(),
+});
+/** A version that does not meet the host's policy. */
+export type HeldPolicy = Readonly<z.infer<typeof heldPolicy>>;
+
+const heldFile = (layout: Layout, target: TargetName): string => join(layout.sealift, "state", `policy-${target}.json`);
+
+/** Returns the version that does not meet the policy, as far as that was seen last. */
+export const readHeldPolicy = (layout: Layout, target: TargetName): Promise<HeldPolicy | undefined> =>
+  readJsonFile(heldFile(layout, target), heldPolicy);
+
+export const writeHeldPolicy = (layout: Layout, target: TargetName, held: HeldPolicy): Promise<void> =>
+  writeJsonFile(heldFile(layout, target), held);
+
+export const forgetHeldPolicy = (layout: Layout, target: TargetName): Promise<void> =>
+  rm(heldFile(layout, target), { force: true });
