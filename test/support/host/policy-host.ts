@@ -29,8 +29,13 @@ export interface PolicyHost {
   publish(version: string): Promise<string>;
   /** Adds statements to a version, as its signer. @param bundle of its provenance, or how it is attested */
   state(version: string, given: { provenance?: Attestation | object; sbom?: boolean; urgent?: string }): Promise<void>;
-  /** Deploys a version under a policy. @param policy lines of policy.yaml */
-  deploy(version: string, policy: string, more?: Partial<DeployOptions>): Promise<DeployResult>;
+  /**
+   * Deploys a version under a policy.
+   *
+   * @param policy lines of policy.yaml
+   * @param liar the hub that is asked for statements, in place of the real one
+   */
+  deploy(version: string, policy: string, liar?: string): Promise<DeployResult>;
   events: AgentEvent[];
 }
 
@@ -79,7 +84,7 @@ export async function policyHost(t: Test): Promise<PolicyHost> {
       const about = { version, content_sha256: trees.get(version)! };
       await addStatements(connection, target, about, await readStatements(given), seed);
     },
-    async deploy(version, policy, more = {}) {
+    async deploy(version, policy, liar = hub.url) {
       const file = join(folder, "policy.yaml");
       await writeFile(file, policy);
       const source = projectSource({
@@ -90,9 +95,9 @@ export async function policyHost(t: Test): Promise<PolicyHost> {
         ...DEPLOY_DEFAULTS,
         ...{ projectRoot: root, hostId: "host", supervisor: { name: "none" }, durability: "none" },
         policy: await readPolicy(file),
-        ...more,
       };
-      return deploy(source, options, (event) => events.push(event));
+      const told = { ...source, connection: { ...connection, hubUrl: liar } };
+      return deploy(told, options, (event) => events.push(event));
     },
   };
 }
