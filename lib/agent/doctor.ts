@@ -124,8 +124,9 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     const held = (await readQuarantine(layout, target)).filter(
       ({ version }) => running === undefined || !isDowngrade(running.version, version),
     );
-    for (const { version, reason } of held) {
-      const hint = "A watch leaves it out until a newer one comes, or `sealift watch retry` is run.";
+    for (const { version, reason, signers } of held) {
+      const other = signers === undefined ? "`sealift watch retry` is run" : "this host accepts other signers";
+      const hint = `A watch leaves it out until a newer one comes, or ${other}.`;
       yield warning(check, `${version} is in quarantine: ${reason}`, hint);
     }
   }

@@ -19,7 +19,7 @@ async function doctor(args: readonly string[], env: Record<string, string>) {
     .split("\n")
     .map((line) => JSON.parse(line) as Record<string, string>);
   const finding = (check: string) => events.find((event) => event["check"] === check);
-  return { code, finding, result: events.at(-1) };
+  return { code, events, finding, result: events.at(-1) };
 }
 
 t.test("a host that is fit is told so, and one that is not learns what is wrong", { timeout: 120_000 }, async (t) => {
@@ -132,6 +132,7 @@ t.test("a host that is fit is told so, and one that is not learns what is wrong"
     };
     await quarantine(layout, target, entry);
     await quarantine(layout, target, { ...entry, version: "0.9.0" });
+    await quarantine(layout, target, { ...entry, version: "1.2.0", code: "signer_untrusted", signers: "others" });
     await writeFile(
       layout.journal,
       JSON.stringify({
@@ -140,13 +141,15 @@ t.test("a host that is fit is told so, and one that is not learns what is wrong"
         ...{ previous: null, items: [], previous_items: [], adopted: [], env_files: [], touched: [] },
       }),
     );
-    const { code, finding, result } = await doctor(["--project-root", root], {});
+    const { code, finding, events, result } = await doctor(["--project-root", root], {});
+    const hints = events.filter(({ message = "" }) => message.includes(" is in quarantine")).map(({ hint }) => hint);
+    t.match(hints, [/watch retry/, /or this host accepts other signers/]);
     t.equal(code, 0, "that is no reason for the next deployment to fail");
     t.match(finding("journal"), { status: "warning", message: /1\.1\.0 .*cut short/ });
     t.equal(
       result?.["warnings"],
-      3,
-      "the quarantine, not that of an old version, the journal and the hub that was not named",
+      4,
+      "the quarantines, not that of an old version, the journal and the hub that was not named",
     );
   });
 
