@@ -22,6 +22,9 @@ export function requireSame(rule: string, found: unknown, wanted: unknown): void
 /** Deeds of a person that end a hold. */
 const ENDS_HOLD = ["start", "resume", "release", "delete"];
 
+/** Deeds of a person that end the staging of a version. */
+const ENDS_STAGING = ["approve staged", "reject staged", "delete"];
+
 /** Holds what is stored against what the oracle says. @param deed that was done since the last look, if one was */
 export function checkStored(
   stored: Stored,
@@ -39,6 +42,12 @@ export function checkStored(
     if (state.state === "held" && !isHeld && !ENDS_HOLD.includes(deed ?? ""))
       throw new Broken("a hold ends only by a person", `${version} after ${deed ?? "a decision"}`);
   }
+  for (const [version, state] of before?.states ?? []) {
+    const isStaged = states.get(version)?.state === "staged" || oracle.deleted.has(version);
+    if (state.state === "staged" && !isStaged && !ENDS_STAGING.includes(deed ?? ""))
+      throw new Broken("staging ends only by a person", `${version} after ${deed ?? "a decision"}`);
+  }
+  if (latest !== null && states.get(latest)?.state === "staged") throw new Broken("latest is never staged", latest);
   for (const { version, state, cause, isTakenBack } of oracle.versions.values()) {
     const row = states.get(version);
     const found = [row?.state ?? "open", row?.state_cause, (row?.is_taken_back ?? 0) !== 0];
@@ -70,6 +79,6 @@ function checkDetail(text: string, oracle: Oracle): void {
     requireSame(
       `the state of ${version} in the detail record`,
       state?.name ?? "open",
-      oracle.versions.get(version)?.state,
+      oracle.versions.published(version)?.state,
     );
 }

@@ -2,6 +2,7 @@
 import { actOnRollout, startRollout } from "../../lib/hub/features/rollouts/commands.ts";
 import { listRollouts, standingOf } from "../../lib/hub/features/rollouts/records.ts";
 import { viewOf } from "../../lib/hub/features/rollouts/stored.ts";
+import { approve, reject } from "../../lib/hub/features/staging/approve.ts";
 import type { HostAnswer } from "../../lib/hub/gate/answer.ts";
 import { answerHost } from "../../lib/hub/gate/host-answer.ts";
 import { answerEtag, detailFor } from "../../lib/hub/gate/latest.ts";
@@ -16,11 +17,11 @@ import { type Database, inTransaction, type Transacted } from "../../lib/hub/rec
 import { findProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
 import { storeProjectReport, storeReports, storeTargetReport } from "../../lib/hub/records/reports.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
-import { UNSIGNED } from "../../lib/hub/records/version-tables.ts";
-import { insertVersion, type NewVersion } from "../../lib/hub/records/versions.ts";
+import { insertVersion } from "../../lib/hub/records/versions.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
 import { furnish, SESSION, SLUG } from "./furnish.ts";
 import { HubProcess } from "./hub-process.ts";
+import { keyOf, newVersion, SHA256 } from "./new-version.ts";
 import type { Verdict } from "./oracle/terms.ts";
 import type { Plan, Rules } from "./plan.ts";
 
@@ -120,28 +121,30 @@ export class Hubs {
     );
   }
 
+  /** Stores a version that waits for approval. */
+  stage(hub: number, version: string): Promise<Verdict> {
+    return this.publish(hub, version, false, true);
+  }
+
+  /** @param isOwn whether the key approves that has staged it */
+  approveStaged(hub: number, version: string, isOwn: boolean): Promise<Verdict> {
+    const asked = { project_id: this.#target.id, version, sha256: SHA256 };
+    return this.#run(hub, (transaction, now) => approve(transaction, keyOf(isOwn), asked, now));
+  }
+
+  rejectStaged(hub: number, version: string): Promise<Verdict> {
+    const what = { projectId: this.#target.id, version };
+    return this.#run(hub, (transaction, now) => reject(transaction, keyOf(false), what, now));
+  }
+
   /** @param lost whether its bytes were lost, and come again */
-  async publish(hub: number, version: string, lost = false): Promise<Verdict> {
+  async publish(hub: number, version: string, lost = false, stage = false): Promise<Verdict> {
     const { id, kind } = this.#target;
     const suffix = (++this.#ids).toString(16).padStart(32, "0");
     const before = lost ? await this.#idOf(version) : undefined;
     return this.#run(hub, (transaction, now) => {
-      const created_at = new Date(now).toISOString();
-      const sha256 = "0".repeat(64);
-      const facts = { project_id: id, version, published_by: null, size_bytes: 1, sha256, repo: null, created_at };
-      const dek = { kek_id: "kek", sealed_dek: "c2ln" };
-      const signed = { signature: "c2ln", signer_public_key: "c2ln" };
-      const row: NewVersion =
-        kind === "project"
-          ? {
-              ...{ ...facts, id: `art_${suffix}`, part: "artifact", project_name: SLUG, content_sha256: sha256 },
-              ...{ archive_signature: null, ...signed, dek },
-            }
-          : {
-              ...{ ...facts, id: `rel_${suffix}`, part: "archive", project_name: null, content_sha256: null },
-              ...{ archive_signature: "c2ln", ...UNSIGNED, dek: null },
-            };
-      return insertVersion(transaction, row, { lost: before });
+      const row = newVersion({ target: { id, kind }, version, suffix, created_at: new Date(now).toISOString() });
+      return insertVersion(transaction, row, { lost: before, stage });
     });
   }
 

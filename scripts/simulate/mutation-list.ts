@@ -18,6 +18,7 @@ const ASKED = "gate/host-answer.ts";
 const COMMANDS = "features/rollouts/commands.ts";
 const DECIDE = "features/rollouts/decide.ts";
 const PART = "features/rollouts/target-part.ts";
+const APPROVE = "features/staging/approve.ts";
 const TERMS = "../contract/rollout-terms.ts";
 const TALLY = "features/rollouts/tally.ts";
 const LABELS = "features/rollouts/label-waves.ts";
@@ -75,8 +76,8 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("published beside a rollout: held", PART, ["(await this.#findLive()) ?? (await newest", "(await newest"]),
   mutation("published after an abort: held", PART, ['else if (state === "completed")', "else if (true)"]),
   mutation("published again: what it was", "records/versions.ts", [
-    "existing === undefined && (await tell",
-    "true && (await tell",
+    "else if (existing === undefined) await tell",
+    "else await tell",
   ]),
   mutation("published again: where it ranked", "records/versions.ts", ["...(existing && carryOver(existing))", ""]),
   mutation("a replaced version is held", COMMANDS, ["if (live.version !== version) {", "if (false) {"]),
@@ -97,7 +98,23 @@ export const MUTATIONS: readonly Mutation[] = [
     "",
   ]),
   mutation("an open one above ends the rollout", PART, ["if (latest !== null && (", "if (false && ("]),
-  mutation("a yank halts", MANAGED, ["if (yanked) await", "if (false) await"]),
+  mutation("a yank of a staged version halts nothing", MANAGED, [
+    "if (yanked && !isStaged) await",
+    "if (yanked) await",
+  ]),
+  mutation("a halt and an abort hold no staged version", STATES, [' || before.state === "staged"', ""]),
+  mutation("start and resume refuse a staged version", COMMANDS, ['if (fate === "staged")', "if (false)"]),
+  mutation("release refuses a staged version", MANAGED, ['if (marks.state === "staged")', "if (false)"]),
+  mutation("a staged version is not above the latest", CHANGE, [
+    '["rolling", "held"]',
+    '["rolling", "held", "staged"]',
+  ]),
+  mutation("a staged version ranks as an unpublished one", CHANGE, ['eb("state", "!=", "staged")', "eb.lit(true)"]),
+  mutation("an approval is a publication", APPROVE, ['await tell({ what: "publish", version })', ""]),
+  mutation("an approved version ranks by its approval", APPROVE, [", created_at: at", ""]),
+  mutation("whoever staged it does not approve", APPROVE, ["await requireAnother(transaction, staged, principal)", ""]),
+  mutation("what was yanked is not approved", APPROVE, ["if (staged.is_yanked !== 0)", "if (false)"]),
+  mutation("a yank halts", MANAGED, ["if (yanked && !isStaged) await", "if (false) await"]),
   mutation("a deletion ends the rollout", MANAGED, [
     "if (blobs !== undefined) {\n        await",
     "if (blobs !== undefined) {\n        if (false) await",

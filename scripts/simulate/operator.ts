@@ -23,7 +23,8 @@ export function versionOf(command: Command, { oracle, plan }: Scene): string | u
   const published = [...oracle.versions.keys()];
   const unpublished = plan.pool.filter((version) => !oracle.versions.has(version) && !oracle.deleted.has(version));
   switch (command.do) {
-    case "publish": {
+    case "publish":
+    case "stage": {
       const { live } = oracle;
       if (command.isOfRollout && live !== undefined && unpublished.includes(live.version)) return live.version;
       return picked(command.pick, unpublished);
@@ -45,6 +46,12 @@ export function versionOf(command: Command, { oracle, plan }: Scene): string | u
     case "release": {
       const held = published.filter((version) => oracle.versions.get(version)!.state !== "open");
       return picked(command.pick, held.length > 0 ? held : published);
+    }
+    case "approve staged":
+    case "reject staged": {
+      // Seldom what is published, which is refused.
+      const staged = published.filter((version) => oracle.versions.get(version)!.state === "staged");
+      return picked(command.pick, command.pick % 8 > 0 ? staged : published);
     }
     case "unyank":
       return picked(
@@ -81,6 +88,19 @@ export async function carryOut(command: Command, scene: Scene): Promise<{ text: 
     case "publish":
       if (version === undefined) return undefined;
       return both(`publish ${version}`, await hubs.publish(hub, version), oracle.publish(version, now));
+    case "stage":
+      if (version === undefined) return undefined;
+      return both(`stage ${version}`, await hubs.stage(hub, version), oracle.stage(version, now));
+    case "approve staged": {
+      if (version === undefined) return undefined;
+      const { isOwn } = command;
+      const text = `approve ${version}, staged${isOwn ? " by the same key" : ""}`;
+      const found = await hubs.approveStaged(hub, version, isOwn);
+      return both(text, found, oracle.approveStaged(version, now, isOwn));
+    }
+    case "reject staged":
+      if (version === undefined) return undefined;
+      return both(`reject ${version}, staged`, await hubs.rejectStaged(hub, version), oracle.rejectStaged(version));
     case "publish again":
       if (version === undefined) return undefined;
       // It stays what it was.

@@ -38,7 +38,8 @@ export interface HostPlan {
 
 type Pick = { pick: number };
 export type Deed =
-  | ({ do: "publish"; isOfRollout: boolean } & Pick)
+  | ({ do: "publish" | "stage"; isOfRollout: boolean } & Pick)
+  | ({ do: "approve staged"; isOwn: boolean } & Pick)
   | ({
       do: "start";
       of: "unpublished" | "published" | "any" | "lowest" | "highest";
@@ -48,7 +49,7 @@ export type Deed =
     } & Pick)
   | { do: "pause" | "resume" | "approve" }
   | { do: "abort"; rollback: boolean }
-  | ({ do: "release" | "yank" | "unyank" | "delete" | "publish again" } & Pick)
+  | ({ do: "release" | "yank" | "unyank" | "delete" | "publish again" | "reject staged" } & Pick)
   | ({ do: "label"; labels: Record<string, string> | null } & Pick)
   | ({ do: "kill" } & Pick)
   | ({ do: "reinstall" } & Pick)
@@ -135,6 +136,9 @@ const DEEDS: [number, (random: Random, windows: readonly string[]) => Deed][] = 
   [5, (random) => ({ do: "yank", pick: random.below(100) })],
   [4, (random) => ({ do: "unyank", pick: random.below(100) })],
   [3, (random) => ({ do: "delete", pick: random.below(100) })],
+  [9, (random) => ({ do: "stage", isOfRollout: random.below(3) > 0, pick: random.below(100) })],
+  [10, (random) => ({ do: "approve staged", isOwn: random.once(4), pick: random.below(100) })],
+  [2, (random) => ({ do: "reject staged", pick: random.below(100) })],
   [2, (random) => ({ do: "publish again", pick: random.below(100) })],
   [4, (random) => ({ do: "label", labels: random.pick([null, { env: "canary" }, { region: "eu" }]), ...pick(random) })],
   [1, (random) => ({ do: "kill", ...pick(random) })],
@@ -234,6 +238,13 @@ const STORIES: ((random: Random, windows: readonly string[]) => Told[])[] = [
     ...[{ do: "label", labels: { env: "canary" }, ...pick(random) } as const, WAIT],
   ],
   (...of) => [...brought(...of), { do: "pause" }, WAIT, { do: "resume" }, WAIT],
+  // The version of a rollout waits for approval while another one is released.
+  (random, windows) => [
+    brought(random, windows)[0]!,
+    ...(["stage", "publish"] as const).map((what) => ({ do: what, isOfRollout: what === "stage", ...pick(random) })),
+    ...[1, 2].map(() => ({ do: "release", ...pick(random) }) as const),
+    { do: "approve staged", isOwn: false, pick: 1 },
+  ],
 ];
 const WAIT: Deed = { do: "wait" };
 

@@ -6,7 +6,7 @@
 import { count, type Counts, isNew, type KnownHost, waveOf } from "./fleet.ts";
 import { compare, type Ordered } from "./order.ts";
 import type { Answer, Asking, Rollout, Start, Verdict } from "./terms.ts";
-import { type Cause, isOpenAndUnyanked, type Version, Versions } from "./versions.ts";
+import { type Cause, isHeldOrRolling, isOpenAndUnyanked, type Version, Versions } from "./versions.ts";
 import { isOpen, opening } from "./window.ts";
 
 const LIVE: readonly Rollout["state"][] = ["running", "paused", "halted"];
@@ -48,7 +48,7 @@ export class Oracle {
   get isGated(): boolean {
     const open = this.greatestOpen;
     const isAbove = (version: Version): boolean => open === undefined || compare(version, open) > 0;
-    return [...this.versions.values()].some((each) => each.state !== "open" && !each.isYanked && isAbove(each));
+    return [...this.versions.values()].some((each) => isHeldOrRolling(each) && isAbove(each));
   }
 
   publish(version: string, now: number): Verdict {
@@ -62,6 +62,26 @@ export class Oracle {
     else if (live !== undefined) this.versions.hold(version, "beside");
     else if (newest !== undefined && newest.state !== "completed") this.versions.hold(version, newest.state as Cause);
     this.#settle();
+    return undefined;
+  }
+
+  stage(version: string, now: number): Verdict {
+    if (this.deleted.has(version)) return "deleted";
+    if (!this.versions.has(version)) this.versions.stage(version, now);
+    return undefined;
+  }
+
+  /** Approves a staged version, which is then published. @param isOwn whether its stager asks */
+  approveStaged(version: string, now: number, isOwn: boolean): Verdict {
+    const found = this.versions.get(version);
+    if (found?.state === "staged" && isOwn) return "own_approval";
+    if (found?.state === "staged" && found.isYanked) return "conflict";
+    return this.rejectStaged(version) ?? this.publish(version, now);
+  }
+
+  rejectStaged(version: string): Verdict {
+    if (this.versions.get(version)?.state !== "staged") return this.versions.has(version) ? "conflict" : "not_found";
+    this.versions.delete(version);
     return undefined;
   }
 
@@ -120,7 +140,7 @@ export class Oracle {
   release(version: string): Verdict {
     const found = this.versions.get(version);
     if (found === undefined) return "not_found";
-    if (this.live?.version === version) return "conflict";
+    if (found.state === "staged" || this.live?.version === version) return "conflict";
     this.versions.open(version);
     this.#settle();
     return undefined;
@@ -131,7 +151,8 @@ export class Oracle {
     if (found === undefined) return "not_found";
     found.isYanked = isYanked;
     const { live } = this;
-    if (isYanked && live?.version === version && live.state !== "halted") this.halted(live);
+    const isLive = found.state !== "staged" && live?.version === version && live.state !== "halted";
+    if (isYanked && isLive) this.halted(live);
     this.#settle();
     return undefined;
   }
@@ -219,9 +240,9 @@ export class Oracle {
     // Without a name the hub does not know whose reports are its own.
     const row = id === undefined ? undefined : known;
     const running = told === undefined ? (row?.running ?? null) : told;
-    const runs = running === null ? undefined : this.versions.get(running);
+    const runs = running === null ? undefined : this.versions.published(running);
     const { live } = this;
-    const rolling = live && this.versions.get(live.version);
+    const rolling = live && this.versions.published(live.version);
     const isOwners = this.#kind === "project" || holder === this.owner;
     const isRunning = live?.state === "running" && rolling?.state === "rolling" && !rolling.isYanked;
     const wave = live === undefined ? 0 : this.wave(live, isOwners ? row : undefined, hostId, labels);
@@ -257,11 +278,12 @@ export class Oracle {
   }
 
   #facts(version: string, now: number): Ordered {
-    return this.versions.get(version) ?? { version, publishedAt: now };
+    return this.versions.published(version) ?? { version, publishedAt: now };
   }
 
   #mayRoll(version: string, now: number): boolean {
-    if (this.deleted.has(version) || this.versions.get(version)?.isYanked === true) return false;
+    const found = this.versions.get(version);
+    if (this.deleted.has(version) || found?.isYanked === true || found?.state === "staged") return false;
     const best = this.versions.greatest((each) => each.state === "open" && !each.isYanked && each.version !== version);
     return best === undefined || compare(this.#facts(version, now), best) > 0;
   }

@@ -29,7 +29,7 @@ export interface Answer {
 }
 
 /** The answer to a command: nothing, or an error's code. */
-export type Verdict = undefined | "conflict" | "not_found" | "wave_empty" | "deleted";
+export type Verdict = undefined | "conflict" | "not_found" | "wave_empty" | "deleted" | "own_approval";
 
 /** A request to start a rollout, with the id that it gets. */
 export interface Start {

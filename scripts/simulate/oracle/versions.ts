@@ -1,16 +1,20 @@
 /** Published versions and their states, as the page describes them. */
 import { compare, type Ordered } from "./order.ts";
 
-export type Cause = "started" | "halted" | "aborted" | "replaced" | "beside";
+export type Cause = "started" | "halted" | "aborted" | "replaced" | "beside" | "uploaded";
 
 export interface Version extends Ordered {
   isYanked: boolean;
-  state: "open" | "rolling" | "held";
+  /** A staged one is not published yet. */
+  state: "open" | "rolling" | "held" | "staged";
   cause: Cause | undefined;
   isTakenBack: boolean;
 }
 
 export const isOpenAndUnyanked = ({ state, isYanked }: Version): boolean => state === "open" && !isYanked;
+
+export const isHeldOrRolling = ({ state, isYanked }: Version): boolean =>
+  !isYanked && (state === "held" || state === "rolling");
 
 /** The published versions of a target, by label. */
 export class Versions extends Map<string, Version> {
@@ -18,6 +22,18 @@ export class Versions extends Map<string, Version> {
   add(version: string, publishedAt: number): void {
     const state = { state: "open", cause: undefined } as const;
     this.set(version, { version, publishedAt, isYanked: false, ...state, isTakenBack: false });
+  }
+
+  /** Adds a version that waits for approval. */
+  stage(version: string, stagedAt: number): void {
+    const state = { state: "staged", cause: "uploaded" } as const;
+    this.set(version, { version, publishedAt: stagedAt, isYanked: false, ...state, isTakenBack: false });
+  }
+
+  /** Finds a version that is published. */
+  published(version: string): Version | undefined {
+    const found = this.get(version);
+    return found?.state === "staged" ? undefined : found;
   }
 
   greatest(isMeant: (version: Version) => boolean): Version | undefined {
@@ -29,7 +45,7 @@ export class Versions extends Map<string, Version> {
 
   /** Holds a version, if it is published. A mark that it has stays. */
   hold(version: string, cause: Cause, isTakenBack = false): void {
-    const found = this.get(version);
+    const found = this.published(version);
     if (found === undefined) return;
     Object.assign(found, { state: "held", cause, isTakenBack: isTakenBack || found.isTakenBack });
   }
@@ -43,7 +59,7 @@ export class Versions extends Map<string, Version> {
   }
 
   #assign(version: string, facts: Pick<Version, "state" | "cause" | "isTakenBack">): void {
-    const found = this.get(version);
+    const found = this.published(version);
     if (found !== undefined) Object.assign(found, facts);
   }
 }

@@ -9,7 +9,7 @@ import { planOf } from "../../../../../scripts/simulate/plan.ts";
 import { play } from "../../../../../scripts/simulate/play.ts";
 import { rounds } from "../../../../support/effort.ts";
 
-const SEEDS = rounds(24, 200);
+const SEEDS = rounds(32, 200);
 
 t.test("operators break no rule, whatever they do and whatever is lost, late, dead, restarted or closed", async (t) => {
   const { database, close } = await openSimulated();

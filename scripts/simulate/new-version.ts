@@ -1,0 +1,42 @@
+/** Versions as publishers give them to the hubs, and the keys that publish and approve them. */
+import type { Principal } from "../../lib/hub/ground/principal.ts";
+import type { Project } from "../../lib/hub/records/projects.ts";
+import { UNSIGNED } from "../../lib/hub/records/version-tables.ts";
+import type { NewVersion } from "../../lib/hub/records/versions.ts";
+import { SLUG } from "./furnish.ts";
+
+/** Of every version's bytes. */
+export const SHA256 = "0".repeat(64);
+/** Ids of the keys that versions are published and approved by (furnish.ts). */
+const [STAGER, APPROVER] = ["key_alpha", "key_beta"];
+
+/** @param isStager whether it is the key that publishes */
+export const keyOf = (isStager: boolean): Principal => ({
+  ...{ keyId: isStager ? STAGER : APPROVER, owner: "admin", scopes: new Set(["admin"] as const), projectId: null },
+  ...{ host: null, expiresAt: null },
+});
+
+interface Given {
+  target: Pick<Project, "id" | "kind">;
+  version: string;
+  /** Of its id. */
+  suffix: string;
+  /** ISO 8601. */
+  created_at: string;
+}
+
+export function newVersion({ target: { id, kind }, version, suffix, created_at }: Given): NewVersion {
+  const sha256 = SHA256;
+  const facts = { project_id: id, version, published_by: STAGER, size_bytes: 1, sha256, repo: null, created_at };
+  const dek = { kek_id: "kek", sealed_dek: "c2ln" };
+  const signed = { signature: "c2ln", signer_public_key: "c2ln" };
+  return kind === "project"
+    ? {
+        ...{ ...facts, id: `art_${suffix}`, part: "artifact", project_name: SLUG, content_sha256: sha256 },
+        ...{ archive_signature: null, ...signed, dek },
+      }
+    : {
+        ...{ ...facts, id: `rel_${suffix}`, part: "archive", project_name: null, content_sha256: null },
+        ...{ archive_signature: "c2ln", ...UNSIGNED, dek: null },
+      };
+}
