@@ -1,3 +1,4 @@
+import { components } from "./features/components/feature.ts";
 import type { WebFeature } from "./features/feature.ts";
 import { joining } from "./features/joining/feature.ts";
 import { publishers } from "./features/publishers/feature.ts";
@@ -7,4 +8,12 @@ import { staging } from "./features/staging/feature.ts";
 import { webhooks } from "./features/webhooks/feature.ts";
 
 /** The features of the pages, in the order in which they are shown. */
-export const webFeatures: readonly WebFeature[] = [rollouts, joining, staging, publishers, webhooks, quotas];
+export const webFeatures: readonly WebFeature[] = [
+  rollouts,
+  components,
+  joining,
+  staging,
+  publishers,
+  webhooks,
+  quotas,
+];

@@ -74,6 +74,7 @@ t.test("no name, README, report, error, label or search runs as a script on a pa
     ...["/plugins/tide/fleet/h", `/plugins/tide/fleet/${encodeURIComponent(HOST)}`, "/fleets"],
     ...["/plugins/tide/rollouts", "/projects", `/projects/${project.id}`, `/projects/${project.id}/fleet`, "/keys"],
     ...["/audit", `/audit?action=${text.slice(0, 60)}&actor=${text}`, "/quotas", `/sign-in?next=${text}`],
+    ...["/components", `/components?q=${text}`, "/components?q=lodash"],
   ]) {
     const { status, html } = await visitor.request(path);
     t.ok([200, 303, 404, 422].includes(status), `${path}: ${status}`);
@@ -94,7 +95,18 @@ const linksOf = (html: string): string[] =>
 t.test("no text in any column of the database runs as a script on any page that links lead to", async (t) => {
   const { hub, project, rolled } = await fullHub(t, `${t.testdir({})}/hub`);
   const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
-  const waiting = ["/", "/fleets", "/projects", "/keys", "/publishers", "/audit", "/quotas", "/webhooks", "/hub"];
+  const waiting = [
+    "/",
+    "/fleets",
+    "/components",
+    "/projects",
+    "/keys",
+    "/publishers",
+    "/audit",
+    "/quotas",
+    "/webhooks",
+    "/hub",
+  ];
   for (const { id } of [project, rolled])
     for (const page of ["", "/fleet", "/rollouts", "/hosts"]) waiting.push(`/projects/${id}${page}`);
   const seen = new Set<string>();

@@ -42,6 +42,7 @@ t.test("each kind of key gets on a page what it gets from the API, and 404 or 40
     [`/projects/${project.id}/fleet`]: `/app/deploy/v1/projects/${project.id}/hosts`,
     [`/projects/${project.id}/rollouts`]: `/devkeys/projects/${project.id}/rollouts`,
     [`/projects/${project.id}/hosts`]: `/devkeys/projects/${project.id}/joined-hosts`,
+    "/components?q=lodash": "/app/deployments/deployments/components?q=lodash",
     "/fleets": "/app/deployments/deployments/fleets",
     "/projects": "/devkeys/projects",
     "/keys": "/devkeys/api-keys",

@@ -2,6 +2,7 @@
 import { hmacOf, zipOf } from "./archives.ts";
 import { createProject, type ProjectAccess, publication, type RunningHub } from "./harness.ts";
 import { ownSecrets, signerHex, soon } from "./joining.ts";
+import { billOf, state } from "./statements.ts";
 
 const README = `# Tide table
 
@@ -149,6 +150,9 @@ export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<Shown
   await publishFiles(hub, { ...plugin, version: "1.2.0" }, filesOf("1.2.0", "[api.tides.example:443]"));
   await publishFiles(hub, { kind: "service", slug: "chart-store", version: "0.4.0" }, { "README.md": "# Charts\n" });
   await publishFiles(hub, { ...plugin, version: "1.3.0", stage: true }, filesOf("1.3.0", "[api.tides.example:443]"));
+  const sbom = billOf([{ name: "lodash", version: "4.17.20", purl: "pkg:npm/lodash@4.17.20" }]);
+  const target = { kind: "plugin", slug: "tide-table" } as const;
+  await state({ hub, target, version: "1.2.0", artifact_sha256: "", content_sha256: null }, "sbom", sbom);
   for (const [index, host] of names.entries()) {
     const of = { ...plugin, host, labels: labelsOf(index) };
     if (index === 4) {
@@ -197,6 +201,7 @@ export const pagesOf = (projectId: string): Record<string, string> => ({
   "project-fleet": `/projects/${projectId}/fleet`,
   hosts: `/projects/${projectId}/hosts`,
   fleets: "/fleets",
+  components: "/components?q=lodash",
   projects: "/projects",
   keys: "/keys",
   webhooks: "/webhooks",

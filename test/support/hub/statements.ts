@@ -31,7 +31,7 @@ export const billOf = (components: readonly BillComponent[], more: object = {}):
 
 /** A version with its signer, where it has one. */
 export interface StatedVersion {
-  hub: RunningHub;
+  hub: Pick<RunningHub, "call">;
   target: Target;
   version: string;
   artifact_sha256: string;
