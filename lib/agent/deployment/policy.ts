@@ -43,5 +43,5 @@ export async function requirePolicy(run: Run, { version, identity }: Resolved): 
 /** The error of a version that a policy keeps away. */
 export const policyError = (message: string, { target, version }: { target: string; version: string }) =>
   deploymentError("policy_refused", message, {
-    hint: `Nothing was installed. \`sealift policy check ${target} ${version}\` looks at every rule.`,
+    hint: `Nothing was installed. \`sealift policy check ${target} ${version} --policy FILE\` looks at every rule.`,
   });

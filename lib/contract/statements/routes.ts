@@ -32,7 +32,7 @@ const kind = z.enum(STATEMENT_KINDS);
 
 const ofProject = { mount: "deploy", tags: ["statements"] } as const;
 const projectPath = "/v1/projects/:project_id/artifacts/:version/statements";
-const projectReaders = { keyOrSession: ["deploy", "read", "publish", "projects"] } as const;
+const projectReaders = { keyOrSession: ["deploy", "read", "publish", "stage", "projects"] } as const;
 
 export const addProjectStatement = { ...ofProject, ...adding, path: projectPath } as const satisfies Route;
 
@@ -52,7 +52,7 @@ export const readProjectStatement = {
 } as const satisfies Route;
 
 const ofTarget = (kind: MarketplaceKind) => ({ mount: `${kind}s`, tags: ["statements"] }) as const;
-const targetReaders = { key: ["deploy", "read", "publish", "projects"] } as const;
+const targetReaders = { key: ["deploy", "read", "publish", "stage", "projects"] } as const;
 
 export const addTargetStatement = ofKinds((target) => ({
   ...ofTarget(target),
