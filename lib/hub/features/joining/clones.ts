@@ -11,11 +11,16 @@ const INSTANCE = /^[A-Za-z0-9_-]{8,64}$/;
 /** Most hosts whose last machine is remembered. */
 const MAX_HOSTS = 100_000;
 
+/** Most turns of one host from one writing to the next: beyond, its key is used by a flood of names. */
+const MAX_TURNS = 16;
+
 /** Notes which machines speak for a host: once an hour, and whenever it is another one than before. */
 export class Clones extends HourlyNotes<Heard> {
   readonly #db: Queries;
   readonly #clock: () => number;
   readonly #last = new Map<string, string>();
+  /** Hosts whose machine has changed since the last writing, with how often. */
+  readonly #turns = new Map<string, number>();
 
   /** @param clock milliseconds since 1970 */
   constructor(db: Queries, clock: () => number) {
@@ -32,7 +37,9 @@ export class Clones extends HourlyNotes<Heard> {
     const name = `${named} ${instance}`;
     const last = this.#last.get(named);
     if (last !== name) {
-      if (!INSTANCE.test(instance)) return;
+      const turns = this.#turns.get(named) ?? 0;
+      if (turns === MAX_TURNS || !INSTANCE.test(instance)) return;
+      this.#turns.set(named, turns + 1);
       if (last !== undefined) this.forget(last);
       this.#last.set(named, name);
       if (this.#last.size > MAX_HOSTS) this.#last.delete(this.#last.keys().next().value!);
@@ -44,6 +51,7 @@ export class Clones extends HourlyNotes<Heard> {
   }
 
   protected override store(heard: readonly Heard[], now: number): Promise<void> {
+    this.#turns.clear();
     return noteMachines(this.#db, heard, now);
   }
 }
