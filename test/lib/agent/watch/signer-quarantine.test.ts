@@ -133,3 +133,24 @@ t.test("and so it does with a project's version", async (t) => {
     target: { name: "project:Demo", hub: hub.url, poll: projectPoll(project.id, connection) },
   });
 });
+
+t.test("a version that nobody signed is held back while a signer is demanded", async (t) => {
+  const { hub, publish } = await authorHub(t);
+  const connection = { hubUrl: hub.url, apiKey: hub.adminKey, timeoutMs: 10_000 };
+  const { root, installPlan } = await pluginHost(t, connection);
+  const plugin = { ...connection, kind: "plugin", slug: SLUG, signingSecret: DEVELOPER_SECRET, installPlan } as const;
+  const target = (trust: SignerTrust | undefined): WatchTarget => ({
+    ...{ name: `plugin:${SLUG}`, hub: hub.url, intervalMs: 20, poll: marketplacePoll("plugin", SLUG, connection) },
+    source: (version) => marketplaceSource({ ...plugin, version, trust, symlinks: "refuse" }),
+    options: { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" } },
+  });
+  await publish("1.0.0");
+  const w = watching(t, [target(pins(newAuthor()))]);
+  await w.until("deploy.done", { outcome: "failed", code: "signature_missing" });
+  await w.until("target.held", { version: "1.0.0", reason: "quarantined" });
+  for (let checks = 0; checks < 3; checks++) await w.until("check.scheduled");
+  t.equal(w.all("deploy.done").length, 1);
+  await w.watch.replace([target(undefined)]);
+  t.match(await w.until("deploy.done", { version: "1.0.0" }), { outcome: "deployed" }, "at once when none is");
+  await w.stop();
+});
