@@ -38,6 +38,7 @@ const PAGES: Record<string, string> = {
   publisher: "ci",
   rollback: "troubleshooting",
   "self-check": "installing",
+  stage: "ci",
   "trust-folder": "options",
   unpin: "watch",
   upgrade: "installing",
