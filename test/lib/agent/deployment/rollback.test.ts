@@ -177,7 +177,7 @@ t.test("a plan that names a unit which is gone brings back what ran", async (t) 
 
 t.test("a target that was never deployed has nothing to go back to", async (t) => {
   const h = await hostWith(t, [], { name: "none" });
-  t.match(await h.back(), { outcome: "failed", report: null, error: { code: "no_release", hint: /Nothing is kept/ } });
+  t.match(await h.back(), { outcome: "failed", report: null, error: { code: "no_release", hint: /nothing is kept/ } });
   t.same(await h.reports(), []);
 });
 
