@@ -36,7 +36,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
   static override listed = () => [
     ...["target", "host_id", "version", "status", "running_version", "running_signer", "completed_at", "error_message"],
-    ...["created_at", "seen_at", "stale"],
+    ...["created_at", "seen_at", "stale", "labels"],
   ];
   static override usage = Command.Usage({
     category: "Deploying",

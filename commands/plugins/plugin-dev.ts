@@ -11,7 +11,7 @@ export class PluginDev extends withOptions(development) {
     description: "Run a plugin while you write it, and reload it on save",
     details: `
       Runs the plugin from its folder in a runtime of its own, reloads it whenever a file is saved, and shows each call
-      as it happens. A line on standard input makes a call: \`greet {"name":"Ada"}\`. Its page to try actions is at
+      as it happens. A line on standard input makes a call: \`greet {"name":"Ada"}\`; \`help\` lists the actions. Its page to try actions is at
       \`/docs\` of the runtime. With \`--inspect\` a debugger can attach, also to a sandboxed plugin; its time-outs are
       off then.
     `,
@@ -51,6 +51,7 @@ export class PluginDev extends withOptions(development) {
 
   async #call(session: DevSession, line: string): Promise<void> {
     if (line === "") return;
+    if (line === "?" || (line === "help" && !this.#actions.includes("help"))) return this.#help();
     const [, action = "", text = ""] = /^(\S+)\s*(.*)$/s.exec(line) ?? [];
     let payload: unknown;
     try {
@@ -67,7 +68,18 @@ export class PluginDev extends withOptions(development) {
     }
   }
 
+  #actions: readonly string[] = [];
+
+  /** Tells what a line on standard input may be. */
+  #help(): void {
+    this.note(
+      `  ACTION {"a": "payload"}   make a call\n  actions                  ${this.#actions.join(", ") || "none"}`,
+    );
+    this.note("  Ctrl-C                   end");
+  }
+
   #show(event: DevEvent): void {
+    if (event.event === "ready" || event.event === "reloaded") this.#actions = event.actions;
     if (this.json) {
       if (event.event !== "call") return this.print.event(event);
       const { fault, ...call } = event.call;
@@ -79,7 +91,7 @@ export class PluginDev extends withOptions(development) {
         this.note(
           `  key      ${event.key}\n  try it   ${event.url}/docs\n  actions  ${event.actions.join(", ") || "none"}`,
         );
-        return this.note(`  call     ACTION {"a": "payload"}`);
+        return this.note(`  call     ACTION {"a": "payload"}\n  help     lists the actions`);
       case "reloaded":
         return this.note(`reloaded in ${Math.round(event.durationMs)} ms: ${event.actions.join(", ")}`);
       case "failed":

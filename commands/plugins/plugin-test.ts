@@ -1,8 +1,10 @@
 import { Command, Option } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
+import { asSealiftError } from "../../lib/contract/errors.ts";
 import { trial } from "../../lib/options/runtime.ts";
 import type { TrialCase, TrialOutcome } from "../../lib/runtime/authoring/trial.ts";
-import { withOptions } from "../shell/base.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+import { aborted } from "../shell/serve.ts";
 
 export class PluginTest extends withOptions(trial) {
   static override paths = [["plugin", "test"]];
@@ -12,10 +14,11 @@ export class PluginTest extends withOptions(trial) {
     details: `
       Loads a copy of the plugin in its own mode, asks for its health, and makes the calls of its \`plugin.test.yaml\`:
       a list of \`{name, action, payload, result | code}\`. With \`--call\` it makes that one call instead and prints
-      what it returns.
+      what it returns. With \`--watch\` it goes on until it is interrupted, and runs again after each save.
     `,
     examples: [
       ["The calls of plugin.test.yaml", "$0 plugin test ./greeter"],
+      ["Again after each save", "$0 plugin test ./greeter --watch"],
       ["One call", `$0 plugin test ./greeter --call greet --payload '{"name":"Ada"}'`],
     ],
   });
@@ -23,6 +26,21 @@ export class PluginTest extends withOptions(trial) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
+    if (!this.options.watch) return this.#once();
+    const { onChange } = await import("../../lib/runtime/authoring/on-change.ts");
+    using interrupt = interruptible();
+    const folder = this.folder ?? ".";
+    const again = async (): Promise<void> => {
+      await this.#once().catch((thrown: unknown) => this.fail(asSealiftError(thrown)));
+      this.note(`waiting for a change of ${folder}`);
+    };
+    using _watching = onChange(folder, again);
+    await again();
+    await aborted(interrupt.signal);
+    return this.done({});
+  }
+
+  async #once(): Promise<number> {
     const { call, payload, integration, logLevel } = this.options;
     const [{ tryPlugin }, { createLogger }] = await Promise.all([
       import("../../lib/runtime/authoring/trial.ts"),

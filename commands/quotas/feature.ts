@@ -26,6 +26,10 @@ function described({ subject, max_bytes: maxBytes, max_versions: maxVersions, us
   return `${subject.padEnd(40)} ${bytes}, ${versions}`;
 }
 
+/** Whether more is stored than the quota allows. */
+const isExceeded = ({ max_bytes: bytes, max_versions: versions, usage }: UsedQuota): boolean =>
+  (bytes !== null && usage.bytes > bytes) || (versions !== null && usage.versions > versions);
+
 class HubQuotaSet extends withOptions(quotaSetting) {
   static override paths = [["hub", "quota", "set"]];
   static override usage = Command.Usage({
@@ -55,8 +59,10 @@ class HubQuotaSet extends withOptions(quotaSetting) {
       max_bytes: maxBytes,
       max_versions: maxVersions,
     });
-    if (this.json) return this.done({ quota });
+    if (this.json) return this.done({ quota, exceeded: isExceeded(quota) });
     this.print.line(described(quota));
+    if (isExceeded(quota))
+      this.note("More is stored already: it stays, and nothing further is taken until some of it goes.");
     return 0;
   }
 }

@@ -61,6 +61,7 @@ export const publish = {
 /** Options of `signer create`. */
 export const keyPair = group("Keys", {
   out: required(path({ alias: "--output", help: "Folder for signer.key and signer.pub" })),
+  withSecret: flag({ name: "with-signing-secret", help: "Write signing.secret, too, which plugins' archives need" }),
 });
 
 /** Options of `open`. */

@@ -64,6 +64,7 @@ export const development = group("Development", {
 export const trial = group("Trial", {
   call: text({ metavar: "ACTION", help: "Make one call of this action" }),
   payload: parsed({ metavar: "JSON", help: "Payload of --call", default: "{}" }, jsonOf),
+  watch: flag({ name: "watch-files", flag: "--watch", help: "Run again whenever a file is saved" }),
   integration: path({ help: "integration.yaml whose services and grants the plugin gets" }),
   logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
 });

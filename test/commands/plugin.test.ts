@@ -1,4 +1,5 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -26,6 +27,25 @@ for (const language of ["typescript", "javascript"]) {
   }
 }
 
+t.test("plugin test --watch runs again after each save, until it is interrupted", async (t) => {
+  const cwd = t.testdir({});
+  run(cwd, "plugin", "init", "greeter", "--language", "javascript");
+  const child = spawn(process.execPath, [LAUNCHER, "plugin", "test", "greeter", "--watch"], { cwd });
+  let told = "";
+  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (told += String(chunk)));
+  const until = async (pattern: RegExp) => {
+    while (!pattern.test(told)) await Promise.race([once(child.stdout, "data"), once(child.stderr, "data")]);
+    told = "";
+  };
+  await until(/ok greets by name[^]*waiting for a change of greeter/);
+  const file = join(cwd, "greeter/plugin.test.yaml");
+  writeFileSync(file, readFileSync(file, "utf8").replace("Hello, Ada!", "Bye, Ada!"));
+  await until(/failed greets by name[^]*waiting for a change/);
+  child.kill("SIGINT");
+  const [code] = (await once(child, "exit")) as [number];
+  t.equal(code, 0);
+});
+
 t.test("plugin test tells what a call answers, what failed, and what does not load", async (t) => {
   const cwd = t.testdir({});
   run(cwd, "plugin", "init", "greeter", "--language", "javascript");
@@ -47,7 +67,16 @@ t.test("plugin test tells what a call answers, what failed, and what does not lo
     status: "failed",
     outcomes: [{ passed: false, reason: /Bye, Ada!/ }, { passed: true }],
   });
-  writeFileSync(join(cwd, "greeter/src/main.js"), "throw new Error('broken')");
+  const source = join(cwd, "greeter/src/main.js");
+  const written = readFileSync(source, "utf8");
+  writeFileSync(
+    source,
+    written.replace("const times =", "if (name === 'Ada') throw new Error('on purpose'); const times ="),
+  );
+  const thrown = run(cwd, "plugin", "test", "greeter");
+  t.ok(thrown.stdout.includes(join(cwd, "greeter", "src", "main.js")), "a stack names the author's own file");
+  t.notMatch(thrown.stdout, /sealift-trial-/);
+  writeFileSync(source, "throw new Error('broken')");
   const broken = run(cwd, "plugin", "test", "greeter");
   t.equal(broken.status, 1);
   t.match(broken.stderr, /does not load: broken/);

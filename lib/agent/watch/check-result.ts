@@ -45,6 +45,7 @@ export function holdAfter(
 /** The event that ends a deployment or a rollback of a target. @param startedAt by `performance.now()` */
 export const doneEvent = (target: string, result: DeployResult, startedAt: number, isRollback = false): WatchEvent => ({
   event: "deploy.done",
+  at: new Date().toISOString(),
   target,
   ...(isRollback && { rollback: true as const }),
   outcome: result.outcome,

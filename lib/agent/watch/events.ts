@@ -33,6 +33,8 @@ export type WatchEvent =
   | { event: "check.started"; target: string }
   | {
       event: "check.done";
+      /** ISO 8601. */
+      at: string;
       target: string;
       running_version: string | null;
       latest_version: string | null;
@@ -69,6 +71,8 @@ export type WatchEvent =
   | { event: "deploy.queued"; target: string; version: string }
   | {
       event: "deploy.done";
+      /** ISO 8601. */
+      at: string;
       target: string;
       /** It went back to a kept release. */
       rollback?: true;

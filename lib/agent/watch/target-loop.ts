@@ -231,7 +231,7 @@ export class TargetLoop implements AsyncDisposable {
       projectName === undefined ? await titleOf(this.#layout, this.#source.target) : `project:${projectName}`;
     emit({
       event: "check.done",
-      target: this.name,
+      ...{ at: new Date().toISOString(), target: this.name },
       ...(title !== undefined && { title }),
       running_version: running,
       latest_version: latest?.version ?? null,

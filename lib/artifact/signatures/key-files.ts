@@ -172,3 +172,26 @@ export async function generateSigner(
   }
   return { privateKeyFile, publicKeyFile, publicKey: Buffer.from(publicKey).toString("hex") };
 }
+
+/** Random bytes of a signing secret: as many as its HMAC-SHA256 makes use of. */
+const SECRET_BYTES = 32;
+
+/**
+ * Writes a new signing secret for archives to `signing.secret` (0600).
+ *
+ * @returns its path
+ * @throws UsageError `usage` when the file is there
+ */
+export async function generateSecret(folder: string): Promise<string> {
+  const path = join(folder, "signing.secret");
+  await makeFolder(folder, 0o700);
+  try {
+    await using file = await open(path, "wx", 0o600);
+    await file.writeFile(`${randomBytes(SECRET_BYTES).toString("base64url")}\n`);
+    await file.sync();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    throw usageError("usage", `${path} is there already.`, { hint: "Choose another folder with --out." });
+  }
+  return path;
+}

@@ -1,19 +1,14 @@
 import { randomBytes } from "node:crypto";
-import { watch } from "node:fs";
 import { mkdir, mkdtemp, rm, symlink } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, join, resolve } from "node:path";
 import type { Logger } from "../../support/logging.ts";
 import type { EndedCall } from "../calls/call-log.ts";
 import { createRuntime } from "../runtime.ts";
+import { onChange } from "./on-change.ts";
 import { descriptorOf } from "./pack.ts";
 import { callOverHttp, trialConfiguration } from "./trial.ts";
-import { LOCAL_FOLDER, writeTypePaths } from "./type-paths.ts";
-
-/** Several events of one save count as one. */
-const QUIET_MS = 100;
-/** Folders whose changes are no change of the code. */
-const UNWATCHED: ReadonlySet<string> = new Set(["data", "node_modules", ".git", LOCAL_FOLDER]);
+import { writeTypePaths } from "./type-paths.ts";
 
 export type DevEvent =
   | { event: "ready"; url: string; key: string; actions: string[] }
@@ -76,7 +71,7 @@ export async function developPlugin(options: DevOptions): Promise<DevSession> {
   const fault = slot()?.fault;
   if (fault) onEvent({ event: "failed", message: fault.message });
   building.use(
-    reloadOnChange(folder, async () => {
+    onChange(folder, async () => {
       const started = performance.now();
       try {
         await runtime.lifecycle.reload(slot()?.name ?? basename(folder));
@@ -95,24 +90,5 @@ export async function developPlugin(options: DevOptions): Promise<DevSession> {
       return { status: answer.status, body: await answer.json() };
     },
     [Symbol.asyncDispose]: () => resources.disposeAsync(),
-  };
-}
-
-/** Calls `reload` after each change below a folder, one at a time. */
-function reloadOnChange(folder: string, reload: () => Promise<void>): Disposable {
-  let timer: NodeJS.Timeout | undefined;
-  let running = Promise.resolve();
-  const watcher = watch(folder, { recursive: true }, (_event, path) => {
-    if (path?.split(/[/\\]/).some((part) => UNWATCHED.has(part)) === true) return;
-    clearTimeout(timer);
-    timer = setTimeout(() => void (running = running.then(reload)), QUIET_MS);
-  });
-  // A folder that vanishes while it is watched is told by the next reload.
-  watcher.on("error", () => undefined);
-  return {
-    [Symbol.dispose]() {
-      clearTimeout(timer);
-      watcher.close();
-    },
   };
 }

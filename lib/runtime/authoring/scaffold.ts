@@ -74,6 +74,28 @@ const TRIALS = `# \`sealift plugin test\` makes these calls in a throw-away runt
   code: payload_invalid
 `;
 
+/** The page that the marketplace shows for the plugin. */
+const readmeText = ({ name }: ScaffoldOptions): string => `# ${name}
+
+Greets by name, and counts how often.
+
+## Actions
+
+| action  | payload       | result                                   |
+| ------- | ------------- | ---------------------------------------- |
+| \`greet\` | \`{ "name" }\` | \`{ "text", "times" }\`: how often it was |
+
+## Settings
+
+| key of plugin.yaml | what it is                           |
+| ------------------ | ------------------------------------ |
+| \`greeting\`         | The word before the name (\`Hello\`) |
+
+## Needs
+
+The service \`cache\`, which keeps the counts.
+`;
+
 const TSCONFIG = {
   extends: `./${TYPES_FILE}`,
   compilerOptions: {
@@ -100,6 +122,7 @@ export function scaffoldFiles(options: ScaffoldOptions): Record<string, string> 
     [DESCRIPTOR_FILE]: descriptorText(options, entry),
     [entry]: sourceText(options),
     [TRIAL_FILE]: TRIALS,
+    "README.md": readmeText(options),
     "package.json": json({ name, version: "0.1.0", private: true, type: "module" }),
     ".gitignore": `node_modules/\ndata/\n${LOCAL_FOLDER}/\n`,
     ...(language === "typescript" && { "tsconfig.json": json(TSCONFIG) }),

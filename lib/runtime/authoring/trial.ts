@@ -144,10 +144,13 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   const cases = await casesOf(options);
   await writeTypePaths(folder);
   const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));
+  const copy = join(root, "plugins", basename(folder));
+  // People look for a line in the folder that they write in.
+  const own = (text: string): string => text.replaceAll(copy, folder);
   const key = randomBytes(24).toString("hex");
   let stack: string | undefined;
   try {
-    await cp(folder, join(root, "plugins", basename(folder)), { recursive: true, filter: COPIED });
+    await cp(folder, copy, { recursive: true, filter: COPIED });
     // As root the plugin gets a user of its own, who has to reach the copy and this program.
     await chmod(root, 0o711);
     const changeUser = options.auditor === undefined && SHARED_READS.every(othersReach);
@@ -164,7 +167,10 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
       const slot = runtime.catalogue.find(name);
       const status = slot?.status();
       if (slot === undefined || status?.state !== "loaded") {
-        throw deploymentError("unhealthy", `The plugin ${name} does not load: ${status?.error ?? "it was not found"}`);
+        throw deploymentError(
+          "unhealthy",
+          own(`The plugin ${name} does not load: ${status?.error ?? "it was not found"}`),
+        );
       }
       const state = await fetch(url + runtimePaths().health(), { headers: { "x-plugin-key": key } });
       const { checks } = (await state.json()) as { checks: Record<string, HealthCheck> };
@@ -178,7 +184,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
           name: entry.name ?? entry.action,
           passed: reason === undefined,
           answer: answer.status === 200 ? answered["result"] : answered,
-          ...(reason !== undefined && { reason, ...(stack !== undefined && { stack }) }),
+          ...(reason !== undefined && { reason: own(reason), ...(stack !== undefined && { stack: own(stack) }) }),
           duration_ms: Math.round((performance.now() - started) * 10) / 10,
         });
       }

@@ -98,8 +98,17 @@ export class Broker {
     if (kind === "plugin") return this.#call(rest, method, parameters[0], call);
     if (kind === "events") return this.#event(caller, rest, method, parameters[0]);
     const service = this.#services.get(target);
-    if (service === undefined) throw new RuntimeFault("service_unavailable", `The configuration has no ${target}.`);
+    if (service === undefined) throw new RuntimeFault("service_unavailable", this.#lacks(kind, rest));
     return service.request(method, parameters, name);
+  }
+
+  /** Says which service the configuration lacks, and where it would stand. */
+  #lacks(kind: string, name: string): string {
+    const others = [...this.#services.keys()]
+      .filter((key) => key.startsWith(`${kind}:`))
+      .map((key) => key.slice(kind.length + 1));
+    const known = others.length === 0 ? "It has none." : `It has ${others.join(", ")}.`;
+    return `The configuration has no ${kind} ${name}: add it to services.${kind}s of integration.yaml. ${known}`;
   }
 
   async #call(plugin: string, action: string, payload: unknown, call: CallFacts | undefined): Promise<unknown> {

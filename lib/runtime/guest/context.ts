@@ -119,10 +119,21 @@ function servicesThrough(port: BasePort, facts: GuestFacts): Services {
       },
     );
   return {
-    databases: Object.fromEntries(facts.databases.map((name) => [name, database(name)])),
+    databases: byName(facts.databases, database),
     cache,
-    extensions: Object.fromEntries(facts.extensions.map((name) => [name, extension(name)])),
+    extensions: byName(facts.extensions, extension),
   };
+}
+
+/**
+ * Returns services by their names. One that the configuration lacks can be asked all the same: the runtime's answer
+ * says what is missing, where a property of `undefined` would not.
+ */
+function byName<T>(names: readonly string[], make: (name: string) => T): Readonly<Record<string, T>> {
+  const known: Record<string, T> = Object.fromEntries(names.map((name) => [name, make(name)]));
+  const get = (_known: Readonly<Record<string, T>>, name: string | symbol): T | undefined =>
+    typeof name !== "string" || name in known || name === "then" ? known[name as string] : make(name);
+  return new Proxy(known, { get });
 }
 
 /** Builds a plugin's context and, from it, that of each call. */

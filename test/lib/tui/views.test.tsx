@@ -63,6 +63,7 @@ const deploying: WatchEvent[] = [
   started(["plugin:tide-table", "plugin:berth-board"]),
   {
     event: "check.done",
+    at: "2026-01-01T00:00:00Z",
     target: "plugin:tide-table",
     running_version: "1.0.0",
     latest_version: "1.1.0",
@@ -203,6 +204,7 @@ t.test("the table says in a word how each target is", async (t) => {
   const base = [started([name])];
   const done: WatchEvent = {
     event: "check.done",
+    at: "2026-01-01T00:00:00Z",
     target: name,
     running_version: "1.0.0",
     latest_version: "1.0.0",

@@ -20,17 +20,25 @@ t.test("a rollback that fails leaves held what was held", async (t) => {
   const versions = { running_version: "1.0.0", latest_version: "1.1.0", changed: false };
   const events: WatchEvent[] = [
     STARTED,
-    { event: "check.done", target, ...versions },
+    { event: "check.done", at: "2026-01-01T00:00:00Z", target, ...versions },
     { event: "target.held", target, version: "1.1.0", reason: "quarantined", message: "It fell." },
     {
       ...{ event: "deploy.started", target, kind: "plugin", slug: "tides", requested_version: "previous" },
       ...{ deployment_id: "1", project_root: "/srv/app", rollback: true },
     },
     {
-      ...{ event: "deploy.done", target, outcome: "failed", version: null, previous_version: "1.0.0", duration_ms: 1 },
+      ...{
+        event: "deploy.done",
+        at: "2026-01-01T00:00:00Z",
+        target,
+        outcome: "failed",
+        version: null,
+        previous_version: "1.0.0",
+        duration_ms: 1,
+      },
       ...{ code: "no_release", message: "No release from before the running one is kept.", report: null },
     },
-    { event: "check.done", target, ...versions },
+    { event: "check.done", at: "2026-01-01T00:00:00Z", target, ...versions },
   ];
   for (const event of events) model.apply(event, 0);
   const view = model.targets.get(target)!;

@@ -120,9 +120,16 @@ t.test("a deployment that fails counts until one ends well", async (t) => {
     for (const event of events) facts = factsAfter(facts, event, 0);
     return stateOf(facts);
   };
-  const checked = { event: "check.done", target: TARGET, running_version: "1.0.0", changed: true } as const;
+  const checked = {
+    event: "check.done",
+    at: "2026-01-01T00:00:00Z",
+    target: TARGET,
+    running_version: "1.0.0",
+    changed: true,
+  } as const;
   const done = {
     event: "deploy.done",
+    at: "2026-01-01T00:00:00Z",
     target: TARGET,
     previous_version: "1.0.0",
     duration_ms: 1,

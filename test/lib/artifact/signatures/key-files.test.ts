@@ -5,6 +5,7 @@ import { join } from "node:path";
 import t from "tap";
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
 import {
+  generateSecret,
   generateSigner,
   parsePrivateKey,
   parsePublicKey,
@@ -147,4 +148,15 @@ t.test("a file may hold several public keys: PEM blocks, or one a line with comm
   t.strictSame(parsePublicKeys(PUBLIC, "raw"), [Uint8Array.from(PUBLIC)]);
   for (const bad of ["", "# nothing\n", `${PUBLIC.toString("hex")}\nno key\n`])
     t.throws(() => parsePublicKeys(Buffer.from(bad), "pins.pub"), { code: "key_file_invalid" });
+});
+
+t.test("a signing secret is made once, random, and readable by its owner alone", async (t) => {
+  const folder = t.testdir({});
+  const path = await generateSecret(folder);
+  t.equal(path, join(folder, "signing.secret"));
+  t.match(await readFile(path, "utf8"), /^[\w-]{43}\n$/);
+  t.equal((await stat(path)).mode & 0o777, 0o600);
+  await t.rejects(generateSecret(folder), { code: "usage", message: /is there already/ });
+  const other = await generateSecret(join(folder, "other"));
+  t.not(await readFile(other, "utf8"), await readFile(path, "utf8"));
 });

@@ -121,6 +121,24 @@ for (const [mode, make] of Object.entries(modes)) {
     t.match(await call("gone", "x"), { status: 500, body: { code: "service_unavailable", msg: /not loaded/ } });
   });
 
+  t.test(
+    `a ${mode} plugin that uses a service which the configuration lacks is told which, and what there is`,
+    async (t) => {
+      const host = await startHost(t, { plugins: { user: make("user", USER, ALL) } });
+      t.match(await host.call("user", "sql", { method: "query", sql: "SELECT 1", values: [] }), {
+        status: 500,
+        body: {
+          code: "service_unavailable",
+          msg: "The configuration has no database main: add it to services.databases of integration.yaml. It has none.",
+        },
+      });
+      t.match(await host.call("user", "extension", { name: "geo", method: "near", values: [] }), {
+        body: { msg: /no extension geo: add it to services\.extensions/ },
+      });
+      t.same(await host.result("user", "names"), [[], []], "it can be asked before");
+    },
+  );
+
   t.test(`events reach every listener of every ${mode} plugin, and none after an unload`, async (t) => {
     const plugins = {
       user: make("user", USER, ALL),
