@@ -6,9 +6,9 @@ import { type Served, serveRaw } from "../access/serve.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { targetAccess } from "../access/target-access.ts";
 import type { Arrivals } from "../http/arrivals.ts";
+import { publishedAs } from "../publications/approval.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
 import { uploadArchive } from "../publications/archive.ts";
-import { publishedAs } from "../publications/staging.ts";
 import { loggedTarget } from "../records/reports.ts";
 import { versionRecord } from "../records/target-detail.ts";
 

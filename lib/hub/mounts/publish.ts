@@ -11,10 +11,10 @@ import { notFound } from "../ground/errors.ts";
 import type { Principal } from "../ground/principal.ts";
 import type { Arrivals } from "../http/arrivals.ts";
 import { blobBytes, sendBytes } from "../http/ranges.ts";
+import { publishedAs } from "../publications/approval.ts";
 import { publishDelta, publishIndex } from "../publications/delta.ts";
 import { publishArtifact } from "../publications/project.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
-import { publishedAs } from "../publications/staging.ts";
 import { findIndex, indexedVersions } from "../records/deltas.ts";
 import { factsOf, type Version } from "../records/versions.ts";
 

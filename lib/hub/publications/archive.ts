@@ -7,12 +7,12 @@ import type { Principal } from "../ground/principal.ts";
 import { inTransaction } from "../records/port.ts";
 import { type BlobSignature, UNSIGNED } from "../records/version-tables.ts";
 import { findVersionById, insertVersion, type NewVersion, type Version } from "../records/versions.ts";
+import { isStaged, stagingCheck } from "./approval.ts";
 import { type CheckArchive, requireSoundArchive } from "./archive-check.ts";
 import { PassingSignature, type Signed } from "./passing-signature.ts";
 import { type PublicationParts, publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { admitSigner, requireSigner, storedSignature } from "./signed-bytes.ts";
-import { isStaged, stagingCheck } from "./staging.ts";
 
 /** The parts of the hub that publishing an archive needs. */
 export interface ArchiveParts extends PublicationParts {

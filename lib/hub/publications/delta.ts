@@ -9,11 +9,11 @@ import { findBlob } from "../records/blobs.ts";
 import { insertDelta, insertIndex } from "../records/deltas.ts";
 import { inTransaction } from "../records/port.ts";
 import { type BlobsTable, UNSIGNED } from "../records/version-tables.ts";
+import { requireCompletable } from "./approval.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload } from "./receive.ts";
 import { canonical, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
-import { requireCompletable } from "./staging.ts";
 
 /** The version that bytes are added to, and the key that adds them. */
 export interface CompletedVersion {

@@ -3,11 +3,11 @@ import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract
 import { recordId } from "../ground/identity.ts";
 import type { Principal } from "../ground/principal.ts";
 import { findVersionById, insertVersion, type Version } from "../records/versions.ts";
+import { isStaged, stagingCheck } from "./approval.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { publish, type Published, type Told, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { admitSigner, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
-import { isStaged, stagingCheck } from "./staging.ts";
 
 /** The project to publish to, and the key that does. */
 export interface PublishedProject {

@@ -12,7 +12,7 @@ import { notFound } from "../../ground/errors.ts";
 import type { Principal } from "../../ground/principal.ts";
 import { controls, seesStaged } from "../../ground/rights.ts";
 import { blobBytes, sendBytes } from "../../http/ranges.ts";
-import { requireCompletable } from "../../publications/staging.ts";
+import { requireCompletable } from "../../publications/approval.ts";
 import { loggedTarget } from "../../records/reports.ts";
 import { findVersion, type Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
