@@ -1,0 +1,125 @@
+import { execFile } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { dirname, join } from "node:path";
+import t, { type Test } from "tap";
+import { parse, parseAllDocuments } from "yaml";
+import { plant } from "../support/host/project-root.ts";
+import { billOf } from "../support/hub/statements.ts";
+import { AUDIENCE, startWorkflow } from "../support/hub/workflow.ts";
+import { builtFile } from "../support/programs/command-line.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+/** A step of a composite action, as far as it is used here. */
+interface Step {
+  name: string;
+  if?: string;
+  env: Record<string, string>;
+  run: string;
+}
+
+/** Runs a script as a CI system does. `sealift` is the built program. */
+async function runScript(folder: string, script: string, env: Record<string, string>) {
+  const programs = join(folder, "bin");
+  await mkdir(programs, { recursive: true });
+  await writeFile(join(programs, "sealift"), `#!/bin/sh\nexec "${process.execPath}" "${builtFile("sealift")}" "$@"\n`);
+  await chmod(join(programs, "sealift"), 0o755);
+  const path = `${programs}:${dirname(process.execPath)}:${process.env["PATH"]}`;
+  return new Promise<{ code: number; stdout: string; stderr: string }>((resolve) =>
+    execFile(
+      "bash",
+      ["-e", "-c", script],
+      { cwd: folder, env: { PATH: path, XDG_CONFIG_HOME: folder, ...env } },
+      (error, stdout, stderr) => resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
+    ),
+  );
+}
+
+/** A new project that trusts the workflow, with its tree, and what publishes it. */
+async function prepared(t: Test) {
+  const { hub, trust, run } = await startWorkflow(t, { rateLimits: false });
+  const folder = temporaryFolder(t);
+  const { body } = await trust({ creates: { kind: "project", name: "Harbour" } });
+  const id = body.creates.slug as string;
+  await plant(folder, {
+    "tree/deployment/install.yaml": `format_version: "1"\nproject_id: ${id}\nversion: 1.0.0\nsteps:\n  - {id: install, action: install_plugin, plugin: tide}\n`,
+    "tree/plugins/tide/plugin.yaml": "name: tide\nversion: 1.0.0\nexecution_mode: trusted\n",
+    "bom.json": billOf([{ name: "lodash", version: "4.17.20" }]).toString(),
+  });
+  return { hub, run, folder, id };
+}
+
+t.test("the action of GitHub publishes by the run's identity, and says what it has done", async (t) => {
+  const { hub, run, folder, id } = await prepared(t);
+  const action = parse(await readFile("ci/github/action.yml", "utf8")) as {
+    inputs: Record<string, { default?: string }>;
+    runs: { steps: Step[] };
+  };
+  const given: Record<string, string> = {
+    ...{ "hub-url": hub.url, target: "project:Harbour", version: "1.0.0", source: "tree", sbom: "bom.json" },
+    ...{ audience: AUDIENCE, "signing-key": randomBytes(32).toString("hex"), "sealift-version": "none" },
+  };
+  const inputs = Object.fromEntries(
+    Object.entries(action.inputs).map(([name, input]) => [name, given[name] ?? input.default ?? ""]),
+  );
+  const filled = (text: string) => text.replaceAll(/\$\{\{ inputs\.([\w-]+) \}\}/g, (_, name: string) => inputs[name]!);
+  const tokens = createServer(
+    (_request, response) => void run().then((value) => response.end(JSON.stringify({ value }))),
+  );
+  tokens.listen(0, "127.0.0.1");
+  await once(tokens, "listening");
+  t.teardown(() => tokens.close());
+  const runner = {
+    ACTIONS_ID_TOKEN_REQUEST_URL: `http://127.0.0.1:${(tokens.address() as AddressInfo).port}/token?api-version=2.0`,
+    ACTIONS_ID_TOKEN_REQUEST_TOKEN: "request-token",
+    GITHUB_ACTION_PATH: join(process.cwd(), "ci/github"),
+    GITHUB_STEP_SUMMARY: join(folder, "summary.md"),
+  };
+  const steps = action.runs.steps.filter((step) => step.if !== "inputs.sealift-version != 'none'");
+  t.strictSame(
+    steps.map(({ name }) => name),
+    ["Publish"],
+  );
+  const [publish] = steps as [Step];
+  t.notMatch(publish.run, "${{", "no input is a part of a script");
+  const env = Object.fromEntries(Object.entries(publish.env).map(([name, text]) => [name, filled(text)]));
+  const ended = await runScript(folder, publish.run, { ...runner, ...env });
+  t.equal(ended.code, 0, ended.stderr);
+  const summary = await readFile(runner.GITHUB_STEP_SUMMARY, "utf8");
+  t.match(summary, /### Published project:Harbour 1\.0\.0.+\| size \| .+\| SHA-256 \| [0-9a-f]{64} \|.+\| sbom \|/s);
+  t.match(summary, "sealift version statements 'project:Harbour' '1.0.0'");
+  t.notMatch(ended.stdout + ended.stderr + summary, given["signing-key"]!, "the key is nowhere");
+  const { body } = await hub.call("GET", `/devkeys/projects/${id}/versions`);
+  t.match(body.items, [{ version: "1.0.0" }]);
+
+  const refused = await runScript(folder, publish.run, { ...runner, ...env, SEALIFT_TARGET: "project:Other" });
+  t.equal(refused.code, 3);
+  t.match(await readFile(runner.GITHUB_STEP_SUMMARY, "utf8"), /### Not published: project:Other\n\n.+\(forbidden\)/s);
+});
+
+t.test("the component of GitLab publishes by the token of its job", async (t) => {
+  const { hub, run, folder } = await prepared(t);
+  const [, job] = parseAllDocuments(await readFile("ci/gitlab/templates/publish.yml", "utf8"));
+  const component = (job!.toJSON() as Record<string, { variables: Record<string, string>; script: string[] }>)[
+    "sealift-publish"
+  ]!;
+  const inputs: Record<string, string> = {
+    ...{ "hub-url": hub.url, target: "project:Harbour", version: "1.0.0", source: "tree", sbom: "", stage: "false" },
+  };
+  const filled = (text: string) => text.replaceAll(/\$\[\[ inputs\.([\w-]+) \]\]/g, (_, name: string) => inputs[name]!);
+  const variables = Object.fromEntries(Object.entries(component.variables).map(([name, text]) => [name, filled(text)]));
+  const [install, publish] = component.script as [string, string];
+  t.match(install, /^npm install --global/);
+  const script = publish.replace("$(npm root --global)/sealift", process.cwd());
+  const env = {
+    SEALIFT_OIDC_TOKEN: await run(),
+    SEALIFT_OIDC_AUDIENCE: AUDIENCE,
+    SIGNING_KEY: randomBytes(32).toString("hex"),
+  };
+  const ended = await runScript(folder, script, { ...variables, ...env });
+  t.equal(ended.code, 0, ended.stderr);
+  t.match(await readFile(join(folder, "sealift-summary.md"), "utf8"), /### Published project:Harbour 1\.0\.0/);
+});
