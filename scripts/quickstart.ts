@@ -267,9 +267,7 @@ async function prepareSource(source: string, projectId: string, version: string)
     const path = join(source, file);
     await writeFile(path, change(await readFile(path, "utf8")));
   };
-  await edit("deployment/install.yaml", (text) =>
-    text.replace(/^project_id: .*$/m, `project_id: ${projectId}`).replace(/^version: .*$/m, `version: ${version}`),
-  );
+  await edit("deployment/install.yaml", (text) => text.replace(/^project_id: .*$/m, `project_id: ${projectId}`));
   for (const plugin of ["tide-table", "berth-board"]) {
     await edit(`plugins/${plugin}/plugin.yaml`, (text) => text.replace(/^version: .*$/m, `version: ${version}`));
   }

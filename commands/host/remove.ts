@@ -45,6 +45,8 @@ export class Remove extends withOptions(removal) {
       for (const path of preview.paths) this.note(`would remove ${path}`);
       return this.done({ target: this.target, ...preview, purged: false, dry_run: true });
     }
+    const { WatchMemory } = await import("../../lib/agent/watch/state.ts");
+    const { state: watch } = await new WatchMemory({ layout }, target!).read();
     using interrupt = interruptible();
     const { version, releases } = await removeTarget(
       removed,
@@ -55,6 +57,8 @@ export class Remove extends withOptions(removal) {
         else if (sentence !== undefined) this.note(sentence);
       },
     );
+    if (watch !== undefined)
+      this.warn(`A watch that runs here follows ${this.target}, and installs it again: take it out of its targets.`);
     const what = version === null ? "nothing ran" : `${version} ran`;
     this.note(
       `Removed ${this.target}: ${what}, ${counted(releases, "release")} gone${purge ? ", data and reports, too" : ""}.`,

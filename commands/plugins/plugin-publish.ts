@@ -49,7 +49,13 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const statements = await statementsOf(this.options, hub);
       const asked = { ...(visibility !== undefined && { visibility }), ...(stage && { stage: "true" as const }) };
       const fields = { version, ...asked };
-      const release = await publishArchive(client, fields, output, { signingSecret, seed }, interrupt.signal);
+      const { release, unchanged } = await publishArchive(
+        client,
+        fields,
+        output,
+        { signingSecret, seed },
+        interrupt.signal,
+      );
       if (seed !== undefined && release.signer_public_key === undefined) this.warn(NOT_KEPT);
       const { size_bytes: size, sha256, state, signer_public_key: signer } = release;
       const added = await statements?.add(
@@ -58,10 +64,12 @@ export class PluginPublish extends withOptions(pluginPublication) {
         signer === undefined ? undefined : seed,
       );
       if (!this.json)
-        this.print.line(`${storedAs(state)} ${name} ${release.version} (${counted(size, "byte")})${signedBy(signer)}`);
+        this.print.line(
+          `${storedAs(state, unchanged)} ${name} ${release.version} (${counted(size, "byte")})${signedBy(signer)}`,
+        );
       const notice = whoGetsIt(state, { target: name, version: release.version, sha256 });
       if (!this.json && notice !== undefined) this.print.line(notice);
-      return this.done({ release, ...(added !== undefined && { statements: added }) });
+      return this.done({ release, unchanged, ...(added !== undefined && { statements: added }) });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -69,6 +69,7 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     const statements = await statementsOf(this.options, hub);
     const common = { version, ...(visibility !== undefined && { visibility }) };
     let record;
+    let unchanged = false;
     let seed;
     if (archive === undefined) {
       const asked = { ...common, repo: repo!, ...(host !== undefined && { host }), ...(stage && { stage }) };
@@ -84,15 +85,15 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       seed = signingKey && (await signingSeed(signingKey, this.layers));
       const secrets = { signingSecret: signingSecret!, seed };
       const fields = { ...common, ...(repo !== undefined && { repo }), ...(stage && { stage: "true" as const }) };
-      record = await publishArchive(client, fields, archive, secrets, signal);
+      ({ release: record, unchanged } = await publishArchive(client, fields, archive, secrets, signal));
       if (seed !== undefined && record.signer_public_key === undefined) this.warn(NOT_KEPT);
     }
     const signedAs = record.signer_public_key === undefined ? undefined : seed;
     const added = await statements?.add({ kind, slug: this.slug }, { version }, signedAs);
-    if (this.json) return this.done({ release: record, ...(added !== undefined && { statements: added }) });
+    if (this.json) return this.done({ release: record, unchanged, ...(added !== undefined && { statements: added }) });
     const { size_bytes: size, sha256, signer_public_key: signer } = record;
     const facts = `(${counted(size, "byte")}, sha256 ${sha256.slice(0, 16)}…)`;
-    this.print.line(`${storedAs(record.state)} ${this.slug} ${record.version} ${facts}${signedBy(signer)}`);
+    this.print.line(`${storedAs(record.state, unchanged)} ${this.slug} ${record.version} ${facts}${signedBy(signer)}`);
     const notice = whoGetsIt(record.state, { target: this.slug, version: record.version, sha256 });
     if (notice !== undefined) this.print.line(notice);
     return 0;

@@ -46,7 +46,7 @@ export function starterPlan({
     steps.push({ id: "restart", action: "restart", ...one, ...(only && { depends_on: ["install"] }) });
     steps.push({ id: "check", action: "healthcheck", ...one, timeout: "30s", retries: 3, depends_on: ["restart"] });
   }
-  const plan = { format_version: "1", project_id: slug, version: "1.0.0", steps };
+  const plan = { format_version: "1", project_id: slug, steps };
   return `${SCHEMA_COMMENT("install")}\n${stringify(plan)}`;
 }
 

@@ -159,7 +159,10 @@ export class MarketplaceClient {
   }
 
   /** Publishes a ZIP that the developer has signed. @throws AuthenticationError, PublishError */
-  async publish(fields: VersionFields, file: string): Promise<z.output<typeof versionRecord>> {
+  async publish(
+    fields: VersionFields,
+    file: string,
+  ): Promise<{ release: z.output<typeof versionRecord>; unchanged: boolean }> {
     const part = { ...ARCHIVE_PART, filename: `${this.#slug}.zip` };
     const form = async () => formBody({ fields, part, file: await wholeFile(file) });
     const request: HttpRequest = {
@@ -168,7 +171,8 @@ export class MarketplaceClient {
     };
     try {
       const response = await send(request, this.#options);
-      return await readJson(response, request, z.looseObject(versionRecord.shape));
+      const release = await readJson(response, request, z.looseObject(versionRecord.shape));
+      return { release, unchanged: response.status === 200 };
     } catch (error) {
       throw this.#unknownTarget(error);
     }

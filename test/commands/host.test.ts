@@ -5,7 +5,7 @@ import { targetsAt } from "../../commands/host/targets.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { markUnsent, reportNames } from "../../lib/agent/reports/report.ts";
-import { writePin } from "../../lib/agent/watch/state.ts";
+import { WatchMemory, writePin } from "../../lib/agent/watch/state.ts";
 import { MANIFEST_FILE } from "../../lib/contract/files/manifest.ts";
 import { deployedFile } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
@@ -230,4 +230,14 @@ t.test("two releases are compared, a target's logs are shown, and it is removed"
   t.equal((await events("releases", TARGET)).length, 3, "nothing was removed");
   t.match(await run("remove", TARGET), { code: 0, stderr: /^Removed .*: 2\.0\.0 ran, 2 releases gone\.$/m });
   t.match((await run("status")).stdout, /nothing runs/);
+});
+
+t.test("the removal of a target that a watch follows says that the watch installs it again", async (t) => {
+  const { layout, run } = await host(t);
+  await new WatchMemory({ layout }, GIVEN_TARGET).change({ state: { is: "current", since: "2026-01-01T00:00:00Z" } });
+  t.match(await run("remove", TARGET), {
+    code: 0,
+    stderr:
+      /^warning: A watch that runs here follows .*, and installs it again: take it out of its targets\.\nRemoved/m,
+  });
 });

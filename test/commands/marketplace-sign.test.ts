@@ -54,6 +54,8 @@ t.test("a version is published with its author's signature where a key is given"
   t.equal(unsigned.code, 0);
   t.notMatch(unsigned.stdout, "signed");
   t.equal(await signerOf("1.1.0"), null, "none without a key");
+  t.match(await sealift(...words, "1.1.0"), { code: 0, stdout: /^unchanged: tide 1\.1\.0 \(/ }, "the very same again");
+  t.match(JSON.parse((await sealift(...words, "1.1.0", "--json")).stdout), { unchanged: true });
 });
 
 t.test("plugin publish signs once a key is configured", async (t) => {

@@ -28,7 +28,7 @@ const FILES: Readonly<Record<string, string>> = {
   "yaml/plan-depends.yaml": plan(step("action: install_plugin, plugin: tides, depends_on: [prepare]")),
   "yaml/plan-key.yaml": plan(step("action: install_plugin, plugn: tides")),
   "yaml/plan-of-another.yaml": plan(step("action: install_plugin, plugin: tides"), "moon"),
-  "yaml/plan-short.yaml": "format_version: 1\nproject_id: tides\nsteps: []\n",
+  "yaml/plan-short.yaml": "format_version: 1\nsteps: []\n",
   "yaml/plan.yaml": plan(step("action: install_plugin, plugin: tides")),
   "yaml/watch-key.yaml": "targets:\n  - target: plugin:tides\n    interval_: 5\n    instal_plan: x\n",
   "yaml/watch-kind.yaml": "targets:\n  - target: plugn:tides\n",
@@ -148,7 +148,7 @@ const MISTAKES: readonly Mistake[] = [
   {
     line: "plan validate yaml/plan-short.yaml",
     code: 2,
-    what: /version: is missing \(a text\).*steps: must have at least 1 item/,
+    what: /project_id: is missing \(a text\).*steps: must have at least 1 item/,
     todo: /format_version: must be "1"/,
   },
   { line: "plan validate yaml/plan-depends.yaml", code: 2, what: /put depends on prepare/, todo: /Correct the plan/ },

@@ -19,9 +19,9 @@ export function whoGetsIt(
   return `${versionStateText(state)}: no host gets it until \`sealift version release ${target} ${version}\``;
 }
 
-/** The verb of the line about a publication. */
-export const storedAs = (state: VersionState | undefined): string =>
-  state?.name === "staged" ? "staged" : "published";
+/** The verb of the line about a publication. @param unchanged whether the very same archive was there already */
+export const storedAs = (state: VersionState | undefined, unchanged = false): string =>
+  unchanged ? "unchanged:" : state?.name === "staged" ? "staged" : "published";
 
 /** Ends the line about a publication with its author's key, where it is signed. @param signer base64 */
 export const signedBy = (signer: string | undefined): string =>

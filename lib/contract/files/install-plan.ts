@@ -58,7 +58,8 @@ export const installStep = z.discriminatedUnion("action", [
 export const installPlan = z.strictObject({
   format_version: z.literal("1"),
   project_id: z.string().min(1).max(128),
-  version: z.string().min(1).max(128),
+  /** A remark: the version is that of the artifact, or the one that is asked for. */
+  version: z.string().min(1).max(128).optional(),
   steps: z.array(installStep).min(1).max(1000),
 });
 
