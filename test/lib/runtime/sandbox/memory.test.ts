@@ -28,7 +28,10 @@ function box(
 
 const megabytes = (count: number): { text: string } => ({ text: "x".repeat(count * 1_000_000) });
 
-box("sixteen callers with bodies of a megabyte end no plugin of one line", ECHO, {}, async (t, host) => {
+/** A busy machine answers late: these tests are about memory. */
+const patient = { resources: { timeout_seconds: 30 } };
+
+box("sixteen callers with bodies of a megabyte end no plugin of one line", ECHO, patient, async (t, host) => {
   const payload = megabytes(1);
   const caller = async (): Promise<void> => {
     for (let call = 0; call < 25; call++) t.equal((await host.call("box", "echo", payload)).status, 200);
@@ -36,8 +39,6 @@ box("sixteen callers with bodies of a megabyte end no plugin of one line", ECHO,
   await Promise.all(Array.from({ length: 16 }, caller));
   t.match(await host.status("box"), { state: "loaded", restarts: 0 });
 });
-
-const patient = { resources: { timeout_seconds: 30 } };
 
 box("callers with four megabytes at once are answered, or told when to come again", ECHO, patient, async (t, host) => {
   const calls = await Promise.all(Array.from({ length: 32 }, () => host.call("box", "size", megabytes(4))));
