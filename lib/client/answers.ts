@@ -52,7 +52,9 @@ type ErrorBody = Partial<Record<"error" | "detail" | "code" | "content_sha256" |
 function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: number): SealiftError | undefined {
   const { name, option } = serverOf(operation);
   const answered = body.status === "error" && typeof body.msg === "string" ? "runtime" : "hub";
-  const isSealift = answered === "runtime" || (typeof body.detail === "string" && typeof body.code === "string");
+  // A hub has none of a runtime's paths.
+  const isHub = status === 404 && typeof body.detail === "string" && typeof body.code === "string";
+  const isSealift = answered === "runtime" || isHub;
   if (!isSealift || answered === name) return undefined;
   const why = `${new URL(url).origin} is a ${answered}, not a ${name}: it answered ${status}.`;
   return operationError(operation, "bad_answer", why, {

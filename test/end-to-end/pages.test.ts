@@ -129,7 +129,7 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
     await page.keyboard.press("Enter");
     t.equal(await page.evaluate("document.activeElement.id"), "main");
     const focused = async (wanted: string): Promise<void> => {
-      for (let presses = 0; presses < 20; presses++) {
+      for (let presses = 0; presses < 40; presses++) {
         if ((await page.evaluate("document.activeElement.id || document.activeElement.textContent")) === wanted) return;
         await page.keyboard.press("Tab");
       }
