@@ -12,7 +12,15 @@ export function AuditPage({
   next,
   action,
   actor,
-}: Paged<AuditRecord> & { action: string; actor: string }) {
+  keys,
+  projects,
+}: Paged<AuditRecord> & {
+  action: string;
+  actor: string;
+  /** Names of keys by their ids, and of projects, plugins and services; those that the hub knows. */
+  keys: ReadonlyMap<string, string>;
+  projects: ReadonlyMap<string, string>;
+}) {
   const { base } = useView();
   const query = { action, actor };
   return (
@@ -30,13 +38,17 @@ export function AuditPage({
         columns={["When", "Action", "Who", ["To", "path"], ["Facts", "path"], ["From", "num"]]}
         rows={items.map((deed) => [
           deed.id,
-          <Time at={deed.created_at} />,
+          <Time at={deed.created_at} hasSeconds />,
           <code>{deed.action}</code>,
           <>
             {deed.actor}
-            <p className="slug">{deed.key_id}</p>
+            {deed.key_id !== "" && (
+              <p className="slug">
+                by the key <Named id={deed.key_id} name={keys.get(deed.key_id)} />
+              </p>
+            )}
           </>,
-          deed.subject,
+          <Named id={deed.subject} name={projects.get(deed.subject) ?? keys.get(deed.subject)} />,
           factsText(deed.facts),
           deed.address,
         ])}
@@ -45,6 +57,10 @@ export function AuditPage({
     </Layout>
   );
 }
+
+/** The name of something, with its id; the id alone of what has no name here. */
+const Named = ({ id, name }: { id: string; name: string | undefined }) =>
+  name === undefined ? id : <span title={id}>{name}</span>;
 
 const factsText = (facts: AuditRecord["facts"]): string =>
   Object.entries(facts)

@@ -7,7 +7,7 @@ import { SCOPES } from "../../contract/scopes.ts";
 import { DEFAULT_SCOPES, type Scope } from "../../contract/surfaces/keys.ts";
 import { notFound, unprocessable } from "../../hub/ground/errors.ts";
 import { isAdministrator, may, requireScope } from "../../hub/ground/principal.ts";
-import { callTo } from "../page/api.ts";
+import { type Api, type ApiCall, callTo, type Listed } from "../page/api.ts";
 import { field, param, principalOf, queryOf, type Screen } from "../page/context.ts";
 import { pagePaths } from "../page/view.ts";
 import { KeysPage, NewKeyPage } from "./keys-page.tsx";
@@ -58,8 +58,35 @@ export const audit: Screen = async ({ api }, request) => {
   requireAdministrator(request);
   const [action, actor] = [queryOf(request, "action"), queryOf(request, "actor")];
   const found = await api.page(request, callTo(listAudit, { query: { action, actor, limit: "100" } }));
-  return <AuditPage {...{ action, actor, ...found }} />;
+  const ids = found.items.flatMap(({ key_id: key, subject }) => [key, subject]);
+  const wanted = (form: RegExp) => new Set(ids.filter((id) => form.test(id)));
+  const keys = await namesIn(api, request, wanted(/^key_/), (query) => callTo(routes.listKeys, { query }));
+  const projects = await namesIn(api, request, wanted(/^(?:prj|plg|svc)_/), (query) => callTo(listProjects, { query }));
+  return <AuditPage {...{ action, actor, keys, projects, ...found }} />;
 };
+
+/** Pages of a list that are read for names: on a hub with more, some of what is old is shown by its id. */
+const NAME_PAGES = 10;
+
+/** Finds the names of things by their ids in a list of them. @param wanted loses the ids that are found */
+async function namesIn(
+  api: Api,
+  request: Parameters<Screen>[1],
+  wanted: Set<string>,
+  listed: (query: { limit: string; cursor: string }) => ApiCall<Listed<{ id: string; name: string }>>,
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>();
+  let cursor: string | null = "";
+  for (let page = 0; page < NAME_PAGES && cursor !== null && wanted.size > 0; page++) {
+    const { items, next }: Listed<{ id: string; name: string }> = await api.call(
+      request,
+      listed({ limit: "200", cursor }),
+    );
+    for (const { id, name } of items) if (wanted.delete(id)) names.set(id, name);
+    cursor = next;
+  }
+  return names;
+}
 
 /** Answers 404 to everybody else: a page that a key may not see is not there. */
 function requireAdministrator(request: Parameters<Screen>[1]): void {

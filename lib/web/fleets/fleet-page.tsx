@@ -19,7 +19,7 @@ import {
   type Tone,
 } from "../page/parts.tsx";
 import { pagePaths, type TargetKind, useView, withQuery } from "../page/view.ts";
-import type { FleetFilter, FleetHost } from "./fleets.ts";
+import { type FleetFilter, type FleetHost, type Trouble, troubleOf } from "./fleets.ts";
 
 export const STATES: Record<HostState, [text: string, tone: Tone]> = {
   ok: ["deployed", "good"],
@@ -83,11 +83,16 @@ function Versions({
 }
 
 /** The number of a fleet's hosts, and of those that need somebody. */
-const Figure = ({ total, states }: { total: number; states: Record<HostState, number> | undefined }) => (
+const Figure = ({ total, trouble: { failing, isMore, held } }: { total: number; trouble: Trouble }) => (
   <>
     <span className="num">{total}</span> {total === 1 ? "host" : "hosts"}{" "}
-    {(states?.failed ?? 0) > 0 && <Badge tone="bad">{states!.failed} failing</Badge>}{" "}
-    {(states?.held ?? 0) > 0 && <Badge tone="warn">{states!.held} waiting for consent</Badge>}
+    {failing > 0 && (
+      <Badge tone="bad">
+        {isMore && "more than "}
+        {failing} failing
+      </Badge>
+    )}{" "}
+    {held > 0 && <Badge tone="warn">{held} waiting for consent</Badge>}
   </>
 );
 
@@ -108,7 +113,7 @@ export interface FleetView {
 export function FleetPage({ kind, slug, name, latest, counts, shown, filter, after, next }: FleetView) {
   const here = pagePaths.fleet(kind, slug);
   const query = { version: filter.version, label: filter.label, state: filter.state, q: filter.text };
-  const { hosts: total, states, versions, labels } = counts;
+  const { hosts: total, versions, labels } = counts;
   return (
     <Layout title={`${name}: fleet`}>
       <TargetHead kind={kind} slug={slug} name={name} at="Fleet" />
@@ -123,7 +128,7 @@ export function FleetPage({ kind, slug, name, latest, counts, shown, filter, aft
         <>
           <Live id="fleet-shares" of={pagePaths.target(kind, slug)}>
             <p className="figure">
-              <Figure total={total} states={states} />
+              <Figure total={total} trouble={troubleOf(counts)} />
             </p>
             <Versions
               shares={sharesOf(counts, latest)}
@@ -199,11 +204,12 @@ export interface ListedFleet {
   /** Its hosts. */
   count: number;
   latest: string;
+  trouble: Trouble;
   /** Undefined for a fleet that is too large to count here. */
   counts: FleetCounts | undefined;
 }
 
-/** The fleets that the key may see. */
+/** The fleets that the key may see, those first in which hosts fail. */
 export function FleetsPage({ fleets, cursor, next }: { fleets: ListedFleet[]; cursor: string; next: string | null }) {
   return (
     <Layout title="Fleets">
@@ -215,12 +221,12 @@ export function FleetsPage({ fleets, cursor, next }: { fleets: ListedFleet[]; cu
       )}
       <Live id="fleets" of={pagePaths.fleets()}>
         <ul className="fleets">
-          {fleets.map(({ kind, slug, name, count, latest, counts }) => (
+          {fleets.map(({ kind, slug, name, count, latest, trouble, counts }) => (
             <li key={`${kind}:${slug}`}>
               <h2>
                 <Go to={pagePaths.fleet(kind, slug)}>{name}</Go> <span className="kind">{KIND_NAMES[kind]}</span>
                 <span className="figure">
-                  <Figure total={count} states={counts?.states} />
+                  <Figure total={count} trouble={trouble} />
                 </span>
               </h2>
               {counts !== undefined && counts.versions.length > 0 && (

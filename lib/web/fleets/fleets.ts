@@ -99,6 +99,29 @@ const isState = (text: string): boolean => (HOST_STATES as readonly string[]).in
 export const readCounts = (api: Api, request: FastifyRequest, kind: TargetKind, slug: string): Promise<FleetCounts> =>
   api.call(request, fleetCall(kind, slug));
 
+/** The hosts of a fleet that need somebody. */
+export interface Trouble {
+  failing: number;
+  /** Whether more fail than were counted. */
+  isMore: boolean;
+  held: number;
+}
+
+export const troubleOf = ({ states: { failed, held } }: FleetCounts): Trouble => ({
+  ...{ failing: failed, isMore: false, held },
+});
+
+/** Hosts in a state that are counted one by one. */
+const COUNTED = 100;
+
+/** Counts the hosts of a large fleet that need somebody, up to a screen of each: that costs little of any fleet. */
+export async function readTrouble(api: Api, request: FastifyRequest, kind: TargetKind, slug: string): Promise<Trouble> {
+  const inState = async (state: HostState) =>
+    api.members<HostRecord>(request, { ...hostsCall(kind, slug), query: { state, limit: String(COUNTED) } });
+  const [failed, held] = [await inState("failed"), await inState("held")];
+  return { failing: failed.records.length, isMore: failed.next !== undefined, held: held.records.length };
+}
+
 interface Wanted {
   kind: TargetKind;
   slug: string;

@@ -10,7 +10,7 @@ import { type PageContext, param, principalOf, queryOf, type Screen } from "../p
 import { named } from "../page/named-target.ts";
 import { pagePaths, type TargetKind } from "../page/view.ts";
 import { FleetPage, FleetsPage, type ListedFleet } from "./fleet-page.tsx";
-import { type HostDetail, hostOf, hostsCall, readCounts, readHosts } from "./fleets.ts";
+import { type HostDetail, hostOf, hostsCall, readCounts, readHosts, readTrouble, troubleOf } from "./fleets.ts";
 import { HostPage } from "./host-page.tsx";
 
 const HOSTS = 100;
@@ -112,8 +112,18 @@ export const allFleets: Screen = async (context, request) => {
   for (const { target, name: given, hosts: count } of items) {
     const { kind, slug } = parseTarget(target);
     const counts = count <= COUNTED_HOSTS ? await readCounts(context.api, request, kind, slug) : undefined;
+    const trouble = counts === undefined ? await readTrouble(context.api, request, kind, slug) : troubleOf(counts);
     const found = await unlessHidden(named(context, request, kind, slug));
-    fleets.push({ kind, slug, name: given ?? found?.name ?? slug, count, latest: found?.latest ?? "", counts });
+    fleets.push({
+      kind,
+      slug,
+      name: given ?? found?.name ?? slug,
+      count,
+      latest: found?.latest ?? "",
+      trouble,
+      counts,
+    });
   }
+  fleets.sort((a, b) => Number(b.trouble.failing > 0) - Number(a.trouble.failing > 0));
   return <FleetsPage {...{ fleets, cursor, next }} />;
 };

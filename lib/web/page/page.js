@@ -6,12 +6,13 @@ const REFRESH_MS = [500, 2000];
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
 const short = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const toTheSecond = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const exact = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeStyle: "long" });
 
 function showTimes(root) {
   for (const time of root.querySelectorAll("time")) {
     const at = new Date(time.dateTime);
-    time.textContent = short.format(at);
+    time.textContent = ("seconds" in time.dataset ? toTheSecond : short).format(at);
     time.title = `${exact.format(at)} (${time.dateTime})`;
   }
 }

@@ -29,13 +29,21 @@ export function Away({ href, children }: { href: string; children?: ReactNode })
 }
 
 /** A moment in UTC, which the script shows in the reader's own zone. */
-export function Time({ at, none = "unknown" }: { at: string | number | null | undefined; none?: string }) {
+export function Time({
+  at,
+  none = "unknown",
+  hasSeconds = false,
+}: {
+  at: string | number | null | undefined;
+  none?: string;
+  hasSeconds?: boolean;
+}) {
   const time = at === null || at === undefined ? Number.NaN : new Date(at).getTime();
   if (Number.isNaN(time)) return none === "" ? null : <span className="faint">{none}</span>;
   const iso = new Date(time).toISOString();
   return (
-    <time dateTime={iso} title={iso}>
-      {`${iso.slice(0, 16).replace("T", " ")} UTC`}
+    <time dateTime={iso} title={iso} data-seconds={hasSeconds ? "" : undefined}>
+      {`${iso.slice(0, hasSeconds ? 19 : 16).replace("T", " ")} UTC`}
     </time>
   );
 }
@@ -233,7 +241,7 @@ export function Bar({ shares, label }: { shares: readonly Share[]; label: string
   let from = 0;
   return (
     <svg className="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label={label}>
-      {total === 0 && <rect className="calm" width="1000" height="10" />}
+      {total === 0 && <rect className="calm step-3" width="1000" height="10" />}
       {shares.map(({ label: name, count, tone }, index) => {
         const width = (count / Math.max(total, 1)) * 1000;
         const x = from;

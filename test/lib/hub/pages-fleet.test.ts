@@ -94,4 +94,11 @@ t.test("a page of a large fleet asks for one screen of it", async (t) => {
   const records = asked.filter((text) => /\brecord\b[^]*FROM hosts/.test(text));
   t.ok(records.length > 0 && records.length <= 4, `${records.length} statements read records`);
   for (const text of records) t.match(text, /LIMIT \?$/, "a screen at a time");
+
+  const fail = async (before: string) =>
+    database.kysely.updateTable("hosts").set({ state: "failed" }).where("host_id", "<", before).execute();
+  await fail("host-000007");
+  t.match((await admin.request("/fleets")).html, /21000<\/span> hosts <span class="badge bad">7 failing</);
+  await fail("host-000150");
+  t.match((await admin.request("/fleets")).html.replaceAll("<!-- -->", ""), "more than 100 failing");
 });

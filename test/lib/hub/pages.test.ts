@@ -103,6 +103,19 @@ t.test("the pages of a hub", async (t) => {
       "version.yank",
     ]);
     t.equal(byPage[0]!.address, "127.0.0.1");
+    t.match(
+      (await admin.request(page)).html,
+      /stage=canary: <span class="num">1 of 1<.*50%: <span[^>]*>/,
+      "its course",
+    );
+  });
+
+  t.test("the audit log has the names of keys and projects, and seconds", async (t) => {
+    const { body } = await hub.call("POST", "/devkeys/projects", { json: { name: "Dredger", kind: "project" } });
+    const { html } = await admin.request("/audit");
+    t.match(html, `<span title="${body.id as string}">Dredger</span>`);
+    t.match(html, /by the key <span title="key_[^"]+">administrator</);
+    t.match(html, /<time [^>]*data-seconds=""[^>]*>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC</);
   });
 
   t.test("a key gets the end that its form says, or none is made", async (t) => {

@@ -57,13 +57,14 @@ export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, l
           <Section id="past" title="Past rollouts">
             <Table
               label="Past rollouts"
-              columns={["Version", "State", "Started", "Ended", ["Why", "why"]]}
+              columns={["Version", "State", "Hosts by wave", "Started", "Ended", ["Why", "why"]]}
               rows={items
                 .filter(isOver)
                 .map((rollout) => [
                   rollout.id,
                   <span className="num">{rollout.version}</span>,
                   <Badge tone={TONES[rollout.state]}>{rollout.state}</Badge>,
+                  <Course of={rollout} />,
                   <Time at={rollout.created_at} />,
                   <Time at={rollout.ended_at} />,
                   rollout.reason,
@@ -76,6 +77,22 @@ export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, l
     </Layout>
   );
 }
+
+/** The hosts of each wave of a rollout that has ended: how far it came. */
+const Course = ({ of: { waves, open } }: { of: RolloutRecord }) =>
+  waves.map(({ wave, hosts, done, failing: bad }, index) => (
+    <p key={wave} className="slug">
+      {wave}:{" "}
+      {index < open ? (
+        <span className="num">
+          {done} of {hosts}
+          {bad > 0 && <span className="bad-text"> · {bad} failing</span>}
+        </span>
+      ) : (
+        <span className="faint">not opened</span>
+      )}
+    </p>
+  ));
 
 /** The actions that make sense in a state. */
 const SENSIBLE: Partial<Record<RolloutState, readonly RolloutAction[]>> = {
