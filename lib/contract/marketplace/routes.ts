@@ -15,6 +15,10 @@ import {
 } from "../surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../surfaces/paths.ts";
 
+/** Orders in which targets are listed: by slug, by name whatever its case, and the newest first. */
+export const TARGET_ORDERS = ["slug", "name", "newest"] as const;
+export type TargetOrder = (typeof TARGET_ORDERS)[number];
+
 const of = (kind: MarketplaceKind) => ({ mount: `${kind}s`, tags: [`${kind}s`] }) as const;
 
 export const showTarget = ofKinds((kind) => ({
@@ -55,11 +59,13 @@ export const listTargets = ofKinds((kind) => ({
   method: "GET",
   path: `/${kind}s`,
   who: { key: [] },
-  summary: `List and search the ${kind}s that the caller may see, in slug order`,
+  summary: `List and search the ${kind}s that the caller may see`,
   query: pageQuery.extend({
     q: z.string().max(200).default("").describe("Text in slug, name or description"),
+    sort: z.enum(TARGET_ORDERS).default("slug"),
+    count: z.enum(["true", "false"]).default("false").describe("Whether the answer has the total of all pages"),
   }),
-  ok: { 200: page(targetSummary) },
+  ok: { 200: page(targetSummary).extend({ total: z.int().nonnegative().optional() }) },
   errors: [401, 422],
 }));
 

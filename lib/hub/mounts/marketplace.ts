@@ -12,7 +12,7 @@ import { pageOf } from "../http/documentation.ts";
 import { blobBytes, sendBytes, textBytes } from "../http/ranges.ts";
 import type { PageRange } from "../records/port.ts";
 import { listVersionRecords } from "../records/targets.ts";
-import { listVisibleTargets } from "../records/visible-targets.ts";
+import { countVisibleTargets, type ListedTarget, listVisibleTargets } from "../records/visible-targets.ts";
 
 /** The headers on which an answer to `latest` depends. */
 const VARY_LATEST = [HEADERS.apiKey, HEADERS.host, HEADERS.labels, HEADERS.running].join(", ");
@@ -67,11 +67,14 @@ export function marketplace(
     ),
 
     serve(routes.listTargets[kind], async (request) => {
-      const { q: text } = request.query;
+      const { q: text, sort: order, count } = request.query;
       const question = access.question(request, "");
-      return pageOf(request.query, { by: "slug" }, (range) =>
-        listVisibleTargets(statements, question, { text, ...range }),
+      const listed = await pageOf(
+        request.query,
+        { by: "place", show: ({ summary }: ListedTarget) => summary },
+        (range) => listVisibleTargets(statements, question, { text, order, ...range }),
       );
+      return count === "false" ? listed : { ...listed, total: await countVisibleTargets(statements, question, text) };
     }),
 
     serve(routes.listTargetVersions[kind], access.seen, async (request, { id }) => {

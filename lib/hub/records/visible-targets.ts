@@ -1,4 +1,5 @@
 import { sql } from "kysely";
+import type { TargetOrder } from "../../contract/marketplace/routes.ts";
 import type { TargetSummary } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../ground/principal.ts";
@@ -38,10 +39,24 @@ const SHOWN = `SELECT k.id AS key_id,
   LEFT JOIN blobs b ON b.id = q.blob
   LEFT JOIN projects p ON p.id = b.project_id AND ${VISIBLE}`;
 
-const LIST = `SELECT p.* FROM ${CALLER} JOIN projects p ON p.kind = ? AND p.slug > ? AND ${VISIBLE}
-  WHERE CAST(? AS text) = '' OR lower(p.slug) LIKE ? ESCAPE '!' OR lower(p.name) LIKE ? ESCAPE '!'
-    OR lower(COALESCE(p.description, '')) LIKE ? ESCAPE '!'
-  ORDER BY p.slug LIMIT ?`;
+const MATCHES = `(CAST(? AS text) = '' OR lower(p.slug) LIKE ? ESCAPE '!' OR lower(p.name) LIKE ? ESCAPE '!'
+    OR lower(COALESCE(p.description, '')) LIKE ? ESCAPE '!')`;
+
+/** The place of a target in a list. It is a cursor, too: those of names are no longer than cursors may be. */
+const BY_NAME = "substr(lower(p.name), 1, 100) || ' ' || p.slug";
+
+const list = (place: string, after: string, order = place) =>
+  `SELECT p.*, ${place} AS place FROM ${CALLER} JOIN projects p ON p.kind = ? AND ${after} AND ${VISIBLE}
+  WHERE ${MATCHES} ORDER BY ${order} LIMIT ?`;
+
+const LISTS: Record<TargetOrder, string> = {
+  slug: list("p.slug", "p.slug > ?"),
+  name: list(BY_NAME, `${BY_NAME} > ?`),
+  // Ids sort by time, and all of them before the tilde.
+  newest: list("p.id", "p.id < COALESCE(NULLIF(CAST(? AS text), ''), '~')", "p.id DESC"),
+};
+
+const COUNT = `SELECT COUNT(*) AS total FROM ${CALLER} JOIN projects p ON p.kind = ? AND ${VISIBLE} WHERE ${MATCHES}`;
 
 /** The caller, and the target that is asked for. */
 export interface Question {
@@ -172,14 +187,33 @@ export async function findShownBytes(
   return row.size === null ? { size: null } : { size: Number(row.size), sha256: row.sha256 };
 }
 
-/** Visible targets in slug order, after `after`; `text` is looked for in slug, name and description. */
+/** A target of a list, and its place there. */
+export interface ListedTarget {
+  place: string;
+  summary: TargetSummary;
+}
+
+/** Visible targets after the place `after`; `text` is looked for in slug, name and description. */
 export async function listVisibleTargets(
   statements: Statements,
   { kind, credentialHash, now }: Omit<Question, "slug">,
-  { text, after, limit }: PageRange & { text: string },
-): Promise<TargetSummary[]> {
+  { text, order, after, limit }: PageRange & { text: string; order: TargetOrder },
+): Promise<ListedTarget[]> {
   const pattern = patternOf(text);
   const parameters = [credentialHash ?? null, now, kind, after, text, pattern, pattern, pattern, limit];
-  const rows = await statements.all(LIST, parameters);
-  return (rows as unknown as Project[]).map(targetSummary);
+  const rows = await statements.all(LISTS[order], parameters);
+  return (rows as unknown as (Project & { place: string })[]).map((row) => ({
+    ...{ place: row.place, summary: targetSummary(row) },
+  }));
+}
+
+/** Counts what {@link listVisibleTargets} lists on all pages. */
+export async function countVisibleTargets(
+  statements: Statements,
+  { kind, credentialHash, now }: Omit<Question, "slug">,
+  text: string,
+): Promise<number> {
+  const pattern = patternOf(text);
+  const parameters = [credentialHash ?? null, now, kind, text, pattern, pattern, pattern];
+  return Number((await statements.first(COUNT, parameters))!["total"]);
 }

@@ -5,15 +5,25 @@ import { Layout } from "../page/layout.tsx";
 import { Badge, Empty, Go, Pager, Time } from "../page/parts.tsx";
 import { pagePaths, useView, withQuery } from "../page/view.ts";
 
+/** Orders that a person may choose. */
+const ORDERS = { name: "By name", newest: "Newest first" } as const;
+
 export interface Catalogue extends Paged<TargetSummary> {
   kind: MarketplaceKind;
   text: string;
+  order: keyof typeof ORDERS;
+  /** Of all pages. */
+  total?: number | undefined;
 }
 
 /** The plugins or services that the key may see, with a search. */
-export function CataloguePage({ kind, text, cursor, items, next }: Catalogue) {
+export function CataloguePage({ kind, text, order, cursor, items, next, total = 0 }: Catalogue) {
   const { base } = useView();
-  const query = { kind: kind === "plugin" ? undefined : kind, q: text };
+  const query = {
+    kind: kind === "plugin" ? undefined : kind,
+    q: text,
+    sort: order === "name" ? undefined : order,
+  };
   return (
     <Layout title="Catalogue">
       <div className="title-row">
@@ -36,16 +46,35 @@ export function CataloguePage({ kind, text, cursor, items, next }: Catalogue) {
         </label>
         <input id="q" name="q" type="search" defaultValue={text} maxLength={200} placeholder={`Search ${kind}s`} />
         {kind === "service" && <input type="hidden" name="kind" value="service" />}
+        {order !== "name" && <input type="hidden" name="sort" value={order} />}
         <button>Search</button>
       </form>
       {items.length === 0 ? (
         <Nothing kind={kind} text={text} />
       ) : (
-        <ul className="cards">
-          {items.map((item) => (
-            <Card key={item.id} {...item} />
-          ))}
-        </ul>
+        <>
+          <div className="title-row">
+            <p className="figure">
+              <span className="num">{total}</span> {total === 1 ? kind : `${kind}s`}
+            </p>
+            <nav className="switch" aria-label="Order">
+              {Object.entries(ORDERS).map(([each, title]) => (
+                <a
+                  key={each}
+                  href={base + withQuery(pagePaths.home(), { ...query, sort: each === "name" ? undefined : each })}
+                  aria-current={each === order ? "true" : undefined}
+                >
+                  {title}
+                </a>
+              ))}
+            </nav>
+          </div>
+          <ul className="cards">
+            {items.map((item) => (
+              <Card key={item.id} {...item} />
+            ))}
+          </ul>
+        </>
       )}
       <Pager to={pagePaths.home()} query={query} at={cursor} next={next} />
     </Layout>

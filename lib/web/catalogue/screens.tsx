@@ -23,8 +23,11 @@ const MOST_VERSIONS = 200;
 export const catalogue: Screen = async ({ api }, request) => {
   const kind = queryOf(request, "kind") === "service" ? "service" : "plugin";
   const text = queryOf(request, "q").slice(0, 200);
-  const found = await api.page(request, callTo(market.listTargets[kind], { query: { q: text, limit: CARDS } }));
-  return <CataloguePage {...{ kind, text, ...found }} />;
+  const order = queryOf(request, "sort") === "newest" ? "newest" : "name";
+  const query = { q: text, sort: order, count: "true", limit: CARDS };
+  const cursor = queryOf(request, "cursor");
+  const found = await api.call(request, callTo(market.listTargets[kind], { query: { ...query, cursor } }));
+  return <CataloguePage {...{ kind, text, order, cursor, ...found }} />;
 };
 
 const detailOf = ({ api }: PageContext, request: FastifyRequest, kind: MarketplaceKind): Promise<TargetDetail> =>

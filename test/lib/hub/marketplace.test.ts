@@ -253,14 +253,24 @@ t.test("lists and searches come in pages, in slug order", async (t) => {
   t.strictSame(await search("100%"), ["zeta"]);
   t.strictSame(await search("r_s"), ["under_score"]);
   t.strictSame(await search("!"), []);
-  const seen: string[] = [];
-  for (let cursor: string | null = ""; cursor !== null;) {
-    const page = await hub.call("GET", `${PLUGINS}?limit=2&cursor=${cursor}`);
-    seen.push(...(page.body.items as { slug: string }[]).map(({ slug }) => slug));
-    cursor = page.body.next as string | null;
+  const list = async (query: string): Promise<string[]> => {
+    const seen: string[] = [];
+    for (let cursor: string | null = ""; cursor !== null;) {
+      const page = await hub.call("GET", `${PLUGINS}?${query}&cursor=${encodeURIComponent(cursor)}`);
+      seen.push(...(page.body.items as { slug: string }[]).map(({ slug }) => slug));
+      t.equal(page.body.total, query.includes("count=true") ? 5 : undefined, "of all pages, where it is asked for");
+      cursor = page.body.next as string | null;
+    }
+    return seen;
+  };
+  t.strictSame(await list("limit=2"), ["alpha", "tide-alarm", "tide-table", "under_score", "zeta"]);
+  for (const sort of ["slug", "name", "newest"]) {
+    const all = await list(`sort=${sort}&count=true`);
+    t.equal(all.length, 5, sort);
+    t.strictSame(await list(`sort=${sort}&count=true&limit=2`), all, `${sort}, page by page`);
   }
-  t.strictSame(seen, ["alpha", "tide-alarm", "tide-table", "under_score", "zeta"]);
   isErrorBody(t, await hub.call("GET", `${PLUGINS}?limit=0`), 422, "unprocessable");
+  isErrorBody(t, await hub.call("GET", `${PLUGINS}?sort=odd`), 422, "unprocessable");
   isErrorBody(t, await hub.call("GET", PLUGINS, { key: "slk_bad" }), 401, "key_rejected");
 });
 

@@ -58,6 +58,22 @@ t.test("the pages of a hub", async (t) => {
     t.match((await admin.request("/?q=%3Cnothing%3E")).html, "&lt;nothing&gt;");
   });
 
+  t.test("the catalogue says how many there are, by name or the newest first", async (t) => {
+    now += 1000;
+    await hub.call("POST", "/devkeys/projects", { json: { name: "anchor watch", kind: "plugin", slug: "zz-anchor" } });
+    const read = async (query: string) => (await admin.request(`/?${query}`)).html.replaceAll("<!-- -->", "");
+    const slugs = (html: string) => [...html.matchAll(/<h2><a href="\/plugins\/([^"]+)"/g)].map(([, slug]) => slug);
+    const named = await read("");
+    t.match(named, /class="num">6<\/span> plugins/);
+    t.strictSame(slugs(named), ["zz-anchor", "berth-board", "crane-log", "fog-signal", "pilot-roster", "tide-table"]);
+    const newest = await read("sort=newest");
+    t.equal(slugs(newest)[0], "zz-anchor");
+    t.strictSame(slugs(newest).toSorted(), slugs(named).toSorted());
+    t.match(await read("q=quay&sort=newest"), /class="num">1<\/span> plugin\b/);
+    t.match(await read("kind=service"), /class="num">1<\/span> service\b/);
+    t.match(newest, 'name="sort" value="newest"', "a search keeps the order");
+  });
+
   t.test("a fleet can be filtered by version, label and state", async (t) => {
     const rows = async (query: string) =>
       [...(await admin.request(`/plugins/tide-table/fleet?${query}`)).html.matchAll(/fleet\/(quay-\d+)"/g)].map(
