@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { FleetHost, FleetMark, FleetView } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import { originText, VersionOrigins } from "../../lib/client/version-origins.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import {
@@ -36,7 +37,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
   static override listed = () => [
     ...["target", "host_id", "version", "status", "running_version", "running_signer", "completed_at", "error_message"],
-    ...["created_at", "seen_at", "stale", "labels"],
+    ...["created_at", "seen_at", "stale", "labels", "published_by", "approved_by"],
   ];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -47,7 +48,8 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       \`--no-tui\` and with a filter, hosts are rows as they arrive, those first that need somebody, and a sum ends
       them: a fleet may be as large as it likes. With \`--json\` they come in the order of their names. A host that has
       neither reported nor asked for the latest version for \`--stale\` is listed as stale and not counted; \`sealift
-      fleet forget\` removes it. With \`--json\` the result carries the cursor for \`--since\`.
+      fleet forget\` removes it. With \`--json\` the result carries the cursor for \`--since\`. Keys of the
+      target's owner also learn who published and who approved what runs.
     `,
     examples: [
       ["Every fleet", "$0 fleet"],
@@ -104,6 +106,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   async #show(target: Target, hub: HubConnection): Promise<Record<string, unknown>> {
     const { since, staleMs } = this.options;
     const view = await this.#read(target, hub);
+    const origins = new VersionOrigins(target, hub);
     const versions = new Map<string, number>();
     const sums = { hosts: 0, failing: 0, stale: 0 };
     const now = Date.now();
@@ -126,10 +129,12 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
           running_version: runningVersion(host),
           ...(state !== undefined && { state }),
           stale,
+          ...(await origins.of(runningVersion(host))),
         });
       else this.print.line(rowOf(host, stale));
     }
     this.note(sumOf(sums, versions));
+    if (!this.json) for (const line of await originLines(versions, origins)) this.note(line);
     return {
       ...{ target: targetText(target), ...sums, versions: Object.fromEntries(versions) },
       // A reader of changes drops the hosts that a whole answer lacks.
@@ -177,11 +182,24 @@ async function titled(target: Target, hub: HubConnection): Promise<Named> {
   return { target, title: name === undefined ? text : `${name} (${text})` };
 }
 
+/** Lines that say where the versions on most hosts come from, as far as the key may know. */
+async function originLines(versions: ReadonlyMap<string, number>, origins: VersionOrigins): Promise<string[]> {
+  const lines: string[] = [];
+  for (const [version] of mostFirst(versions).slice(0, SUMMED)) {
+    const origin = await origins.of(version);
+    if (origin !== undefined) lines.push(`${version} was published by ${originText(origin)}`);
+  }
+  return lines;
+}
+
+const mostFirst = (versions: ReadonlyMap<string, number>): [version: string, hosts: number][] =>
+  [...versions].toSorted(([, a], [, b]) => b - a);
+
 function sumOf(
   { hosts, failing, stale }: { hosts: number; failing: number; stale: number },
   versions: ReadonlyMap<string, number>,
 ): string {
-  const most = [...versions].toSorted(([, a], [, b]) => b - a);
+  const most = mostFirst(versions);
   const others = most.slice(SUMMED);
   return [
     `${counted(hosts, "host")}, ${failing} failing`,

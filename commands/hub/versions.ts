@@ -1,3 +1,4 @@
+import { originText } from "../../lib/client/version-origins.ts";
 import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
 import { saidOf, versionStateText } from "../../lib/contract/version-states.ts";
 import { connection } from "../../lib/options/connection.ts";
@@ -30,16 +31,13 @@ export const VersionList = ofTarget("list", connection, {
         SHA256: ({ sha256 }) => sha256.slice(0, 16),
         SIGNER: ({ signer_public_key: key }) =>
           key === null ? "–" : Buffer.from(key, "base64").toString("hex").slice(0, 16),
-        BY: originOf,
+        BY: originText,
         STATE: stateOf,
       },
       none: "No version has been published.",
     });
   },
 });
-
-const originOf = ({ published_by: publisher, approved_by: approver }: ManagedVersion): string =>
-  `${publisher ?? "–"}${approver === null || approver === undefined ? "" : `, approved by ${approver}`}`;
 
 const withReason = (text: string, why: string | null): string => (why === null ? text : `${text}: ${why}`);
 

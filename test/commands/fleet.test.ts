@@ -3,6 +3,7 @@ import { Fleet } from "../../commands/deploying/fleet.ts";
 import { FleetForget } from "../../commands/deploying/fleet-forget.ts";
 import { FleetWait } from "../../commands/deploying/fleet-wait.ts";
 import { startHub } from "../support/hub/harness.ts";
+import { startStaging } from "../support/hub/staging.ts";
 import type { Ended } from "../support/programs/command-line.ts";
 import { runHere } from "../support/programs/run-here.ts";
 
@@ -86,6 +87,50 @@ t.test("a fleet shows silent hosts apart, waits for the living, and forgets", as
   t.match((await json("forget", "plugin:tide", "--stale", "30d")).at(-1), { hosts: 2, dry_run: false });
   t.match(await fleet(...wait, "--timeout", "5s"), { code: 0 });
   t.match((await fleet("plugin:tide")).stderr, "2 hosts, 0 failing, 2.0.0 on 2");
+});
+
+t.test("a fleet says who published and who approved what runs, to a key that may know it", async (t) => {
+  const { hub, project, stager, approver, host, upload, approve, session } = await startStaging(t);
+  await upload(stager.key, "1.0.0", "true");
+  t.equal((await approve(approver.key, "1.0.0")).status, 200);
+  await upload(approver.key, "1.1.0");
+  const bearer = await session(host.key);
+  const at = new Date().toISOString();
+  const report = (host_id: string, version: string, status = "success") =>
+    hub.call("POST", "/app/deploy/v1/deployments/report", {
+      bearer,
+      json: {
+        ...{ project_id: project, deployment_id: "", status, version, host_id, plugins: [] },
+        ...{ started_at: at, completed_at: at, ...(status === "failed" && { running_version: "1.0.0" }) },
+      },
+    });
+  await report("a", "1.0.0");
+  await report("b", "1.1.0");
+  await report("c", "1.1.0", "failed");
+  const fleet = (key: string, ...words: string[]) =>
+    run([`project:${project}`, ...words], ["--hub-url", hub.url, "--api-key", key]);
+  const { stdout, stderr } = await fleet(approver.key);
+  t.match(stderr, /1\.0\.0 was published by stage, approved by publish projects deploy report read\n/);
+  t.match(stderr, "1.1.0 was published by publish projects deploy report read\n");
+  t.notMatch(stdout, "published");
+  const [a, b, c] = (await fleet(approver.key, "--json")).stdout
+    .split("\n")
+    .map((line) => JSON.parse(line || "{}") as object);
+  t.match(a, { host_id: "a", published_by: "stage", approved_by: /^publish/ });
+  t.match(b, { host_id: "b", published_by: /^publish/, approved_by: null });
+  t.match(c, { host_id: "c", version: "1.1.0", published_by: "stage" }, "of what runs, not of what was tried");
+  const csv = await fleet(approver.key, "--csv", "--fields", "host_id,published_by");
+  t.equal(csv.stdout, "host_id,published_by\na,stage\nb,publish projects deploy report read\nc,stage\n");
+  const json = { name: "else", owner: "else", scopes: ["read", "report"] };
+  const { key } = (await hub.call("POST", "/devkeys/api-keys", { json })).body as { key: string };
+  const what = { kind: "plugin", slug: "tide", version: "1.0.0", status: "success", host_id: "own" };
+  await hub.call("POST", "/app/deployments/deployments/report", {
+    key,
+    json: { ...what, started_at: at, completed_at: at },
+  });
+  const others = await run(["plugin:tide"], ["--hub-url", hub.url, "--api-key", key]);
+  t.match(others, { code: 0, stdout: /^own /, stderr: "1 host, 0 failing, 1.0.0 on 1\n" }, "of another owner's plugin");
+  t.notMatch(others.stderr, "published");
 });
 
 t.test("the sum of a fleet with thousands of versions is one short line", async (t) => {

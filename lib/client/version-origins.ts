@@ -1,0 +1,53 @@
+import type { ManagedVersion } from "../contract/surfaces/keys.ts";
+import { type Target, targetText } from "../contract/target.ts";
+import type { HubConnection } from "./hub-connection.ts";
+
+/** Versions that are looked among, those first that were published last. */
+const MOST_VERSIONS = 1000;
+
+/** Publisher and approver of a version, by the names of their keys. */
+export type VersionOrigin = Pick<ManagedVersion, "published_by" | "approved_by">;
+
+/**
+ * Publishers and approvers of a target's versions, asked of its hub page by page and only as far as needed: the newest
+ * versions are one request.
+ */
+export class VersionOrigins {
+  readonly #target: Target;
+  readonly #hub: HubConnection;
+  readonly #known = new Map<string, VersionOrigin>();
+  #versions: AsyncGenerator<ManagedVersion> | undefined;
+
+  constructor(target: Target, hub: HubConnection) {
+    this.#target = target;
+    this.#hub = hub;
+  }
+
+  /** Returns the origin of a version; undefined where the key may not know it, or the hub does not. Never rejects. */
+  async of(version: string | null | undefined): Promise<VersionOrigin | undefined> {
+    if (version === null || version === undefined) return undefined;
+    this.#versions ??= listed(this.#target, this.#hub);
+    while (!this.#known.has(version) && this.#known.size < MOST_VERSIONS) {
+      // The hosts are what was asked for: without their versions' origins they are shown as well.
+      const next = await this.#versions.next().catch(() => undefined);
+      if (next === undefined || next.done === true) break;
+      const { version: label, published_by, approved_by } = next.value;
+      this.#known.set(label, { published_by, approved_by });
+    }
+    return this.#known.get(version);
+  }
+}
+
+async function* listed(target: Target, hub: HubConnection): AsyncGenerator<ManagedVersion> {
+  const [{ DevkeysClient }, { projectCalled }] = await Promise.all([
+    import("./devkeys-client.ts"),
+    import("./lookup.ts"),
+  ]);
+  const client = new DevkeysClient(hub);
+  const id = target.kind === "project" ? target.slug : (await projectCalled(client, targetText(target))).id;
+  yield* client.listVersions(id);
+}
+
+/** Returns an origin in words: `ci, approved by anna`; a dash for an unknown publisher. */
+export const originText = ({ published_by: publisher, approved_by: approver }: VersionOrigin): string =>
+  `${publisher ?? "–"}${approver === null || approver === undefined ? "" : `, approved by ${approver}`}`;
