@@ -1,12 +1,24 @@
 import { deploymentError } from "../../contract/errors.ts";
 import { targetOfName, targetText } from "../../contract/target.ts";
-import { forgetHeldPolicy, readHeldPolicy, writeHeldPolicy } from "../../releases/held-policy.ts";
+import { forgetHeldPolicy, type HeldPolicy, readHeldPolicy, writeHeldPolicy } from "../../releases/held-policy.ts";
 import type { Evidence } from "../policy/evidence.ts";
 import type { Resolved } from "../sources/source.ts";
 import type { Run } from "./run.ts";
 
-/** A watch looks again at a version after this time, where nobody knows when it will do. */
+/**
+ * A watch looks again at a version after this time, then after twice as long each time: statements follow a publication
+ * within seconds, or never.
+ */
+const FIRST_AGAIN_MS = 5_000;
+/** The longest time between two looks. */
 const AGAIN_MS = 10 * 60_000;
+
+/** Returns when a watch looks again. @param from when the version will do, if known @param before the look before */
+export function lookAgainAt(now: number, from: string | undefined, before: HeldPolicy | undefined): string {
+  const waited = before === undefined ? 0 : Date.parse(before.again) - Date.parse(before.at);
+  const wait = from === undefined ? Math.max(FIRST_AGAIN_MS, 2 * waited) : Date.parse(from) - now;
+  return new Date(now + Math.min(wait, AGAIN_MS)).toISOString();
+}
 
 /**
  * Requires that a version meets the policy of this host, where it has one (docs/policy.md). What is refused once more
@@ -31,10 +43,10 @@ export async function requirePolicy(run: Run, { version, identity }: Resolved): 
   }
   const { message, from } = found;
   const before = await readHeldPolicy(layout, source.target);
-  const repeated = before?.version === version && before.identity === identity && before.message === message;
+  const isSame = before?.version === version && before.identity === identity;
+  const repeated = isSame && before.message === message;
   emit({ event: "policy.refused", version, message, repeated });
-  const soon = new Date(now + AGAIN_MS).toISOString();
-  const again = from !== undefined && from < soon ? from : soon;
+  const again = lookAgainAt(now, from, isSame ? before : undefined);
   const held = { version, identity, message, again, at: new Date(now).toISOString() };
   if (run.isTrial !== true) await writeHeldPolicy(layout, source.target, held);
   throw policyError(message, { target: targetText(target), version });

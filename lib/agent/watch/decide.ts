@@ -43,8 +43,8 @@ export interface Facts {
   allowDowngrade: boolean;
   /** Versions that this host has run: only to them it goes down by itself. */
   ran: ReadonlySet<string>;
-  /** The request of a person: it goes past quarantine and pause. */
-  asked?: "redeploy" | "retry" | undefined;
+  /** The request of a person: a check asks the policy at once, the others also go past quarantine, rights and pause. */
+  asked?: "check" | "redeploy" | "retry" | undefined;
 }
 
 export type Decision =
@@ -97,6 +97,7 @@ export function decide(facts: Facts): Decision {
     asked,
   } = facts;
   const version = pin ?? latest.version;
+  const isForced = asked === "redeploy" || asked === "retry";
   if (version === null) return { do: "nothing" };
   const identity = pin === null ? latest.identity : null;
   const before = heldBack(quarantine, {
@@ -116,16 +117,16 @@ export function decide(facts: Facts): Decision {
     const message = `The latest version is ${version}, lower than the running ${running}, ${why}.`;
     if (!isYanked || !ran.has(version)) return { do: "hold", version, reason: "downgrade", message };
   }
-  if (before !== undefined && asked === undefined) {
+  if (before !== undefined && !isForced) {
     return { do: "hold", version, reason: "quarantined", message: before.reason };
   }
-  if (rights?.version === version && sameBytes(rights.identity, identity) && asked === undefined) {
+  if (rights?.version === version && sameBytes(rights.identity, identity) && !isForced) {
     return { do: "hold", version, reason: "rights", message: rightsMessage(rights), rights: rights.rights };
   }
   if (policy?.version === version && sameBytes(policy.identity, identity) && asked === undefined) {
     return { do: "hold", version, reason: "policy", message: policy.message };
   }
-  if (paused && asked === undefined) {
+  if (paused && !isForced) {
     return { do: "hold", version, reason: "paused", message: `${version} waits: the target is paused.` };
   }
   return { do: "deploy", version, reinstall: false };

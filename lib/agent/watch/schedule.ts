@@ -6,7 +6,7 @@ const MAX_BACKOFF_MS = 15 * 60_000;
  * Checks of one interval are spread by this part of it, so that a fleet that started together does not stay together.
  */
 const JITTER = 0.1;
-/** Hosts that wait for the same window ask within this time, and as long after its opening. Milliseconds. */
+/** Hosts that wait for the same moment ask within this time, and as long after it. Milliseconds. */
 const SPREAD_MS = 1000;
 /** The longest wait of a timer; a longer one would end at once. Milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
@@ -24,13 +24,16 @@ export interface Rhythm {
   failures: number;
   /** Milliseconds that the hub asked to wait for. */
   retryAfterMs?: number | undefined;
-  /** Milliseconds until a rollout's window opens; negative when it has, since the hub last answered. */
-  opensInMs?: number | undefined;
+  /**
+   * Milliseconds until a rollout's window opens, or until a version that a policy holds is looked at again; negative
+   * when that has come since the last check.
+   */
+  dueInMs?: number | undefined;
 }
 
 /**
- * Milliseconds until the next check. The interval with ±10 % of jitter, or until soon after a rollout's window opens
- * when that is sooner. After failures it doubles with each one up to 15 minutes, of which a random half is waited at
+ * Milliseconds until the next check. The interval with ±10 % of jitter, or until soon after what is due when that is
+ * sooner. After failures it doubles with each one up to 15 minutes, of which a random half is waited at
  * least, never less than while all is well, and what the hub asked for always (at most that long, too). The first
  * success brings the interval back.
  *
@@ -40,9 +43,9 @@ export function nextDelay(rhythm: Rhythm, random: number): number {
   return Math.min(Math.round(rhythm.failures === 0 ? regular(rhythm, random) : backoff(rhythm, random)), MAX_TIMER_MS);
 }
 
-function regular({ intervalMs, opensInMs = Infinity }: Rhythm, random: number): number {
-  const opening = Math.max(opensInMs, 0) + SPREAD_MS * (1 + random);
-  return Math.min(intervalMs * (1 - JITTER + 2 * JITTER * random), opening);
+function regular({ intervalMs, dueInMs = Infinity }: Rhythm, random: number): number {
+  const due = Math.max(dueInMs, 0) + SPREAD_MS * (1 + random);
+  return Math.min(intervalMs * (1 - JITTER + 2 * JITTER * random), due);
 }
 
 function backoff({ intervalMs, failures, retryAfterMs = 0 }: Rhythm, random: number): number {

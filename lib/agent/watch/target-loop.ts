@@ -18,7 +18,7 @@ import { nextDelay, untilAborted } from "./schedule.ts";
 import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
-import { describeTarget, factsOf, isDamaged, runningVersion, titleOf } from "./target-on-disk.ts";
+import { describeTarget, factsOf, isDamaged, policyLookAt, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
 /** The endless turns of one target: ask, decide, deploy, wait. Nothing but its signal ends them. */
@@ -30,7 +30,7 @@ export class TargetLoop implements AsyncDisposable {
   readonly #record: StateRecord;
   readonly ahead: AheadFetch;
   #target: WatchTarget;
-  #asked: "redeploy" | "retry" | undefined;
+  #asked: Facts["asked"];
   #failures = 0;
   #retryAfterMs: number | undefined;
   #announced: string | undefined;
@@ -73,7 +73,8 @@ export class TargetLoop implements AsyncDisposable {
   redefine(target: WatchTarget): boolean {
     if (resolve(target.options.projectRoot) !== this.#layout.root) return false;
     this.#target = target;
-    if (this.#failures > 0 || this.#held === "quarantined") this.wake();
+    if (this.#held === "policy") this.#asked ??= "check";
+    if (this.#failures > 0 || this.#held === "quarantined" || this.#held === "policy") this.wake();
     return true;
   }
 
@@ -108,10 +109,11 @@ export class TargetLoop implements AsyncDisposable {
       const { error } = await this.turn(signal, dropped);
       const woken = AbortSignal.any([ending, this.#nudge.signal]);
       if (ending.aborted || (error?.code === "host_removed" && (await untilAborted(woken)))) continue;
+      const lookAt = this.#held === "policy" ? await policyLookAt(this.#layout, this.#source.target) : Infinity;
       const delay = nextDelay(
         {
           ...{ intervalMs: this.#target.intervalMs, failures: this.#failures, retryAfterMs: this.#retryAfterMs },
-          opensInMs: this.#opensAt && this.#opensAt - Date.now(),
+          dueInMs: Math.min(this.#opensAt ?? Infinity, lookAt) - Date.now(),
         },
         this.#context.random(),
       );
@@ -146,6 +148,7 @@ export class TargetLoop implements AsyncDisposable {
       }
     }
     if (action === "resume") await releaseLeft(this.#layout, this.#source.target);
+    if (action === "check") this.#asked ??= action;
     if (action === "redeploy" || action === "retry") this.#asked = action;
   }
 

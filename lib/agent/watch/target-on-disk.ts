@@ -40,6 +40,12 @@ async function stillRefused(layout: Layout, target: TargetName): Promise<HeldPol
   return held !== undefined && Date.parse(held.again) > Date.now() ? held : undefined;
 }
 
+/** Returns when a version that does not meet the policy is to be looked at again, in milliseconds since 1970. */
+export async function policyLookAt(layout: Layout, target: TargetName): Promise<number> {
+  const held = await stillRefused(layout, target).catch(() => undefined);
+  return held === undefined ? Infinity : Date.parse(held.again);
+}
+
 /** Returns the version that waits for a person's consent to its rights, while that is not given. */
 async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
   const held = await readHeldRights(layout, target, await currentName(layout, target));

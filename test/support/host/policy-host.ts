@@ -8,6 +8,7 @@ import { DEPLOY_DEFAULTS, type DeployOptions, type DeployResult } from "../../..
 import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { readPolicy } from "../../../lib/agent/policy/policy-file.ts";
 import { projectSource } from "../../../lib/agent/sources/project.ts";
+import { projectPoll, type WatchTarget } from "../../../lib/agent/watch/target.ts";
 import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
 import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../../lib/publisher/publish-project.ts";
@@ -36,6 +37,8 @@ export interface PolicyHost {
    * @param liar the hub that is asked for statements, in place of the real one
    */
   deploy(version: string, policy: string, liar?: string): Promise<DeployResult>;
+  /** The project, as a watch follows it. @param policy lines of policy.yaml; undefined for none */
+  target(policy: string | undefined, intervalMs: number): Promise<WatchTarget>;
   events: AgentEvent[];
 }
 
@@ -51,6 +54,20 @@ export async function policyHost(t: Test): Promise<PolicyHost> {
   const connection = { hubUrl: hub.url, apiKey: key, timeoutMs: 30_000 };
   const trees = new Map<string, string>();
   const events: AgentEvent[] = [];
+  const sourceOf = (version: string) =>
+    projectSource({
+      ...connection,
+      ...{ projectId, version, deploymentCredential: credential, trust: { pinned: [publicKeyOf(seed)] } },
+    });
+  const optionsOf = async (policy: string | undefined): Promise<DeployOptions> => {
+    const file = join(folder, "policy.yaml");
+    if (policy !== undefined) await writeFile(file, policy);
+    return {
+      ...DEPLOY_DEFAULTS,
+      ...{ projectRoot: root, hostId: "host", supervisor: { name: "none" }, durability: "none" },
+      policy: policy === undefined ? undefined : await readPolicy(file),
+    };
+  };
   return {
     ...{ hub, projectId, key, folder, sigstore, events },
     async publish(version) {
@@ -85,20 +102,13 @@ export async function policyHost(t: Test): Promise<PolicyHost> {
       await addStatements(connection, target, about, await readStatements(given), seed);
     },
     async deploy(version, policy, liar = hub.url) {
-      const file = join(folder, "policy.yaml");
-      await writeFile(file, policy);
-      const source = projectSource({
-        ...connection,
-        ...{ projectId, version, deploymentCredential: credential, trust: { pinned: [publicKeyOf(seed)] } },
-      });
-      const options: DeployOptions = {
-        ...DEPLOY_DEFAULTS,
-        ...{ projectRoot: root, hostId: "host", supervisor: { name: "none" }, durability: "none" },
-        policy: await readPolicy(file),
-      };
-      const told = { ...source, connection: { ...connection, hubUrl: liar } };
-      return deploy(told, options, (event) => events.push(event));
+      const told = { ...sourceOf(version), connection: { ...connection, hubUrl: liar } };
+      return deploy(told, await optionsOf(policy), (event) => events.push(event));
     },
+    target: async (policy, intervalMs) => ({
+      ...{ name: "project:Demo", hub: hub.url, intervalMs, poll: projectPoll(projectId, connection) },
+      ...{ source: sourceOf, options: await optionsOf(policy) },
+    }),
   };
 }
 

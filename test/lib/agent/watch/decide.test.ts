@@ -17,6 +17,8 @@ const bad = (version: string, identity: string | null = "bytes") => ({
   at: "2026-01-01T00:00:00Z",
 });
 
+const isForced = (asked: Facts["asked"]): boolean => asked === "retry" || asked === "redeploy";
+
 const version = fc.constantFrom("0.9.0", "1.0.0", "1.0.0-rc.1", "2.0.0", "nightly", "build-7");
 const identity = fc.constantFrom("one", "two", null);
 const anyFacts: fc.Arbitrary<Facts> = fc.record({
@@ -27,7 +29,7 @@ const anyFacts: fc.Arbitrary<Facts> = fc.record({
   damaged: fc.boolean(),
   allowDowngrade: fc.boolean(),
   ran: fc.uniqueArray(version).map((versions) => new Set(versions)),
-  asked: fc.constantFrom(undefined, "redeploy", "retry"),
+  asked: fc.constantFrom(undefined, "check", "redeploy", "retry"),
 });
 
 t.test("every change of the latest version is followed, also to labels that have no order", (t) => {
@@ -85,7 +87,7 @@ t.test("what is in quarantine stays out until its bytes are others or a person a
       const same = (entry: { identity: string | null }): boolean =>
         entry.identity === null || latest.identity === null || entry.identity === latest.identity;
       const held = entries.some((entry) => entry.version === latest.version && same(entry));
-      return !(held && asked === undefined && decision.do === "deploy");
+      return !(held && !isForced(asked) && decision.do === "deploy");
     }),
   );
   t.end();
@@ -151,12 +153,27 @@ t.test("a version that waits for consent is held, other bytes and a person's req
   t.end();
 });
 
+t.test("a version that a policy holds stays out until it is looked at again, or a person checks", (t) => {
+  const policy = { version: "2.0.0", identity: "bytes", message: "2.0.0 does not meet the rule sbom" };
+  t.match(decide(facts({ policy })), { do: "hold", version: "2.0.0", reason: "policy", message: policy.message });
+  t.match(decide(facts({ policy: { ...policy, identity: null } })), { reason: "policy" }, "unknown bytes");
+  t.match(decide(facts({ policy, identity: "others" })), { do: "deploy" });
+  t.match(decide(facts({ policy, version: "2.0.1" })), { do: "deploy", version: "2.0.1" });
+  for (const asked of ["check", "retry", "redeploy"] as const)
+    t.match(decide(facts({ policy, asked })), { do: "deploy", version: "2.0.0" }, asked);
+  const asked = "check";
+  t.match(decide(facts({ policy, asked, paused: true })), { reason: "paused" }, "a check ends no pause");
+  t.match(decide(facts({ policy, asked, quarantine: [bad("2.0.0")] })), { reason: "quarantined" });
+  t.same(decide(facts({ asked, running: "2.0.0" })), { do: "nothing" });
+  t.end();
+});
+
 t.test("a pause holds every deployment that nobody asks for", (t) => {
   t.match(decide(facts({ paused: true })), { do: "hold", version: "2.0.0", reason: "paused" });
   t.match(decide(facts({ paused: true, asked: "redeploy" })), { do: "deploy" });
   t.same(decide(facts({ paused: true, running: "2.0.0" })), { do: "nothing" }, "there is nothing to hold");
   fc.assert(
-    fc.property(anyFacts, (given) => !(given.paused && given.asked === undefined && decide(given).do === "deploy")),
+    fc.property(anyFacts, (given) => !(given.paused && !isForced(given.asked) && decide(given).do === "deploy")),
   );
   t.end();
 });

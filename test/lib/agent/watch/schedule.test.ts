@@ -27,24 +27,17 @@ t.test("while all is well checks come after the interval, give or take a tenth, 
 t.test("a host asks soon after a window opens, and no sooner than usual while its hub fails", (t) => {
   const window = fc.integer({ min: -DAY, max: DAY });
   fc.assert(
-    fc.property(interval, random, window, (intervalMs, chance, opensInMs) => {
+    fc.property(interval, random, window, (intervalMs, chance, dueInMs) => {
       const usual = nextDelay({ intervalMs, failures: 0 }, chance);
-      const delay = nextDelay({ intervalMs, failures: 0, opensInMs }, chance);
-      return delay === Math.min(usual, Math.round(Math.max(opensInMs, 0) + 1000 * (1 + chance)));
+      const delay = nextDelay({ intervalMs, failures: 0, dueInMs }, chance);
+      return delay === Math.min(usual, Math.round(Math.max(dueInMs, 0) + 1000 * (1 + chance)));
     }),
   );
   fc.assert(
-    fc.property(
-      interval,
-      failures,
-      random,
-      retryAfter,
-      window,
-      (intervalMs, count, chance, retryAfterMs, opensInMs) => {
-        const rhythm = { intervalMs, failures: count, retryAfterMs };
-        return nextDelay({ ...rhythm, opensInMs }, chance) === nextDelay(rhythm, chance);
-      },
-    ),
+    fc.property(interval, failures, random, retryAfter, window, (intervalMs, count, chance, retryAfterMs, dueInMs) => {
+      const rhythm = { intervalMs, failures: count, retryAfterMs };
+      return nextDelay({ ...rhythm, dueInMs }, chance) === nextDelay(rhythm, chance);
+    }),
   );
   t.end();
 });
