@@ -204,5 +204,8 @@ t.test("--ca-file makes a hub trusted whose certificate nobody knows", async (t)
   t.match(await start("key list", environment), { code: 75, stderr: /connection_failed/ });
   t.equal((await start("key list --ca-file cert.pem", environment)).code, 0);
   t.match(await start("key list --ca-file key.pem", environment), { code: 2, stderr: /holds no certificate/ });
-  t.match(await start("key list --ca-file nowhere.pem", environment), { code: 2, stderr: /--ca-file nowhere\.pem cannot be read/ });
+  t.match(await start("key list --ca-file nowhere.pem", environment), {
+    code: 2,
+    stderr: /--ca-file nowhere\.pem cannot be read/,
+  });
 });
