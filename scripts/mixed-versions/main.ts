@@ -14,7 +14,7 @@ import { scriptArguments } from "../arguments.ts";
 import { Programs } from "../quickstart/programs.ts";
 
 /** The commit of the last release: until there is one, the first commit whose database this version opens. */
-const RELEASE = "662c853d";
+const RELEASE = "99aff4b0";
 const TODAY = fileURLToPath(new URL("../..", import.meta.url));
 
 type Secrets = Record<string, string>;
