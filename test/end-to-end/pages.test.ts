@@ -10,7 +10,7 @@ import { fillShownHub, pagesOf, publishFiles, report, type ShownHub } from "../s
 import { openBrowser, signIn } from "../support/programs/browser.ts";
 import { needs } from "../support/programs/optional.ts";
 
-const WIDTHS = [360, 768, 1000, 1280, 1440, 2560];
+const WIDTHS = [360, 768, 1000, 1024, 1280, 1440, 2560];
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** An expression for the browser: a list of what does not fit, and of texts that are printed over each other. */
@@ -85,7 +85,8 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
       json: { name: "ops", url: "https://127.0.0.1:9/" },
     });
     const { id } = body as { id: string };
-    for (const [name, path] of Object.entries({ ...pagesOf(shown.project.id), webhook: `/webhooks/${id}` })) {
+    const more = { webhook: `/webhooks/${id}`, staged: `/staging/${shown.pluginId}/1.3.0` };
+    for (const [name, path] of Object.entries({ ...pagesOf(shown.project.id), ...more })) {
       await page.goto(hub.url + path);
       t.equal(await page.locator("h1").count(), 1, `${name} has one main heading`);
       t.strictSame(await violations(page), [], `${name}, light`);

@@ -119,7 +119,7 @@ function Answers({ staged }: { staged: StagedVersion }) {
   const { project_id: id, version, sha256, may_approve: mayApprove, is_yanked: isYanked } = staged;
   const at = stagedPath(id, version);
   return (
-    <div className="acts">
+    <div className="actions">
       {isYanked && <p className="notice warn">It was yanked: it cannot be approved until that is taken back.</p>}
       {!mayApprove && !isYanked && (
         <p className="notice">Another person approves it: who has staged a version does not.</p>
