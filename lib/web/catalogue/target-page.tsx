@@ -3,7 +3,7 @@ import { rightsOf } from "../../contract/rights.ts";
 import type { ManagedVersion, ProjectRecord } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
 import type { Contents } from "../page/archive.ts";
-import { Act, Field, Opened } from "../page/forms.tsx";
+import { Ask, Field, Opened } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
 import {
   Away,
@@ -194,9 +194,13 @@ export const Release = ({ at, version }: { at: string; version: string }) => (
 export function Yank({ at, version, isYanked }: { at: string; version: string; isYanked: boolean }) {
   if (isYanked)
     return (
-      <Act to={`${at}/unyank`} sends={{ version }}>
-        Unyank
-      </Act>
+      <Ask
+        to={`${at}/unyank`}
+        verb="Unyank"
+        thing={version}
+        question={`Take the yank of ${version} back? Hosts may get it as the latest version again.`}
+        sends={{ version }}
+      />
     );
   return (
     <Opened title="Yank" to={`${at}/yank`}>

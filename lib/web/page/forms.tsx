@@ -19,18 +19,25 @@ export function Form({ to, children, className }: Sent) {
   );
 }
 
-/** A form that is one button. @param sends fields that go with it @param title tells the button from others like it */
+type Fields = Record<string, string>;
+
+const Hidden = ({ of }: { of: Fields }) =>
+  Object.entries(of).map(([name, value]) => <input key={name} type="hidden" name={name} value={value} />);
+
+/**
+ * A form that is one button, for what changes nothing that anybody has: a message is sent once more.
+ *
+ * @param sends fields that go with it @param title tells the button from others like it
+ */
 export const Act = ({
   to,
   className = "plain",
   sends = {},
   title,
   children,
-}: Sent & { sends?: Record<string, string>; title?: string }) => (
+}: Sent & { sends?: Fields; title?: string }) => (
   <Form to={to} className="inline">
-    {Object.entries(sends).map(([name, value]) => (
-      <input key={name} type="hidden" name={name} value={value} />
-    ))}
+    <Hidden of={sends} />
     <button className={className || undefined} aria-label={title}>
       {children}
     </button>
@@ -45,29 +52,42 @@ export const Opened = ({ to, className = "act", title, children }: Sent & { titl
   </details>
 );
 
-interface Removal {
+interface Question {
   to: string;
   /** The verb: it opens the question. */
   verb: string;
-  /** The thing that goes. */
+  /** The thing that it is done to. */
   thing: string;
   question: string;
+  /** Fields that go with it. */
+  sends?: Fields;
 }
 
-/** A form that takes something away: it opens with a question, and only the button below that sends it. */
-export const Remove = ({ to, verb, thing, question }: Removal) => (
+/** A form that opens with a question, and only the button below that sends it: nothing is done by one click. */
+export const Ask = ({
+  to,
+  verb,
+  thing,
+  question,
+  sends = {},
+  isRemoval = false,
+}: Question & { isRemoval?: boolean }) => (
   <details className="act">
-    <summary className="bad-text" aria-label={`${verb} ${thing}`}>
+    <summary className={isRemoval ? "bad-text" : undefined} aria-label={`${verb} ${thing}`}>
       {verb}
     </summary>
     <Form to={to}>
       <p>{question}</p>
-      <button className="bad">
+      <Hidden of={sends} />
+      <button className={isRemoval ? "bad" : undefined}>
         {verb} {thing}
       </button>
     </Form>
   </details>
 );
+
+/** As {@link Ask}, for what takes something away. */
+export const Remove = (question: Question) => <Ask {...question} isRemoval />;
 
 /** A field of a form below its label. */
 export const Field = ({ label, ...input }: { label: string } & InputHTMLAttributes<HTMLInputElement>) => (

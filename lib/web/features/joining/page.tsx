@@ -1,7 +1,7 @@
 import type { InviteRecord, JoinedHost, NewInvite } from "../../../contract/joining/records.ts";
 import { labelsText } from "../../../contract/labels.ts";
 import type { Paged } from "../../page/api.ts";
-import { Act, Field, Opened, Remove, Select } from "../../page/forms.tsx";
+import { Ask, Field, Opened, Remove, Select } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
 import {
   Badge,
@@ -138,9 +138,12 @@ function hostRow(project: string, host: JoinedHost, mayManage: boolean) {
     mayManage && (
       <>
         {state === "pending" && (
-          <Act to={`${to}/approve`} title={`Approve ${id}`}>
-            Approve
-          </Act>
+          <Ask
+            to={`${to}/approve`}
+            verb="Approve"
+            thing={id}
+            question={`Let ${id} in? It gets a key that speaks for it, and deploys what the project publishes.`}
+          />
         )}
         <Opened title="Rename" to={`${to}/rename`}>
           <Field label={`New name of ${id}`} name="host_id" required maxLength={128} />

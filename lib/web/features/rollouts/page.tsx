@@ -2,7 +2,7 @@ import { lacksHost, percentOf } from "../../../contract/rollout-terms.ts";
 import type { RolloutAction, RolloutRecord, RolloutState } from "../../../contract/surfaces/rollouts.ts";
 import { counted } from "../../../support/counted.ts";
 import type { Paged } from "../../page/api.ts";
-import { Act, Field, Opened } from "../../page/forms.tsx";
+import { Ask, Field, Opened } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
 import { Badge, Bar, Empty, Live, Pager, Section, Table, TargetHead, Time, type Tone } from "../../page/parts.tsx";
 import { pagePaths, type TargetKind } from "../../page/view.ts";
@@ -178,19 +178,33 @@ function Current({
       )}
       <div className="actions">
         {actions.filter(isWanted).map((action) => (
-          <Action key={action} to={`${here}/${encodeURIComponent(id)}/${action}`} action={action} base={base} />
+          <Action key={action} to={`${here}/${encodeURIComponent(id)}/${action}`} {...{ action, base, version }} />
         ))}
       </div>
     </section>
   );
 }
 
-function Action({ to, action, base }: { to: string; action: RolloutAction; base: string | null }) {
-  if (action === "resume" || action === "approve")
+interface Acted {
+  to: string;
+  action: RolloutAction;
+  base: string | null;
+  version: string;
+}
+
+function Action({ to, action, base, version }: Acted) {
+  if (action === "resume")
     return (
-      <Act to={to} className="">
-        {action === "resume" ? "Resume" : "Approve the next wave"}
-      </Act>
+      <Ask
+        to={to}
+        verb="Resume"
+        thing="the rollout"
+        question={`Go on with ${version}? Failures so far no longer count.`}
+      />
+    );
+  if (action === "approve")
+    return (
+      <Ask to={to} verb="Approve" thing="the next wave" question={`Let the hosts of the next wave have ${version}?`} />
     );
   return (
     <Opened title={action === "pause" ? "Pause" : "Abort"} to={to}>

@@ -1,6 +1,6 @@
 import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../../contract/surfaces/webhooks.ts";
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../../contract/webhook-events.ts";
-import { Act, Field, Opened, Remove, Select } from "../../page/forms.tsx";
+import { Act, Ask, Field, Opened, Remove, Select } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
 import { Badge, Empty, Facts, Go, Pager, Secrets, Table, Time } from "../../page/parts.tsx";
 import { webhookPath, webhooksPath } from "./paths.ts";
@@ -125,7 +125,14 @@ export function WebhookPage({ webhook, deliveries, cursor, next, tested }: Webho
         <Act to={`${here}/test`} className="">
           Send a test
         </Act>
-        {webhook.state === "disabled" && <Act to={`${here}/enable`}>Enable</Act>}
+        {webhook.state === "disabled" && (
+          <Ask
+            to={`${here}/enable`}
+            verb="Enable"
+            thing={title}
+            question={`Enable ${title}? It gets messages again.`}
+          />
+        )}
         {webhook.dead > 0 && webhook.state === "enabled" && (
           <Act to={`${here}/redeliver`}>Send all dead ones again</Act>
         )}
