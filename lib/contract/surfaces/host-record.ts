@@ -42,9 +42,18 @@ export const HELD_RIGHTS = "held: rights: ";
 /** The same for a version that does not meet the host's policy. */
 export const HELD_POLICY = "held: policy: ";
 
+/** Returns what holds the version of a host's record: rights that await consent, or the host's policy. */
+export function heldBy({
+  error_message: message,
+}: {
+  error_message?: string | null | undefined;
+}): "rights" | "policy" | undefined {
+  if (message?.startsWith(HELD_RIGHTS) === true) return "rights";
+  return message?.startsWith(HELD_POLICY) === true ? "policy" : undefined;
+}
+
 /** True for the record of a host that holds the version: until a person consents, or until it meets the policy. */
-export const isHeld = ({ error_message: message }: { error_message?: string | null | undefined }): boolean =>
-  message?.startsWith(HELD_RIGHTS) === true || message?.startsWith(HELD_POLICY) === true;
+export const isHeld = (record: Parameters<typeof heldBy>[0]): boolean => heldBy(record) !== undefined;
 
 /** States of hosts, in the order of lists: those first that need somebody. */
 export const HOST_STATES = ["failed", "held", "ok", "silent"] as const;

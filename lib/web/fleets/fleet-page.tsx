@@ -21,12 +21,20 @@ import {
 import { pagePaths, type TargetKind, useView, withQuery } from "../page/view.ts";
 import { type FleetFilter, type FleetHost, type Trouble, troubleOf } from "./fleets.ts";
 
-export const STATES: Record<HostState, [text: string, tone: Tone]> = {
+const STATES: Record<HostState, [text: string, tone: Tone]> = {
   ok: ["deployed", "good"],
   failed: ["failed", "bad"],
-  held: ["waits for consent", "warn"],
+  held: ["held", "warn"],
   silent: ["silent", "calm"],
 };
+
+const HOLDS = { rights: "waits for consent to its rights", policy: "held by its policy" } as const;
+
+/** A host's state; of one that holds a version also what holds it. */
+export function StateBadge({ of: { state, heldBy } }: { of: Pick<FleetHost, "state" | "heldBy"> }) {
+  const [text, tone] = STATES[state];
+  return <Badge tone={tone}>{state === "held" && heldBy !== undefined ? HOLDS[heldBy] : text}</Badge>;
+}
 
 /** Versions that a bar tells apart; the others are one share. */
 const BAR_VERSIONS = 8;
@@ -92,7 +100,7 @@ const Figure = ({ total, trouble: { failing, isMore, held } }: { total: number; 
         {failing} failing
       </Badge>
     )}{" "}
-    {held > 0 && <Badge tone="warn">{held} waiting for consent</Badge>}
+    {held > 0 && <Badge tone="warn">{held} held</Badge>}
   </>
 );
 
@@ -153,14 +161,13 @@ export function FleetPage({ kind, slug, name, latest, counts, shown, filter, aft
 }
 
 function rowOf(host: FleetHost, to: string): Row {
-  const [text, tone] = STATES[host.state];
   return [
     host.id,
     <>
       <Go to={to}>{host.id}</Go>
       {host.error !== null && <p className="why">{host.error}</p>}
     </>,
-    <Badge tone={tone}>{text}</Badge>,
+    <StateBadge of={host} />,
     <>
       <span className="num">{host.version}</span>
       {host.tried !== null && <p className="why">tried {host.tried}</p>}

@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import * as routes from "../../contract/fleets/routes.ts";
 import type { Labels } from "../../contract/labels.ts";
 import {
+  heldBy,
   HOST_STATES,
   type HostState,
   lastHeard,
@@ -48,6 +49,8 @@ export interface FleetHost {
   /** The version whose deployment failed, where another one runs. */
   tried: string | null;
   error: string | null;
+  /** Cause that holds the version that was tried back; undefined where none does. */
+  heldBy: ReturnType<typeof heldBy>;
   completedAt: string | null;
   /** Milliseconds since 1970; undefined when nobody knows. */
   heardAt: number | undefined;
@@ -61,6 +64,7 @@ export const hostOf = (id: string, record: HostRecord): FleetHost => ({
   signer: record.running_signer ?? null,
   tried: triedVersion(record),
   error: record.error_message?.slice(0, ERROR_CHARACTERS) ?? null,
+  heldBy: heldBy(record),
   completedAt: record.completed_at,
   heardAt: lastHeard(record),
   labels: record.labels ?? {},

@@ -7,7 +7,7 @@ import { Layout } from "../page/layout.tsx";
 import { Badge, Facts, Go, Live, Pager, Section, Table, Time, type Tone } from "../page/parts.tsx";
 import { KeyName } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind } from "../page/view.ts";
-import { STATES } from "./fleet-page.tsx";
+import { StateBadge } from "./fleet-page.tsx";
 import type { FleetHost } from "./fleets.ts";
 
 export interface HostView {
@@ -38,7 +38,6 @@ const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(m
 /** One host: its last report, and those before. */
 export function HostPage({ kind, slug, name, host, error, steps, plugins, history, mayForget }: HostView) {
   const here = pagePaths.host(kind, slug, host.id);
-  const [text, tone] = STATES[host.state];
   return (
     <Layout title={`${host.id}: ${name}`}>
       <p className="kind">
@@ -48,7 +47,7 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
       <Live id="host" of={pagePaths.target(kind, slug)}>
         <Facts
           of={{
-            State: <Badge tone={tone}>{text}</Badge>,
+            State: <StateBadge of={host} />,
             Runs: <span className="num">{host.version}</span>,
             "Signed by": host.signer === null ? undefined : <KeyName hex={host.signer} />,
             Tried: host.tried === null ? undefined : <span className="num">{host.tried}</span>,

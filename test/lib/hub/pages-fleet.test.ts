@@ -1,5 +1,5 @@
 import t from "tap";
-import { HELD_RIGHTS } from "../../../lib/contract/surfaces/host-record.ts";
+import { HELD_POLICY, HELD_RIGHTS } from "../../../lib/contract/surfaces/host-record.ts";
 import { FEATURES } from "../../../lib/hub/features.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { createProject, startHub } from "../../support/hub/harness.ts";
@@ -18,24 +18,27 @@ t.test("a fleet shows failing hosts first, and how many there are", async (t) =>
     await report(hub, { ...of, host: name(index), ...fails });
   }
   await report(hub, { ...of, ...went, host: "asks", status: "failed", error: `${HELD_RIGHTS}network: all` });
+  await report(hub, { ...of, ...went, host: "guards", status: "failed", error: `${HELD_POLICY}no SBOM` });
 
   const admin = await new Visitor(hub.url).signIn(hub.adminKey);
   const path = "/plugins/berth-board/fleet";
   const read = async (after: string): Promise<string[]> => {
     const { html } = await admin.request(`${path}?after=${encodeURIComponent(after)}`);
     const next = /after=([^"&]+)"[^>]*>Next page/.exec(html)?.[1];
-    const rows = [...html.matchAll(/fleet\/(berth-\d+|asks)"/g)].map(([, host]) => host!);
+    const rows = [...html.matchAll(/fleet\/(berth-\d+|asks|guards)"/g)].map(([, host]) => host!);
     return next === undefined ? rows : [...rows, ...(await read(decodeURIComponent(next)))];
   };
   const all = Array.from({ length: 210 }, (_, index) => index);
   const failing = all.filter((index) => index % 7 === 3).map(name);
   const others = all.filter((index) => index % 7 !== 3).map(name);
-  t.strictSame(await read(""), [...failing, "asks", ...others], "each once, page by page");
+  t.strictSame(await read(""), [...failing, "asks", "guards", ...others], "each once, page by page");
   t.strictSame(await read("none:such"), await read(""), "an odd cursor begins anew");
 
   const { html } = await admin.request(path);
-  t.match(html, /211<\/span> hosts <span class="badge bad">30 failing<.*>1 waiting for consent</);
-  t.match(html, "Hosts by version: 181 on 1.0.0, 30 on 1.0.0 (failed)");
+  t.match(html, /212<\/span> hosts <span class="badge bad">30 failing<.*>2 held</);
+  t.match(html, "Hosts by version: 182 on 1.0.0, 30 on 1.0.0 (failed)");
+  t.match(html, /asks<\/a>.+waits for consent to its rights.+guards<\/a>.+held by its policy/s);
+  t.match((await admin.request(`${path}/guards`)).html, "held by its policy");
   t.match(html, /href="[^"]*state=failed[^"]*">1\.0\.0 \(failed\)</);
   t.match((await admin.request("/fleets")).html, "30 failing");
 });
