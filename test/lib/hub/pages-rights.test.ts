@@ -6,7 +6,8 @@ import { Visitor } from "../../support/hub/web.ts";
 t.test("each kind of key gets on a page what it gets from the API, and 404 or 403 for all else", async (t) => {
   const hub = await startHub(t);
   const { project, pluginId } = await fillShownHub(hub, { hosts: 5 });
-  await hub.call("POST", "/devkeys/projects", { json: { name: "Secret", kind: "plugin", slug: "secret" } });
+  const json = { name: "Secret", kind: "plugin", slug: "secret" };
+  const { id: secretId } = (await hub.call("POST", "/devkeys/projects", { json })).body as { id: string };
   await publishFiles(hub, { slug: "secret", version: "1.0.0" }, { "plugin.yaml": "name: secret\n" });
   await hub.call("PATCH", "/app/marketplace/plugins/secret", { json: { visibility: "private" } });
   const keyWith = async (json: object): Promise<string> => {
@@ -42,6 +43,9 @@ t.test("each kind of key gets on a page what it gets from the API, and 404 or 40
     [`/projects/${project.id}/fleet`]: `/app/deploy/v1/projects/${project.id}/hosts`,
     [`/projects/${project.id}/rollouts`]: `/devkeys/projects/${project.id}/rollouts`,
     [`/projects/${project.id}/hosts`]: `/devkeys/projects/${project.id}/joined-hosts`,
+    "/plugins/tide-table/approval": `/devkeys/projects/${pluginId}`,
+    "/plugins/secret/approval": `/devkeys/projects/${secretId}`,
+    [`/projects/${project.id}/approval`]: `/devkeys/projects/${project.id}`,
     "/components?q=lodash": "/app/deployments/deployments/components?q=lodash",
     "/fleets": "/app/deployments/deployments/fleets",
     "/projects": "/devkeys/projects",

@@ -71,6 +71,36 @@ t.test(
   },
 );
 
+t.test("approval of every version is required on the page, and no longer, after a question", async (t) => {
+  const { hub, plugin, project, newKey } = await startStaging(t, { rateLimits: false });
+  const admin = await new Visitor(hub.url).signIn(hub.adminKey);
+  const rule = async (id: string) =>
+    (await hub.call("GET", `/devkeys/projects/${id}`)).body.requires_approval as boolean;
+  for (const [at, id] of [
+    ["/plugins/tide/approval", plugin],
+    [`/projects/${project}/approval`, project],
+  ] as const) {
+    t.match((await admin.request(at)).html, /aria-current="page"[^>]*>Approval<.+go out<.+<summary>Require approval</s);
+    t.equal(await rule(id), false);
+    const done = await admin.submit(at, at, { required: "yes" });
+    t.strictSame([done.status, done.headers.get("location")], [303, at]);
+    t.equal(await rule(id), true);
+    t.match(
+      plain((await admin.request(at)).html),
+      /need approval<.+<summary>Require no approval<.+Let everybody who may/s,
+    );
+    await admin.submit(at, at, { required: "no" });
+    t.equal(await rule(id), false);
+  }
+  const reader = await new Visitor(hub.url).signIn((await newKey(["read"])).key);
+  const at = "/plugins/tide/approval";
+  const { html } = await reader.request(at);
+  t.match(html, "sealift project update plugin:tide --require-approval");
+  t.notMatch(html, "<summary>Require");
+  t.equal((await reader.submit(at, at, { required: "yes" })).status, 403);
+  t.equal(await rule(plugin), false);
+});
+
 t.test("a key that neither publishes nor stages is shown no way there", async (t) => {
   const hub = await startHub(t);
   const { body } = await hub.call("POST", "/devkeys/api-keys", { json: { name: "reads", scopes: ["read"] } });

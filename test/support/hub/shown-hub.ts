@@ -206,6 +206,7 @@ export const pagesOf = (projectId: string): Record<string, string> => ({
   keys: "/keys",
   webhooks: "/webhooks",
   approvals: "/staging",
+  approval: "/plugins/tide-table/approval",
   publishers: "/publishers",
   quotas: "/quotas",
   audit: "/audit",

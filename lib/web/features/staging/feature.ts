@@ -1,16 +1,22 @@
 import { may } from "../../../hub/ground/principal.ts";
+import { TARGET_KINDS } from "../../page/view.ts";
 import { pagesOf, type WebFeature } from "../feature.ts";
-import { stagingPath } from "./paths.ts";
+import { approvalPath, stagingPath } from "./paths.ts";
 
 const { get, post } = pagesOf(() => import("./screens.tsx"));
 
 export const staging: WebFeature = {
   name: "staging",
   ways: [{ ...{ title: "Approvals", path: stagingPath }, isFor: (principal) => may(principal, "publish", "stage") }],
+  tabs: [{ title: "Approval", kinds: TARGET_KINDS, path: approvalPath }],
   pages: [
     get("/staging", (screens) => screens.staging),
     get("/staging/:id/:version", ({ staged }) => staged),
     post("/staging/:id/:version/approve", ({ approve }) => approve),
     post("/staging/:id/:version/reject", ({ reject }) => reject),
+    ...TARGET_KINDS.flatMap((kind) => [
+      get(`/${kind}s/:slug/approval`, ({ approval }) => approval(kind)),
+      post(`/${kind}s/:slug/approval`, ({ requireApproval }) => requireApproval(kind)),
+    ]),
   ],
 };

@@ -1,14 +1,19 @@
 import type { FastifyRequest } from "fastify";
 import { showTarget } from "../../../contract/marketplace/routes.ts";
+import { showProject } from "../../../contract/projects/routes.ts";
 import * as routes from "../../../contract/staging/routes.ts";
 import type { StagedVersion } from "../../../contract/staging/staging.ts";
 import { parseTarget } from "../../../contract/target.ts";
+import { notFound } from "../../../hub/ground/errors.ts";
+import { may } from "../../../hub/ground/principal.ts";
 import { callTo } from "../../page/api.ts";
 import type { Contents } from "../../page/archive.ts";
-import { field, type PageContext, param, type Screen } from "../../page/context.ts";
-import { pagePaths } from "../../page/view.ts";
+import { field, type PageContext, param, principalOf, type Screen } from "../../page/context.ts";
+import { named } from "../../page/named-target.ts";
+import { pagePaths, type TargetKind } from "../../page/view.ts";
+import { ApprovalPage } from "./approval-page.tsx";
 import { StagedPage, StagingPage } from "./page.tsx";
-import { stagingPath } from "./paths.ts";
+import { approvalPath, stagingPath } from "./paths.ts";
 
 export const staging: Screen = async ({ api }, request) => (
   <StagingPage {...await api.page(request, callTo(routes.listStaged, { query: { limit: "50" } }))} />
@@ -59,3 +64,32 @@ export const reject: Screen = async ({ api }, request) => {
   await api.call(request, callTo(routes.rejectStaged, { params, body: { reason: field(request, "reason") ?? "" } }));
   return { goTo: stagingPath };
 };
+
+/** @throws HubError 404 */
+async function idOf(context: PageContext, request: FastifyRequest, kind: TargetKind) {
+  const { id, ...target } = await named(context, request, kind, param(request, "slug"));
+  if (id === undefined) throw notFound(`There is no such ${kind}, or none that the key may see.`);
+  return { ...target, id };
+}
+
+/** The page that says whether new versions of a target have to be approved. */
+export const approval =
+  (kind: TargetKind): Screen =>
+  async (context, request) => {
+    const { id, slug, name } = await idOf(context, request, kind);
+    const { requires_approval: isRequired = false } = await context.api.call(
+      request,
+      callTo(showProject, { params: { id } }),
+    );
+    const mayChange = may(principalOf(request), "projects");
+    return <ApprovalPage {...{ kind, slug, name, isRequired, mayChange }} />;
+  };
+
+export const requireApproval =
+  (kind: TargetKind): Screen =>
+  async (context, request) => {
+    const { id, slug } = await idOf(context, request, kind);
+    const body = { required: field(request, "required") === "yes" };
+    await context.api.call(request, callTo(routes.requireApproval, { params: { id }, body }));
+    return { goTo: approvalPath(kind, slug) };
+  };
