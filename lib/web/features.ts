@@ -5,6 +5,7 @@ import { publishers } from "./features/publishers/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
 import { staging } from "./features/staging/feature.ts";
+import { statements } from "./features/statements/feature.ts";
 import { webhooks } from "./features/webhooks/feature.ts";
 
 /** The features of the pages, in the order in which they are shown. */
@@ -13,6 +14,7 @@ export const webFeatures: readonly WebFeature[] = [
   components,
   joining,
   staging,
+  statements,
   publishers,
   webhooks,
   quotas,

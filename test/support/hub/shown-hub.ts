@@ -207,6 +207,7 @@ export const pagesOf = (projectId: string): Record<string, string> => ({
   webhooks: "/webhooks",
   approvals: "/staging",
   approval: "/plugins/tide-table/approval",
+  statements: "/plugins/tide-table/statements?version=1.2.0",
   publishers: "/publishers",
   quotas: "/quotas",
   audit: "/audit",

@@ -1,0 +1,11 @@
+import { TARGET_KINDS } from "../../page/view.ts";
+import { pagesOf, type WebFeature } from "../feature.ts";
+import { statementsPath } from "./paths.ts";
+
+const { get } = pagesOf(() => import("./screens.tsx"));
+
+export const statements: WebFeature = {
+  name: "statements",
+  tabs: [{ title: "Statements", kinds: TARGET_KINDS, path: statementsPath }],
+  pages: TARGET_KINDS.map((kind) => get(`/${kind}s/:slug/statements`, (screens) => screens.statements(kind))),
+};
