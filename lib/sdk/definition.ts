@@ -52,6 +52,11 @@ export interface HealthReport {
 }
 
 export interface PluginDefinition<Config = Record<string, unknown>> {
+  /**
+   * Checks the plugin's own keys of `plugin.yaml` before anything else runs; keys that do not fit fail the load.
+   * `context.config` is what the schema makes of them.
+   */
+  config?: PayloadSchema<Config>;
   actions?: Record<string, ActionHandler<never, Config> | ActionDefinition<never, Config>>;
   /** HTTP routes below `/plugin/<name>`; in a sandbox with the parts of request and reply that `RouteRequest` has. */
   routes?: RouteDefinition<Config>[];

@@ -131,6 +131,7 @@ async function initialise({ facts, entry, replaces, proxied, audited, roomBytes 
     if (proxied) openWayOut();
     contexts = new ContextFactory(facts, port, log);
     plugin = await readPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>);
+    await contexts.configure(plugin);
     await plugin.onLoad?.(contexts.base);
     if (replaces) await plugin.onReload?.(contexts.base);
     plugin.routes = [...plugin.routes, ...(await routesOfRouter(plugin.router))];

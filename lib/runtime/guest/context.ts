@@ -138,7 +138,7 @@ function byName<T>(names: readonly string[], make: (name: string) => T): Readonl
 
 /** Builds a plugin's context and, from it, that of each call. */
 export class ContextFactory<Call extends CallScope> {
-  readonly base: PluginContext;
+  readonly base: { -readonly [Field in keyof PluginContext]: PluginContext[Field] };
   readonly facts: GuestFacts;
   readonly listeners: Listeners;
   readonly #unloaded = new AbortController();
@@ -169,6 +169,11 @@ export class ContextFactory<Call extends CallScope> {
         (await port.request(`plugin:${plugin}`, action, [payload], undefined)) as never,
     };
     this.#CallContext = callContextClass(this.base, port);
+  }
+
+  /** Has a plugin's schema check its own keys; the context has the outcome. @throws RuntimeFault `load_failed` */
+  async configure({ config }: { config: ((keys: unknown) => unknown) | undefined }): Promise<void> {
+    if (config !== undefined) this.base.config = (await config(this.facts.config)) as PluginContext["config"];
   }
 
   forCall(call: Call): PluginContext {

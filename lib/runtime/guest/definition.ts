@@ -2,7 +2,7 @@ import type { PluginContext } from "../../sdk/context.ts";
 import { ACTION, type ActionMark, ROUTE, type RouteMark } from "../../sdk/decorators.ts";
 import type { ActionDefinition, HealthReport, PluginDefinition, RouteDefinition } from "../../sdk/definition.ts";
 import { messageOf, RuntimeFault } from "./fault.ts";
-import { jsonSchemaOf, type PayloadCheck, payloadCheck } from "./payload-schema.ts";
+import { jsonSchemaOf, type SchemaCheck, schemaCheck } from "./payload-schema.ts";
 
 /** A plugin's module, read into one form: functions bound, schemas ready. Runs wherever the plugin's code runs. */
 
@@ -14,7 +14,7 @@ export interface ActionFacts {
 }
 
 export interface PluginAction extends ActionFacts {
-  check: PayloadCheck | undefined;
+  check: SchemaCheck | undefined;
   run: (payload: unknown, context: PluginContext) => unknown;
 }
 
@@ -23,6 +23,8 @@ const MAX_DESCRIPTION_CHARACTERS = 4096;
 type Hook = ((context: PluginContext) => unknown) | undefined;
 
 export interface LoadedPlugin {
+  /** Checks the plugin's own keys of plugin.yaml. */
+  config: SchemaCheck | undefined;
   actions: Map<string, PluginAction>;
   routes: RouteDefinition<Record<string, unknown>>[];
   router: PluginDefinition["router"];
@@ -64,7 +66,7 @@ function markedMethods(instance: object): { name: string; method: AnyFunction }[
   return [...found].map(([name, method]) => ({ name, method }));
 }
 
-function definitionOfInstance(instance: Record<string, unknown>): PluginDefinition {
+function definitionOfInstance(instance: Record<string, unknown>, config: unknown): PluginDefinition {
   const actions: NonNullable<PluginDefinition["actions"]> = {};
   const routes: RouteDefinition[] = [];
   for (const { name, method } of markedMethods(instance)) {
@@ -81,6 +83,7 @@ function definitionOfInstance(instance: Record<string, unknown>): PluginDefiniti
   const hook = (name: string): never =>
     (isFunction(instance[name]) ? instance[name].bind(instance) : undefined) as never;
   return {
+    config: config as never,
     actions,
     routes: routes as never,
     router: hook("router"),
@@ -105,9 +108,22 @@ async function readAction(name: string, declared: unknown): Promise<PluginAction
   };
   if (payload === undefined) return { ...facts, check: undefined };
   try {
-    return { ...facts, check: await payloadCheck(payload), payload: jsonSchemaOf(payload) };
+    return { ...facts, check: await schemaCheck(payload), payload: jsonSchemaOf(payload) };
   } catch (error) {
     throw invalid(`The payload schema of the action ${name} cannot be used: ${messageOf(error)}`);
+  }
+}
+
+const configRefusal = (faults: string): RuntimeFault =>
+  invalid(`The plugin's own keys in plugin.yaml do not fit its schema: ${faults}. Correct them there.`);
+
+async function readConfig(schema: unknown): Promise<SchemaCheck | undefined> {
+  if (schema === undefined) return undefined;
+  if (!isObject(schema)) throw invalid("config is no schema: give a Standard Schema, such as zod's, or a JSON Schema.");
+  try {
+    return await schemaCheck(schema, configRefusal);
+  } catch (error) {
+    throw invalid(`The schema of config cannot be used: ${messageOf(error)}`);
   }
 }
 
@@ -119,11 +135,11 @@ async function readAction(name: string, declared: unknown): Promise<PluginAction
 export async function readPlugin(namespace: Record<string, unknown>): Promise<LoadedPlugin> {
   let exported = exportedPlugin(namespace);
   if (isFunction(exported)) {
-    const Plugin = exported as unknown as new () => Record<string, unknown>;
+    const Plugin = exported as unknown as { config?: unknown; new (): Record<string, unknown> };
     if (!/^class\b/.test(Function.prototype.toString.call(exported))) {
       throw invalid("The entry point's default export is a function; it must be definePlugin({…}) or a class.");
     }
-    exported = definitionOfInstance(new Plugin());
+    exported = definitionOfInstance(new Plugin(), Plugin.config);
   }
   if (!isObject(exported) || !PARTS.some((part) => part in (exported as object))) {
     throw invalid("The entry point exports no plugin: use export default definePlugin({…}).");
@@ -141,6 +157,7 @@ export async function readPlugin(namespace: Record<string, unknown>): Promise<Lo
   if (definition.routes !== undefined && !Array.isArray(definition.routes)) throw invalid("routes is not a list.");
   if (definition.router !== undefined && !isFunction(definition.router)) throw invalid("router is not a function.");
   return {
+    config: await readConfig(definition.config),
     actions,
     routes: definition.routes ?? [],
     router: definition.router,

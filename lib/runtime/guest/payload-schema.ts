@@ -1,8 +1,14 @@
 import type { PayloadSchema, StandardIssue, StandardSchema } from "../../sdk/definition.ts";
 import { RuntimeFault } from "./fault.ts";
 
-/** Returns the payload as the schema made it, or throws `payload_invalid` with every fault. */
-export type PayloadCheck = (payload: unknown) => unknown;
+/** Returns a value as its schema made it, or throws with every fault. */
+export type SchemaCheck = (value: unknown) => unknown;
+
+/** Makes the error for a value that does not fit. @param faults each with its path, on one line */
+type Refusal = (faults: string) => RuntimeFault;
+
+const payloadRefusal: Refusal = (faults) =>
+  new RuntimeFault("payload_invalid", `The payload does not fit the schema: ${faults}`);
 
 const isStandard = (schema: PayloadSchema): schema is StandardSchema => "~standard" in schema;
 
@@ -11,14 +17,13 @@ const describe = (issue: StandardIssue): string => {
   return path === "" ? issue.message : `${path}: ${issue.message}`;
 };
 
-function standardCheck(schema: StandardSchema): PayloadCheck {
+function standardCheck(schema: StandardSchema, refusal: Refusal): SchemaCheck {
   const settle = (result: Awaited<ReturnType<StandardSchema["~standard"]["validate"]>>): unknown => {
     if (result.issues === undefined) return result.value;
-    const faults = result.issues.map(describe);
-    throw new RuntimeFault("payload_invalid", `The payload does not fit the schema: ${faults.join("; ")}`);
+    throw refusal(result.issues.map(describe).join("; "));
   };
-  return (payload) => {
-    const result = schema["~standard"].validate(payload);
+  return (value) => {
+    const result = schema["~standard"].validate(value);
     return result instanceof Promise ? result.then(settle) : settle(result);
   };
 }
@@ -39,11 +44,13 @@ export function jsonSchemaOf(schema: PayloadSchema): Record<string, unknown> | u
 }
 
 /**
- * The check of an action's schema. A JSON Schema runs through zod, on the plugin's side: its patterns are the plugin's,
+ * The check of a plugin's schema. A JSON Schema runs through zod, on the plugin's side: its patterns are the plugin's,
  * and could block the process that runs them.
+ *
+ * @param refusal of a value that does not fit; without one it is a payload's
  */
-export async function payloadCheck(schema: PayloadSchema): Promise<PayloadCheck> {
-  if (isStandard(schema)) return standardCheck(schema);
+export async function schemaCheck(schema: PayloadSchema, refusal = payloadRefusal): Promise<SchemaCheck> {
+  if (isStandard(schema)) return standardCheck(schema, refusal);
   const { compileJsonSchema } = await import("./json-schema.ts");
-  return standardCheck(compileJsonSchema(schema));
+  return standardCheck(compileJsonSchema(schema), refusal);
 }

@@ -147,6 +147,7 @@ export class TrustedInstance implements PluginInstance {
     try {
       const start = async (): Promise<LoadedPlugin> => {
         const plugin = await readPlugin(await guard(() => loader.load(entry, location.folder)));
+        await guard(() => contexts.configure(plugin));
         await guard(() => plugin.onLoad?.(contexts.base));
         router = await createPluginRouter({
           routes: servedRoutes(plugin, contexts.base, guard),

@@ -100,6 +100,38 @@ for (const [mode, make] of Object.entries(modes)) {
     },
   );
 
+  t.test(`a ${mode} plugin's own keys are checked by its schema before anything of it runs`, async (t) => {
+    const json = `{ type: "object", required: ["greeting"], properties: { greeting: { type: "string" } } }`;
+    const schemas: Record<string, string> = {
+      zod: `z.object({ greeting: z.string(), times: z.number().default(1) })`,
+      json,
+    };
+    const sourceOf = (schema: string): string => `
+      import { z } from "zod";
+      const actions = { config: (_payload, context) => context.config };
+      export default { config: ${schema}, actions, onLoad: ({ config }) => { config.greeting.trim(); } };`;
+    for (const [name, schema] of Object.entries(schemas)) {
+      const host = await startHost(t, { plugins: { plug: make("plug", sourceOf(schema), { greeting: "Hi" }) } });
+      const made = name === "zod" ? { greeting: "Hi", times: 1 } : { greeting: "Hi" };
+      t.strictSame(await host.result("plug", "config"), made, name);
+    }
+    const host = await startHost(t, {
+      plugins: {
+        wrong: make("wrong", sourceOf(schemas["zod"]!), { greeting: 5, times: "many" }),
+        missing: make("missing", sourceOf(json)),
+        unusable: make("unusable", sourceOf(`"greeting"`), { greeting: "Hi" }),
+        class: make("class", `export default class { static config = ${json}; onLoad() {} }`, { greeting: 5 }),
+      },
+    });
+    for (const [name, msg] of Object.entries({
+      wrong: /own keys in plugin\.yaml do not fit its schema: greeting: .+; times: .+ Correct them there\./,
+      missing: /do not fit its schema: greeting: /,
+      unusable: /config is no schema/,
+      class: /do not fit its schema: greeting: /,
+    }))
+      t.match(await host.load(name), { status: 500, body: { code: "load_failed", msg } }, name);
+  });
+
   t.test(`a ${mode} plugin's context holds all that it is promised`, async (t) => {
     const source = `
       import { definePlugin } from "sealift/sdk";
@@ -137,6 +169,8 @@ t.test("definePlugin only describes, and types follow the schema", async (t) => 
       typed: defineAction({ payload: z.object({ n: z.number() }), handler: ({ n }) => n.toFixed(1) }),
       plain: (payload: { a: string }) => payload.a.length,
     },
+    config: z.object({ greeting: z.string() }),
+    healthCheck: ({ config }) => config.greeting.trim() !== "",
     onLoad: () => {
       ran = true;
     },
