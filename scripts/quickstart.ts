@@ -8,7 +8,7 @@ import { chmod, cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node
 import { tmpdir } from "node:os";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
-import { sizeText } from "../lib/agent/ground/sentences.ts";
+import { sizeText } from "../lib/support/size-text.ts";
 import { scriptArguments } from "./arguments.ts";
 import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
 import { removeWhenInterrupted } from "./quickstart/interruption.ts";

@@ -37,7 +37,7 @@ export class Diff extends withOptions(host) {
         import("../../lib/releases/release.ts"),
         import("../../lib/agent/deployment/rollback.ts"),
         import("../../lib/agent/deployment/release-diff.ts"),
-        import("../../lib/agent/ground/sentences.ts"),
+        import("../../lib/support/size-text.ts"),
       ],
     );
     const releases = await listReleases(layout, target!);

@@ -73,7 +73,7 @@ export class ReportShow extends withOptions(host) {
     const layout = projectRootAt(this.options.projectRoot);
     const [{ readReports }, { sizeText }] = await Promise.all([
       import("../../lib/agent/reports/report.ts"),
-      import("../../lib/agent/ground/sentences.ts"),
+      import("../../lib/support/size-text.ts"),
     ]);
     const found: LocalReport[] = [];
     for (const target of await targetsAt(layout, []))

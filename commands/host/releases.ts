@@ -20,7 +20,7 @@ export class Releases extends withOptions(host) {
     const [target] = await targetsAt(layout, [this.target]);
     const [{ keptReleases }, { sizeText }] = await Promise.all([
       import("../../lib/agent/target-status.ts"),
-      import("../../lib/agent/ground/sentences.ts"),
+      import("../../lib/support/size-text.ts"),
     ]);
     const releases = await keptReleases(layout, target!);
     return showList(this.surroundings(), {

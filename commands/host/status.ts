@@ -53,7 +53,7 @@ export class Status extends withOptions(host) {
       import("../../lib/agent/target-status.ts"),
       import("../../lib/agent/newest/on-disk.ts"),
       import("../../lib/agent/newest/why.ts"),
-      import("../../lib/agent/ground/sentences.ts"),
+      import("../../lib/support/size-text.ts"),
     ]);
     const targets = await targetsAt(layout, this.targets);
     for (const name of targets) {

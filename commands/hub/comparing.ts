@@ -24,7 +24,7 @@ export abstract class ComparingCommand extends withOptions(versionComparison) {
       for (const difference of differences) this.print.event({ event: "difference", ...difference });
       return this.done({ from, to, differences: differences.length });
     }
-    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    const { sizeText } = await import("../../lib/support/size-text.ts");
     for (const difference of differences) this.print.line(differenceLine(difference, sizeText));
     if (differences.length === 0) this.note(`${from} and ${to} are the same.`);
     return this.done({});

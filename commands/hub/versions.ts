@@ -20,7 +20,7 @@ export const VersionList = ofTarget("list", connection, {
   also: [["project", "versions"]],
   listed: async () => Object.keys((await import("../../lib/contract/surfaces/keys.ts")).managedVersion.shape),
   async run({ client, id }, shell) {
-    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    const { sizeText } = await import("../../lib/support/size-text.ts");
     return showList(shell, {
       event: "version",
       rows: client.listVersions(id),

@@ -141,7 +141,7 @@ export class DeployPublish extends withOptions(publish) {
         manifest,
       });
     }
-    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    const { sizeText } = await import("../../lib/support/size-text.ts");
     const sized = (bytes: number, what: string): void => this.print.line(`${sizeText(bytes).padStart(12)}  ${what}`);
     for (const { path, size } of files()) sized(size, path);
     for (const { path, pattern } of tree.broughtBack) this.print.line(`brought back  ${path}  (${pattern})`);
@@ -223,7 +223,7 @@ export class DeployPublish extends withOptions(publish) {
       this.print.line(`unchanged: ${version} is ${is} already with the same content`);
     } else if (outcome === "built") this.print.line(`built ${output} (${version})`);
     else this.print.line(`${storedAs(record!.state)} ${version} as ${record!.artifact_id}`);
-    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    const { sizeText } = await import("../../lib/support/size-text.ts");
     for (const { base_version, bytes } of made)
       this.print.line(`delta from ${base_version}: ${sizeText(bytes)} instead of ${sizeText(artifact.size)}`);
     for (const { kind, size_bytes: bytes } of added ?? []) this.print.line(`${kind}: ${sizeText(bytes)}`);

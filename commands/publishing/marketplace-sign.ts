@@ -34,7 +34,7 @@ export class MarketplaceSign extends withOptions(signing) {
         import("../../lib/client/devkeys-client.ts"),
         import("../../lib/publisher/publish-archive.ts"),
         import("../shell/signer.ts"),
-        import("../../lib/agent/ground/sentences.ts"),
+        import("../../lib/support/size-text.ts"),
       ]);
     const seed = dryRun ? undefined : await signingSeed(signingKey!, this.layers);
     using interrupt = interruptible();

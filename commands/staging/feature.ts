@@ -33,7 +33,7 @@ const list = ofHub("list", connection, {
   examples: [["What waits for you", "$0 stage list"]],
   listed: async () => Object.keys((await import("../../lib/contract/staging/staging.ts")).stagedVersion.shape),
   async run(client, shell) {
-    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    const { sizeText } = await import("../../lib/support/size-text.ts");
     return showList(shell, {
       event: "staged",
       rows: client.list(),
@@ -58,7 +58,7 @@ const show = ofVersion("show", connection, {
     const staged = await client.show(id, version);
     if (json) return done({ staged });
     const { name, sha256, size_bytes: bytes, signer_public_key: signer, staged_at: at, published_by: by } = staged;
-    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    const { sizeText } = await import("../../lib/support/size-text.ts");
     const facts = {
       target: `${name} (${staged.target})`,
       version,

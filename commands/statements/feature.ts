@@ -38,7 +38,7 @@ const list = ofVersion("statements", statementsOfVersion, {
       for (const statement of statements)
         await client.save(version, statement, join(download, `${statement.kind}.json`));
     }
-    const { sizeText } = await import("../../lib/agent/ground/sentences.ts");
+    const { sizeText } = await import("../../lib/support/size-text.ts");
     return showList(shell, {
       event: "statement",
       rows: statements,

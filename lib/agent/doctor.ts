@@ -16,7 +16,7 @@ import { type Layout, layoutOf } from "../releases/layout.ts";
 import { readQuarantine } from "../releases/quarantine.ts";
 import { currentRelease, isAdopted, type Release } from "../releases/release.ts";
 import { ifThere } from "../support/files.ts";
-import { sizeText } from "./ground/sentences.ts";
+import { sizeText } from "../support/size-text.ts";
 import type { Supervisor, SupervisorChoice, SupervisorName } from "./supervisors/supervisor.ts";
 
 /** One thing that was looked at. */

@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
-import { sizeText } from "../agent/ground/sentences.ts";
 import { counted } from "../support/counted.ts";
 import { clock } from "../support/local-time.ts";
+import { sizeText } from "../support/size-text.ts";
 import type { DeploymentModel, Stage, StepView } from "./deployment-model.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, fit, percent, span, spark, widthOf, wrap } from "./text.ts";

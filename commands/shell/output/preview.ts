@@ -42,7 +42,7 @@ export async function showPreview(
   { perform, supervisor, words = ["would deploy", "over"] }: Previewed,
   { json, print, stderr, fail, done }: Surroundings,
 ): Promise<number> {
-  const { sizeText } = await import("../../../lib/agent/ground/sentences.ts");
+  const { sizeText } = await import("../../../lib/support/size-text.ts");
   using interrupt = interruptible();
   const lines = await deployLines(stderr);
   const emit = json ? () => undefined : lines.emit;

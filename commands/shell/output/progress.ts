@@ -1,7 +1,7 @@
 import type { Writable } from "node:stream";
 import type { SingleBar } from "cli-progress";
-import { sizeText } from "../../../lib/agent/ground/sentences.ts";
 import { printable } from "../../../lib/support/printable.ts";
+import { sizeText } from "../../../lib/support/size-text.ts";
 
 export interface Progress {
   /** A line above the bar. */

@@ -1,10 +1,7 @@
-import prettyBytes from "pretty-bytes";
 import { waitSentence } from "../../client/wait-event.ts";
 import { counted } from "../../support/counted.ts";
+import { sizeText } from "../../support/size-text.ts";
 import type { AgentEvent } from "./events.ts";
-
-/** Bytes for people, in powers of 1024. */
-export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true });
 
 /** An event of a deployment as a sentence for people; nothing for those that only machines and bars care about. */
 export function deploySentence(event: AgentEvent): string | undefined {

@@ -20,7 +20,7 @@ import {
   TargetHead,
   Time,
 } from "../page/parts.tsx";
-import { Marks, SignedBy, STATE_CAUSES } from "../page/version-marks.tsx";
+import { Digest, Marks, Signer, STATE_CAUSES } from "../page/version-marks.tsx";
 import { pagePaths, useView, withQuery } from "../page/view.ts";
 
 export interface TargetView {
@@ -137,9 +137,13 @@ function Versions({
         <>
           <Version of={each} isLatest={each.version === latest} />
           <p className="slug">
-            <code title={`SHA-256: ${each.sha256}`}>{each.sha256.slice(0, 12)}</code>
+            <Digest sha256={each.sha256} />
           </p>
-          {each.signer_public_key !== undefined && <SignedBy signer={each.signer_public_key} />}
+          {each.signer_public_key !== undefined && (
+            <p className="slug">
+              signed by <Signer of={each.signer_public_key} />
+            </p>
+          )}
         </>,
         <Published at={each.created_at} by={publishers?.get(each.version)} />,
         <Size bytes={each.size_bytes} />,
@@ -261,7 +265,7 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
                   </p>
                 ))
               ),
-              <code title={each.signer_public_key ?? ""}>{each.signer_public_key?.slice(0, 12)}</code>,
+              each.signer_public_key !== null && <Signer of={each.signer_public_key} />,
               <>
                 {mayYank && <Yank at={here} version={each.version} isYanked={each.is_yanked} />}
                 {mayRelease && each.state?.name === "held" && <Release at={here} version={each.version} />}

@@ -1,5 +1,5 @@
-import prettyBytes from "pretty-bytes";
 import { Fragment, type ReactElement, type ReactNode } from "react";
+import { sizeText } from "../../support/size-text.ts";
 import { pagePaths, type TargetKind, useView, withQuery } from "./view.ts";
 
 /** The small parts that pages consist of. */
@@ -50,7 +50,7 @@ export function Time({
 
 export const Size = ({ bytes }: { bytes: number }) => (
   <span className="num" title={`${bytes} bytes`}>
-    {prettyBytes(bytes)}
+    {sizeText(bytes)}
   </span>
 );
 

@@ -13,14 +13,16 @@ export const Marks = ({ of }: { of: VersionMarks }) =>
   ));
 
 /** A signer's key in short, in the form that hosts pin it. */
-export const KeyName = ({ hex }: { hex: string }) => <code title={`Ed25519: ${hex}`}>{hex.slice(0, 12)}</code>;
+export const KeyName = ({ hex }: { hex: string }) => <code title={`Ed25519: ${hex}`}>{shortHex(hex)}</code>;
 
-/** The author's key. @param signer base64 */
-export const SignedBy = ({ signer }: { signer: string }) => (
-  <p className="slug">
-    signed by <KeyName hex={Buffer.from(signer, "base64").toString("hex")} />
-  </p>
-);
+/** The key of a version's signer. @param of base64 */
+export const Signer = ({ of }: { of: string }) => <KeyName hex={Buffer.from(of, "base64").toString("hex")} />;
+
+/** The digest of a version's bytes in short. */
+export const Digest = ({ sha256 }: { sha256: string }) => <code title={`SHA-256: ${sha256}`}>{shortHex(sha256)}</code>;
+
+/** The beginning of a key or digest, as long as the terminal shows it. */
+export const shortHex = (hex: string): string => hex.slice(0, 16);
 
 /** Causes of a version's state, as a line below it goes on with the time. */
 export const STATE_CAUSES: Record<StateCause, string> = {

@@ -42,6 +42,14 @@ t.test("the pages of a hub", async (t) => {
     t.notMatch(changes.html, "README.md", "what is the same is not named");
   });
 
+  t.test("signers and sizes have the form that they have in the terminal", async (t) => {
+    const { html } = await admin.request(`/projects/${project.id}`);
+    t.match(html, /<code title="Ed25519: ([0-9a-f]{16})[0-9a-f]{48}">\1<\/code>/);
+    t.match(html, /title="180\d{3} bytes">\d+ KiB</);
+    for (const [name, path] of Object.entries(pagesOf(project.id)))
+      t.notMatch((await admin.request(path)).html, /title="\d+ bytes">[\d.]+ [kMGT]B</, name);
+  });
+
   t.test("owners see which key has published a version, and others do not", async (t) => {
     const { body } = await hub.call("POST", "/devkeys/api-keys", { json: { name: "reads", owner: "else" } });
     const stranger = await new Visitor(hub.url).signIn((body as { key: string }).key);

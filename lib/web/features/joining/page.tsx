@@ -1,3 +1,4 @@
+import { Fragment } from "react";
 import type { InviteRecord, JoinedHost, NewInvite } from "../../../contract/joining/records.ts";
 import { labelsText } from "../../../contract/labels.ts";
 import type { Paged } from "../../page/api.ts";
@@ -16,6 +17,7 @@ import {
   Time,
   type Tone,
 } from "../../page/parts.tsx";
+import { KeyName } from "../../page/version-marks.tsx";
 import { pagePaths, useView } from "../../page/view.ts";
 import { hostsPath } from "./paths.ts";
 
@@ -223,7 +225,14 @@ export function NewInvitePage({
         notice="Copy the token now, into a file on the host. The hub does not show it again."
         of={{ Token: line }}
       >
-        {many} may join until <Time at={invite.expires_at} />, and pin {invite.signers.join(", ")}. On the host:
+        {many} may join until <Time at={invite.expires_at} />, and pin{" "}
+        {invite.signers.map((hex, index) => (
+          <Fragment key={hex}>
+            {index > 0 && ", "}
+            <KeyName hex={hex} />
+          </Fragment>
+        ))}
+        . On the host:
       </Secrets>
       <Command text={`sealift join ${hubUrl} --token-file join.token`} />
       <p>

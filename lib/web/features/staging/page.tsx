@@ -19,7 +19,7 @@ import {
   Table,
   Time,
 } from "../../page/parts.tsx";
-import { KeyName } from "../../page/version-marks.tsx";
+import { Digest, shortHex, Signer } from "../../page/version-marks.tsx";
 import { pagePaths } from "../../page/view.ts";
 import { stagedPath, stagingPath } from "./paths.ts";
 
@@ -47,7 +47,7 @@ export const StagingPage = ({ items, cursor, next }: Paged<StagedVersion>) => (
         <Time at={staged.staged_at} />,
         staged.published_by ?? "unknown",
         <Size bytes={staged.size_bytes} />,
-        <code title={staged.sha256}>{staged.sha256.slice(0, 12)}</code>,
+        <Digest sha256={staged.sha256} />,
         <Standing of={staged} />,
       ])}
     />
@@ -90,12 +90,7 @@ export function StagedPage({ staged, latest, before, after }: StagedView) {
           Staged: <Time at={staged.staged_at} />,
           By: staged.published_by ?? "unknown",
           Size: <Size bytes={staged.size_bytes} />,
-          Signer:
-            signer === null ? (
-              "not signed by its author"
-            ) : (
-              <KeyName hex={Buffer.from(signer, "base64").toString("hex")} />
-            ),
+          Signer: signer === null ? "not signed by its author" : <Signer of={signer} />,
           Digest: <code>{sha256}</code>,
         }}
       />
@@ -127,7 +122,7 @@ function Answers({ staged }: { staged: StagedVersion }) {
       {mayApprove && !isYanked && (
         <Opened title="Approve" to={`${at}/approve`}>
           <p>
-            Publish {version} with the digest {sha256.slice(0, 12)}? Hosts that follow the latest version get it.
+            Publish {version} with the digest {shortHex(sha256)}? Hosts that follow the latest version get it.
           </p>
           <input type="hidden" name="sha256" value={sha256} />
           <button>Approve {version}</button>
