@@ -17,6 +17,7 @@ const REASONS: Readonly<Record<string, string>> = {
   client: "the typed clients of three surfaces, and the one download",
   releases: "layout, lock, journal, switch and recovery of a project root",
   options: "each option once, with its help",
+  "web/page": "what all pages share: their frame, parts and forms, and the way to the routes of the hub",
   tui: "every dashboard: what it shows, and how",
 };
 

@@ -12,8 +12,9 @@ import { field, type PageContext, param, principalOf, queryOf, type Screen } fro
 import { pagePaths, type TargetKind } from "../page/view.ts";
 import { CataloguePage } from "./catalogue-page.tsx";
 import { ComparePage } from "./compare-page.tsx";
+import { ProjectPage } from "./project-page.tsx";
 import { ProjectsPage } from "./projects-page.tsx";
-import { ProjectPage, TargetPage } from "./target-page.tsx";
+import { TargetPage } from "./target-page.tsx";
 
 const CARDS = "30";
 const VERSIONS = 25;

@@ -1,18 +1,18 @@
 import { labelsText } from "../../contract/labels.ts";
 import type { HostState } from "../../contract/surfaces/host-record.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
+import { Bar, type Share } from "../page/bar.tsx";
+import { watchCommand } from "../page/commands.ts";
 import { Field, Select } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
 import {
   Badge,
-  Bar,
   Empty,
   Go,
   KIND_NAMES,
   Live,
   Pager,
   type Row,
-  type Share,
   Table,
   TargetHead,
   Time,
@@ -119,6 +119,7 @@ export interface FleetView {
 
 /** Which version runs where. */
 export function FleetPage({ kind, slug, name, latest, counts, shown, filter, after, next }: FleetView) {
+  const { hubUrl } = useView();
   const here = pagePaths.fleet(kind, slug);
   const query = { version: filter.version, label: filter.label, state: filter.state, q: filter.text };
   const { hosts: total, versions, labels } = counts;
@@ -126,10 +127,7 @@ export function FleetPage({ kind, slug, name, latest, counts, shown, filter, aft
     <Layout title={`${name}: fleet`}>
       <TargetHead kind={kind} slug={slug} name={name} at="Fleet" />
       {total === 0 ? (
-        <Empty
-          title="No host has reported yet."
-          command={kind === "project" ? `sealift watch project:${slug}` : `sealift watch ${kind}:${slug}`}
-        >
+        <Empty title="No host has reported yet." command={watchCommand({ kind, slug, hubUrl })}>
           Hosts appear with their first deployment. On a host, a loop follows the latest version:
         </Empty>
       ) : (
@@ -222,8 +220,9 @@ export function FleetsPage({ fleets, cursor, next }: { fleets: ListedFleet[]; cu
     <Layout title="Fleets">
       <h1>Fleets</h1>
       {fleets.length === 0 && (
-        <Empty title="No host has reported yet." command="sealift watch plugin:SLUG">
-          Hosts appear with their first deployment. On a host, a loop follows the latest version:
+        <Empty title="No host has reported yet.">
+          Hosts appear with their first deployment. The command for it is on the page of each plugin, service or
+          project: see the <Go to={pagePaths.home()}>catalogue</Go> and the <Go to={pagePaths.projects()}>projects</Go>.
         </Empty>
       )}
       <Live id="fleets" of={pagePaths.fleets()}>

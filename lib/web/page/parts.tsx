@@ -59,18 +59,26 @@ export const Badge = ({ tone, children }: { tone: Tone; children: ReactNode }) =
   <span className={`badge ${tone}`}>{children}</span>
 );
 
+interface Nothing {
+  title: string;
+  children?: ReactNode;
+  command?: string;
+  /** Whether it stands for a command: a person fills it in first. */
+  isPattern?: boolean;
+}
+
 /** Words for a list with nothing in it: why, and the next command. */
-export const Empty = ({ title, children, command }: { title: string; children?: ReactNode; command?: string }) => (
+export const Empty = ({ title, children, command, isPattern = false }: Nothing) => (
   <div className="empty">
     <p className="empty-title">{title}</p>
     {children !== undefined && <p>{children}</p>}
-    {command !== undefined && <Command text={command} />}
+    {command !== undefined && <Command text={command} isPattern={isPattern} />}
   </div>
 );
 
-/** A command line to copy. The button is the script's. */
-export const Command = ({ text }: { text: string }) => (
-  <div className="command" data-copy="">
+/** A command line to copy, or the pattern of one. The button is the script's. */
+export const Command = ({ text, isPattern = false }: { text: string; isPattern?: boolean }) => (
+  <div className="command" data-copy={isPattern ? undefined : ""}>
     <pre tabIndex={0} aria-label="Command">
       <code>{text}</code>
     </pre>
@@ -226,33 +234,6 @@ export function Live({ id, of, children }: { id: string; of: string; children: R
     <div id={id} data-live={`${base}/live${of}`}>
       {children}
     </div>
-  );
-}
-
-export interface Share {
-  label: string;
-  count: number;
-  tone: Tone;
-}
-
-/** Shares of a whole as one bar. Its legend, beside it, says the same in numbers. */
-export function Bar({ shares, label }: { shares: readonly Share[]; label: string }) {
-  const total = shares.reduce((sum, { count }) => sum + count, 0);
-  let from = 0;
-  return (
-    <svg className="bar" viewBox="0 0 1000 10" preserveAspectRatio="none" role="img" aria-label={label}>
-      {total === 0 && <rect className="calm step-3" width="1000" height="10" />}
-      {shares.map(({ label: name, count, tone }, index) => {
-        const width = (count / Math.max(total, 1)) * 1000;
-        const x = from;
-        from += width;
-        return (
-          <rect key={name} className={`${tone} step-${index % 4}`} x={x} width={width} height="10">
-            <title>{`${name}: ${count}`}</title>
-          </rect>
-        );
-      })}
-    </svg>
   );
 }
 

@@ -75,7 +75,7 @@ export function HostsPage({ id, name, items, cursor, next, waiting, invites, may
         </Section>
       )}
       {items.length === 0 && cursor === "" && (
-        <Empty title="No host has joined yet." command={`sealift host invite --project ${id} > join.token`}>
+        <Empty title="No host has joined yet." command={inviteCommand(id, signers)}>
           A host with an invite joins by itself, and gets a key that speaks for it alone. Invite hosts here, or with:
         </Empty>
       )}
@@ -104,6 +104,10 @@ export function HostsPage({ id, name, items, cursor, next, waiting, invites, may
     </Layout>
   );
 }
+
+/** The hub names no signers to hosts of a project that nobody has signed yet. */
+const inviteCommand = (project: string, signers: readonly string[]): string =>
+  `sealift host invite --project ${project}${signers.length === 0 ? " --signer-public-key signer.pub" : ""} > join.token`;
 
 function hostRow(project: string, host: JoinedHost, mayManage: boolean) {
   const { host_id: id, state, version, heard_at: heard, labels, created_at: at, address, invite_id: invite } = host;

@@ -56,7 +56,7 @@ export function PublishersPage({ items, cursor, next }: Paged<PublisherRecord>) 
       <Table
         label="Publishers"
         empty={
-          <Empty title="No publishers yet." command={COMMAND}>
+          <Empty title="No publishers yet." command={COMMAND} isPattern>
             Every publication needs a stored key. Trust a workflow here, or with:
           </Empty>
         }

@@ -1,7 +1,8 @@
 import type { QuotaRecord } from "../../../contract/surfaces/keys.ts";
 import type { Paged } from "../../page/api.ts";
+import { Bar } from "../../page/bar.tsx";
 import { Layout } from "../../page/layout.tsx";
-import { Bar, Pager, Size } from "../../page/parts.tsx";
+import { Pager, Size } from "../../page/parts.tsx";
 import { quotasPath } from "./paths.ts";
 
 /** The part of each quota that is used. */

@@ -2,9 +2,10 @@ import { lacksHost, percentOf } from "../../../contract/rollout-terms.ts";
 import type { RolloutAction, RolloutRecord, RolloutState } from "../../../contract/surfaces/rollouts.ts";
 import { counted } from "../../../support/counted.ts";
 import type { Paged } from "../../page/api.ts";
+import { Bar } from "../../page/bar.tsx";
 import { Ask, Field, Opened } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
-import { Badge, Bar, Empty, Live, Pager, Section, Table, TargetHead, Time, type Tone } from "../../page/parts.tsx";
+import { Badge, Empty, Live, Pager, Section, Table, TargetHead, Time, type Tone } from "../../page/parts.tsx";
 import { pagePaths, type TargetKind } from "../../page/view.ts";
 import { rolloutsPath } from "./paths.ts";
 

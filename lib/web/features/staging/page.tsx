@@ -31,7 +31,11 @@ export const StagingPage = ({ items, cursor, next }: Paged<StagedVersion>) => (
     <Table
       label="Versions that wait for approval"
       empty={
-        <Empty title="No version waits for approval." command="sealift project update TARGET --require-approval">
+        <Empty
+          title="No version waits for approval."
+          command="sealift project update TARGET --require-approval"
+          isPattern
+        >
           A publication with <code>--stage</code> waits here. Have every version of a target approved with:
         </Empty>
       }
@@ -99,7 +103,7 @@ export function StagedPage({ staged, latest, before, after }: StagedView) {
         <Section id="files" title="Contents">
           <p>The artifact is encrypted, and the hub cannot look into it. Compare it on your machine:</p>
           <Command
-            text={`sealift stage diff ${slug} ${version} --signer-public-key signer.pub --deployment-credential-file credential`}
+            text={`sealift stage diff ${slug} ${version} --signer-public-key signer.pub --deployment-credential-file host.credential`}
           />
         </Section>
       ) : (
