@@ -11,6 +11,7 @@ export const cataloguePages: readonly Page[] = [
     get(`/${kind}s/:slug/compare`, ({ compare }) => compare(kind)),
   ]),
   get("/projects", ({ projects }) => projects),
+  post("/projects", (screens) => screens.createProject),
   get("/projects/:slug", ({ project }) => project),
   ...TARGET_KINDS.flatMap((kind) => [
     post(`/${kind}s/:slug/yank`, ({ yank }) => yank(kind, "yank")),

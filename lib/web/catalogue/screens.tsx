@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import * as market from "../../contract/marketplace/routes.ts";
-import { listProjects, showProject } from "../../contract/projects/routes.ts";
+import * as routes from "../../contract/projects/routes.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { TargetDetail } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
@@ -110,12 +110,23 @@ export const release =
   };
 
 export const projects: Screen = async ({ api }, request) => {
-  return <ProjectsPage {...await api.page(request, callTo(listProjects, { query: { limit: "100" } }))} />;
+  const principal = principalOf(request);
+  const mayCreate = may(principal, "projects") && principal.projectId === null;
+  const found = await api.page(request, callTo(routes.listProjects, { query: { limit: "100" } }));
+  return <ProjectsPage {...found} mayCreate={mayCreate} />;
+};
+
+/** Creates a project, plugin or service, and goes to its page. */
+export const createProject: Screen = async ({ api }, request) => {
+  const [name, kind, slug] = [field(request, "name") ?? "", field(request, "kind"), field(request, "slug")];
+  const body = { name, kind, ...(slug !== undefined && { slug }) };
+  const created = await api.call(request, callTo(routes.createProject, { body }));
+  return { goTo: pagePaths.target(created.kind, created.kind === "project" ? created.id : created.slug) };
 };
 
 /** The page of a project of surface B. */
 export const project: Screen = async ({ api }, request) => {
-  const found = await api.call(request, callTo(showProject, { params: { id: param(request, "slug") } }));
+  const found = await api.call(request, callTo(routes.showProject, { params: { id: param(request, "slug") } }));
   if (found.kind !== "project") return { goTo: pagePaths.target(found.kind, found.slug) };
   const cursor = queryOf(request, "cursor");
   const { items: versions, next } = await api.call(request, managedVersions(found.id, cursor));

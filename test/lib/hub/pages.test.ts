@@ -164,6 +164,38 @@ t.test("the pages of a hub", async (t) => {
     }
   });
 
+  t.test("a project is made on a page, and a rollout started and replaced", async (t) => {
+    const fields = { name: "Slipway", kind: "plugin", slug: "slipway" };
+    const made = await admin.submit("/projects", "/projects", fields);
+    t.equal(made.headers.get("location"), "/plugins/slipway");
+    t.equal((await admin.submit("/projects", "/projects", fields)).status, 409, "the name is taken");
+    const sealed = await admin.submit("/projects", "/projects", { name: "Slipway", kind: "project" });
+    t.match(sealed.headers.get("location"), /^\/projects\/prj_/);
+
+    const page = "/plugins/slipway/rollouts";
+    const rules = { waves: "50%, 100%", soak: "5", max_failing: "1", on_halt: "rollback" };
+    const started = await admin.submit(page, page, { version: "1.0.0", ...rules });
+    t.equal(started.headers.get("location"), page);
+    const { body: projects } = await hub.call("GET", "/devkeys/projects?limit=200");
+    const { id } = (projects.items as { id: string; slug: string }[]).find(({ slug }) => slug === "slipway")!;
+    const listed = async () =>
+      (await hub.call("GET", `/devkeys/projects/${id}/rollouts`)).body.items as { id: string }[];
+    const [first] = await listed();
+    t.match(first, {
+      version: "1.0.0",
+      rules: {
+        ...{ waves: ["50%", "100%"], soak_seconds: 300, max_failing: "1", on_halt: "rollback" },
+        ...{ approve: false, window: null },
+      },
+    });
+    t.equal((await admin.submit(page, page, { version: "1.1.0", ...rules })).status, 409, "one is under way");
+    for (const odd of [{ waves: "50%" }, { soak: "soon" }, { max_failing: "few" }])
+      t.equal((await admin.submit(page, page, { version: "1.1.0", ...rules, ...odd })).status, 422);
+    const replaced = await admin.submit(page, page, { version: "1.1.0", approve: "yes", replace: first!.id });
+    t.equal(replaced.status, 303);
+    t.match(await listed(), [{ version: "1.1.0", rules: { approve: true } }, { state: "replaced" }]);
+  });
+
   t.test("a key that may only read sees no forms but the one that signs it out", async (t) => {
     const visitor = await new Visitor(hub.url).signIn(reader);
     for (const path of ["/plugins/tide-table", "/plugins/tide-table/fleet/quay-05", "/plugins/tide-table/rollouts"]) {

@@ -9,6 +9,7 @@ export const rollouts: WebFeature = {
   tabs: [{ title: "Rollouts", kinds: TARGET_KINDS, path: rolloutsPath }],
   pages: TARGET_KINDS.flatMap((kind) => [
     get(`/${kind}s/:slug/rollouts`, (screens) => screens.rollouts(kind)),
+    post(`/${kind}s/:slug/rollouts`, ({ startRollout }) => startRollout(kind)),
     post(`/${kind}s/:slug/rollouts/:rollout/:action`, ({ actOnRollout }) => actOnRollout(kind)),
   ]),
 };

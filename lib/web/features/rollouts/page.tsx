@@ -8,6 +8,7 @@ import { Layout } from "../../page/layout.tsx";
 import { Badge, Empty, Live, Pager, Section, Table, TargetHead, Time, type Tone } from "../../page/parts.tsx";
 import { pagePaths, type TargetKind } from "../../page/view.ts";
 import { rolloutsPath } from "./paths.ts";
+import { StartForm } from "./start-form.tsx";
 
 const TONES: Record<RolloutState, Tone> = {
   running: "busy",
@@ -32,17 +33,19 @@ export interface RolloutsView extends Paged<RolloutRecord> {
   name: string;
   /** The actions that the key may ask for. */
   allowed: readonly RolloutAction[];
+  mayStart: boolean;
   latest: string;
 }
 
 /** The rollouts of a plugin, service or project, the newest one first. */
-export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, latest }: RolloutsView) {
+export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, mayStart, latest }: RolloutsView) {
   const here = rolloutsPath(kind, slug);
   const isOver = (rollout: RolloutRecord) => rollout.ended_at !== null;
   const target = `${kind}:${slug}`;
   return (
     <Layout title={`${name}: rollouts`}>
       <TargetHead kind={kind} slug={slug} name={name} at="Rollouts" />
+      {mayStart && <StartForm to={here} current={items.find((rollout) => !isOver(rollout))} />}
       {items.length === 0 && (
         <Empty title="No rollout yet." command={`sealift rollout start ${target} ${latest === "" ? "1.0.0" : latest}`}>
           A rollout gives a version to few hosts first, and halts when they fail:

@@ -21,7 +21,28 @@ export const rollouts =
     );
     const mayChange = may(principal, "publish", "projects");
     const allowed = ROLLOUT_ACTIONS.filter((action) => (action === "approve" ? may(principal, "projects") : mayChange));
-    return <RolloutsPage {...{ kind, slug, name, latest, allowed, ...found }} />;
+    return <RolloutsPage {...{ kind, slug, name, latest, allowed, mayStart: mayChange, ...found }} />;
+  };
+
+const MINUTE_SECONDS = 60;
+
+/** Starts a rollout. What the form leaves empty is as the hub has it by default. */
+export const startRollout =
+  (kind: TargetKind): Screen =>
+  async (context, request) => {
+    const { slug, id } = await named(context, request, kind, param(request, "slug"));
+    if (id === undefined) throw notFound(`There is no such ${kind}, or none that the key may see.`);
+    const given = (name: string) => field(request, name);
+    const [waves, soak] = [given("waves"), given("soak")];
+    const body = {
+      ...{ version: given("version") ?? "", max_failing: given("max_failing"), window: given("window") },
+      ...(waves !== undefined && { waves: waves.split(/[\s,]+/).filter((wave) => wave !== "") }),
+      ...(soak !== undefined && { soak_seconds: Number(soak) * MINUTE_SECONDS }),
+      ...{ approve: given("approve") !== undefined, on_halt: given("on_halt"), replace: given("replace") },
+      allow_empty_wave: given("allow_empty_wave") !== undefined,
+    };
+    await context.api.call(request, callTo(routes.startRollout, { params: { id }, body }));
+    return { goTo: rolloutsPath(kind, slug) };
   };
 
 const isAction = (text: string): text is RolloutAction => (ROLLOUT_ACTIONS as readonly string[]).includes(text);
