@@ -5,6 +5,7 @@ import { projectOfSubject } from "../../records/projects.ts";
 import type { HubFeature } from "../feature.ts";
 import { findComponents as find } from "./find.ts";
 import { Indexing } from "./indexing.ts";
+import { analyse } from "./records.ts";
 import { componentLists, components as table, componentUses } from "./tables.ts";
 
 /** Components of published versions, by which somebody finds the hosts that run one of them. */
@@ -28,6 +29,9 @@ export const components: HubFeature = {
       },
       chores: {
         "SBOMs to index": () => indexing.index(),
+        ...(core.database.dialect === "postgres" && {
+          "statistics of components": async () => void (await analyse(db)),
+        }),
         "unused components": () => indexing.forget(),
       },
     });

@@ -1,4 +1,4 @@
-import type { Kysely } from "kysely";
+import { type Kysely, sql } from "kysely";
 import type { Component } from "../../../artifact/statements/cyclonedx.ts";
 import { packageOf } from "../../../contract/components/query.ts";
 import { hashOf } from "../../ground/identity.ts";
@@ -80,6 +80,13 @@ async function idsOf(db: Queries, digests: readonly string[]): Promise<Map<strin
   const rows = await own(db).selectFrom("components").select(["digest", "id"]).where("digest", "in", digests).execute();
   return new Map(rows.map(({ digest, id }) => [digest, Number(id)]));
 }
+
+/**
+ * Has PostgreSQL count the rows of these tables. After a restore, and after many SBOMs at once, it knows nothing of
+ * them for a while, and would read all uses to find those of a few components.
+ */
+export const analyse = (db: Queries): Promise<unknown> =>
+  sql`analyze components, component_lists, component_uses`.execute(db);
 
 /**
  * Forgets components that no version has any more, of one part of the table.
