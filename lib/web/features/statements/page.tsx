@@ -47,7 +47,7 @@ export function StatementsPage({ kind, slug, name, versions, shown }: Statements
                   <code>--urgent</code>.
                 </Empty>
               }
-              columns={["Kind", "Type", "Size", "Digest", "Signed by", ["Claims", "why"]]}
+              columns={["Kind", ["Type", "why"], "Size", "Digest", "Signed by", ["Claims", "why"]]}
               rows={shown.statements.map(rowOf)}
             />
             {shown.statements.length > 0 && (
