@@ -5,6 +5,7 @@ import { projectHost } from "../surfaces/deploy.ts";
 import { FLEET_ROUTE, fleetQuery } from "../surfaces/fleet.ts";
 import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
 import { fleetCounts, fleetSummary, hostState, hostStateField, seenAtField, stepOutcome } from "../surfaces/reports.ts";
+import { fleetAdoption } from "./adoption.ts";
 
 const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
 const projectHostParams = z.object({ project_id: z.string(), host_id: z.string().max(255) });
@@ -48,6 +49,16 @@ export const countProjectFleet = {
   who: { keyOrSession: ["read"] },
   summary: "The project's fleet in numbers: its hosts by state and by version, and their labels",
   ok: { 200: fleetCounts },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const showProjectAdoption = {
+  ...ofProject,
+  method: "GET",
+  path: "/v1/projects/:project_id/adoption",
+  who: { keyOrSession: ["read"] },
+  summary: "The project's hosts by version, and those that failed, day by day",
+  ok: { 200: fleetAdoption },
   errors: [401, 403, 404],
 } as const satisfies Route;
 
@@ -102,6 +113,17 @@ export const countTargetFleet = {
   summary: "The fleet in numbers: its hosts by state and by version, and their labels",
   params: targetParams,
   ok: { 200: fleetCounts },
+  errors: [401, 403, 404, 422],
+} as const satisfies Route;
+
+export const showTargetAdoption = {
+  ...ofTarget,
+  method: "GET",
+  path: "/deployments/:kind/:slug/adoption",
+  who: { key: ["read"] },
+  summary: "The hosts by version, and those that failed, day by day",
+  params: targetParams,
+  ok: { 200: fleetAdoption },
   errors: [401, 403, 404, 422],
 } as const satisfies Route;
 

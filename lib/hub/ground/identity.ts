@@ -25,8 +25,11 @@ export function shownPrefix(key: string): string {
  * An identifier for a record: sorts by creation (milliseconds, then random), so that keyset pages are in order of age.
  */
 export function recordId(prefix: string, now: number): string {
-  return `${prefix}_${now.toString(16).padStart(12, "0")}${randomBytes(10).toString("hex")}`;
+  return firstId(prefix, now) + randomBytes(10).toString("hex");
 }
+
+/** The text that ids from then on sort behind, and earlier ones before. @param now milliseconds since 1970 */
+export const firstId = (prefix: string, now: number): string => `${prefix}_${now.toString(16).padStart(12, "0")}`;
 
 /** Ids of records, under which their blobs are stored. Whatever else lies in a storage is not the hub's. */
 export const BLOB_ID = /^[a-z]{3}_[0-9a-f]{32}$/;

@@ -11,6 +11,7 @@ import type { ProjectAccess, ProjectAccessParts, ProjectRequest } from "../acces
 import { projectAccess } from "../access/project-access.ts";
 import { serve, type Served, serveRaw } from "../access/serve.ts";
 import type { Blobs } from "../blobs/port.ts";
+import { FleetAdoptions } from "../fleets/adoption.ts";
 import { FleetNumbers } from "../fleets/fleet-numbers.ts";
 import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { answerHost } from "../gate/host-answer.ts";
@@ -42,6 +43,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
 
   const access = projectAccess(options);
   const numbers = new FleetNumbers(statements);
+  const adoptions = new FleetAdoptions(statements);
   const askedFleet = (target: string) => ({ view: { holder: "", target }, now: hub.clock() });
   const session = (request: ProjectRequest, scopes: Parameters<ProjectAccess["session"]>[2]) =>
     access.session(request, request.params.project_id, scopes);
@@ -139,6 +141,11 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
     serve(fleets.countProjectFleet, access.readable, async (request) => {
       const { view, now } = askedFleet(request.params.project_id);
       return numbers.count(view, now);
+    }),
+
+    serve(fleets.showProjectAdoption, access.readable, async (request) => {
+      const { view, now } = askedFleet(request.params.project_id);
+      return adoptions.of(view, now);
     }),
 
     serve(fleets.forgetProjectHost, access.manageable, async (request, principal) => {

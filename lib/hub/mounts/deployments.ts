@@ -9,6 +9,7 @@ import { requireOwnHost } from "../access/own-host.ts";
 import { serve, type Served, serveRaw } from "../access/serve.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
+import { FleetAdoptions } from "../fleets/adoption.ts";
 import { FleetNumbers } from "../fleets/fleet-numbers.ts";
 import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { forbidden } from "../ground/errors.ts";
@@ -33,6 +34,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
   const accesses = { plugin: targetAccess("plugin", options), service: targetAccess("service", options) };
 
   const numbers = new FleetNumbers(statements);
+  const adoptions = new FleetAdoptions(statements);
 
   /** The fleet of a target that the caller's owner has. */
   const askedFleet = (
@@ -77,6 +79,13 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
       const counts = await numbers.count(view, now);
       if (counts.hosts === 0) await ifEmpty();
       return counts;
+    }),
+
+    serve(fleets.showTargetAdoption, async (request, principal) => {
+      const { view, now, ifEmpty } = askedFleet(request, principal);
+      const adoption = await adoptions.of(view, now);
+      if (adoption.days.every(({ versions, failing }) => versions.length + failing === 0)) await ifEmpty();
+      return adoption;
     }),
 
     serve(fleets.forgetTargetHost, async (request, principal) => {

@@ -1,3 +1,4 @@
+import type { FleetAdoption } from "../../contract/fleets/adoption.ts";
 import { labelsText } from "../../contract/labels.ts";
 import type { HostState } from "../../contract/surfaces/host-record.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
@@ -19,6 +20,7 @@ import {
   type Tone,
 } from "../page/parts.tsx";
 import { pagePaths, type TargetKind, useView, withQuery } from "../page/view.ts";
+import { Adoption } from "./adoption.tsx";
 import { type FleetFilter, type FleetHost, type Trouble, troubleOf } from "./fleets.ts";
 
 const STATES: Record<HostState, [text: string, tone: Tone]> = {
@@ -110,6 +112,7 @@ export interface FleetView {
   name: string;
   latest: string;
   counts: FleetCounts;
+  adoption: FleetAdoption;
   /** Those that the filter lets through, on this page: failing ones first. */
   shown: readonly FleetHost[];
   filter: FleetFilter;
@@ -118,7 +121,7 @@ export interface FleetView {
 }
 
 /** Which version runs where. */
-export function FleetPage({ kind, slug, name, latest, counts, shown, filter, after, next }: FleetView) {
+export function FleetPage({ kind, slug, name, latest, counts, adoption, shown, filter, after, next }: FleetView) {
   const { hubUrl } = useView();
   const here = pagePaths.fleet(kind, slug);
   const query = { version: filter.version, label: filter.label, state: filter.state, q: filter.text };
@@ -141,6 +144,9 @@ export function FleetPage({ kind, slug, name, latest, counts, shown, filter, aft
               total={total}
               wayTo={(which) => withQuery(here, { ...query, ...which })}
             />
+          </Live>
+          <Live id="fleet-adoption" of={pagePaths.target(kind, slug)}>
+            <Adoption of={adoption} latest={latest} />
           </Live>
           <Filter here={here} filter={filter} versions={versions} labels={labels} />
           <Live id="fleet-hosts" of={pagePaths.target(kind, slug)}>

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from "fastify";
+import type { FleetAdoption } from "../../contract/fleets/adoption.ts";
 import * as routes from "../../contract/fleets/routes.ts";
 import type { Labels } from "../../contract/labels.ts";
 import {
@@ -96,6 +97,20 @@ const fleetCall = (kind: TargetKind, slug: string): ApiCall<FleetCounts> =>
   kind === "project"
     ? callTo(routes.countProjectFleet, { params: { project_id: slug } })
     : callTo(routes.countTargetFleet, { params: { kind, slug } });
+
+/** Reads the versions of a fleet day by day. @throws HubError as the route answers it */
+export const readAdoption = (
+  api: Api,
+  request: FastifyRequest,
+  kind: TargetKind,
+  slug: string,
+): Promise<FleetAdoption> =>
+  api.call<FleetAdoption>(
+    request,
+    kind === "project"
+      ? callTo(routes.showProjectAdoption, { params: { project_id: slug } })
+      : callTo(routes.showTargetAdoption, { params: { kind, slug } }),
+  );
 
 const isState = (text: string): boolean => (HOST_STATES as readonly string[]).includes(text);
 

@@ -10,7 +10,16 @@ import { type PageContext, param, principalOf, queryOf, type Screen } from "../p
 import { named } from "../page/named-target.ts";
 import { pagePaths, type TargetKind } from "../page/view.ts";
 import { FleetPage, FleetsPage, type ListedFleet } from "./fleet-page.tsx";
-import { type HostDetail, hostOf, hostsCall, readCounts, readHosts, readTrouble, troubleOf } from "./fleets.ts";
+import {
+  type HostDetail,
+  hostOf,
+  hostsCall,
+  readAdoption,
+  readCounts,
+  readHosts,
+  readTrouble,
+  troubleOf,
+} from "./fleets.ts";
 import { HostPage } from "./host-page.tsx";
 
 const HOSTS = 100;
@@ -59,7 +68,8 @@ export const fleet =
     const after = queryOf(request, "after");
     const counts = await readCounts(context.api, request, kind, slug);
     const { shown, next } = await readHosts(context.api, request, { kind, slug, filter, after, limit: HOSTS });
-    return <FleetPage {...{ kind, slug, name, latest, counts, shown, filter, after, next }} />;
+    const adoption = await readAdoption(context.api, request, kind, slug);
+    return <FleetPage {...{ kind, slug, name, latest, counts, adoption, shown, filter, after, next }} />;
   };
 
 export const host =

@@ -1,0 +1,48 @@
+import { firstId } from "../ground/identity.ts";
+import type { View } from "./fleet.ts";
+import type { Statements } from "./port.ts";
+
+/** Reports that are read at most: of a fleet with more, the days before are left out. */
+const MOST = 50_000;
+
+const SINCE = `SELECT id, host_id, version, status, created_at FROM reports
+  WHERE holder = ? AND target = ? AND id >= ? ORDER BY id DESC LIMIT ${MOST + 1}`;
+/** One look into the index of each host's reports. */
+const BEFORE = `SELECT host_id, (SELECT r.version FROM reports r
+    WHERE r.holder = hosts.holder AND r.target = hosts.target AND r.host_id = hosts.host_id
+      AND r.id < ? AND r.status = 'success' ORDER BY r.id DESC LIMIT 1) AS version
+  FROM hosts WHERE holder = ? AND target = ?`;
+
+/** A deployment that a host has reported. */
+interface Deployment {
+  id: string;
+  host_id: string;
+  version: string;
+  status: "success" | "failed" | "rolled_back";
+  created_at: string;
+}
+
+/** The deployments of a fleet since a time. */
+interface Deployments {
+  /** Oldest first. */
+  reports: Deployment[];
+  /** The hosts of the fleet, each with the version that it had before; null for none. */
+  before: Map<string, string | null>;
+  /** Whether there are earlier ones since that time, which were not read. */
+  isCut: boolean;
+}
+
+/** Reads what hosts of a view have deployed. @param since milliseconds since 1970 */
+export async function readDeployments(
+  statements: Statements,
+  { holder, target }: View,
+  since: number,
+): Promise<Deployments> {
+  const start = firstId("dpl", since);
+  const rows = (await statements.all(SINCE, [holder, target, start])) as unknown as Deployment[];
+  const reports = rows.slice(0, MOST).reverse();
+  const isCut = rows.length > MOST;
+  const hosts = await statements.all(BEFORE, [isCut ? reports[0]!.id : start, holder, target]);
+  const before = hosts.map((row) => [row["host_id"] as string, row["version"] as string | null] as const);
+  return { reports, before: new Map(before), isCut };
+}
