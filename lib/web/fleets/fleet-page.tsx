@@ -112,7 +112,8 @@ export interface FleetView {
   name: string;
   latest: string;
   counts: FleetCounts;
-  adoption: FleetAdoption;
+  /** Undefined for a fleet that is too large for it. */
+  adoption: FleetAdoption | undefined;
   /** Those that the filter lets through, on this page: failing ones first. */
   shown: readonly FleetHost[];
   filter: FleetFilter;
@@ -145,9 +146,11 @@ export function FleetPage({ kind, slug, name, latest, counts, adoption, shown, f
               wayTo={(which) => withQuery(here, { ...query, ...which })}
             />
           </Live>
-          <Live id="fleet-adoption" of={pagePaths.target(kind, slug)}>
-            <Adoption of={adoption} latest={latest} />
-          </Live>
+          {adoption !== undefined && (
+            <Live id="fleet-adoption" of={pagePaths.target(kind, slug)}>
+              <Adoption of={adoption} latest={latest} />
+            </Live>
+          )}
           <Filter here={here} filter={filter} versions={versions} labels={labels} />
           <Live id="fleet-hosts" of={pagePaths.target(kind, slug)}>
             <Table
