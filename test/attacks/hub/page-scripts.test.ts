@@ -41,7 +41,7 @@ const faultsOf = (html: string): string[] => {
       /\s(on[a-z]+|style|srcdoc|formaction)\s*=/i.test(tag.replace(/"[^"]*"/g, '""')) ||
       /(href|src|action)="(?!\/[^/]|#|https?:\/\/|\/")/i.test(tag) ||
       (/^<script/i.test(tag) && !/^<script defer="" src="\/assets\/page-[0-9a-f]{16}\.js">$/.test(tag)) ||
-      (/^<svg/i.test(tag) && !/^<svg (class="bar" )?viewBox/.test(tag)),
+      (/^<svg/i.test(tag) && !/^<svg (class="(adoption|bar|swatch)" )?viewBox/.test(tag)),
   );
 };
 
