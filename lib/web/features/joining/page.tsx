@@ -123,8 +123,8 @@ function hostRow(project: string, host: JoinedHost, mayManage: boolean) {
         <>
           {" "}
           <Badge tone="bad">{`${clones.length} machines`}</Badge>
-          {clones.map(({ address: from, heard_at: spoke }) => (
-            <p className="slug">
+          {clones.map(({ address: from, heard_at: spoke }, index) => (
+            <p className="slug" key={index}>
               {from} <Time at={spoke} />
             </p>
           ))}
