@@ -22,13 +22,18 @@ export const PolicyCheck = resource("policy", ["TARGET", "VERSION"], targetOf)("
   examples: [["Would this host take it?", "$0 policy check Harbour 1.4.0 --policy /etc/sealift/policy.yaml"]],
   listed: () => ["rule", "holds", "why", "from"],
   async run({ hub, target }, shell, [called, version]) {
-    const [{ readPolicy }, { fetchEvidence }, { verdicts }] = await Promise.all([
+    const [{ readPolicy }, { fetchEvidence, noEvidence }, { verdicts }] = await Promise.all([
       import("../../lib/agent/policy/policy-file.ts"),
       import("../../lib/agent/policy/evidence.ts"),
       import("../../lib/agent/policy/rules.ts"),
     ]);
     const policy = await readPolicy(shell.options.policy);
-    const found = await Array.fromAsync(verdicts(policy, await fetchEvidence(target, version, hub), Date.now()));
+    const evidence = await fetchEvidence(target, version, hub);
+    if (evidence === undefined)
+      throw deploymentError("policy_refused", noEvidence(version), {
+        hint: "Ask the hub's operator whether the version is there, and which version of Sealift the hub runs.",
+      });
+    const found = await Array.fromAsync(verdicts(policy, evidence, Date.now()));
     const failing = found.filter(({ holds }) => !holds);
     const isMet = failing.length === 0;
     const ended = await showList(isMet ? shell : { ...shell, done: () => 0 }, {

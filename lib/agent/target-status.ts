@@ -25,7 +25,7 @@ export interface TargetStatus {
   settings: Settings;
   /** Newest first. */
   releases: KeptRelease[];
-  /** Of all kept releases. */
+  /** Disk use of all kept releases. */
   disk: DiskUse;
   quarantine: QuarantineEntry[];
   paused: boolean;

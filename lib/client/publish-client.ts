@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import { createWriteStream } from "node:fs";
 import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
@@ -21,6 +20,7 @@ import { DOWNLOADS, MIRROR_TIMEOUT_MS, type MirrorUse } from "./download.ts";
 import { type FileBytes, type FileForm, type FilePart, formBody, wholeFile } from "./file-form.ts";
 import { bodyOf, header, type HttpRequest, operationError, send, type Transport, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
+import { asNamed, type NamedBytes } from "./named-bytes.ts";
 
 /** A hub, and a project on it that is published to. */
 export interface PublishTarget extends HubConnection {
@@ -214,10 +214,8 @@ async function mirrored(
 }
 
 /** Bytes that the hub names, and the path and query that give them without a key. */
-interface Named {
+interface Named extends NamedBytes {
   path: string;
-  size: number;
-  sha256: string;
 }
 
 /** Asks the hub for one byte of an index. Returns undefined for a hub that names no path, length or digest. */
@@ -235,24 +233,16 @@ async function namedIndex(target: PublishTarget, request: HttpRequest): Promise<
 }
 
 /** Downloads bytes from a mirror. @throws SealiftError, also when they are others than the hub named */
-async function downloadNamed(transport: Transport, url: string, { size, sha256 }: Named, file: string): Promise<void> {
+async function downloadNamed(transport: Transport, url: string, named: Named, file: string): Promise<void> {
   const request: HttpRequest = { operation: "download", method: "GET", url, staysOnOrigin: true };
   const response = await send(request, transport);
-  const hash = createHash("sha256");
-  async function* checked(): AsyncGenerator<Buffer> {
-    let left = size;
-    for await (const chunk of bodyOf(response, request)) {
-      left -= chunk.length;
-      if (left < 0) break;
-      hash.update(chunk);
-      yield chunk;
-    }
-    if (left !== 0 || hash.digest("hex") !== sha256)
-      throw operationError("download", "artifact_changed", "it sent other bytes than the hub named.");
-  }
+  const differing = () => operationError("download", "artifact_changed", "it sent other bytes than the hub named.");
   try {
     if (response.status !== 200) throw await statusError(response, request);
-    await pipeline(checked, createWriteStream(file, { flags: "wx", mode: 0o600 }));
+    await pipeline(
+      asNamed(bodyOf(response, request), named, differing),
+      createWriteStream(file, { flags: "wx", mode: 0o600 }),
+    );
   } finally {
     if (!response.body.destroyed) response.discard();
   }

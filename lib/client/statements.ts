@@ -18,6 +18,7 @@ import { ask, type Asking, requestOf } from "./ask.ts";
 import { formBody, wholeBytes } from "./file-form.ts";
 import { bodyOf, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
+import { asNamed } from "./named-bytes.ts";
 
 /** A statement on its way to a hub. */
 export interface NewStatement {
@@ -98,18 +99,12 @@ export class StatementsClient {
         ? requestOf(routes.readProjectStatement, { params: { project_id: slug, version, kind: statement } }, asking)
         : requestOf(routes.readTargetStatement[kind], { params: { slug, version, kind: statement } }, asking);
     const response = await send(request, this.#hub);
-    const hash = createHash("sha256");
-    let left = Math.min(size, STATEMENT_BYTES[statement]);
+    const named = { size: Math.min(size, STATEMENT_BYTES[statement]), sha256 };
+    const differing = () =>
+      operationError("download", "bad_answer", `the ${statement} is not the one that the hub lists.`);
     try {
       if (response.status !== 200) throw await statusError(response, request);
-      for await (const chunk of bodyOf(response, request)) {
-        left -= chunk.length;
-        if (left < 0) break;
-        hash.update(chunk);
-        yield chunk;
-      }
-      if (left !== 0 || hash.digest("hex") !== sha256)
-        throw operationError("download", "bad_answer", `the ${statement} is not the one that the hub lists.`);
+      yield* asNamed(bodyOf(response, request), named, differing);
     } finally {
       if (!response.body.destroyed) response.discard();
     }

@@ -4,7 +4,7 @@ import { type VersionState, versionStateText } from "../../../lib/contract/versi
 interface StoredVersion {
   target: string;
   version: string;
-  /** Of the stored bytes; undefined for a hub that does not say. */
+  /** Digest of the stored bytes; undefined for a hub that does not say. */
   sha256: string | undefined;
 }
 

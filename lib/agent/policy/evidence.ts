@@ -13,23 +13,28 @@ export interface Evidence extends StatementsAnswer {
 }
 
 /**
- * Asks a hub what it has of a version.
+ * Asks a hub what it has of a version. Returns undefined for a hub that keeps no statements, or has no such version.
  *
- * @throws AuthenticationError, ArtifactError; DeploymentError `policy_refused` for a hub that keeps no statements
+ * @throws AuthenticationError, ArtifactError
  */
-export async function fetchEvidence(target: Target, version: string, hub: HubConnection): Promise<Evidence> {
+export async function fetchEvidence(
+  target: Target,
+  version: string,
+  hub: HubConnection,
+): Promise<Evidence | undefined> {
   const client = new StatementsClient(target, hub);
   try {
     const answer = await client.list(version);
     return { ...answer, target, read: (statement) => client.read(version, statement) };
   } catch (error) {
     if (!(error instanceof SealiftError) || error.status !== 404) throw error;
-    throw deploymentError("policy_refused", `The hub tells nothing of ${version} that a policy could look at.`, {
-      cause: error,
-      hint: "Ask the hub's operator whether the version is there, and which version of Sealift the hub runs.",
-    });
+    return undefined;
   }
 }
+
+/** Says that a hub has nothing of a version which rules could look at. */
+export const noEvidence = (version: string): string =>
+  `The hub tells nothing of ${version} that a policy could look at: it lacks the version, or is older than statements.`;
 
 const decode = (base64: string): Buffer => Buffer.from(base64, "base64");
 

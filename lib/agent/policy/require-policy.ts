@@ -1,6 +1,6 @@
 import type { HubConnection } from "../../client/hub-connection.ts";
 import type { Target } from "../../contract/target.ts";
-import { type Evidence, fetchEvidence } from "./evidence.ts";
+import { type Evidence, fetchEvidence, noEvidence } from "./evidence.ts";
 import type { Policy } from "./policy-file.ts";
 import { verdicts } from "./rules.ts";
 
@@ -29,6 +29,7 @@ export async function checkPolicy(
   now: number,
 ): Promise<Evidence | PolicyRefusal> {
   const evidence = await fetchEvidence(target, version, hub);
+  if (evidence === undefined) return new PolicyRefusal(noEvidence(version), undefined);
   for await (const { rule, holds, why, from } of verdicts(policy, evidence, now)) {
     if (!holds) return new PolicyRefusal(`${version} does not meet the rule ${rule} of ${policy.file}: ${why}.`, from);
   }

@@ -16,7 +16,7 @@ const MAX_CAUSES = 10;
 /** The facts of the artifact that a deployment has learned. */
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "signer" | "plugins">;
 
-/** Returns what runs when a report is written, as reports tell it; nothing where it could not be found out. */
+/** Returns the fields of a report about the running version; none where that is unknown. */
 const toldOf = (running: Running | undefined): Pick<LocalReport, "running_version" | "running_signer"> =>
   running === undefined ? {} : { running_version: running.version, running_signer: running.signer };
 

@@ -73,7 +73,7 @@ export class ProgramFile implements Disposable {
     // After an upgrade that was killed here, both are one file, and the rename has done nothing.
     await rm(present, { force: true });
     await rename(next, this.path);
-    // Nobody gave the former program the right to run as another user.
+    // The former program must not keep a set-user or set-group bit.
     const former = await stat(this.former);
     if ((former.mode & SET_ID) !== 0 && former.ino !== (await stat(this.path)).ino)
       await chmod(this.former, former.mode & 0o777);

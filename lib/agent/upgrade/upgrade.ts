@@ -44,7 +44,7 @@ export async function upgrade(
     ...source,
     async resolve(context) {
       const resolved = await source.resolve(context);
-      // Of a first upgrade the project root knows nothing.
+      // Before its first upgrade a project root has no record of the running version.
       refuseDowngrade(source, options, present, resolved.version);
       return {
         ...resolved,

@@ -37,7 +37,7 @@ export async function compareTrees(
 ): Promise<TreeChanges> {
   const found: Change[] = [];
   const unexplained: FileChange[] = [];
-  /** Of the base's files. They tell whether a second look at the base finds anything. */
+  /** Digests of the base's files: without one of an unexplained file, a second look at the base finds nothing. */
   const digests: number[] = [];
   const take = (entry: TreeEntry, before?: TreeEntry): void => {
     if (entry.type === "folder") {

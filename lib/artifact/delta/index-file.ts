@@ -24,7 +24,7 @@ const MAX_LINE_BYTES = 256 * 1024;
 const FREE_BYTES = 16 * 1024 * 1024;
 const BYTES_PER_BYTE = 64;
 
-/** Of 128 KiB: most of a line is a digest, and the rest is like the lines near it. */
+/** Compression window of 128 KiB: most of a line is a digest, and the rest is like the lines near it. */
 const WINDOW_LOG = 17;
 
 /** The tree that an index describes. */

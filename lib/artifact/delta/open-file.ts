@@ -113,9 +113,9 @@ export interface OpenedFile {
   format: "artifact" | "zip";
   manifest: Manifest | null;
   files: number;
-  /** Of all files. */
+  /** Size of all files. */
   bytes: number;
-  /** Of a delta: what it changes. */
+  /** Changes of a delta; null for an artifact. */
   delta: DeltaFacts | null;
 }
 

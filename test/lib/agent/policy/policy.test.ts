@@ -1,4 +1,7 @@
+import { once } from "node:events";
 import { readdir, writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import t from "tap";
 import { readPolicy } from "../../../../lib/agent/policy/policy-file.ts";
@@ -63,6 +66,28 @@ t.test("what is refused again for the same reason is not reported again, and is 
   t.equal((await readdir(reports)).length, 2, "another reason is news");
   const fleet = await h.hub.call("GET", `/app/deploy/v1/projects/${h.projectId}/hosts?limit=10`);
   t.match(fleet.body.host, { state: "held", error_message: /^held: policy: 1\.0\.0 does not meet the rule sbom/ });
+});
+
+t.test("a hub that is older than statements is told of once, not at every check", async (t) => {
+  const h = await policyHost(t);
+  await h.publish("1.0.0");
+  const older = createServer((_request, response) => {
+    response.writeHead(404, { "content-type": "application/json" });
+    response.end(
+      JSON.stringify({ error: "There is no such route.", detail: "There is no such route.", code: "not_found" }),
+    );
+  }).listen(0, "127.0.0.1");
+  t.teardown(() => older.close());
+  await once(older, "listening");
+  const url = `http://127.0.0.1:${(older.address() as AddressInfo).port}`;
+  for (let i = 0; i < 2; i++)
+    t.match((await h.deploy("1.0.0", "sbom: true\n", url)).error, {
+      code: "policy_refused",
+      message: /older than statements/,
+    });
+  const reports = join(h.folder, "root", ".sealift", "reports", `project-${h.projectId}`);
+  t.equal((await readdir(reports)).length, 1);
+  older.closeAllConnections();
 });
 
 t.test("a policy that says nothing, or something unknown, is not valid", async (t) => {

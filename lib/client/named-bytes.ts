@@ -1,0 +1,30 @@
+import { createHash } from "node:crypto";
+import type { SealiftError } from "../contract/errors.ts";
+
+/** The size and digest of bytes, as they were named before they came. */
+export interface NamedBytes {
+  size: number;
+  /** Hexadecimal. */
+  sha256: string;
+}
+
+/**
+ * Passes bytes on and compares them with what was named. At most the named size is passed on.
+ *
+ * @throws the error that `differing` makes, after the last byte, when they are others
+ */
+export async function* asNamed(
+  chunks: AsyncIterable<Buffer>,
+  { size, sha256 }: NamedBytes,
+  differing: () => SealiftError,
+): AsyncGenerator<Buffer> {
+  const hash = createHash("sha256");
+  let left = size;
+  for await (const chunk of chunks) {
+    left -= chunk.length;
+    if (left < 0) break;
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (left !== 0 || hash.digest("hex") !== sha256) throw differing();
+}
