@@ -3,11 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, Option } from "clipanion";
 import { pluginPublication } from "../../lib/options/marketplace.ts";
-import { counted } from "../../lib/support/counted.ts";
+import { endPublication } from "../publishing/published-archive.ts";
 import { statementsOf } from "../publishing/statements.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { signedBy, storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import { packingNotes } from "./plugin-pack.ts";
 
 export class PluginPublish extends withOptions(pluginPublication) {
@@ -30,7 +29,7 @@ export class PluginPublish extends withOptions(pluginPublication) {
 
   override async run(): Promise<number> {
     const { include, withDependencies, signingSecret, signingKey, visibility, stage } = this.options;
-    const [{ packPlugin }, { MarketplaceClient }, { NOT_KEPT, publishArchive }, { signingSeed }] = await Promise.all([
+    const [{ packPlugin }, { MarketplaceClient }, { publishArchive }, { signingSeed }] = await Promise.all([
       import("../../lib/runtime/authoring/pack.ts"),
       import("../../lib/client/marketplace-client.ts"),
       import("../../lib/publisher/publish-archive.ts"),
@@ -49,27 +48,9 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const statements = await statementsOf(this.options, hub);
       const asked = { ...(visibility !== undefined && { visibility }), ...(stage && { stage: "true" as const }) };
       const fields = { version, ...asked };
-      const { release, unchanged } = await publishArchive(
-        client,
-        fields,
-        output,
-        { signingSecret, seed },
-        interrupt.signal,
-      );
-      if (seed !== undefined && release.signer_public_key === undefined) this.warn(NOT_KEPT);
-      const { size_bytes: size, sha256, state, signer_public_key: signer } = release;
-      const added = await statements?.add(
-        { kind: "plugin", slug: name },
-        { version },
-        signer === undefined ? undefined : seed,
-      );
-      if (!this.json)
-        this.print.line(
-          `${storedAs(state, unchanged)} ${name} ${release.version} (${counted(size, "byte")})${signedBy(signer)}`,
-        );
-      const notice = whoGetsIt(state, { target: name, version: release.version, sha256 });
-      if (!this.json && notice !== undefined) this.print.line(notice);
-      return this.done({ release, unchanged, ...(added !== undefined && { statements: added }) });
+      const secrets = { signingSecret, seed };
+      const published = await publishArchive(client, fields, output, secrets, interrupt.signal);
+      return await endPublication(this.surroundings(), { kind: "plugin", slug: name }, published, { seed, statements });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -1,12 +1,11 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { marketplacePublication, searching, yanking } from "../../lib/options/marketplace.ts";
-import { counted } from "../../lib/support/counted.ts";
 import { readFault } from "../../lib/support/files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { signedBy, storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import { keyOfRun } from "./identity.ts";
+import { endPublication } from "./published-archive.ts";
 import { statementsOf } from "./statements.ts";
 
 export class MarketplacePublish extends withOptions(marketplacePublication) {
@@ -68,35 +67,25 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     const client = new MarketplaceClient(kind, this.slug, hub);
     const statements = await statementsOf(this.options, hub);
     const common = { version, ...(visibility !== undefined && { visibility }) };
-    let record;
-    let unchanged = false;
-    let seed;
+    const target = { kind, slug: this.slug };
     if (archive === undefined) {
       const asked = { ...common, repo: repo!, ...(host !== undefined && { host }), ...(stage && { stage }) };
-      record = await client.import(asked);
+      const release = await client.import(asked);
       // With --import the key itself is not read.
       if (this.layers.some((layer) => layer.get("signing-key-file") !== undefined))
         this.warn(`The import is not signed by you: see \`sealift marketplace sign ${this.slug} ${version}\`.`);
-    } else {
-      const [{ NOT_KEPT, publishArchive }, { signingSeed }] = await Promise.all([
-        import("../../lib/publisher/publish-archive.ts"),
-        import("../shell/signer.ts"),
-      ]);
-      seed = signingKey && (await signingSeed(signingKey, this.layers));
-      const secrets = { signingSecret: signingSecret!, seed };
-      const fields = { ...common, ...(repo !== undefined && { repo }), ...(stage && { stage: "true" as const }) };
-      ({ release: record, unchanged } = await publishArchive(client, fields, archive, secrets, signal));
-      if (seed !== undefined && record.signer_public_key === undefined) this.warn(NOT_KEPT);
+      const published = { release, unchanged: false };
+      return await endPublication(this.surroundings(), target, published, { seed: undefined, statements });
     }
-    const signedAs = record.signer_public_key === undefined ? undefined : seed;
-    const added = await statements?.add({ kind, slug: this.slug }, { version }, signedAs);
-    if (this.json) return this.done({ release: record, unchanged, ...(added !== undefined && { statements: added }) });
-    const { size_bytes: size, sha256, signer_public_key: signer } = record;
-    const facts = `(${counted(size, "byte")}, sha256 ${sha256.slice(0, 16)}…)`;
-    this.print.line(`${storedAs(record.state, unchanged)} ${this.slug} ${record.version} ${facts}${signedBy(signer)}`);
-    const notice = whoGetsIt(record.state, { target: this.slug, version: record.version, sha256 });
-    if (notice !== undefined) this.print.line(notice);
-    return 0;
+    const [{ publishArchive }, { signingSeed }] = await Promise.all([
+      import("../../lib/publisher/publish-archive.ts"),
+      import("../shell/signer.ts"),
+    ]);
+    const seed = signingKey && (await signingSeed(signingKey, this.layers));
+    const secrets = { signingSecret: signingSecret!, seed };
+    const fields = { ...common, ...(repo !== undefined && { repo }), ...(stage && { stage: "true" as const }) };
+    const published = await publishArchive(client, fields, archive, secrets, signal);
+    return await endPublication(this.surroundings(), target, published, { seed, statements });
   }
 }
 

@@ -7,7 +7,7 @@ import type { statements } from "../../lib/options/statements.ts";
 import type { StatedVersion } from "../../lib/publisher/statements.ts";
 
 /** The statements of a publication, read and found sound. */
-interface Statements {
+export interface Statements {
   /** Adds them to the published version. @param seed of its signer, where it has one */
   add: (target: Target, version: StatedVersion, seed: Uint8Array | undefined) => Promise<StatementRecord[]>;
 }

@@ -20,9 +20,6 @@ export interface ArchiveSecrets {
   seed: Uint8Array | undefined;
 }
 
-/** The warning for a record without `signer_public_key`, although the archive was signed. */
-export const NOT_KEPT = "The hub does not know signatures of authors: the version is published without yours.";
-
 /**
  * Signs an archive of this machine and publishes it.
  *
