@@ -7,7 +7,7 @@ export const STAGED = { name: "staged", cause: "uploaded" } as const;
 interface Ended {
   outcome: "published" | "unchanged" | "built";
   record: PublishResult | undefined;
-  /** Whether it was to stage its version. */
+  /** Whether the publication asked to stage its version. */
   stage: boolean;
 }
 

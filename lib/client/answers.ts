@@ -45,7 +45,7 @@ const PRECISE: Partial<Record<Code, string>> = {
   signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
 };
 
-/** The fields of an error's body, whoever sends it. */
+/** The fields of an error's body, from a hub or a runtime. */
 type ErrorBody = Partial<Record<"error" | "detail" | "code" | "content_sha256" | "id" | "status" | "msg", unknown>>;
 
 /** The error of a runtime that was asked as a hub, or of a hub that was asked as a runtime. */

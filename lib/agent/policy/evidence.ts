@@ -41,7 +41,7 @@ const decode = (base64: string): Buffer => Buffer.from(base64, "base64");
 /**
  * Finds a statement that the version's signer stands for; for a version that nobody has signed, one that the hub has.
  *
- * @returns why there is none that counts, where there is none
+ * @returns the reason, where no statement counts
  */
 export function endorsedStatement(
   { target, version, artifact_sha256, content_sha256, signer_public_key: signer, statements }: Evidence,

@@ -69,7 +69,7 @@ function signedBy(rule: "issuer" | "repository", wanted: string, provenance: Ver
   return no(rule, `its provenance is of ${found ?? "nobody that its certificate names"}, not of ${wanted}`);
 }
 
-/** Fetches and verifies the provenance of a version. @returns why there is none that counts, where there is none */
+/** Fetches and verifies the provenance of a version. @returns the reason, where no statement counts */
 async function provenanceOf({ trustedRoot }: Policy, evidence: Evidence): Promise<VerifiedProvenance | string> {
   const found = endorsedStatement(evidence, "provenance");
   if ("missing" in found) return found.missing;

@@ -72,7 +72,7 @@ export async function factsOf(
   };
 }
 
-/** Reads the facts about a target that a decision needs and that stand on this host, whoever watches it. */
+/** Reads the facts about a target that this host keeps on its disk. */
 export async function factsOnDisk(
   layout: Layout,
   target: TargetName,

@@ -34,7 +34,7 @@ const inTotoStatement = z.looseObject({
 const ISSUER_OID = "1.3.6.1.4.1.57264.1.8";
 const REPOSITORY_OID = "1.3.6.1.4.1.57264.1.12";
 
-/** The identity that a certificate names. Whoever has not verified its chain knows only that it says so. */
+/** The identity that a certificate claims. It proves nothing before the chain is verified. */
 export interface CertificateIdentity {
   /** Subject alternative name: the workflow, as a URL. */
   subject: string | null;

@@ -17,7 +17,7 @@ const SEMANTIC: ReadonlySet<string> = new Set([
   ...["cargo", "composer", "elm", "golang", "hex", "npm", "nuget", "pub", "swift", "vscode-extension"],
 ]);
 
-/** Returns a package URL without version, qualifiers and subpath, decoded; empty for a text that is none. */
+/** Returns a package URL without version, qualifiers and subpath, decoded; empty for any other text. */
 export function packageOf(purl: string): string {
   const match = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^?#]+)/.exec(purl);
   if (match === null) return "";

@@ -12,7 +12,7 @@ export const stagedVersion = z.object({
   /** Its name for people. */
   name: z.string(),
   version: z.string(),
-  /** Of the stored bytes: an approval names it. */
+  /** Digest of the stored bytes, which an approval names. */
   sha256: sha256Hex,
   size_bytes: z.int().nonnegative(),
   /** Base64; null for a plugin or service that its author has not signed. */
@@ -21,7 +21,7 @@ export const stagedVersion = z.object({
   /** Name of the key that staged it; null where that is not known any more. */
   published_by: z.string().nullable(),
   is_yanked: z.boolean(),
-  /** Whether the caller may approve it: whoever staged it may not. */
+  /** Whether the caller may approve it. The stager may not. */
   may_approve: z.boolean(),
 });
 export type StagedVersion = z.infer<typeof stagedVersion>;
@@ -32,7 +32,7 @@ export const MAX_APPROVED = 100;
 const approvedVersion = z.strictObject({
   project_id: z.string().min(1).max(64),
   version: z.string().min(1).max(128),
-  /** Of the bytes that were looked at. */
+  /** Digest of the bytes that the approver has seen. */
   sha256: sha256Hex,
 });
 export type ApprovedVersion = z.infer<typeof approvedVersion>;

@@ -39,7 +39,7 @@ export const isStale = (record: Parameters<typeof lastHeard>[0], staleMs: number
  */
 export const HELD_RIGHTS = "held: rights: ";
 
-/** The same for a version that does not meet the host's policy. */
+/** The prefix of the error of a version that does not meet the host's policy. */
 export const HELD_POLICY = "held: policy: ";
 
 /** Returns what holds the version of a host's record: rights that await consent, or the host's policy. */

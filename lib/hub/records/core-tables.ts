@@ -72,7 +72,7 @@ export const apiKeys = table(
     prefix: text,
     /** SHA-256 of the key, hexadecimal. The key itself is nowhere. */
     hash: sha256Hex,
-    /** Names whoever acts by it: a person, a workflow run, or the key that it descends from; null for itself. */
+    /** The actor behind it: a person, a workflow run, or the key that it descends from; null for itself. */
     acts_for: text.nullable(),
     expires_at: text.nullable(),
     revoked_at: text.nullable(),

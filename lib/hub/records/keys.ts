@@ -12,7 +12,7 @@ export interface NewKey {
   projectId: string | null;
   /** The only host that the key speaks for; null for any. */
   host: string | null;
-  /** Names whoever acts by it, by {@link actorOfKey}; null for the key itself. */
+  /** The actor behind it, as {@link actorOfKey} names one; null for the key itself. */
   actsFor: string | null;
   /** ISO 8601 in UTC, or null for never. */
   expiresAt: string | null;

@@ -89,7 +89,7 @@ function typeText(issue: IssueOf<"invalid_type">): string {
   if (isMissing(issue)) return `is missing (${kind})`;
   const received = / received (\w+)$/.exec(issue.message)?.[1] ?? "";
   const other = KINDS[received];
-  // Of a number with a fraction, zod says that it is a number.
+  // For a fraction, zod says that it received a number.
   return other === undefined || issue.expected === "int" ? `must be ${kind}` : `must be ${kind}, not ${other}`;
 }
 

@@ -12,7 +12,7 @@ export interface Catalogue extends Paged<TargetSummary> {
   kind: MarketplaceKind;
   text: string;
   order: keyof typeof ORDERS;
-  /** Of all pages. */
+  /** Number of targets on all pages. */
   total?: number | undefined;
 }
 

@@ -68,7 +68,7 @@ export const fleet =
     const after = queryOf(request, "after");
     const counts = await readCounts(context.api, request, kind, slug);
     const { shown, next } = await readHosts(context.api, request, { kind, slug, filter, after, limit: HOSTS });
-    // Of a larger fleet the days take longer to read than its page may.
+    // The days of a larger fleet take longer to read than its page may.
     const isSmall = counts.hosts <= COUNTED_HOSTS;
     const adoption = isSmall ? await readAdoption(context.api, request, kind, slug) : undefined;
     return <FleetPage {...{ kind, slug, name, latest, counts, adoption, shown, filter, after, next }} />;

@@ -29,7 +29,7 @@ export function changesOf(before: Contents, after: Contents): Change[] {
 
 const TONES = { added: "good", removed: "bad", changed: "busy" } as const;
 
-/** The rights of a plugin that another version of it has not asked for; nothing where there are none. */
+/** Lists the rights of a plugin that another version of it has not asked for. */
 export function MoreRights({ before, after }: { before: Descriptor | undefined; after: Descriptor | undefined }) {
   const more = before === undefined || after === undefined ? [] : moreRights(before, after);
   return more.length > 0 && <Rights title="Rights it did not ask for before" of={more} />;

@@ -10,7 +10,7 @@ import type { TargetKind } from "./view.ts";
 export interface NamedTarget {
   kind: TargetKind;
   slug: string;
-  /** Of its record; undefined where the key may see its fleet and not the target. */
+  /** Id of its record; undefined where the key may see its fleet and not the target. */
   id: string | undefined;
   name: string;
   latest: string;

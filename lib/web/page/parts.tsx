@@ -63,7 +63,7 @@ interface Nothing {
   title: string;
   children?: ReactNode;
   command?: string;
-  /** Whether it stands for a command: a person fills it in first. */
+  /** Whether it is a pattern that a person fills in first. */
   isPattern?: boolean;
 }
 

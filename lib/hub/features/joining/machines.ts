@@ -7,7 +7,7 @@ export interface Machine {
   address: string;
   /** When it was last heard of, ISO 8601. */
   at: string;
-  /** Whether it has spoken again after another one. */
+  /** Whether the machine has polled again after another one. */
   again: boolean;
 }
 

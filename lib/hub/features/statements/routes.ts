@@ -22,7 +22,7 @@ import { findStatement, listStatements, statementRecord } from "./records.ts";
 const actorOn = (target: SeenTarget): Principal | undefined =>
   controls(target.principal, target) ? target.principal : undefined;
 
-/** Statements of versions: published by whoever publishes versions, read by whoever deploys them. */
+/** Statements of versions. Publishers add them; hosts and approvers read them. */
 export function statementRoutes(options: MountOptions<Core>): readonly Served[] {
   const { hub } = options;
   const db = hub.database.kysely;

@@ -43,7 +43,7 @@ const LIVES = [
 export const INVITES_CURSOR = "invites";
 
 interface HostsView extends Paged<JoinedHost> {
-  /** Of the project. */
+  /** Id of the project. */
   id: string;
   name: string;
   waiting: JoinedHost[];

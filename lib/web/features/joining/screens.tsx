@@ -65,7 +65,7 @@ function numberIn(request: FastifyRequest, name: string, most: number): number {
   return count;
 }
 
-/** Reads labels of a form. @throws HubError 422 for a word that is none */
+/** Reads labels of a form. @throws HubError 422 for a word of another form */
 function labelsOf(request: FastifyRequest) {
   const words = (field(request, "labels") ?? "").split(/[\s,]+/).filter((word) => word !== "");
   const labels = labelsIn(words.join(","));

@@ -141,7 +141,7 @@ function Answers({ staged }: { staged: StagedVersion }) {
   );
 }
 
-/** Shows how an archive differs from the latest version; all of it where there is none. */
+/** Shows how an archive differs from the latest version; all of it without a latest version. */
 function Contained({ kind, latest, before, after }: Omit<StagedView, "staged"> & { kind: "plugin" | "service" }) {
   if (after === undefined) return <Empty title="This key may not read this version." />;
   const { descriptor, isCut } = after;
