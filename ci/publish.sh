@@ -12,6 +12,9 @@ kind=${SEALIFT_TARGET%%:*}
 name=${SEALIFT_TARGET#*:}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# A cancelled job leaves no key behind: dash runs the trap of EXIT for an exit only.
+trap 'exit 130' INT
+trap 'exit 143' TERM HUP
 
 set -- --version "$SEALIFT_VERSION" --oidc --json
 if [ -n "${SIGNING_KEY:-}" ]; then

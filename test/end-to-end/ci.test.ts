@@ -1,7 +1,7 @@
-import { execFile } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
@@ -11,6 +11,7 @@ import { plant } from "../support/host/project-root.ts";
 import { billOf } from "../support/hub/statements.ts";
 import { AUDIENCE, startWorkflow } from "../support/hub/workflow.ts";
 import { builtFile } from "../support/programs/command-line.ts";
+import { until } from "../support/runtime/host.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** A step of a composite action, as far as it is used here. */
@@ -122,4 +123,24 @@ t.test("the component of GitLab publishes by the token of its job", async (t) =>
   const ended = await runScript(folder, script, { ...variables, ...env });
   t.equal(ended.code, 0, ended.stderr);
   t.match(await readFile(join(folder, "sealift-summary.md"), "utf8"), /### Published project:Harbour 1\.0\.0/);
+});
+
+t.test("a cancelled job leaves no signing key in the temporary folder", async (t) => {
+  const folder = temporaryFolder(t);
+  const [programs, temporary] = [join(folder, "bin"), join(folder, "temporary")];
+  await mkdir(programs);
+  await mkdir(temporary);
+  await writeFile(join(programs, "sealift"), "#!/bin/sh\nexec sleep 60\n", { mode: 0o755 });
+  const job = spawn("/bin/sh", ["ci/publish.sh"], {
+    detached: true,
+    env: {
+      ...{ PATH: `${programs}:${process.env["PATH"]}`, TMPDIR: temporary, SIGNING_KEY: "0".repeat(64) },
+      ...{ SEALIFT_TARGET: "project:Harbour", SEALIFT_VERSION: "1.0.0", SEALIFT_SOURCE: "tree" },
+    },
+  });
+  const ended = once(job, "exit");
+  await until(async () => (await readdir(temporary, { recursive: true })).some((name) => name.endsWith("signer.key")));
+  process.kill(-job.pid!, "SIGTERM");
+  t.strictSame(await ended, [143, null]);
+  t.strictSame(await readdir(temporary), []);
 });
