@@ -142,7 +142,10 @@ t.test(
     t.equal(init.status, 0, init.stderr.toString());
     t.ok(existsSync(join(folder, ".sealift/tsconfig.json")));
     const publish = ["plugin", "publish", folder, "--signing-secret-file", join(cwd, "secret")];
-    t.match(await sealift(hub, ...publish), { code: 0, stdout: /^published greeter 0\.1\.0 \(\d+ bytes\)\n$/ });
+    t.match(await sealift(hub, ...publish), {
+      code: 0,
+      stdout: /^published greeter 0\.1\.0 \(\d+ bytes, sha256 \w{16}…\)\n$/,
+    });
     t.match(await sealift(hub, ...publish), { code: 0 }, "the same bytes again change nothing");
     const help = await sealift(hub, "plugin", "publish", "--help");
     t.match(help.stdout, /--visibility[^]*?public at\s+first/, "the help says who may see a new one");
