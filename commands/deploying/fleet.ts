@@ -37,7 +37,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
   static override listed = () => [
     ...["target", "host_id", "version", "status", "running_version", "running_signer", "completed_at", "error_message"],
-    ...["created_at", "seen_at", "stale", "labels", "published_by", "approved_by"],
+    ...["created_at", "seen_at", "stale", "labels", "published_by", "approved_by", "statements"],
   ];
   static override usage = Command.Usage({
     category: "Deploying",
@@ -49,7 +49,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       them: a fleet may be as large as it likes. With \`--json\` they come in the order of their names. A host that has
       neither reported nor asked for the latest version for \`--stale\` is listed as stale and not counted; \`sealift
       fleet forget\` removes it. With \`--json\` the result carries the cursor for \`--since\`. Keys of the
-      target's owner also learn who published and who approved what runs.
+      target's owner also learn who published and who approved what runs, and which statements it has.
     `,
     examples: [
       ["Every fleet", "$0 fleet"],

@@ -1,9 +1,15 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { pipeline } from "node:stream/promises";
 import { Command, Option } from "clipanion";
 import type { OpenedFile } from "../../lib/artifact/delta/open-file.ts";
+import { originText, versionOfBytes } from "../../lib/client/version-origins.ts";
+import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
 import { opening } from "../../lib/options/publish.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
+import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 
 export class OpenArtifact extends withOptions(opening) {
   static override paths = [["artifact", "open"], ["open"]];
@@ -19,6 +25,9 @@ export class OpenArtifact extends withOptions(opening) {
       Of a delta it says what changes. With \`--base\`, a tree that this command left, the delta is completed and the
       whole tree verified.
 
+      The file alone does not say who published it. With \`--published-as\` the hub is asked as well, by the digest of
+      the file.
+
       Of a plugin's or service's ZIP it verifies the author's signature: \`--signature\` is the header
       \`X-Signature-Ed25519\` that the hub sends with it.
     `,
@@ -28,6 +37,10 @@ export class OpenArtifact extends withOptions(opening) {
       [
         "Complete a delta",
         "$0 artifact open artifact.xdeploy.from-1.3.0 --signer-public-key signer.pub --base ./tree-1.3.0 --out ./tree",
+      ],
+      [
+        "Ask who published and who approved it, too",
+        "$0 artifact open artifact.xdeploy --signer-public-key signer.pub --published-as Harbour",
       ],
     ],
   });
@@ -52,12 +65,31 @@ export class OpenArtifact extends withOptions(opening) {
       ...(out !== undefined && { out }),
     });
     const signer = Buffer.from(publicKey).toString("hex");
-    if (this.json) return this.done({ verified: true, signer, ...found });
+    const published = await this.#published(interrupt.signal);
+    if (this.json)
+      return this.done({ verified: true, signer, ...found, ...(published !== undefined && { published }) });
     this.note(`${sentence(found, base !== undefined)}\nSigned by ${signer}.`);
+    if (published !== undefined) this.note(`${published.version} was published by ${originText(published)}.`);
     if (found.manifest !== null) this.print.text(JSON.stringify(found.manifest, null, 2));
     return 0;
   }
+
+  /** Asks the hub for the version with the bytes of the file, where it was asked for. @throws as `versionOfBytes` */
+  async #published(signal: AbortSignal): Promise<Published | undefined> {
+    const { publishedAs, hubUrl, apiKey, timeoutMs } = this.options;
+    if (publishedAs === undefined || hubUrl === undefined || apiKey === undefined) return undefined;
+    const hub = { ...hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS), signal };
+    const { targetCalled } = await import("../../lib/client/lookup.ts");
+    const hash = createHash("sha256");
+    await pipeline(createReadStream(this.file), hash, { signal });
+    const target = await targetCalled(hub, publishedAs);
+    const { version, published_by, approved_by, statements } = await versionOfBytes(target, hub, hash.digest("hex"));
+    return { version, published_by, approved_by, statements };
+  }
 }
+
+/** Facts that a hub tells of the version with the bytes of a file. */
+type Published = Pick<ManagedVersion, "version" | "published_by" | "approved_by" | "statements">;
 
 function sentence({ format, manifest, files, bytes, delta }: OpenedFile, completed: boolean): string {
   if (format === "zip") return `The author's signature holds: ${counted(files, "file")}, ${counted(bytes, "byte")}.`;

@@ -1,3 +1,4 @@
+import { deploymentError } from "../contract/errors.ts";
 import type { ManagedVersion } from "../contract/surfaces/keys.ts";
 import { type Target, targetText } from "../contract/target.ts";
 import type { HubConnection } from "./hub-connection.ts";
@@ -5,8 +6,8 @@ import type { HubConnection } from "./hub-connection.ts";
 /** Versions that are looked among, those first that were published last. */
 const MOST_VERSIONS = 1000;
 
-/** Publisher and approver of a version, by the names of their keys. */
-export type VersionOrigin = Pick<ManagedVersion, "published_by" | "approved_by">;
+/** Publisher and approver of a version, by the names of their keys, and the kinds of its statements. */
+export type VersionOrigin = Pick<ManagedVersion, "published_by" | "approved_by" | "statements">;
 
 /**
  * Publishers and approvers of a target's versions, asked of its hub page by page and only as far as needed: the newest
@@ -31,11 +32,28 @@ export class VersionOrigins {
       // The hosts are what was asked for: without their versions' origins they are shown as well.
       const next = await this.#versions.next().catch(() => undefined);
       if (next === undefined || next.done === true) break;
-      const { version: label, published_by, approved_by } = next.value;
-      this.#known.set(label, { published_by, approved_by });
+      const { version: label, published_by, approved_by, statements } = next.value;
+      this.#known.set(label, { published_by, approved_by, ...(statements !== undefined && { statements }) });
     }
     return this.#known.get(version);
   }
+}
+
+/**
+ * Finds the version of a target that has these bytes, among those that were published last.
+ *
+ * @param sha256 hex digest of the artifact or archive
+ * @throws DeploymentError `not_found`, and what the hub answers
+ */
+export async function versionOfBytes(target: Target, hub: HubConnection, sha256: string): Promise<ManagedVersion> {
+  let seen = 0;
+  for await (const version of listed(target, hub)) {
+    if (version.sha256 === sha256) return version;
+    if (++seen === MOST_VERSIONS) break;
+  }
+  throw deploymentError("not_found", `No version of ${targetText(target)} at ${hub.hubUrl} has these bytes.`, {
+    hint: "`sealift version list` shows the digests of its versions. A delta is no version of its own.",
+  });
 }
 
 async function* listed(target: Target, hub: HubConnection): AsyncGenerator<ManagedVersion> {
@@ -48,6 +66,8 @@ async function* listed(target: Target, hub: HubConnection): AsyncGenerator<Manag
   yield* client.listVersions(id);
 }
 
-/** Returns an origin in words: `ci, approved by anna`; a dash for an unknown publisher. */
-export const originText = ({ published_by: publisher, approved_by: approver }: VersionOrigin): string =>
-  `${publisher ?? "–"}${approver === null || approver === undefined ? "" : `, approved by ${approver}`}`;
+/** Returns an origin in words: `ci, approved by anna (provenance, sbom)`; a dash for an unknown publisher. */
+export function originText({ published_by: publisher, approved_by: approver, statements = [] }: VersionOrigin): string {
+  const approved = approver === null || approver === undefined ? "" : `, approved by ${approver}`;
+  return `${publisher ?? "–"}${approved}${statements.length === 0 ? "" : ` (${statements.join(", ")})`}`;
+}

@@ -64,7 +64,9 @@ export const keyPair = group("Keys", {
   withSecret: flag({ name: "with-signing-secret", help: "Write signing.secret, too, which plugins' archives need" }),
 });
 
-/** Options of `open`. */
+const asksHub = ({ publishedAs }: Known): boolean => publishedAs !== undefined;
+
+/** Options of `artifact open`. */
 export const opening = {
   ...group("Artifact", {
     signerPublicKey: required(
@@ -75,6 +77,10 @@ export const opening = {
     dekFile: guarded(path({ help: "File with the key in base64 or hex", defaultText: "from FILE.json" })),
     base: path({ metavar: "FOLDER", help: "Complete a delta from this tree of its base version" }),
     out: path({ alias: "--output", help: "Leave the tree in this new folder" }),
+    publishedAs: text({ metavar: "TARGET", help: "Ask the hub who published and approved it" }),
   }),
   ...limits,
+  ...connection,
+  hubUrl: requiredWhen(connection.hubUrl, asksHub),
+  apiKey: requiredWhen(connection.apiKey, asksHub),
 };

@@ -70,13 +70,30 @@ t.test(
     await writeFile(sbom, billOf([{ name: "lodash", version: "4.17.20", purl }]));
     const stated = ["--provenance", provenance, "--sbom", sbom, "--urgent", "CVE-2026-1"];
     const signed = ["--signing-key-file", join(folder, "signer.key")];
-    const published = await sealift(...publishing, ...signed, ...stated);
+    const kept = join(folder, "kept.xdeploy");
+    const published = await sealift(...publishing, ...signed, ...stated, "--out", kept);
     t.equal(published.code, 0, published.stderr);
     const again = await sealift(...publishing, ...signed, ...stated);
     t.match(again, { code: 0, stdout: /^unchanged/ }, "a job may run again");
     const broken = await sealift(...publishing.toSpliced(-1, 1, "2.0.0"), ...signed, "--sbom", provenance);
     t.match(broken, { code: 4, stderr: /statement_invalid/ });
     t.equal((await hub.call("GET", `/devkeys/projects/${id}/versions`)).body.items.length, 1, "and nothing came of it");
+
+    const versions = await sealift("version", "list", id);
+    t.match(versions.stdout, /^1\.0\.0 .* \(provenance, sbom, urgent\) /, "lists of versions name what is there");
+    const opening = ["artifact", "open", kept, "--signer-public-key", Buffer.from(publicKeyOf(seed)).toString("hex")];
+    const opened = await sealift(...opening, "--published-as", id);
+    t.match(opened, { code: 0, stderr: /^1\.0\.0 was published by .+ \(provenance, sbom, urgent\)\.$/m });
+    const answered = JSON.parse((await sealift(...opening, "--published-as", id, "--json")).stdout) as object;
+    t.match(answered, {
+      published: { version: "1.0.0", approved_by: null, statements: ["provenance", "sbom", "urgent"] },
+    });
+    t.notMatch((await sealift(...opening)).stderr, "published by", "the file alone does not say it");
+    const never = join(folder, "never.xdeploy");
+    const building = [...publishing, ...signed, "--level", "19", "--out", never];
+    t.match(await builtProgram(building, { cwd: folder, env: { XDG_CONFIG_HOME: folder } }), { code: 0 });
+    const unknown = await sealift(...opening.with(2, never), "--published-as", id);
+    t.match(unknown, { code: 1, stderr: /\(not_found\)[^]* has these bytes/ });
 
     const saved = join(folder, "saved");
     const listed = await sealift("version", "statements", id, "1.0.0", "--download", saved, "--json");

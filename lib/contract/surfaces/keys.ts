@@ -146,6 +146,8 @@ export const managedVersion = z.object({
   /** Why it is in that state, in the words of the hub or of the person who caused it. */
   state_reason: z.string().nullish(),
   ...versionOrigin,
+  /** Kinds of the statements that were added to it, such as `sbom`; hubs that know none leave it out. */
+  statements: z.array(z.string()).optional(),
   /** The deltas that lead to it, of a project's version. */
   deltas: z.array(z.object({ base_version: z.string(), size_bytes: z.int().nonnegative() })).optional(),
 });

@@ -1,4 +1,4 @@
-import type { ProjectContents } from "../../contract/surfaces/keys.ts";
+import type { ManagedVersion, ProjectContents } from "../../contract/surfaces/keys.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { RollingVersion } from "./latest/gate.ts";
 import type { Queries, Transacted } from "./port.ts";
@@ -55,6 +55,8 @@ export interface RecordHooks {
   onDeed?(db: Queries, deed: AuditEntry, now: number): Promise<void>;
   /** Hears of reports that are stored. @param reports of one view */
   onReports?(transaction: Transacted, reports: readonly IncomingReport[]): Promise<void>;
+  /** Adds facts that the feature keeps of versions, by their ids, to a list for those who manage them. */
+  listedOf?(db: Queries, versions: readonly string[]): Promise<ReadonlyMap<string, Partial<ManagedVersion>>>;
   /** Counts what the feature keeps for a project, plugin or service. */
   contentsOf?(db: Queries, project: Project): Promise<Partial<ProjectContents>>;
   /** Removes what the feature keeps for a project, plugin or service that is being deleted. */

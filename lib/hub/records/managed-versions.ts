@@ -4,6 +4,7 @@ import { conflict, unprocessable } from "../ground/errors.ts";
 import type { Principal } from "../ground/principal.ts";
 import type { Deletion } from "./deleted-versions.ts";
 import { deltaSizes } from "./deltas.ts";
+import { hooksOf } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";
 import { findMarks, markVersion, open } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
@@ -30,6 +31,7 @@ export async function listManagedVersions(
     .execute();
   const ids = rows.map(({ id }) => id);
   const deltas = project.kind === "project" ? await deltaSizes(db, ids) : undefined;
+  const added = await factsOfFeatures(db, ids);
   return rows.map((row) => {
     const { state, ...facts } = factsOf(row);
     const record = {
@@ -40,9 +42,19 @@ export async function listManagedVersions(
       published_by: row.publisher,
       approved_by: row.approver,
       ...(deltas !== undefined && { deltas: deltas.get(row.id) ?? [] }),
+      ...added.get(row.id),
     };
     return { id: row.id, record };
   });
+}
+
+/** Gathers what features keep of versions, by the ids of the versions. */
+async function factsOfFeatures(db: Queries, ids: readonly string[]): Promise<Map<string, Partial<ManagedVersion>>> {
+  const gathered = new Map<string, Partial<ManagedVersion>>();
+  for (const hooks of hooksOf(db))
+    for (const [id, facts] of (await hooks.listedOf?.(db, ids)) ?? [])
+      gathered.set(id, { ...gathered.get(id), ...facts });
+  return gathered;
 }
 
 /**

@@ -51,5 +51,8 @@ t.test("a key that may not list versions learns nothing, and asks once", async (
 t.test("an origin reads as one phrase", (t) => {
   t.equal(originText({ published_by: "ci", approved_by: "anna" }), "ci, approved by anna");
   t.equal(originText({ published_by: null, approved_by: null }), "–");
+  const statements = ["provenance", "sbom"];
+  t.equal(originText({ published_by: "ci", approved_by: null, statements }), "ci (provenance, sbom)");
+  t.equal(originText({ published_by: "ci", approved_by: "anna", statements: [] }), "ci, approved by anna");
   t.end();
 });

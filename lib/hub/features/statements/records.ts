@@ -29,6 +29,21 @@ export const listStatements = (db: Queries, versionId: string): Promise<Statemen
     .orderBy("b.base_version")
     .execute();
 
+/** Names the kinds of the statements of versions, by the ids of the versions. */
+export async function statementKinds(db: Queries, versions: readonly string[]): Promise<Map<string, string[]>> {
+  const kinds = new Map(versions.map((id): [string, string[]] => [id, []]));
+  if (versions.length === 0) return kinds;
+  const rows = await db
+    .selectFrom("blobs")
+    .select(["version_id", "base_version as kind"])
+    .where("version_id", "in", versions)
+    .where("part", "=", "statement")
+    .orderBy("base_version")
+    .execute();
+  for (const { version_id, kind } of rows) kinds.get(version_id)?.push(kind);
+  return kinds;
+}
+
 export const findStatement = (db: Queries, versionId: string, kind: StatementKind): Promise<Statement | undefined> =>
   statementsOf(db)
     .where("b.version_id", "=", versionId)
