@@ -14,7 +14,7 @@ const LISTS = [
   "commands/shell/registry.ts",
 ];
 /** The folders of the tests of those rooms. */
-const TESTS = ["test/lib/hub", "test/commands"];
+const TESTS = ["test/lib/hub", "test/lib/web", "test/commands"];
 const SOURCES = "{bin,commands,lib,scripts,test}/**/*.{ts,tsx}";
 
 /** Files of a feature: a folder of its name, or a file, is on their path. */

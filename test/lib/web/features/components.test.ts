@@ -1,8 +1,8 @@
 import t from "tap";
-import { startHub } from "../../support/hub/harness.ts";
-import { report } from "../../support/hub/shown-hub.ts";
-import { billOf, state, statedProject } from "../../support/hub/statements.ts";
-import { Visitor } from "../../support/hub/web.ts";
+import { startHub } from "../../../support/hub/harness.ts";
+import { report } from "../../../support/hub/shown-hub.ts";
+import { billOf, state, statedProject } from "../../../support/hub/statements.ts";
+import { Visitor } from "../../../support/hub/web.ts";
 
 t.test("a component is looked for on the page, with the versions and hosts that have it", async (t) => {
   const hub = await startHub(t, { rateLimits: false });

@@ -1,8 +1,8 @@
 import t from "tap";
-import { startHub } from "../../support/hub/harness.ts";
-import { askAsClones, invited, ownSecrets, signerHex } from "../../support/hub/joining.ts";
-import { fleetOf } from "../../support/hub/project-fleet.ts";
-import { Visitor } from "../../support/hub/web.ts";
+import { startHub } from "../../../support/hub/harness.ts";
+import { askAsClones, invited, ownSecrets, signerHex } from "../../../support/hub/joining.ts";
+import { fleetOf } from "../../../support/hub/project-fleet.ts";
+import { Visitor } from "../../../support/hub/web.ts";
 
 t.test("hosts are invited, approved, renamed and removed on the page of a project, without script", async (t) => {
   const hub = await startHub(t);

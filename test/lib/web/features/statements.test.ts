@@ -1,7 +1,7 @@
 import t from "tap";
-import { startHub } from "../../support/hub/harness.ts";
-import { fillShownHub } from "../../support/hub/shown-hub.ts";
-import { Visitor } from "../../support/hub/web.ts";
+import { startHub } from "../../../support/hub/harness.ts";
+import { fillShownHub } from "../../../support/hub/shown-hub.ts";
+import { Visitor } from "../../../support/hub/web.ts";
 
 t.test("a version's page of statements says who published it, and what was added to it", async (t) => {
   const hub = await startHub(t, { rateLimits: false });

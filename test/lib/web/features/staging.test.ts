@@ -1,8 +1,8 @@
 import t from "tap";
-import { startHub } from "../../support/hub/harness.ts";
-import { publishFiles } from "../../support/hub/shown-hub.ts";
-import { startStaging } from "../../support/hub/staging.ts";
-import { Visitor } from "../../support/hub/web.ts";
+import { startHub } from "../../../support/hub/harness.ts";
+import { publishFiles } from "../../../support/hub/shown-hub.ts";
+import { startStaging } from "../../../support/hub/staging.ts";
+import { Visitor } from "../../../support/hub/web.ts";
 
 /** React puts comments between texts. */
 const plain = (html: string): string => html.replaceAll("<!-- -->", "");
