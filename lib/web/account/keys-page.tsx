@@ -106,12 +106,9 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
             <Time at={key.expires_at} none="never" />,
             <Time at={key.last_used_at} none="never" />,
             text === "live" && (
-              <Remove
-                to={`${pagePaths.keys()}/${encodeURIComponent(key.id)}/revoke`}
-                verb="Revoke"
-                thing={key.name}
-                question={`Revoke the key ${key.name}? Whatever uses it stops working at once.`}
-              />
+              <Remove at={`${pagePaths.keys()}/${encodeURIComponent(key.id)}`} verb="Revoke" thing={key.name}>
+                Revoke the key {key.name}? Whatever uses it stops working at once.
+              </Remove>
             ),
           ];
         })}

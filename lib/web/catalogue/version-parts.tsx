@@ -40,13 +40,9 @@ export const Release = ({ at, version }: { at: string; version: string }) => (
 export function Yank({ at, version, isYanked }: { at: string; version: string; isYanked: boolean }) {
   if (isYanked)
     return (
-      <Ask
-        to={`${at}/unyank`}
-        verb="Unyank"
-        thing={version}
-        question={`Take the yank of ${version} back? Hosts may get it as the latest version again.`}
-        sends={{ version }}
-      />
+      <Ask at={at} verb="Unyank" thing={version} sends={{ version }}>
+        Take the yank of {version} back? Hosts may get it as the latest version again.
+      </Ask>
     );
   return (
     <Opened title="Yank" to={`${at}/yank`}>

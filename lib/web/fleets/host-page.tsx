@@ -109,12 +109,9 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
       </Live>
       {mayForget && (
         <Section id="forget" title="Forget this host">
-          <Remove
-            to={`${here}/forget`}
-            verb="Forget"
-            thing={host.id}
-            question={`Forget ${host.id}? It leaves the fleet until it reports again.`}
-          />
+          <Remove at={here} verb="Forget" thing={host.id}>
+            Forget {host.id}? It leaves the fleet until it reports again.
+          </Remove>
         </Section>
       )}
     </Layout>

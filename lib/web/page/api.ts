@@ -48,7 +48,7 @@ export interface ApiCall<Answer = unknown> {
 }
 
 /** Input of a call of a route. The body is as a person has filled a form in: the route judges it. */
-type Question<R extends Route> = ([ParamsIn<R>] extends [never]
+export type Question<R extends Route> = ([ParamsIn<R>] extends [never]
   ? { params?: undefined }
   : { params: Readonly<Record<ParamsIn<R>, string>> }) & {
   query?: Partial<Readonly<Record<keyof QueryOf<R> & string, string | undefined>>>;

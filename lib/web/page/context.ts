@@ -29,9 +29,11 @@ export interface GoTo {
 /** Makes the page of a request. */
 export type Screen = (context: PageContext, request: FastifyRequest) => Promise<ReactElement | GoTo>;
 
-/** The parameter of a path. */
-export const param = (request: FastifyRequest, name: string): string =>
-  (request.params as Record<string, string>)[name] ?? "";
+/** The parameters of a path. */
+export const paramsOf = (request: FastifyRequest): Record<string, string> => request.params as Record<string, string>;
+
+/** One parameter of a path. */
+export const param = (request: FastifyRequest, name: string): string => paramsOf(request)[name] ?? "";
 
 /** One value of a query; empty when it is missing or given twice. */
 export function queryOf(request: FastifyRequest, name: string): string {

@@ -53,31 +53,27 @@ export const Opened = ({ to, className = "act", title, children }: Sent & { titl
 );
 
 interface Question {
-  to: string;
-  /** The verb: it opens the question. */
+  /** The address of the thing; what is done to it is below. */
+  at: string;
+  /** The verb that opens the question. */
   verb: string;
   /** The thing that it is done to. */
   thing: string;
-  question: string;
   /** Fields that go with it. */
   sends?: Fields;
+  isRemoval?: boolean;
+  /** The question. */
+  children: ReactNode;
 }
 
 /** A form that opens with a question, and only the button below that sends it: nothing is done by one click. */
-export const Ask = ({
-  to,
-  verb,
-  thing,
-  question,
-  sends = {},
-  isRemoval = false,
-}: Question & { isRemoval?: boolean }) => (
+export const Ask = ({ at, verb, thing, sends = {}, isRemoval = false, children }: Question) => (
   <details className="act">
     <summary className={isRemoval ? "bad-text" : undefined} aria-label={`${verb} ${thing}`}>
       {verb}
     </summary>
-    <Form to={to}>
-      <p>{question}</p>
+    <Form to={`${at}/${verb.toLowerCase()}`}>
+      <p>{children}</p>
       <Hidden of={sends} />
       <button className={isRemoval ? "bad" : undefined}>
         {verb} {thing}
@@ -96,6 +92,21 @@ export const Field = ({ label, ...input }: { label: string } & InputHTMLAttribut
     <input {...input} />
   </label>
 );
+
+/** A box to check, beside its label. */
+export const Check = ({ name, value = "yes", isChecked, children }: Checked) => (
+  <label className="check">
+    <input type="checkbox" name={name} value={value} defaultChecked={isChecked} />
+    <span>{children}</span>
+  </label>
+);
+
+interface Checked {
+  name: string;
+  value?: string;
+  isChecked?: boolean;
+  children: ReactNode;
+}
 
 /** A choice below its label: texts by their values. */
 export function Select({ label, name, value, of }: { label: string; name: string; value?: string; of: Texts }) {

@@ -59,6 +59,18 @@ export const Badge = ({ tone, children }: { tone: Tone; children: ReactNode }) =
   <span className={`badge ${tone}`}>{children}</span>
 );
 
+/** A text with smaller lines below it. */
+export const withNotes = (text: ReactNode, ...notes: ReactNode[]) => (
+  <>
+    {text}
+    {notes.map((note, index) => (
+      <p key={index} className="slug">
+        {note}
+      </p>
+    ))}
+  </>
+);
+
 interface Nothing {
   title: string;
   children?: ReactNode;

@@ -144,23 +144,17 @@ function hostRow(project: string, host: JoinedHost, mayManage: boolean) {
     mayManage && (
       <>
         {state === "pending" && (
-          <Ask
-            to={`${to}/approve`}
-            verb="Approve"
-            thing={id}
-            question={`Let ${id} in? It gets a key that speaks for it, and deploys what the project publishes.`}
-          />
+          <Ask at={to} verb="Approve" thing={id}>
+            Let {id} in? It gets a key that speaks for it, and deploys what the project publishes.
+          </Ask>
         )}
         <Opened title="Rename" to={`${to}/rename`}>
           <Field label={`New name of ${id}`} name="host_id" required maxLength={128} />
           <button>Rename {id}</button>
         </Opened>
-        <Remove
-          to={`${to}/remove`}
-          verb="Remove"
-          thing={id}
-          question={`Remove ${id}? Its keys end at once, and it leaves the fleet. What it runs goes on running.`}
-        />
+        <Remove at={to} verb="Remove" thing={id}>
+          Remove {id}? Its keys end at once, and it leaves the fleet. What it runs goes on running.
+        </Remove>
       </>
     ),
   ] as const;
@@ -180,12 +174,13 @@ const inviteRow = (here: string, { id, state, used, uses, ...invite }: InviteRec
     labelsText(invite.labels),
     mayManage && state !== "revoked" && (
       <Remove
-        to={`${here}/invites/${encodeURIComponent(id)}/revoke`}
+        at={`${here}/invites/${encodeURIComponent(id)}`}
         verb="Revoke"
         // The whole id is wider than a phone.
         thing={`invite ${id.slice(-6)}`}
-        question="Revoke this invite? Nobody joins with it any more, and hosts that wait with it are refused."
-      />
+      >
+        Revoke this invite? Nobody joins with it any more, and hosts that wait with it are refused.
+      </Remove>
     ),
   ] as const;
 

@@ -1,13 +1,92 @@
+import { GITHUB_ISSUER, GITLAB_ISSUER } from "../../../contract/publishers/claims.ts";
+import type { PublisherRecord } from "../../../contract/publishers/publishers.ts";
 import * as routes from "../../../contract/publishers/routes.ts";
 import { unprocessable } from "../../../hub/ground/errors.ts";
+import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
-import { field, param, type Screen } from "../../page/context.ts";
-import { PublishersPage } from "./page.tsx";
-import { publishersPath } from "./paths.ts";
+import { field, type Screen } from "../../page/context.ts";
+import { Check, Field, Opened, Remove } from "../../page/forms.tsx";
+import { ListPage } from "../../page/list-page.tsx";
+import { Badge, Empty, Go, type Row, Time, withNotes } from "../../page/parts.tsx";
+import { pagePaths } from "../../page/view.ts";
+import { publisherPath, publishersPath } from "./paths.ts";
 
-export const publishers: Screen = async ({ api }, request) => (
-  <PublishersPage {...await api.page(request, callTo(routes.listPublishers, { query: { limit: "50" } }))} />
+const COMMAND =
+  "sealift publisher add plugin:SLUG --name release --issuer github --claim repository_id=… --claim repository_owner_id=… --claim workflow_ref=…";
+
+/** The workflows that may publish without a key, and a form for a new one. */
+export const publishers: Screen = async ({ api, hub }, request) => {
+  const { items, ...page } = await api.page(request, callTo(routes.listPublishers, { query: { limit: "50" } }));
+  return (
+    <ListPage
+      title="Publishers"
+      above={<TrustForm hubUrl={hub.publicUrl()} />}
+      columns={["Name", "Target", ["Claims", "why"], "Last run", ["", "acts"]]}
+      rows={items.map(rowOf)}
+      empty={
+        <Empty title="No publishers yet." command={COMMAND} isPattern>
+          Every publication needs a stored key. Trust a workflow here, or with:
+        </Empty>
+      }
+      to={publishersPath}
+      {...page}
+    >
+      <p>
+        <Go to={pagePaths.keys()}>Keys</Go>
+      </p>
+    </ListPage>
+  );
+};
+
+const TrustForm = ({ hubUrl }: { hubUrl: string }) => (
+  <>
+    <p>
+      Workflows of CI systems that publish with the identity of their runs, and no stored key. A run gets a key of a
+      quarter of an hour for one target.
+    </p>
+    <Opened className="panel" title="Trust a workflow" to={publishersPath}>
+      <Field
+        label="Target"
+        name="target"
+        required
+        maxLength={300}
+        placeholder="plugin:SLUG, service:SLUG or project:ID"
+      />
+      <Check name="pending">
+        The target is not there yet: its first run creates it. For a project, write <code>project:NAME</code>.
+      </Check>
+      <Check name="stage">Its runs only stage versions: another person approves them.</Check>
+      <Field label="Name" name="name" required maxLength={128} placeholder="release" />
+      <Field label="Issuer" name="issuer" type="url" required maxLength={512} list="issuers" />
+      <datalist id="issuers">
+        <option value={GITHUB_ISSUER}>GitHub Actions</option>
+        <option value={GITLAB_ISSUER}>GitLab</option>
+      </datalist>
+      <Field label="Audience" name="audience" required maxLength={512} defaultValue={hubUrl} />
+      <label>
+        Claims, one a line
+        <textarea name="claims" required rows={4} placeholder={"repository_id=41\nworkflow_ref=…"} />
+      </label>
+      <button>Trust the workflow</button>
+    </Opened>
+  </>
 );
+
+const rowOf = ({ id, name, target, creates, ...publisher }: PublisherRecord): Row => [
+  id,
+  withNotes(name, publisher.issuer, `for ${publisher.audience}`),
+  <>
+    {withNotes("", target ?? `${creates!.kind}:${creates!.slug}`)}
+    {target === null && <Badge tone="busy">pending</Badge>}
+    {publisher.scope === "stage" && <Badge tone="calm">stages</Badge>}
+    {creates?.kind === "project" && <p>{creates.name}</p>}
+  </>,
+  withNotes("", ...Object.entries(publisher.claims).map(([claim, value]) => `${claim}=${value}`)),
+  <Time at={publisher.last_used_at} none="never" />,
+  <Remove at={publisherPath(id)} verb="Remove" thing={name}>
+    Trust {name} no longer? The keys of its runs end, too.
+  </Remove>,
+];
 
 /** Reads `NAME=VALUE` of each line. @throws HubError 422 */
 function claimsOf(text: string): Record<string, string> {
@@ -29,22 +108,20 @@ function placeOf(target: string, isPending: boolean) {
   const [, kind, name] = /^(plugin|service|project):(.+)$/.exec(target) ?? [];
   if (kind === undefined || name === undefined)
     throw unprocessable("target: is plugin:SLUG, service:SLUG or project:NAME.");
-  return { creates: { kind: kind as "plugin", name, ...(kind !== "project" && { slug: name }) } };
+  return { creates: { kind, name, ...(kind !== "project" && { slug: name }) } };
 }
 
-export const addPublisher: Screen = async ({ api }, request) => {
-  const given = (name: string): string => field(request, name) ?? "";
-  const body = {
-    ...placeOf(given("target"), field(request, "pending") !== undefined),
-    ...{ name: given("name"), issuer: given("issuer"), audience: given("audience"), claims: claimsOf(given("claims")) },
-    ...(field(request, "stage") !== undefined && { scope: "stage" }),
-  };
-  await api.call(request, callTo(routes.addPublisher, { body }));
-  return { goTo: publishersPath };
-};
+export const addPublisher = act(routes.addPublisher, {
+  to: () => publishersPath,
+  body: (request) => {
+    const given = (name: string): string => field(request, name) ?? "";
+    return {
+      ...placeOf(given("target"), field(request, "pending") !== undefined),
+      ...{ name: given("name"), issuer: given("issuer"), audience: given("audience") },
+      claims: claimsOf(given("claims")),
+      ...(field(request, "stage") !== undefined && { scope: "stage" }),
+    };
+  },
+});
 
-export const removePublisher: Screen = async ({ api }, request) => {
-  const params = { publisher: param(request, "publisher") };
-  await api.call(request, callTo(routes.removePublisher, { params }));
-  return { goTo: publishersPath };
-};
+export const removePublisher = act(routes.removePublisher, { to: () => publishersPath });

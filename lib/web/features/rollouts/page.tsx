@@ -182,7 +182,7 @@ function Current({
       )}
       <div className="actions">
         {actions.filter(isWanted).map((action) => (
-          <Action key={action} to={`${here}/${encodeURIComponent(id)}/${action}`} {...{ action, base, version }} />
+          <Action key={action} at={`${here}/${encodeURIComponent(id)}`} {...{ action, base, version }} />
         ))}
       </div>
     </section>
@@ -190,28 +190,27 @@ function Current({
 }
 
 interface Acted {
-  to: string;
+  at: string;
   action: RolloutAction;
   base: string | null;
   version: string;
 }
 
-function Action({ to, action, base, version }: Acted) {
+function Action({ at, action, base, version }: Acted) {
   if (action === "resume")
     return (
-      <Ask
-        to={to}
-        verb="Resume"
-        thing="the rollout"
-        question={`Go on with ${version}? Failures so far no longer count.`}
-      />
+      <Ask at={at} verb="Resume" thing="the rollout">
+        Go on with {version}? Failures so far no longer count.
+      </Ask>
     );
   if (action === "approve")
     return (
-      <Ask to={to} verb="Approve" thing="the next wave" question={`Let the hosts of the next wave have ${version}?`} />
+      <Ask at={at} verb="Approve" thing="the next wave">
+        Let the hosts of the next wave have {version}?
+      </Ask>
     );
   return (
-    <Opened title={action === "pause" ? "Pause" : "Abort"} to={to}>
+    <Opened title={action === "pause" ? "Pause" : "Abort"} to={`${at}/${action}`}>
       <Field label="Reason" name="reason" maxLength={1024} />
       {action === "abort" && (
         <label className="check">

@@ -126,12 +126,9 @@ export function WebhookPage({ webhook, deliveries, cursor, next, tested }: Webho
           Send a test
         </Act>
         {webhook.state === "disabled" && (
-          <Ask
-            to={`${here}/enable`}
-            verb="Enable"
-            thing={title}
-            question={`Enable ${title}? It gets messages again.`}
-          />
+          <Ask at={here} verb="Enable" thing={title}>
+            Enable {title}? It gets messages again.
+          </Ask>
         )}
         {webhook.dead > 0 && webhook.state === "enabled" && (
           <Act to={`${here}/redeliver`}>Send all dead ones again</Act>
@@ -140,7 +137,9 @@ export function WebhookPage({ webhook, deliveries, cursor, next, tested }: Webho
           <Select label="The old one signs, too, for" name="hours" value="24" of={GRACES} />
           <button>Make a new secret</button>
         </Opened>
-        <Remove to={`${here}/remove`} verb="Remove" thing={title} question={`Remove ${title} with its messages?`} />
+        <Remove at={here} verb="Remove" thing={title}>
+          Remove {title} with its messages?
+        </Remove>
       </div>
       <h2>Messages</h2>
       <Table

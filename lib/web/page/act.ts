@@ -1,0 +1,22 @@
+import type { FastifyRequest } from "fastify";
+import type { ParamsIn, Route } from "../../contract/route.ts";
+import { callTo, type Question } from "./api.ts";
+import { paramsOf, type Screen } from "./context.ts";
+
+interface Sent<R extends Route> {
+  /** Returns the page to go on with. */
+  to: (request: FastifyRequest) => string;
+  /** Parameters of the route; those of the page's path unless given. */
+  params?: (request: FastifyRequest) => Readonly<Record<ParamsIn<R>, string>>;
+  /** The body, from the fields of the form. */
+  body?: (request: FastifyRequest) => object | undefined;
+}
+
+/** Returns the screen of a form that asks a route, and leads on to a page. */
+export const act =
+  <R extends Route>(route: R, { to, params, body }: Sent<R>): Screen =>
+  async ({ api }, request) => {
+    const question = { params: (params ?? paramsOf)(request), body: body?.(request) } as unknown as Question<R>;
+    await api.call(request, callTo(route, question));
+    return { goTo: to(request) };
+  };
