@@ -8,7 +8,8 @@ import {
 import type { Paged } from "../page/api.ts";
 import { Field, Opened, Remove, Select } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
-import { Badge, Empty, Go, Pager, Secrets, Table, Time, type Tone } from "../page/parts.tsx";
+import { Badge, Empty, Go, Pager, Table, Time, type Tone } from "../page/parts.tsx";
+import { SecretsPage } from "../page/secrets-page.tsx";
 import { pagePaths, useView } from "../page/view.ts";
 
 const SCOPE_WORDS: Record<Scope, string> = {
@@ -120,13 +121,12 @@ export function KeysPage({ items, cursor, next, scopes, ownKeyId, projects }: Ke
 
 /** The secrets of a new key: the only time that they are shown. */
 export const NewKeyPage = ({ created }: { created: CreatedKey }) => (
-  <Layout title="New key">
-    <Secrets
-      title={created.name}
-      notice="Copy it now. The hub keeps only its hash, and nobody can show it again."
-      of={{ "API key": created.key, "Deployment credential": created.deployment_credential }}
-    >
-      <Go to={pagePaths.keys()}>Back to the keys</Go>
-    </Secrets>
-  </Layout>
+  <SecretsPage
+    title="New key"
+    of={created.name}
+    notice="Copy it now. The hub keeps only its hash, and nobody can show it again."
+    secrets={{ "API key": created.key, "Deployment credential": created.deployment_credential }}
+  >
+    <Go to={pagePaths.keys()}>Back to the keys</Go>
+  </SecretsPage>
 );

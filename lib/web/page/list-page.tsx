@@ -3,20 +3,34 @@ import { Layout } from "./layout.tsx";
 import { Pager, Table } from "./parts.tsx";
 
 type Rows = Omit<ComponentProps<typeof Table>, "label">;
-type Pages = Omit<ComponentProps<typeof Pager>, "at">;
 
-interface List extends Rows, Pages {
+interface List extends Rows {
   title: string;
   /** Name of the table; the title unless given. */
   label?: string;
   /** Words about the list, and a form for a new row. */
   above?: ReactNode;
-  cursor: string;
+  /** The path of the list, and what else its address says. */
+  to: string;
+  query?: Record<string, string | undefined>;
+  /** Cursors of this screen of it and of the next one; without them, it has one. */
+  cursor?: string;
+  next?: string | null;
   children?: ReactNode;
 }
 
 /** The page of a list, one screen of it at a time. */
-export const ListPage = ({ title, label = title, above, to, query = {}, cursor, next, children, ...rows }: List) => (
+export const ListPage = ({
+  title,
+  label = title,
+  above,
+  to,
+  query = {},
+  cursor = "",
+  next = null,
+  children,
+  ...rows
+}: List) => (
   <Layout title={title}>
     <h1>{title}</h1>
     {above}

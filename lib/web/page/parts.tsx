@@ -1,4 +1,4 @@
-import { Fragment, type ReactElement, type ReactNode } from "react";
+import type { ReactElement, ReactNode } from "react";
 import { sizeText } from "../../support/size-text.ts";
 import { pagePaths, type TargetKind, useView, withQuery } from "./view.ts";
 
@@ -120,34 +120,6 @@ export const Section = ({
     <h2 id={id}>{title}</h2>
     {rest.children}
   </section>
-);
-
-/** Secrets with their names: the only time that they are shown. */
-export const Secrets = ({
-  title,
-  notice,
-  of,
-  children,
-}: {
-  title: string;
-  notice: string;
-  of: Record<string, string | undefined>;
-  children: ReactNode;
-}) => (
-  <div className="narrow">
-    <h1>{title}</h1>
-    <p className="notice warn">{notice}</p>
-    {Object.entries(of).map(
-      ([name, secret]) =>
-        secret !== undefined && (
-          <Fragment key={name}>
-            <h2>{name}</h2>
-            <Command text={secret} />
-          </Fragment>
-        ),
-    )}
-    <p>{children}</p>
-  </div>
 );
 
 /** A title of a column, and the class of its cells. The first column names the row; one without a title holds forms. */

@@ -4,19 +4,8 @@ import { labelsText } from "../../../contract/labels.ts";
 import type { Paged } from "../../page/api.ts";
 import { Ask, Field, Opened, Remove, Select } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
-import {
-  Badge,
-  Command,
-  Empty,
-  Go,
-  Pager,
-  Secrets,
-  Section,
-  Table,
-  TargetHead,
-  Time,
-  type Tone,
-} from "../../page/parts.tsx";
+import { Badge, Command, Empty, Go, Pager, Section, Table, TargetHead, Time, type Tone } from "../../page/parts.tsx";
+import { SecretsPage } from "../../page/secrets-page.tsx";
 import { KeyName } from "../../page/version-marks.tsx";
 import { pagePaths, useView } from "../../page/view.ts";
 import { hostsPath } from "./paths.ts";
@@ -217,26 +206,30 @@ export function NewInvitePage({
 }) {
   const { hubUrl } = useView();
   const many = invite.uses === 1 ? "One host" : `${invite.uses} hosts`;
-  return (
-    <Layout title={`${project.name}: new invite`}>
-      <Secrets
-        title={`Invite to ${project.name}`}
-        notice="Copy the token now, into a file on the host. The hub does not show it again."
-        of={{ Token: line }}
-      >
-        {many} may join until <Time at={invite.expires_at} />, and pin{" "}
-        {invite.signers.map((hex, index) => (
-          <Fragment key={hex}>
-            {index > 0 && ", "}
-            <KeyName hex={hex} />
-          </Fragment>
-        ))}
-        . On the host:
-      </Secrets>
+  const below = (
+    <>
       <Command text={`sealift join ${hubUrl} --token-file join.token`} />
       <p>
         <Go to={hostsPath(project.id)}>Back to the hosts</Go>
       </p>
-    </Layout>
+    </>
+  );
+  return (
+    <SecretsPage
+      title={`${project.name}: new invite`}
+      of={`Invite to ${project.name}`}
+      notice="Copy the token now, into a file on the host. The hub does not show it again."
+      secrets={{ Token: line }}
+      below={below}
+    >
+      {many} may join until <Time at={invite.expires_at} />, and pin{" "}
+      {invite.signers.map((hex, index) => (
+        <Fragment key={hex}>
+          {index > 0 && ", "}
+          <KeyName hex={hex} />
+        </Fragment>
+      ))}
+      . On the host:
+    </SecretsPage>
   );
 }

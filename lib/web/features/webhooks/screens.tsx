@@ -1,18 +1,72 @@
-import type { WebhookRecord, WebhookTest } from "../../../contract/surfaces/webhooks.ts";
+import type { FastifyRequest } from "fastify";
+import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../../contract/surfaces/webhooks.ts";
+import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../../contract/webhook-events.ts";
 import * as routes from "../../../contract/webhooks/routes.ts";
 import { notFound } from "../../../hub/ground/errors.ts";
+import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type PageContext, param, type Screen } from "../../page/context.ts";
-import { WebhookPage, WebhookSecretPage, WebhooksPage } from "./page.tsx";
+import { Act, Ask, Check, Field, Opened, Remove, Select } from "../../page/forms.tsx";
+import { Layout } from "../../page/layout.tsx";
+import { ListPage } from "../../page/list-page.tsx";
+import { Badge, Empty, Facts, Go, Pager, type Row, Table, Time, withNotes } from "../../page/parts.tsx";
+import { SecretsPage } from "../../page/secrets-page.tsx";
 import { webhookPath, webhooksPath } from "./paths.ts";
 
-type Request = Parameters<Screen>[1];
-
 /** The own ones: there are few. */
-const listed = async ({ api }: PageContext, request: Request): Promise<WebhookRecord[]> =>
+const listed = async ({ api }: PageContext, request: FastifyRequest): Promise<WebhookRecord[]> =>
   (await api.call(request, callTo(routes.listWebhooks, { query: { limit: "200" } }))).items;
 
-export const webhooks: Screen = async (context, request) => <WebhooksPage items={await listed(context, request)} />;
+/** The own webhooks, and a form for a new one. */
+export const webhooks: Screen = async (context, request) => (
+  <ListPage
+    title="Webhooks"
+    above={<AddForm />}
+    columns={["Name", "State", "Hears of", "Target", ["Waiting", "num"], ["Dead", "num"], "Last delivered"]}
+    rows={(await listed(context, request)).map((webhook) => [
+      webhook.id,
+      withNotes(<Go to={webhookPath(webhook.id)}>{titleOf(webhook)}</Go>, webhook.origin),
+      <State webhook={webhook} />,
+      eventsOf(webhook),
+      webhook.target ?? "all",
+      webhook.pending,
+      webhook.dead,
+      <Time at={webhook.last_delivered_at} none="never" />,
+    ])}
+    empty={
+      <Empty title="No webhooks yet." command="sealift webhook add --name ops --webhook-url-file receiver.url">
+        The hub tells them of versions, rollouts and failing hosts. Add one here, or with:
+      </Empty>
+    }
+    to={webhooksPath}
+  />
+);
+
+const titleOf = ({ name, id }: WebhookRecord): string => (name === "" ? id : name);
+const eventsOf = ({ events }: WebhookRecord): string => (events.length === 0 ? "all events" : events.join(", "));
+
+function State({ webhook: { state, failing_since: failing } }: { webhook: WebhookRecord }) {
+  if (state === "disabled") return <Badge tone="bad">disabled</Badge>;
+  return failing === null ? <Badge tone="good">works</Badge> : <Badge tone="warn">fails</Badge>;
+}
+
+const AddForm = () => (
+  <Opened className="panel" title="Add a webhook" to={webhooksPath}>
+    <Field label="URL" name="url" type="url" required maxLength={2048} placeholder="https://ops.example.org/sealift" />
+    <Field label="Name" name="name" maxLength={128} placeholder="ops" />
+    <Field label="Only for" name="target" maxLength={300} placeholder="plugin:SLUG, service:SLUG or project:ID" />
+    <fieldset>
+      <legend>It hears of (all, unless chosen)</legend>
+      {WEBHOOK_EVENTS.map((event) => (
+        <Check key={event} name="event" value={event}>
+          {event}
+        </Check>
+      ))}
+    </fieldset>
+    <Select label="Format" name="format" of={WEBHOOK_FORMATS.map((format) => [format, format])} />
+    <button>Add the webhook</button>
+  </Opened>
+);
 
 export const addWebhook: Screen = async ({ api }, request) => {
   const events = (request.body as URLSearchParams).getAll("event");
@@ -20,47 +74,133 @@ export const addWebhook: Screen = async ({ api }, request) => {
     ...{ url: field(request, "url") ?? "", name: field(request, "name"), target: field(request, "target") },
     ...{ format: field(request, "format"), ...(events.length > 0 && { events }) },
   };
-  const webhook = await api.call(request, callTo(routes.addWebhook, { body }));
-  return <WebhookSecretPage webhook={webhook} />;
+  return secretOf(await api.call(request, callTo(routes.addWebhook, { body })));
 };
 
-async function shown(context: PageContext, request: Request, tested?: WebhookTest) {
+/** The secret of a webhook, new or rotated: the only time that it is shown. */
+const secretOf = (webhook: WebhookSecret) => (
+  <SecretsPage
+    title={`Secret of ${titleOf(webhook)}`}
+    of={titleOf(webhook)}
+    notice="Copy the secret now. The hub does not show it again."
+    secrets={{ Secret: webhook.secret }}
+  >
+    <Go to={webhookPath(webhook.id)}>Go to the webhook</Go>
+  </SecretsPage>
+);
+
+/** Hours for which the old secret still signs. */
+const GRACES = [
+  ["24", "a day"],
+  ["168", "a week"],
+  ["0", "no time: it has leaked"],
+] as const;
+
+/** A webhook with the messages that wait, or that never arrived. @param tested the outcome of one that was just sent */
+async function shown(context: PageContext, request: FastifyRequest, tested?: WebhookTest) {
   const id = param(request, "webhook");
-  const found = (await listed(context, request)).find((each) => each.id === id);
-  if (found === undefined) throw notFound("There is no such webhook.");
-  const deliveries = callTo(routes.listDeliveries, { params: { webhook: id }, query: { limit: "50" } });
-  const { items, next, cursor } = await context.api.page(request, deliveries);
-  return <WebhookPage {...{ webhook: found, deliveries: items, cursor, next, tested }} />;
+  const webhook = (await listed(context, request)).find((each) => each.id === id);
+  if (webhook === undefined) throw notFound("There is no such webhook.");
+  const asked = callTo(routes.listDeliveries, { params: { webhook: id }, query: { limit: "50" } });
+  const { items, next, cursor } = await context.api.page(request, asked);
+  const here = webhookPath(id);
+  const title = titleOf(webhook);
+  return (
+    <Layout title={title}>
+      <div className="title-row">
+        <h1>{title}</h1>
+        <State webhook={webhook} />
+      </div>
+      {tested !== undefined && (
+        <p className={`notice ${tested.delivered ? "warn" : "bad"}`} role="status">
+          {tested.delivered ? "The message has arrived." : `The message has not arrived: ${tested.error ?? ""}.`}
+        </p>
+      )}
+      <Facts
+        of={{
+          Receiver: webhook.origin,
+          Format: webhook.format,
+          "Hears of": eventsOf(webhook),
+          Target: webhook.target ?? "all",
+          Created: <Time at={webhook.created_at} />,
+          "Last delivered": <Time at={webhook.last_delivered_at} none="never" />,
+          "Failing since": webhook.failing_since && <Time at={webhook.failing_since} />,
+          "Last error": webhook.last_error,
+          Dropped: webhook.dropped === 0 ? undefined : <span className="num">{webhook.dropped}</span>,
+        }}
+      />
+      <div className="actions">
+        <Act to={`${here}/test`} className="">
+          Send a test
+        </Act>
+        {webhook.state === "disabled" && (
+          <Ask at={here} verb="Enable" thing={title}>
+            Enable {title}? It gets messages again.
+          </Ask>
+        )}
+        {webhook.dead > 0 && webhook.state === "enabled" && (
+          <Act to={`${here}/redeliver`}>Send all dead ones again</Act>
+        )}
+        <Opened title="New secret" to={`${here}/rotate`}>
+          <Select label="The old one signs, too, for" name="hours" value="24" of={GRACES} />
+          <button>Make a new secret</button>
+        </Opened>
+        <Remove at={here} verb="Remove" thing={title}>
+          Remove {title} with its messages?
+        </Remove>
+      </div>
+      <h2>Messages</h2>
+      <Table
+        label="Messages"
+        empty={<Empty title="Nothing waits, and nothing is dead." />}
+        columns={["Event", "State", ["Attempts", "num"], ["Last error", "why"], "Next attempt", "Made", ["", "acts"]]}
+        rows={items.map((delivery) => deliveryRow(delivery, webhook))}
+      />
+      <Pager to={here} at={cursor} next={next} />
+    </Layout>
+  );
+}
+
+function deliveryRow(delivery: DeliveryRecord, { id, state }: WebhookRecord): Row {
+  const isDead = delivery.state === "dead";
+  return [
+    delivery.id,
+    withNotes(delivery.type, delivery.id),
+    <Badge tone={isDead ? "bad" : "busy"}>{isDead ? "dead" : "waiting"}</Badge>,
+    delivery.attempts,
+    delivery.last_error,
+    <Time at={delivery.next_attempt_at} none="" />,
+    <Time at={delivery.created_at} />,
+    isDead && state === "enabled" && (
+      <Act to={`${webhookPath(id)}/redeliver`} sends={{ delivery: delivery.id }} title={`Send ${delivery.id} again`}>
+        Send again
+      </Act>
+    ),
+  ];
 }
 
 export const webhook: Screen = (context, request) => shown(context, request);
 
-/** Parameters of the routes of one webhook. */
-const paramsOf = (request: Request) => ({ webhook: param(request, "webhook") });
-
-export const testWebhook: Screen = async (context, request) =>
-  shown(context, request, await context.api.call(request, callTo(routes.testWebhook, { params: paramsOf(request) })));
-
-export const redeliver: Screen = async (context, request) => {
-  const delivery = field(request, "delivery");
-  const body = delivery === undefined ? undefined : { delivery };
-  await context.api.call(request, callTo(routes.redeliver, { params: paramsOf(request), body }));
-  return { goTo: webhookPath(param(request, "webhook")) };
+export const testWebhook: Screen = async (context, request) => {
+  const params = { webhook: param(request, "webhook") };
+  return shown(context, request, await context.api.call(request, callTo(routes.testWebhook, { params })));
 };
 
-export const rotateWebhook: Screen = async (context, request) => {
+export const rotateWebhook: Screen = async ({ api }, request) => {
   const hours = field(request, "hours");
+  const params = { webhook: param(request, "webhook") };
   const body = hours === undefined ? {} : { grace_seconds: Number(hours) * 3600 };
-  const webhook = await context.api.call(request, callTo(routes.rotateWebhook, { params: paramsOf(request), body }));
-  return <WebhookSecretPage webhook={webhook} />;
+  return secretOf(await api.call(request, callTo(routes.rotateWebhook, { params, body })));
 };
 
-export const enableWebhook: Screen = async (context, request) => {
-  await context.api.call(request, callTo(routes.enableWebhook, { params: paramsOf(request) }));
-  return { goTo: webhookPath(param(request, "webhook")) };
-};
+const here = (request: FastifyRequest): string => webhookPath(param(request, "webhook"));
 
-export const removeWebhook: Screen = async ({ api }, request) => {
-  await api.call(request, callTo(routes.removeWebhook, { params: paramsOf(request) }));
-  return { goTo: webhooksPath };
-};
+export const redeliver = act(routes.redeliver, {
+  to: here,
+  body: (request) => {
+    const delivery = field(request, "delivery");
+    return delivery === undefined ? undefined : { delivery };
+  },
+});
+export const enableWebhook = act(routes.enableWebhook, { to: here });
+export const removeWebhook = act(routes.removeWebhook, { to: () => webhooksPath });
