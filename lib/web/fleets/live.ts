@@ -1,9 +1,9 @@
 import { once } from "node:events";
-import type { ServerResponse } from "node:http";
 import type { FastifyReply } from "fastify";
 import { readMarks } from "../../contract/hints/routes.ts";
 import { MAX_HINTED_TARGETS } from "../../contract/surfaces/changes.ts";
 import { HubError } from "../../hub/ground/errors.ts";
+import { eventBytes, EventStream } from "../../hub/http/event-stream.ts";
 import { type Api, type Caller, callTo } from "../page/api.ts";
 
 /** The targets of one key's open pages are looked at this often, however many pages there are. */
@@ -16,17 +16,17 @@ const LONGEST_MS = 5 * 60_000;
 const MAX_STREAMS = 500;
 /** Streams of one key; a page that nobody looks at has none. */
 const MAX_STREAMS_OF_KEY = 50;
+const CHANGED = eventBytes({ event: "change", data: "" });
 
 /** An open page: its stream, and the targets whose changes it follows. */
-interface Stream {
-  raw: ServerResponse;
+interface OpenPage {
+  stream: EventStream;
   targets: readonly string[];
-  send: (text: string) => void;
 }
 
 /** The open pages of one key. */
 class Reader implements Disposable {
-  readonly streams = new Set<Stream>();
+  readonly pages = new Set<OpenPage>();
   readonly #api: Api;
   readonly #caller: Caller;
   readonly #timer: NodeJS.Timeout;
@@ -58,16 +58,16 @@ class Reader implements Disposable {
   async #lookOnce(): Promise<void> {
     this.#isWanted = false;
     try {
-      const found = await this.#read([...new Set([...this.streams].flatMap(({ targets }) => targets))]);
+      const found = await this.#read([...new Set([...this.pages].flatMap(({ targets }) => targets))]);
       const known = this.#marks;
       const hasChanged = (target: string) => known.has(target) && known.get(target) !== found.get(target);
-      for (const { targets, send } of this.streams)
-        if (targets.some((target) => found.has(target) && hasChanged(target))) send("event: change\ndata:\n\n");
+      for (const { targets, stream } of this.pages)
+        if (targets.some((target) => found.has(target) && hasChanged(target))) stream.send(CHANGED);
       this.#marks = found;
     } catch (error) {
       // The key has ended. Otherwise pages stay as they are, while the database is away.
       if (error instanceof HubError && [401, 403].includes(error.statusCode))
-        for (const { raw } of this.streams) raw.end();
+        for (const { stream } of this.pages) stream.end();
     }
   }
 
@@ -100,7 +100,7 @@ export class Live implements Disposable {
   [Symbol.dispose](): void {
     for (const reader of this.#readers.values()) {
       reader[Symbol.dispose]();
-      for (const { raw } of reader.streams) raw.end();
+      for (const { stream } of reader.pages) stream.end();
     }
     this.#readers.clear();
   }
@@ -114,25 +114,19 @@ export class Live implements Disposable {
   async stream(reply: FastifyReply, caller: Caller, targets: readonly string[]): Promise<void> {
     const headers = { "retry-after": "60" };
     const keyHash = caller.visitor!.keyHash!;
-    if ((this.#readers.get(keyHash)?.streams.size ?? 0) >= MAX_STREAMS_OF_KEY)
+    if ((this.#readers.get(keyHash)?.pages.size ?? 0) >= MAX_STREAMS_OF_KEY)
       throw new HubError(429, "rate_limited", "Too many pages are open with this key.", { headers });
     if (this.#open >= MAX_STREAMS) throw new HubError(503, "hub_unavailable", "Too many pages are open.", { headers });
     reply.hijack();
     const { raw } = reply;
-    raw.on("error", () => {});
-    raw.writeHead(200, {
-      ...(reply.getHeaders() as Record<string, string>),
-      "content-type": "text/event-stream; charset=utf-8",
-      "x-accel-buffering": "no",
-    });
-    // A reader that takes nothing hears of the next change.
-    const send = (text: string) => void (raw.writableNeedDrain || raw.write(text));
-    using _stream = this.#add(keyHash, caller, { raw, targets, send });
+    const stream = new EventStream(raw, LONGEST_MS);
+    stream.begin(reply.getHeaders() as Record<string, string>, () => stream.send(CHANGED));
+    using _page = this.#add(keyHash, caller, { stream, targets });
     // From here on no change is missed.
     await this.#readers.get(keyHash)!.look();
-    if (!raw.writableEnded) raw.write("retry: 3000\n\n");
-    const ending = setTimeout(() => raw.end(), LONGEST_MS).unref();
-    const beat = setInterval(() => send(":\n\n"), BEAT_MS).unref();
+    stream.send(Buffer.from("retry: 3000\n\n"));
+    const ending = setTimeout(() => stream.end(), LONGEST_MS).unref();
+    const beat = setInterval(() => stream.beat(), BEAT_MS).unref();
     try {
       if (!raw.destroyed && !raw.writableEnded) await once(raw, "close");
     } finally {
@@ -141,16 +135,16 @@ export class Live implements Disposable {
     }
   }
 
-  #add(keyHash: string, caller: Caller, stream: Stream): Disposable {
+  #add(keyHash: string, caller: Caller, page: OpenPage): Disposable {
     let reader = this.#readers.get(keyHash);
     if (reader === undefined) this.#readers.set(keyHash, (reader = new Reader(this.#api, caller)));
-    reader.streams.add(stream);
+    reader.pages.add(page);
     this.#open += 1;
     return {
       [Symbol.dispose]: () => {
         this.#open -= 1;
-        reader.streams.delete(stream);
-        if (reader.streams.size > 0) return;
+        reader.pages.delete(page);
+        if (reader.pages.size > 0) return;
         reader[Symbol.dispose]();
         if (this.#readers.get(keyHash) === reader) this.#readers.delete(keyHash);
       },

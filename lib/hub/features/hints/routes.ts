@@ -15,6 +15,7 @@ import { answerEtag, detailFor } from "../../gate/latest.ts";
 import { notFound } from "../../ground/errors.ts";
 import type { Principal } from "../../ground/principal.ts";
 import { controls } from "../../ground/rights.ts";
+import { EVENT_STREAM_TYPE } from "../../http/event-stream.ts";
 import { findKey } from "../../records/access.ts";
 import { viewState } from "../../records/fleet.ts";
 import { findAnswer, readPulse } from "../../records/projects.ts";
@@ -92,7 +93,7 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
       hints.requireRoom(principal.owner);
       const sight = await sightOf(targets, principal, keyHash);
       if (sight.size === 0) throw notFound("There are no such targets, or none that you may see.");
-      if (request.method === "HEAD") return reply.type("text/event-stream; charset=utf-8").send("");
+      if (request.method === "HEAD") return reply.type(EVENT_STREAM_TYPE).send("");
       const question = {
         id: `${keyHash} ${targets.toSorted().join(",")}`,
         owner: principal.owner,

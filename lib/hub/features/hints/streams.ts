@@ -4,8 +4,8 @@ import { setImmediate } from "node:timers/promises";
 import { type ChangeHint, HINT_EVENT } from "../../../contract/surfaces/changes.ts";
 import { collectGarbage } from "../../../support/buffer-pacing.ts";
 import { HubError } from "../../ground/errors.ts";
+import { eventBytes, EventStream } from "../../http/event-stream.ts";
 import type { Changes } from "./changes.ts";
-import { HintStream } from "./stream.ts";
 
 /** Streams may have this part of the room for them; the polls and all else need the rest. */
 const PART_OF_ROOM = 3 / 4;
@@ -55,7 +55,7 @@ export interface Question {
 interface Audience {
   question: Question;
   sight: Sight;
-  readonly streams: Set<HintStream>;
+  readonly streams: Set<EventStream>;
   checkedAt: number;
 }
 
@@ -72,7 +72,7 @@ export class HintStreams implements AsyncDisposable {
   readonly #byProject = new Map<string, Set<Audience>>();
   readonly #ofOwner = new Map<string, number>();
   /** By the tick of their comments. */
-  readonly #beats = Array.from({ length: TICKS_OF_BEAT }, () => new Set<HintStream>());
+  readonly #beats = Array.from({ length: TICKS_OF_BEAT }, () => new Set<EventStream>());
   #ticks = 0;
   #open = 0;
   #opened = 0;
@@ -120,7 +120,7 @@ export class HintStreams implements AsyncDisposable {
     this.requireRoom(owner);
     // Its client has left meanwhile, and nothing would tell of its end.
     if (response.destroyed) return;
-    const stream = new HintStream(response, this.#times.stuckMs);
+    const stream = new EventStream(response, this.#times.stuckMs);
     const audience = this.#audienceOf(question);
     const beats = this.#beats[this.#open % TICKS_OF_BEAT]!;
     audience.streams.add(stream);
@@ -193,8 +193,7 @@ export class HintStreams implements AsyncDisposable {
       targets: [...targets],
       spread_ms: Math.min(Math.floor(told * SPREAD_OF_ONE_MS), LONGEST_SPREAD_MS),
     };
-    const text = `id: ${this.#epoch}-${this.#number}\nevent: ${HINT_EVENT}\ndata: ${JSON.stringify(hint)}\n\n`;
-    return Buffer.from(text);
+    return eventBytes({ id: `${this.#epoch}-${this.#number}`, event: HINT_EVENT, data: JSON.stringify(hint) });
   }
 
   /** Names the targets that a client which heard of `lastEventId` may have missed. */

@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
-import { HintStream } from "../../../../../lib/hub/features/hints/stream.ts";
+import { EventStream } from "../../../../lib/hub/http/event-stream.ts";
 
 const FRAME = Buffer.from(`data: ${"x".repeat(16 * 1024)}\n\n`);
 
@@ -20,7 +20,7 @@ async function unread(t: Test, stuckMs: number) {
   client.write("GET / HTTP/1.1\r\nhost: x\r\n\r\n");
   const response = await answered.promise;
   let drained = 0;
-  const stream = new HintStream(response, stuckMs);
+  const stream = new EventStream(response, stuckMs);
   stream.begin({}, () => drained++);
   for (let sent = 0; sent < 2000 && !response.writableNeedDrain; sent++) {
     stream.send(FRAME);

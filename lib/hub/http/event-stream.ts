@@ -1,14 +1,16 @@
 import type { ServerResponse } from "node:http";
 
+export const EVENT_STREAM_TYPE = "text/event-stream; charset=utf-8";
+
 const COMMENT = Buffer.from(":\n\n");
 
-/** A stream of server-sent events to one agent. It buffers one frame more than the connection takes, and no more. */
-export class HintStream {
+/** A stream of server-sent events. It buffers one event more than the connection takes, and no more. */
+export class EventStream {
   readonly #response: ServerResponse;
   readonly #stuckMs: number;
   /** When the connection last took no more, by `performance.now()`. */
   #stuckSince: number | undefined;
-  /** Whether a hint could not be sent. */
+  /** Whether an event could not be sent. */
   #isBehind = false;
 
   /** @param stuckMs for which a client may take nothing of what it was sent */
@@ -26,7 +28,7 @@ export class HintStream {
     response.removeHeader("transfer-encoding");
     response.writeHead(200, {
       ...headers,
-      "content-type": "text/event-stream; charset=utf-8",
+      "content-type": EVENT_STREAM_TYPE,
       // For proxies that would gather an answer before they pass it on.
       "x-accel-buffering": "no",
     });
@@ -39,10 +41,10 @@ export class HintStream {
     });
   }
 
-  /** Sends a hint, or remembers that there was one. */
-  send(frame: Buffer): void {
+  /** Sends an event, or remembers that there was one. */
+  send(event: Buffer): void {
     if (this.#response.writableNeedDrain) this.#isBehind = true;
-    else this.#write(frame);
+    else this.#write(event);
   }
 
   /** Shows that the stream is alive, and ends one whose client takes nothing. */
@@ -57,6 +59,11 @@ export class HintStream {
   }
 
   #write(bytes: Buffer): void {
+    if (this.#response.writableEnded) return;
     if (!this.#response.write(bytes)) this.#stuckSince ??= performance.now();
   }
 }
+
+/** Returns an event as a stream carries it. @param data one line */
+export const eventBytes = ({ id, event, data }: { id?: string; event: string; data: string }): Buffer =>
+  Buffer.from(`${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata:${data && ` ${data}`}\n\n`);
