@@ -1,4 +1,5 @@
 import { Command } from "clipanion";
+import { subjectOf } from "../../lib/hub/records/subjects.ts";
 import { hubRetain } from "../../lib/options/hub.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
@@ -33,8 +34,8 @@ export class HubRetain extends withOptions(hubRetain) {
       project,
       // Reports are those of all projects.
       ...(project === undefined && { reportLimits: this.options }),
-      onRemoved: ({ id, kind, slug }, { version, bytes }) => {
-        const target = kind === "project" ? id : `${kind}/${slug}`;
+      onRemoved: (removed, { version, bytes }) => {
+        const target = subjectOf(removed);
         if (this.json) this.print.event({ event: dryRun ? "due" : "removed", target, version, bytes });
         else this.print.line(`${target.padEnd(40)} ${version.padEnd(20)} ${counted(bytes, "byte")}`);
       },

@@ -1,7 +1,6 @@
 /** Two hubs on one database and virtual time, with the product's own transactions, decisions and answers. */
 import { actOnRollout, startRollout } from "../../lib/hub/features/rollouts/commands.ts";
 import { listRollouts, standingOf } from "../../lib/hub/features/rollouts/records.ts";
-import { viewOf } from "../../lib/hub/features/rollouts/stored.ts";
 import { approve, reject } from "../../lib/hub/features/staging/approve.ts";
 import type { HostAnswer } from "../../lib/hub/gate/answer.ts";
 import { answerHost } from "../../lib/hub/gate/host-answer.ts";
@@ -16,6 +15,7 @@ import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/record
 import { type Database, inTransaction, type Transacted } from "../../lib/hub/records/port.ts";
 import { findProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
 import { storeProjectReport, storeReports, storeTargetReport } from "../../lib/hub/records/reports.ts";
+import { fleetOf } from "../../lib/hub/records/subjects.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
 import { insertVersion } from "../../lib/hub/records/versions.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
@@ -201,7 +201,7 @@ export class Hubs {
   }
 
   get #view(): View {
-    return viewOf({ ...this.#target, project_id: this.#target.id });
+    return fleetOf(this.#target);
   }
 
   label(hub: number, hostId: string, labels: Record<string, string> | null): Promise<Verdict> {
@@ -234,12 +234,7 @@ export class Hubs {
       } as const;
       await storeProjectReport(store, { ...own, ...outcome }, about);
     } else await storeTargetReport(store, { ...facts, kind, slug, status, repo: null }, owner, about);
-    this.#hubs[hub]!.decider.reported(this.#viewOf(owner));
-  }
-
-  #viewOf(owner: string): View {
-    const { kind, id, slug } = this.#target;
-    return kind === "project" ? { holder: "", target: id } : { holder: owner, target: `${kind}/${slug}` };
+    this.#hubs[hub]!.decider.reported(fleetOf({ ...this.#target, owner }));
   }
 
   /** Answers a host as the routes do, with the statement that a poll runs. */
@@ -261,7 +256,7 @@ export class Hubs {
     }
     const question = { kind: this.#target.kind, slug: SLUG, credentialHash: owner, hostId, now };
     const { target } = await findVisibleTarget(statements, question);
-    const view = owner === undefined ? undefined : this.#viewOf(owner);
+    const view = owner === undefined ? undefined : fleetOf({ ...this.#target, owner });
     if (isPoll && view !== undefined) process.sightings.note({ headers }, view);
     const by = { view: isPoll ? view : undefined, isOwners: owner === target!.owner };
     const answer: HostAnswer =

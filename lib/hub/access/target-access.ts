@@ -8,8 +8,8 @@ import type { Principal } from "../ground/principal.ts";
 import { controls } from "../ground/rights.ts";
 import type { View } from "../records/fleet.ts";
 import type { Records } from "../records/port.ts";
-import { loggedTarget } from "../records/reports.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
+import { fleetOf } from "../records/subjects.ts";
 import {
   findVisibleTarget,
   findVisibleVersion,
@@ -96,7 +96,7 @@ export function targetAccess(
       if (principal === undefined && carriesKey(request)) throw await rejected(request);
       if (principal !== undefined) authentication.accepted(request, principal);
       if (target === undefined) throw noSuchTarget(kind);
-      const view = principal && { holder: principal.owner, target: loggedTarget(kind, slug) };
+      const view = principal && fleetOf({ kind, slug, owner: principal.owner });
       if (view !== undefined) hub.sightings.note(request, view);
       if (target.gate === null) return target;
       return detailFor(target, answerHost(hub, target, request, askedBy(principal, target, view)));
@@ -111,7 +111,7 @@ export function targetAccess(
       const { principal, target } = found;
       if (target === undefined) throw noSuchTarget(kind);
       if (version !== undefined || target.gate === null) return found;
-      const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
+      const view = fleetOf({ kind, slug, owner: principal.owner });
       const answer = answerHost(hub, target, request, askedBy(principal, target, view));
       if (answer.version === null) return { ...found, version: undefined };
       return findVisibleVersion(statements, { ...question(request, slug), version: answer.version });

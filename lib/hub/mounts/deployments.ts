@@ -21,8 +21,9 @@ import { forgetHost } from "../records/host-rows.ts";
 import type { PageRange } from "../records/port.ts";
 import { listReports } from "../records/report-history.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
-import { loggedTarget, storeTargetReport } from "../records/reports.ts";
+import { storeTargetReport } from "../records/reports.ts";
 import { hostOf } from "../records/sightings.ts";
+import { fleetOf, targetOfSubject } from "../records/subjects.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
 
 const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text).toISOString());
@@ -39,11 +40,11 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
   /** The fleet of a target that the caller's owner has. */
   const askedFleet = (
     request: FastifyRequest<{ Params: { kind: MarketplaceKind; slug: string } }>,
-    { owner: holder }: Principal,
+    { owner }: Principal,
   ) => {
     const { kind, slug } = request.params;
     return {
-      view: { holder, target: loggedTarget(kind, slug) },
+      view: fleetOf({ kind, slug, owner }),
       now: hub.clock(),
       // A target that nobody reported on is an empty fleet where it can be seen, and a mistyped slug elsewhere.
       ifEmpty: async () => {
@@ -94,24 +95,23 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
         const { target } = await findVisibleTarget(statements, accesses[kind].question(request, slug));
         if (target?.id !== principal.projectId) throw forbidden(`The key is not for this ${kind}.`);
       }
-      const target = loggedTarget(kind, slug);
+      const view = fleetOf({ kind, slug, owner: principal.owner });
       await audited(hub, request, principal, async (transaction, tell) => {
-        if (!(await forgetHost(transaction, { holder: principal.owner, target }, host))) throw noSuchHost();
-        await tell({ action: "host.forget", subject: target, facts: { host_id: host } });
+        if (!(await forgetHost(transaction, view, host))) throw noSuchHost();
+        await tell({ action: "host.forget", subject: view.target, facts: { host_id: host } });
       });
     }),
 
     serve(fleets.listFleets, async (request, principal) => {
       const read = (range: PageRange) => listViews(db, principal.owner, controlled(principal), range);
-      const named = (target: string): string => (target.includes("/") ? target.replace("/", ":") : `project:${target}`);
-      const show = (view: CountedView) => ({ ...view, target: named(view.target) });
+      const show = (view: CountedView) => ({ ...view, target: targetOfSubject(view.target) });
       return pageOf(request.query, { by: "target", show }, read);
     }),
 
     serve(routes.listReports, async (request, principal) => {
       const { kind, slug } = request.params;
       const { host_id: hostId, status, version, from, to } = request.query;
-      const view = { holder: principal.owner, target: loggedTarget(kind, slug) };
+      const view = fleetOf({ kind, slug, owner: principal.owner });
       const filters = { hostId, status, version, from: instant(from), to: instant(to) };
       const read = (range: PageRange) => listReports(db, view, filters, range);
       return pageOf(request.query, { by: "id", show: ({ record }) => JSON.parse(record) as ReportRecord }, read);

@@ -11,7 +11,7 @@ import { notFound } from "../ground/errors.ts";
 import { pageOf } from "../http/documentation.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { yankVersion } from "../records/managed-versions.ts";
-import { loggedTarget } from "../records/reports.ts";
+import { subjectOf } from "../records/subjects.ts";
 import { versionRecord } from "../records/target-detail.ts";
 import { describeTarget } from "../records/targets.ts";
 import { findVersion } from "../records/versions.ts";
@@ -21,7 +21,6 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
   const { hub } = options;
   const db = hub.database.kysely;
   const access = targetAccess(kind, options);
-  const subjectOf = (slug: string) => loggedTarget(kind, slug);
 
   /** Yanks a version. @param why undefined takes that back */
   async function yank(
@@ -36,7 +35,7 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
       const row = await findVersion(transaction, id, version);
       if (row === undefined) throw notFound(`The ${kind} has no such version.`);
       const action = why === undefined ? "version.unyank" : "version.yank";
-      await tell({ action, subject: subjectOf(slug), facts: { version, ...why } });
+      await tell({ action, subject: subjectOf({ kind, slug }), facts: { version, ...why } });
       return versionRecord(row);
     });
     return record;
@@ -56,7 +55,7 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
       const facts = { changed: Object.keys(request.body).join(" "), visibility: request.body.visibility ?? null };
       await audited(hub, request, principal, async (transaction, tell) => {
         await describeTarget(transaction, id, request.body, hub.clock());
-        await tell({ action: "target.change", subject: subjectOf(slug), facts });
+        await tell({ action: "target.change", subject: subjectOf({ kind, slug }), facts });
       });
       const { detail } = await access.detail(request);
       return JSON.parse(detail) as TargetDetail;
@@ -69,7 +68,11 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
     serve(routes.addGrant[kind], access.controlled, async (request, { id, principal }) =>
       audited(hub, request, principal, async (transaction, tell) => {
         const added = await addGrant(transaction, id, request.body.owner, hub.now());
-        await tell({ action: "grant.add", subject: subjectOf(request.params.slug), facts: { owner: added.owner } });
+        await tell({
+          action: "grant.add",
+          subject: subjectOf({ kind, slug: request.params.slug }),
+          facts: { owner: added.owner },
+        });
         return added;
       }),
     ),
@@ -78,7 +81,7 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
       const { slug, owner } = request.params;
       await audited(hub, request, principal, async (transaction, tell) => {
         if (!(await removeGrant(transaction, id, owner))) throw notFound("There is no such grant.");
-        await tell({ action: "grant.remove", subject: subjectOf(slug), facts: { owner } });
+        await tell({ action: "grant.remove", subject: subjectOf({ kind, slug }), facts: { owner } });
       });
     }),
   ];

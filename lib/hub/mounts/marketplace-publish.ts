@@ -9,7 +9,7 @@ import type { Arrivals } from "../http/arrivals.ts";
 import { publishedAs } from "../publications/approval.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
 import { uploadArchive } from "../publications/archive.ts";
-import { loggedTarget } from "../records/reports.ts";
+import { subjectOf } from "../records/subjects.ts";
 import { versionRecord } from "../records/target-detail.ts";
 
 /** Publishing of plugins and services. The developer signed the archive; the hub never sees the secret. */
@@ -24,7 +24,7 @@ export function marketplacePublish(
     serveRaw(routes.publishTargetVersion[kind], access.controlled, async (request, reply, { id, principal }) => {
       hub.arrivals.admit(request, reply, principal.owner);
       const witness = witnessOf(hub, request, principal);
-      const subject = loggedTarget(kind, request.params.slug);
+      const subject = subjectOf({ kind, slug: request.params.slug });
       const { record, created } = await uploadArchive(
         hub,
         { id, kind, principal },

@@ -13,7 +13,6 @@ import { forbidden, HubError, notFound, unprocessable } from "../ground/errors.t
 import { isAdministrator, type Principal } from "../ground/principal.ts";
 import { pageOf } from "../http/documentation.ts";
 import { trashBlobs } from "../publications/trash-blobs.ts";
-import { subjectOf } from "../records/latest/states.ts";
 import {
   deleteVersion,
   deprecateVersion,
@@ -24,6 +23,7 @@ import {
 import type { PageRange, Records } from "../records/port.ts";
 import { clearFleets, contentsOf, deleteProject } from "../records/project-deletion.ts";
 import { lockProject, type Project, projectRecord, renameProject } from "../records/projects.ts";
+import { subjectOf } from "../records/subjects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
 

@@ -8,9 +8,9 @@ import type { Blobs } from "../blobs/port.ts";
 import { conflict, notFound, unprocessable } from "../ground/errors.ts";
 import { pageOf } from "../http/documentation.ts";
 import { addSignature } from "../publications/add-signature.ts";
-import { subjectOf } from "../records/latest/states.ts";
 import type { Records } from "../records/port.ts";
 import { addSigner, endSigner, findSigner, listSigners } from "../records/signers.ts";
+import { subjectOf } from "../records/subjects.ts";
 
 /**
  * The register of a project's, plugin's or service's signers (docs/contract/keys.md#signers), and the signatures of

@@ -5,15 +5,9 @@ import { clearHosts } from "./host-rows.ts";
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import { lockProject, type Project } from "./projects.ts";
 import { clearReports } from "./report-history.ts";
-import { loggedTarget } from "./reports.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 import type { Schema } from "./schema.ts";
-
-type Named = Pick<Project, "id" | "kind" | "slug" | "owner">;
-
-/** Returns the fleet that goes with a project; reports of other owners about a plugin or service are theirs. */
-const fleetOf = ({ id, kind, slug, owner }: Named): View =>
-  kind === "project" ? { holder: "", target: id } : { holder: owner, target: loggedTarget(kind, slug) };
+import { fleetOf } from "./subjects.ts";
 
 /** Counts what a deletion of a project takes. @param silentBefore ISO 8601; hosts heard of since report to it still */
 export async function contentsOf(db: Queries, project: Project, silentBefore: string): Promise<ProjectContents> {
@@ -24,6 +18,7 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
       .executeTakeFirstOrThrow();
     return Number(found);
   };
+  // Reports of other owners about a plugin or service are theirs.
   const { holder, target } = fleetOf(project);
   // Every owner's: their hosts lose the versions, too.
   const views = await selectWhere(db, "views", { target }).select(["holder", "target"]).execute();

@@ -11,6 +11,7 @@ import { hooksOf } from "./hooks.ts";
 import type { HostRecord } from "./host-columns.ts";
 import { hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
+import { subjectOf } from "./subjects.ts";
 
 /** The host of a report of surface B that names none. */
 const DEFAULT_HOST = "default";
@@ -55,9 +56,6 @@ export interface ReportContext {
 interface Reports {
   store(report: IncomingReport): Promise<void>;
 }
-
-/** Returns the name of a target of surface A in the log and the views. A project's is its id, without a slash. */
-export const loggedTarget = (kind: "plugin" | "service", slug: string) => `${kind}/${slug}`;
 
 /**
  * Appends reports of one view to the log and makes each its host's newest record, in one transaction. The view's row
@@ -190,7 +188,7 @@ export async function storeTargetReport(
   await reports.store({
     id: record.id,
     holder: deployerId,
-    target: loggedTarget(report.kind, report.slug),
+    target: subjectOf(report),
     hostId: report.host_id,
     version: report.version,
     status: report.status,

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Dialect, Queries } from "./port.ts";
 import type { Project } from "./projects.ts";
-import { loggedTarget } from "./reports.ts";
+import { subjectOf } from "./subjects.ts";
 
 /** Versions of a host that it may go back to: the one that it runs, and the one before. */
 const VERSIONS_OF_HOST = 2;
@@ -36,7 +36,7 @@ export async function storedVersions(
 
 /** Finds the versions that hosts need: those that they run, and the last two that each deployed, for a rollback. */
 export async function neededVersions(db: Queries, dialect: Dialect, project: Project): Promise<Set<string>> {
-  const target = project.kind === "project" ? project.id : loggedTarget(project.kind, project.slug);
+  const target = subjectOf(project);
   const running =
     dialect === "postgres" ? sql`record::json ->> 'running_version'` : sql`json_extract(record, '$.running_version')`;
   const { rows } = await sql<{ version: string | null }>`

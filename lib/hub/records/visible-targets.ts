@@ -9,6 +9,7 @@ import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "
 import type { PageRange, Queries, Row, Statements } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { patternOf } from "./rows.ts";
+import { SUBJECT_SQL } from "./subjects.ts";
 import { targetSummary } from "./target-detail.ts";
 
 /** One row always: the caller's live key, if it is one. */
@@ -18,7 +19,7 @@ const CALLER = `(SELECT CAST(? AS text) AS hash, CAST(? AS text) AS moment) q
 const TARGET = `LEFT JOIN projects p ON p.kind = ? AND p.slug = ? AND ${VISIBLE}`;
 
 /** The host in the view of the caller's own reports. */
-const HOST = joinPollingHost("k.owner", "p.kind || '/' || p.slug");
+const HOST = joinPollingHost("k.owner", SUBJECT_SQL);
 
 const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag, p.latest_version,
     p.gate, ${POLLING_HOST}

@@ -1,11 +1,11 @@
 import { counted } from "../../support/counted.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
-import { subjectOf } from "../records/latest/states.ts";
 import { removeVersions } from "../records/managed-versions.ts";
 import { type Database, inTransaction } from "../records/port.ts";
 import { allProjects, lockProject, type Project, projectIdCalled } from "../records/projects.ts";
 import { removeReports, type ReportRules } from "../records/report-history.ts";
 import { neededVersions, type StoredVersion, storedVersions } from "../records/retention.ts";
+import { subjectOf } from "../records/subjects.ts";
 import { type HubStorage, openHubStorage } from "../storage/open.ts";
 
 /** Versions that one transaction deletes: a hub that publishes meanwhile waits for it. */

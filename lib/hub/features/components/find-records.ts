@@ -4,6 +4,7 @@ import type { Principal } from "../../ground/principal.ts";
 import { controlled } from "../../ground/rights.ts";
 import type { View } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
+import { SUBJECT_SQL } from "../../records/subjects.ts";
 import { PUBLISHED } from "../../records/versions.ts";
 import { own } from "./records.ts";
 
@@ -75,7 +76,7 @@ export async function versionsWith(db: Queries, ids: readonly number[], principa
               .selectFrom("views as w")
               .select("w.target")
               .where("w.holder", "=", principal.owner)
-              .where(sql<boolean>`w.target = p.kind || '/' || p.slug`),
+              .where(sql<boolean>`w.target = ${sql.raw(SUBJECT_SQL)}`),
           ),
         ]),
       )

@@ -9,7 +9,7 @@ import { targetText } from "../../../contract/target.ts";
 import type { Principal } from "../../ground/principal.ts";
 import type { View } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
-import { loggedTarget } from "../../records/reports.ts";
+import { fleetOf } from "../../records/subjects.ts";
 import { candidatesOf, countRunning, runningHosts, type Using, versionsWith } from "./find-records.ts";
 
 /** Components that an answer names as not to be compared. */
@@ -70,7 +70,7 @@ async function seenOf(
 }
 
 function seenAs({ kind, slug, name, version }: Using, { owner }: Principal): Seen {
-  const view = kind === "project" ? { holder: "", target: slug } : { holder: owner, target: loggedTarget(kind, slug) };
+  const view = fleetOf({ kind, id: slug, slug, owner });
   return { target: targetText({ kind, slug }), name, version, components: [], host_count: 0, hosts: [], view };
 }
 

@@ -3,7 +3,6 @@ import type { FastifyRequest } from "fastify";
 import type * as z from "zod";
 import * as routes from "../../../contract/hints/routes.ts";
 import type { MarksAnswer, pollAnswer } from "../../../contract/surfaces/changes.ts";
-import type { MarketplaceKind } from "../../../contract/surfaces/paths.ts";
 import { parseTarget } from "../../../contract/target.ts";
 import { matchesEtag } from "../../../support/network/entity-tags.ts";
 import type { MountOptions } from "../../access/authentication.ts";
@@ -19,8 +18,8 @@ import { EVENT_STREAM_TYPE } from "../../http/event-stream.ts";
 import { findKey } from "../../records/access.ts";
 import { viewState } from "../../records/fleet.ts";
 import { findAnswer, readPulse } from "../../records/projects.ts";
-import { loggedTarget } from "../../records/reports.ts";
 import { hostOf } from "../../records/sightings.ts";
+import { fleetOf } from "../../records/subjects.ts";
 import { findVisibleTarget, type VisibleTarget } from "../../records/visible-targets.ts";
 import type { HintStreams, Sight } from "./streams.ts";
 
@@ -60,8 +59,7 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
     const { kind, slug } = parseTarget(text);
     const seen = await see(text, principal, keyHash);
     if (kind === "project" && seen === undefined) return undefined;
-    const view =
-      kind === "project" ? { holder: "", target: slug } : { holder: principal.owner, target: loggedTarget(kind, slug) };
+    const view = fleetOf({ kind, id: slug, slug, owner: principal.owner });
     const { changes, forgotten } = await viewState(statements, view);
     if (seen === undefined && changes === 0) return undefined;
     const pulse = seen && (await readPulse(hub.database, seen.id));
@@ -73,11 +71,7 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
   /** Returns the ETag that the host of a request gets with the latest version; null where there is none. */
   function etagOf(request: FastifyRequest, text: string, seen: Seen, principal: Principal): string | null {
     const { kind, slug } = parseTarget(text);
-    const { owner } = principal;
-    const view =
-      kind === "project"
-        ? { holder: "", target: seen.id }
-        : { holder: owner, target: loggedTarget(kind satisfies MarketplaceKind, slug) };
+    const view = fleetOf({ kind, id: seen.id, slug, owner: principal.owner });
     hub.sightings.note(request, view);
     const by = kind === "project" ? { view, isOwners: true } : askedBy(principal, seen, view);
     const answer = answerHost(hub, seen, request, by);

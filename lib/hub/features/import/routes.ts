@@ -5,7 +5,7 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { type Served, serveRaw } from "../../access/serve.ts";
 import { targetAccess } from "../../access/target-access.ts";
 import { untilLeft } from "../../http/connections.ts";
-import { loggedTarget } from "../../records/reports.ts";
+import { subjectOf } from "../../records/subjects.ts";
 import { versionRecord } from "../../records/target-detail.ts";
 import type { Core } from "../feature.ts";
 import { importVersion } from "./import-version.ts";
@@ -27,7 +27,7 @@ export function importRoute(options: MountOptions<Core>, kind: MarketplaceKind, 
       (transaction, { version, state, sha256, repo }) =>
         witness(transaction, {
           action: state === "staged" ? "version.stage" : "version.import",
-          subject: loggedTarget(kind, request.params.slug),
+          subject: subjectOf({ kind, slug: request.params.slug }),
           facts: { version, sha256, repo },
         }),
       untilLeft(reply),

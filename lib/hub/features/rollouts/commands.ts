@@ -12,6 +12,7 @@ import { bestOpen, changeTarget, ranksAbove } from "../../records/latest/change-
 import { hold, roll, type Target } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
+import { fleetOf } from "../../records/subjects.ts";
 import { needsHost } from "./decide.ts";
 import { changesOf } from "./hosts.ts";
 import { requireHostsOfLabels } from "./label-waves.ts";
@@ -28,7 +29,7 @@ import {
   type StoredRollout,
   versionFate,
 } from "./records.ts";
-import { decisionRules, emptyProgress, viewOf } from "./stored.ts";
+import { decisionRules, emptyProgress } from "./stored.ts";
 import type { RolloutsTable } from "./tables.ts";
 import type { Tally } from "./tally.ts";
 
@@ -116,7 +117,7 @@ export function startRollout(
   return changeTarget(transaction, projectId, now, async (target, touch) => {
     const replaced = await replaceLive(transaction, target, request, now);
     await requireAbove(transaction, target, version, now);
-    const view = viewOf({ ...target, project_id: projectId });
+    const view = fleetOf(target);
     if (request.allow_empty_wave !== true) await requireHostsOfLabels(transaction, view, rules);
     const row: RolloutsTable = {
       ...{ id, project_id: projectId, version, base_version: null },

@@ -1,10 +1,11 @@
 import type { Logger } from "../../../support/logging.ts";
 import type { View } from "../../records/fleet.ts";
-import { subjectOf, type Target } from "../../records/latest/states.ts";
+import type { Target } from "../../records/latest/states.ts";
 import type { Database } from "../../records/port.ts";
+import { subjectOf } from "../../records/subjects.ts";
 import { rolloutPulses } from "./records.ts";
 import { RolloutRounds } from "./rounds.ts";
-import { viewOf } from "./stored.ts";
+import { fleetOfRollout } from "./stored.ts";
 
 const TICK_MS = 1000;
 /** Reports are decided about together after this time. */
@@ -103,7 +104,7 @@ export class RolloutDecider implements AsyncDisposable {
     try {
       const now = clock();
       const pulses = await rolloutPulses(database.kysely, new Date(now).toISOString());
-      this.#targets = new Map(pulses.map((pulse) => [viewKey(viewOf(pulse)), pulse.project_id]));
+      this.#targets = new Map(pulses.map((pulse) => [viewKey(fleetOfRollout(pulse)), pulse.project_id]));
       this.#subjects = new Map(pulses.map(({ project_id: id, ...pulse }) => [subjectOf({ ...pulse, id }), id]));
       await this.#rounds.decideDue(pulses, now);
     } catch (error) {

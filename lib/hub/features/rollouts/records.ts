@@ -3,6 +3,7 @@ import type { RolloutRules, RolloutState, WaitingFor } from "../../../contract/s
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
+import { SUBJECT_SQL } from "../../records/subjects.ts";
 import type { RolloutsTable } from "./tables.ts";
 
 /** Ended rollouts kept of each project, beside those of versions that are not published yet. */
@@ -89,12 +90,7 @@ export function rolloutPulses(db: Queries, now: string): Promise<RolloutPulse[]>
           eb(
             "v.target",
             "=",
-            eb
-              .case()
-              .when("p.kind", "=", "project")
-              .then(eb.ref("p.id"))
-              .else(sql<string>`p.kind || '/' || p.slug`)
-              .end(),
+            eb.case().when("p.kind", "=", "project").then(eb.ref("p.id")).else(sql.raw<string>(SUBJECT_SQL)).end(),
           ),
         ),
     )

@@ -3,8 +3,9 @@ import type { Logger } from "../../../support/logging.ts";
 import { gateOf } from "../../gate/stored-gate.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { changeTarget } from "../../records/latest/change-target.ts";
-import { open, subjectOf } from "../../records/latest/states.ts";
+import { open } from "../../records/latest/states.ts";
 import { type Database, inTransaction, type Transacted } from "../../records/port.ts";
+import { subjectOf } from "../../records/subjects.ts";
 import { decide } from "./decide.ts";
 import { RolloutFleet } from "./fleet.ts";
 import {
@@ -17,7 +18,7 @@ import {
   standingOf,
   type StoredRollout,
 } from "./records.ts";
-import { decisionRules, progressText, talliedOf, viewOf } from "./stored.ts";
+import { decisionRules, fleetOfRollout, progressText, talliedOf } from "./stored.ts";
 import type { Tally } from "./tally.ts";
 import { haltByHub } from "./target-part.ts";
 
@@ -129,9 +130,9 @@ export class RolloutRounds {
   #fleetOf(row: StoredRollout): Known {
     const known = this.#known.get(row.id);
     const tallied = talliedOf(row);
-    const fleetOf = JSON.stringify([viewOf(row), tallied.failuresSince, tallied.kept]);
+    const fleetOf = JSON.stringify([fleetOfRollout(row), tallied.failuresSince, tallied.kept]);
     if (known?.fleetOf === fleetOf) return known;
-    const fleet = new RolloutFleet(this.#options.database.statements, viewOf(row), tallied);
+    const fleet = new RolloutFleet(this.#options.database.statements, fleetOfRollout(row), tallied);
     const fresh = { pulse: "", dueAt: 0, fleet, fleetOf };
     this.#known.set(row.id, fresh);
     return fresh;

@@ -8,12 +8,12 @@ import { noSuchHost } from "../../fleets/fleet-view.ts";
 import { notFound } from "../../ground/errors.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { labelHost } from "../../records/host-rows.ts";
-import { subjectOf } from "../../records/latest/states.ts";
 import type { Records } from "../../records/port.ts";
+import { fleetOf, subjectOf } from "../../records/subjects.ts";
 import { actOnRollout, startRollout } from "./commands.ts";
 import type { RolloutDecider } from "./decider.ts";
 import { findRollout, listRollouts } from "./records.ts";
-import { rolloutRecord, viewOf } from "./stored.ts";
+import { rolloutRecord } from "./stored.ts";
 
 type ActionRoute =
   typeof routes.pauseRollout | typeof routes.resumeRollout | typeof routes.approveRollout | typeof routes.abortRollout;
@@ -75,9 +75,8 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
       const project = await projectOf(principal, request.params.id);
       const { host_id: host } = request.params;
       const text = request.body.labels === null ? null : JSON.stringify(request.body.labels);
-      const named = { ...project, project_id: project.id };
       await audited(hub, request, principal, async (transaction, tell) => {
-        if (!(await labelHost(transaction, viewOf(named), host, text))) throw noSuchHost();
+        if (!(await labelHost(transaction, fleetOf(project), host, text))) throw noSuchHost();
         await tell({ action: "host.label", subject: subjectOf(project), facts: { host_id: host, labels: text } });
       });
     }),

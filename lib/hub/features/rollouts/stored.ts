@@ -4,7 +4,7 @@ import { gateOf } from "../../gate/stored-gate.ts";
 import { wavesOf } from "../../gate/waves.ts";
 import { parseWindow } from "../../gate/window.ts";
 import type { View } from "../../records/fleet.ts";
-import { loggedTarget } from "../../records/reports.ts";
+import { fleetOf, subjectOf, targetOfSubject } from "../../records/subjects.ts";
 import type { Rules } from "./decide.ts";
 import { isLive, rulesOf, standingOf, type StoredRollout } from "./records.ts";
 import type { RolloutsTable } from "./tables.ts";
@@ -54,12 +54,9 @@ export const emptyProgress = (waves: number): string =>
     ...{ failing: [], fresh: 0, keeping: [] },
   });
 
-/** The facts of a target that name its owner's view. */
-type NamedTarget = Pick<StoredRollout, "kind" | "slug" | "owner" | "project_id">;
-
-/** The fleet that a rollout is judged by: the reports of its owner's own keys. */
-export const viewOf = ({ kind, slug, owner, project_id: id }: NamedTarget): View =>
-  kind === "project" ? { holder: "", target: id } : { holder: owner, target: loggedTarget(kind, slug) };
+/** Returns the fleet that a rollout is judged by: the reports of its owner's own keys. */
+export const fleetOfRollout = (rollout: Pick<StoredRollout, "kind" | "slug" | "owner" | "project_id">): View =>
+  fleetOf({ ...rollout, id: rollout.project_id });
 
 const timeText = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
@@ -70,7 +67,7 @@ export function rolloutRecord(row: StoredRollout): RolloutRecord {
   const { waves, failing, fresh, keeping } = JSON.parse(row.progress) as Tally;
   const base = isLive(row) ? row.latest_version : row.base_version;
   return {
-    ...{ id, target: kind === "project" ? `project:${projectId}` : `${kind}:${slug}`, version, base_version: base },
+    ...{ id, target: targetOfSubject(subjectOf({ kind, slug, id: projectId })), version, base_version: base },
     ...{ state, reason, waiting_for: waitingFor, until: timeText(until), open },
     waves: rules.waves.map((wave, index) => ({ wave, ...waves[index]! })),
     ...{ failing: [...failing], new_hosts: fresh, keeping: [...keeping], rules, created_at, created_by },

@@ -3,9 +3,10 @@ import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import type { TargetChange, TargetPart } from "../../records/hooks.ts";
 import { ranksAbove } from "../../records/latest/change-target.ts";
 import type { RollingVersion } from "../../records/latest/gate.ts";
-import { hold, roll, subjectOf, type Target } from "../../records/latest/states.ts";
+import { hold, roll, type Target } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
+import { subjectOf } from "../../records/subjects.ts";
 import { endRollout, findLiveRollout, newestRolloutOf, rulesOf, standingOf, type StoredRollout } from "./records.ts";
 
 /** The part of rollouts in a change of a target (docs/contract/rollouts.md#what-latest-means). */

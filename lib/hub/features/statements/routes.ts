@@ -13,7 +13,7 @@ import type { Principal } from "../../ground/principal.ts";
 import { controls, seesStaged } from "../../ground/rights.ts";
 import { blobBytes, sendBytes } from "../../http/ranges.ts";
 import { requireCompletable } from "../../publications/approval.ts";
-import { loggedTarget } from "../../records/reports.ts";
+import { subjectOf } from "../../records/subjects.ts";
 import { findVersion, type Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
 import { receiveStatement } from "./receive.ts";
@@ -43,7 +43,7 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
   ) {
     hub.arrivals.admit(request, reply, principal.owner);
     const witness = witnessOf(hub, request, principal);
-    const subject = target.kind === "project" ? projectId : loggedTarget(target.kind, target.slug);
+    const subject = subjectOf({ ...target, id: projectId });
     const version = await versionOf(projectId, label, principal);
     requireCompletable(principal, version);
     const { record, created } = await receiveStatement(hub, { target, version }, request, (transaction, statement) =>

@@ -1,7 +1,7 @@
 import { Destinations } from "../../ground/destinations.ts";
-import { subjectOf } from "../../records/latest/states.ts";
 import type { Queries } from "../../records/port.ts";
 import { countByState, selectWhere } from "../../records/rows.ts";
+import { subjectOf } from "../../records/subjects.ts";
 import type { Core, HubFeature, Running } from "../feature.ts";
 import { tellOfDeed, tellOfFailures } from "./outbox-records.ts";
 import { removeDeliveries, removeWebhook } from "./records.ts";

@@ -4,6 +4,7 @@ import type { WebhookEvent, WebhookMessage } from "../../../contract/webhook-eve
 import { recordId } from "../../ground/identity.ts";
 import type { Queries } from "../../records/port.ts";
 import { selectWhere, updateWhere } from "../../records/rows.ts";
+import { targetOfSubject } from "../../records/subjects.ts";
 import { visibleName } from "../../records/visible-targets.ts";
 import { own, type WebhooksTable } from "./tables.ts";
 
@@ -38,14 +39,6 @@ type Subscriber = Pick<WebhooksTable, "id" | "events" | "target"> & { name: stri
 const cut = (text: string): string =>
   // Half a character is none.
   text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1).replace(/[\uD800-\uDBFF]$/, "")}…` : text;
-
-/** Names a target as people write it, from its name in the audit log and in reports. */
-export const targetOfSubject = (subject: string): string =>
-  subject.includes("/") ? subject.replace("/", ":") : `project:${subject}`;
-
-/** Names a target as the audit log does. @param target `plugin:SLUG`, `service:SLUG` or `project:ID` */
-export const subjectOfTarget = (target: string): string =>
-  target.startsWith("project:") ? target.slice("project:".length) : target.replace(":", "/");
 
 /** Lists the webhooks of a target's owner, always in one order: each may be locked until the transaction ends. */
 function subscribersOf(db: Queries, subject: string): Promise<Subscriber[]> {

@@ -18,9 +18,9 @@ import { pageOf } from "../../http/documentation.ts";
 import { storeSecret } from "../../keys/hub-secret.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import type { PageRange } from "../../records/port.ts";
+import { subjectOfTarget, targetOfSubject } from "../../records/subjects.ts";
 import { findVisibleTarget } from "../../records/visible-targets.ts";
 import { newSecret, openSealed, sealedText } from "./messages.ts";
-import { subjectOfTarget, targetOfSubject } from "./outbox-records.ts";
 import {
   type CountedWebhook,
   enableWebhook,

@@ -4,6 +4,7 @@ import { tellOfDeed } from "../hooks.ts";
 import type { Queries, Transacted } from "../port.ts";
 import type { Project } from "../projects.ts";
 import { selectWhere, updateWhere } from "../rows.ts";
+import { subjectOf } from "../subjects.ts";
 import { type Marks, OPEN, type VersionsTable } from "../version-tables.ts";
 
 /**
@@ -13,9 +14,6 @@ import { type Marks, OPEN, type VersionsTable } from "../version-tables.ts";
 
 /** A target, as the moves name it. */
 export type Target = Pick<Project, "id" | "kind" | "slug">;
-
-/** The project id, or `kind/slug`: a target in the audit log and in reports. */
-export const subjectOf = ({ id, kind, slug }: Target): string => (kind === "project" ? id : `${kind}/${slug}`);
 
 /** Shapes the state of a version as the wire has it; undefined for an open one. */
 export const stateRecord = (row: Marks) =>
