@@ -1,15 +1,19 @@
-import { Command, Option } from "clipanion";
 import type { RolloutAction, RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { rolloutAbort, rolloutChange, rolloutShow, rolloutStart } from "../../lib/options/rollouts.ts";
 import { counted } from "../../lib/support/counted.ts";
-import { type Managed, managed } from "../hub/managed.ts";
-import { withOptions } from "../shell/base.ts";
+import { type Managed, managed, managedTarget } from "../hub/managed.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
+import { resource } from "../shell/resource.ts";
 import { ACTED } from "./acted.ts";
 
-const TARGET = { required: true, name: "TARGET" } as const;
+const ofTarget = resource("rollout", ["TARGET"], managedTarget);
+const ofVersion = resource("rollout", ["TARGET", "VERSION"], managedTarget);
+const ofRollout = resource("rollout", ["TARGET"], async (options, target) => {
+  const hub = await managed(options);
+  return { client: hub.client, find: (id: string | undefined) => rolloutOf(hub, target, id) };
+});
 
 /**
  * Finds a rollout of a target: the newest, unless its id is given. @throws DeploymentError `not_found`; as
@@ -29,64 +33,46 @@ export async function rolloutOf(
   });
 }
 
-export class RolloutStart extends withOptions(rolloutStart) {
-  static override paths = [["rollout", "start"]];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Bring a version to hosts in waves that stop themselves",
-    details: `
-      The version may be one that is not published yet: then no host gets it before its wave. Waves are shares that
-      rise to 100%, and labels of hosts, such as \`env=canary\`. A wave opens when enough hosts of those before it run
-      the version and the soak is over. Too many failing hosts halt the rollout; with \`--on-halt rollback\` those that
-      took the version go back to what they ran. Hosts count that the hub knows before the start, and
-      those whose keys speak for them alone; with \`--bound-hosts\` only these. Label them first.
-    `,
-    examples: [
-      ["A tenth first", "$0 rollout start plugin:tide-table 1.5.0 --waves 10%,100% --soak 30m"],
-      [
-        "By label, in office hours",
-        "$0 rollout start Harbour 2.0.0 --waves env=canary,50%,100% --window 'Mon-Thu 09:00-16:00 Europe/Berlin'",
-      ],
+export const RolloutStart = ofVersion("start", rolloutStart, {
+  description: "Bring a version to hosts in waves that stop themselves",
+  details: `
+    The version may be one that is not published yet: then no host gets it before its wave. Waves are shares that
+    rise to 100%, and labels of hosts, such as \`env=canary\`. A wave opens when enough hosts of those before it run
+    the version and the soak is over. Too many failing hosts halt the rollout; with \`--on-halt rollback\` those that
+    took the version go back to what they ran. Hosts count that the hub knows before the start, and
+    those whose keys speak for them alone; with \`--bound-hosts\` only these. Label them first.
+  `,
+  examples: [
+    ["A tenth first", "$0 rollout start plugin:tide-table 1.5.0 --waves 10%,100% --soak 30m"],
+    [
+      "By label, in office hours",
+      "$0 rollout start Harbour 2.0.0 --waves env=canary,50%,100% --window 'Mon-Thu 09:00-16:00 Europe/Berlin'",
     ],
-  });
-
-  target = Option.String(TARGET);
-  version = Option.String({ required: true, name: "VERSION" });
-
-  override async run(): Promise<number> {
+  ],
+  async run({ client, id }, { options, note, done }, [target, version]) {
     const { waves, soakMs, maxFailing, minDone, window, approve, onHalt, replace, boundHosts, allowEmptyWave } =
-      this.options;
-    const { client, idOf } = await managed(this.options);
-    const rollout = await client.startRollout(await idOf(this.target), {
-      ...{ version: this.version, waves, soak_seconds: soakMs / 1000, max_failing: maxFailing, min_done: minDone },
+      options;
+    const rollout = await client.startRollout(id, {
+      ...{ version, waves, soak_seconds: soakMs / 1000, max_failing: maxFailing, min_done: minDone },
       ...{ window: window ?? null, approve, on_halt: onHalt, bound_hosts: boundHosts },
       ...(replace !== undefined && { replace }),
       ...(allowEmptyWave && { allow_empty_wave: true }),
     });
-    this.note(`Started ${rollout.id}: ${this.target} ${this.version} in ${counted(waves.length, "wave")}.`);
+    note(`Started ${rollout.id}: ${target} ${version} in ${counted(waves.length, "wave")}.`);
     const others = rollout.base_version === null ? "get no version" : `get ${rollout.base_version}`;
-    this.note(`Hosts that run ${this.version} keep it; others ${others} until their wave opens.`);
-    return this.done({ rollout });
-  }
-}
+    note(`Hosts that run ${version} keep it; others ${others} until their wave opens.`);
+    return done({ rollout });
+  },
+});
 
-export class RolloutList extends withOptions(connection) {
-  static override paths = [["rollout", "list"]];
-  static override listed = async () =>
-    Object.keys((await import("../../lib/contract/surfaces/rollouts.ts")).rolloutRecord.shape);
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "List the rollouts of a project, plugin or service",
-    examples: [["Newest first", "$0 rollout list Harbour"]],
-  });
-
-  target = Option.String(TARGET);
-
-  override async run(): Promise<number> {
-    const { client, idOf } = await managed(this.options);
-    return showList(this.surroundings(), {
+export const RolloutList = ofTarget("list", connection, {
+  description: "List the rollouts of a project, plugin or service",
+  examples: [["Newest first", "$0 rollout list Harbour"]],
+  listed: async () => Object.keys((await import("../../lib/contract/surfaces/rollouts.ts")).rolloutRecord.shape),
+  run: ({ client, id }, shell) =>
+    showList(shell, {
       event: "rollout",
-      rows: client.listRollouts(await idOf(this.target)),
+      rows: client.listRollouts(id),
       columns: {
         ROLLOUT: ({ id }) => id,
         VERSION: ({ version }) => version,
@@ -95,104 +81,77 @@ export class RolloutList extends withOptions(connection) {
         STARTED: ({ created_at: at }) => timeText(at),
       },
       none: "No rollout yet.",
-    });
-  }
-}
+    }),
+});
 
-export class RolloutShow extends withOptions(rolloutShow) {
-  static override paths = [["rollout", "show"]];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Show a rollout: its waves, what it waits for, which hosts fail",
-    details: `
-      On a terminal it is shown live until \`q\` is pressed, and takes keys that approve, pause, resume and abort it
-      (\`?\` lists them), each after a question; elsewhere, and with \`--no-tui\`, it is shown once.
-    `,
-    examples: [["The newest one", "$0 rollout show Harbour"]],
-  });
-
-  target = Option.String(TARGET);
-
-  override async run(): Promise<number> {
-    const hub = await managed(this.options);
-    const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
-    const terminal = terminalOf(this.context);
-    if (terminal !== undefined && !this.json && this.options.tui && !this.options.screenReader) {
+export const RolloutShow = ofRollout("show", rolloutShow, {
+  description: "Show a rollout: its waves, what it waits for, which hosts fail",
+  details: `
+    On a terminal it is shown live until \`q\` is pressed, and takes keys that approve, pause, resume and abort it
+    (\`?\` lists them), each after a question; elsewhere, and with \`--no-tui\`, it is shown once.
+  `,
+  examples: [["The newest one", "$0 rollout show Harbour"]],
+  async run({ client, find }, { options, context, json, print, done }) {
+    const { projectId, rollout } = await find(options.rollout);
+    const terminal = terminalOf(context);
+    if (terminal !== undefined && !json && options.tui && !options.screenReader) {
       const { rolloutDashboard } = await loadForProduction(() => import("./dashboard.ts"));
       const hubSide = {
-        look: () => hub.client.rollout(projectId, rollout.id),
-        act: (action: RolloutAction) => hub.client.actOnRollout(projectId, rollout.id, action, {}),
+        look: () => client.rollout(projectId, rollout.id),
+        act: (action: RolloutAction) => client.actOnRollout(projectId, rollout.id, action, {}),
       };
       await rolloutDashboard(rollout, hubSide, { ...terminal, screenReader: false });
-      return this.done({});
+      return done({});
     }
-    if (!this.json) {
+    if (!json) {
       const { rolloutLines } = await import("./lines.ts");
-      for (const line of rolloutLines(rollout, Date.now())) this.print.line(line);
+      for (const line of rolloutLines(rollout, Date.now())) print.line(line);
     }
-    return this.done({ rollout });
-  }
-}
+    return done({ rollout });
+  },
+});
 
-export class RolloutChange extends withOptions(rolloutChange) {
-  static override paths = [
-    ["rollout", "pause"],
+export const RolloutChange = ofRollout("pause", rolloutChange, {
+  also: [
     ["rollout", "resume"],
     ["rollout", "approve"],
-  ];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Pause or resume a rollout, or approve its next wave",
-    details: `
-      \`pause\` lets no further host have the version; \`resume\` goes on, also after a halt: failures so far no longer
-      count. \`approve\` lets the next wave open when its time has come, and a wave pass that waits for a host which
-      does not come; it needs a key with the scope \`projects\`.
-    `,
-    examples: [["After a look at the hosts", "$0 rollout resume Harbour"]],
-  });
-
-  target = Option.String(TARGET);
-
-  override async run(): Promise<number> {
-    const action = this.path.at(-1) as RolloutAction;
-    const hub = await managed(this.options);
-    const { reason } = this.options;
-    const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
+  ],
+  description: "Pause or resume a rollout, or approve its next wave",
+  details: `
+    \`pause\` lets no further host have the version; \`resume\` goes on, also after a halt: failures so far no longer
+    count. \`approve\` lets the next wave open when its time has come, and a wave pass that waits for a host which
+    does not come; it needs a key with the scope \`projects\`.
+  `,
+  examples: [["After a look at the hosts", "$0 rollout resume Harbour"]],
+  async run({ client, find }, { options: { reason, rollout: id }, path, note, done }) {
+    const action = path.at(-1) as RolloutAction;
+    const { projectId, rollout } = await find(id);
     const change = reason === undefined ? {} : { reason };
-    const changed = await hub.client.actOnRollout(projectId, rollout.id, action, change);
-    this.note(`${changed.id} of ${changed.version} ${ACTED[action]}.`);
-    return this.done({ rollout: changed });
-  }
-}
+    const changed = await client.actOnRollout(projectId, rollout.id, action, change);
+    note(`${changed.id} of ${changed.version} ${ACTED[action]}.`);
+    return done({ rollout: changed });
+  },
+});
 
-export class RolloutAbort extends withOptions(rolloutAbort) {
-  static override paths = [["rollout", "abort"]];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "End a rollout; its version goes to no further host",
-    details: `
-      With \`--rollback\` hosts that took the version go back to the release that they keep. The version is held until
-      it is rolled out again, or until \`version release\`. \`--dry-run\` tells how many hosts would go back.
-    `,
-    examples: [["And take it back", "$0 rollout abort Harbour --rollback --reason 'loses data'"]],
-  });
-
-  target = Option.String(TARGET);
-
-  override async run(): Promise<number> {
-    const hub = await managed(this.options);
-    const { reason, rollback, dryRun } = this.options;
-    const { projectId, rollout } = await rolloutOf(hub, this.target, this.options.rollout);
+export const RolloutAbort = ofRollout("abort", rolloutAbort, {
+  description: "End a rollout; its version goes to no further host",
+  details: `
+    With \`--rollback\` hosts that took the version go back to the release that they keep. The version is held until
+    it is rolled out again, or until \`version release\`. \`--dry-run\` tells how many hosts would go back.
+  `,
+  examples: [["And take it back", "$0 rollout abort Harbour --rollback --reason 'loses data'"]],
+  async run({ client, find }, { options: { reason, rollback, dryRun, rollout: id }, note, done }) {
+    const { projectId, rollout } = await find(id);
     const took = rollout.waves.reduce((sum, { done }) => sum + done, 0);
     const isStuck = rollback && rollout.base_version === null;
     const fate = isStuck ? "keep it, since no other version is open" : rollback ? "go back" : "keep it";
     if (dryRun) {
-      this.note(`would abort ${rollout.id} of ${rollout.version}; ${counted(took, "host")} run it and would ${fate}`);
-      return this.done({ rollout, hosts: took, rollback, dry_run: true });
+      note(`would abort ${rollout.id} of ${rollout.version}; ${counted(took, "host")} run it and would ${fate}`);
+      return done({ rollout, hosts: took, rollback, dry_run: true });
     }
     const change = { rollback, ...(reason !== undefined && { reason }) };
-    const changed = await hub.client.actOnRollout(projectId, rollout.id, "abort", change);
-    this.note(`${changed.id} of ${changed.version} ${ACTED.abort}; ${counted(took, "host")} run it and ${fate}.`);
-    return this.done({ rollout: changed, hosts: took, rollback, dry_run: false });
-  }
-}
+    const changed = await client.actOnRollout(projectId, rollout.id, "abort", change);
+    note(`${changed.id} of ${changed.version} ${ACTED.abort}; ${counted(took, "host")} run it and ${fate}.`);
+    return done({ rollout: changed, hosts: took, rollback, dry_run: false });
+  },
+});

@@ -1,4 +1,4 @@
-import { Command, type CommandClass } from "clipanion";
+import { type BaseContext, Command, type CommandClass } from "clipanion";
 import type { common } from "../../lib/options/common.ts";
 import type { connection } from "../../lib/options/connection.ts";
 import type { Values } from "../../lib/options/option.ts";
@@ -9,6 +9,13 @@ import type { Surroundings } from "./output/deployment.ts";
 /** The options of every command that asks a hub. */
 export type Connected = Values<typeof connection>;
 
+/** A running command: its options, the words that called it, and its streams. */
+interface Shell<T extends typeof connection> extends Surroundings {
+  options: Values<T & typeof common>;
+  path: readonly string[];
+  context: BaseContext;
+}
+
 /** A command's work on the subject that its arguments name, and its help. */
 interface Verb<T extends typeof connection, S, W> {
   description: string;
@@ -18,7 +25,7 @@ interface Verb<T extends typeof connection, S, W> {
   also?: string[][];
   listed?: typeof SealiftCommand.listed;
   /** Does the work. @param words of the arguments @returns the exit code */
-  run: (subject: S, shell: Surroundings & { options: Values<T & typeof common> }, words: W) => Promise<number>;
+  run: (subject: S, shell: Shell<T>, words: W) => Promise<number>;
 }
 
 type Words<Names extends readonly string[]> = { [K in keyof Names]: string };
@@ -46,7 +53,8 @@ export function resource<const Names extends readonly string[], S>(
       override async run(): Promise<number> {
         const words = this.#words();
         const subject = await open(this.options, ...words);
-        return run(subject, { ...this.surroundings(), options: this.options }, words);
+        const { options, path, context } = this;
+        return run(subject, { ...this.surroundings(), options, path, context }, words);
       }
     };
   };
