@@ -1,15 +1,18 @@
 import type { DeployOptions } from "../../lib/agent/deployment/run.ts";
 import type { Source } from "../../lib/agent/sources/source.ts";
 import type { SignerTrust } from "../../lib/agent/sources/trust.ts";
+import { limitsOf } from "../../lib/artifact/limits.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { slug as slugForm, versionLabel } from "../../lib/contract/identifiers.ts";
 import type { MarketplaceKind } from "../../lib/contract/surfaces/paths.ts";
+import type { agent } from "../../lib/options/agent.ts";
 import type { Layer } from "../../lib/options/layers.ts";
 import type { Values } from "../../lib/options/option.ts";
 import type { targetOptions } from "../../lib/options/watch.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { deployOptions } from "./deploy-options.ts";
+import { settingsOf } from "./last-deployment.ts";
+import { operatorCommands, supervisorFrom } from "./supervision.ts";
 
 /** One target as the options describe it: the origin of its versions, and the way in which they are deployed here. */
 export interface DeployTarget {
@@ -69,6 +72,32 @@ export async function marketplaceTarget(
     options: await deployOptions(options, layers),
     source: (version) => marketplaceSource({ ...shared, version: checkedVersion(version) }),
   };
+}
+
+/**
+ * The agent's options as a deployment takes them.
+ *
+ * @param layers where they were given
+ * @throws UsageError when a file that they name is not valid
+ */
+async function deployOptions(options: Values<typeof agent>, layers: readonly Layer[]): Promise<DeployOptions> {
+  const { projectRoot, hostId, allowDowngrade, acceptRights, allowForeignRoot, templateEnv, pluginSecretKey } = options;
+  const { keepReleases, keepReports, lockWaitMs, deadlineMs, durability } = options;
+  return {
+    ...{ projectRoot, hostId, allowDowngrade, acceptRights, allowForeignRoot, templateEnv, pluginSecretKey },
+    ...{ keepReleases, keepReports, lockWaitMs, deadlineMs, durability },
+    supervisor: await supervisorFrom(options),
+    settings: settingsOf(options, layers),
+    ...(await operatorCommands(options)),
+    policy: await policyOf(options),
+    limits: limitsOf(options),
+  };
+}
+
+/** The rules that a version must meet; undefined without any. @throws UsageError `config_invalid` */
+async function policyOf({ policy }: { policy?: string | undefined }): Promise<DeployOptions["policy"]> {
+  if (policy === undefined) return undefined;
+  return (await import("../../lib/agent/policy/policy-file.ts")).readPolicy(policy);
 }
 
 /** The name and labels that this host tells a hub. */

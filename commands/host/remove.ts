@@ -2,8 +2,8 @@ import { Command, Option } from "clipanion";
 import { targetOfName } from "../../lib/contract/target.ts";
 import { removal } from "../../lib/options/inspection.ts";
 import { counted } from "../../lib/support/counted.ts";
-import { asGiven, supervisorFrom } from "../deploying/deploy-options.ts";
 import { lastDeployment } from "../deploying/last-deployment.ts";
+import { supervisorFrom } from "../deploying/supervision.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
@@ -30,8 +30,8 @@ export class Remove extends withOptions(removal) {
   }
 
   override async run(): Promise<number> {
-    const { purge, dryRun } = this.options;
-    const layout = projectRootAt(this.options.projectRoot);
+    const { purge, dryRun, projectRoot, hostId, lockWaitMs, deadlineMs, allowForeignRoot } = this.options;
+    const layout = projectRootAt(projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
     const [{ previewRemoval, removeTarget }, { deploySentence }] = await Promise.all([
@@ -50,7 +50,7 @@ export class Remove extends withOptions(removal) {
     using interrupt = interruptible();
     const { version, releases } = await removeTarget(
       removed,
-      { ...asGiven(this.options), supervisor, signal: interrupt.signal },
+      { projectRoot, hostId, lockWaitMs, deadlineMs, allowForeignRoot, supervisor, signal: interrupt.signal },
       (event) => {
         const sentence = deploySentence(event);
         if (this.json) this.print.event(event);

@@ -4,8 +4,8 @@ import type { Reporter } from "../../lib/agent/ground/reporter.ts";
 import { type Target, targetOfName } from "../../lib/contract/target.ts";
 import { rollback } from "../../lib/options/inspection.ts";
 import type { Values } from "../../lib/options/option.ts";
-import { asGiven, operatorCommands, supervisorFrom } from "../deploying/deploy-options.ts";
 import { lastDeployment, settingsOf } from "../deploying/last-deployment.ts";
+import { operatorCommands, supervisorFrom } from "../deploying/supervision.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { showRun } from "../shell/output/deployment.ts";
@@ -41,8 +41,9 @@ export class Rollback extends withOptions(rollback) {
     const [target] = await targetsAt(projectRootAt(this.options.projectRoot), [this.target]);
     const of = targetOfName(target!);
     const kept = { ...of, to: this.options.to, reporter: await reporterOf(of, this.options) };
+    const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot } = this.options;
     const options = {
-      ...asGiven(this.options),
+      ...{ projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot },
       supervisor: await supervisorFrom(this.options),
       settings: settingsOf(this.options, this.layers),
       ...(await operatorCommands(this.options)),

@@ -1,9 +1,9 @@
 import type { Source } from "../../lib/agent/sources/source.ts";
 import type { ComparedVersions } from "../../lib/agent/version-diff.ts";
+import { limitsOf } from "../../lib/artifact/limits.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { Target } from "../../lib/contract/target.ts";
 import { versionComparison } from "../../lib/options/devkeys.ts";
-import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { deployLines } from "../shell/output/deploy-lines.ts";

@@ -1,4 +1,5 @@
 import { Command, Option } from "clipanion";
+import { limitsOf } from "../../lib/artifact/limits.ts";
 import type { SourceMember } from "../../lib/artifact/tree/member-list.ts";
 import { waitSentence } from "../../lib/client/wait-event.ts";
 import { usageError } from "../../lib/contract/errors.ts";
@@ -6,7 +7,6 @@ import { publish } from "../../lib/options/publish.ts";
 import type { DeltaBases } from "../../lib/publisher/publish-deltas.ts";
 import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-project.ts";
 import { counted } from "../../lib/support/counted.ts";
-import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { storedAs, whoGetsIt } from "../shell/output/version-state.ts";

@@ -3,11 +3,11 @@ import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream/promises";
 import { Command, Option } from "clipanion";
 import type { OpenedFile } from "../../lib/artifact/delta/open-file.ts";
+import { limitsOf } from "../../lib/artifact/limits.ts";
 import { originText, versionOfBytes } from "../../lib/client/version-origins.ts";
 import type { ManagedVersion } from "../../lib/contract/surfaces/keys.ts";
 import { opening } from "../../lib/options/publish.ts";
 import { counted } from "../../lib/support/counted.ts";
-import { limitsOf } from "../deploying/deploy-options.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 

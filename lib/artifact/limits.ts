@@ -26,6 +26,13 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   maxNameBytes: 1024,
 };
 
+/** The limits that options choose; one without an option keeps its default. */
+export function limitsOf(options: Partial<Limits>): Limits {
+  const limits = { ...DEFAULT_LIMITS };
+  for (const key of Object.keys(limits) as (keyof Limits)[]) limits[key] = options[key] ?? limits[key];
+  return limits;
+}
+
 /** A small archive may be as compressible as it likes: it cannot fill a disk. */
 export const RATIO_FREE_BYTES = 64 * MIB;
 

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { access, constants } from "node:fs/promises";
 import { resolve as absolute } from "node:path";
 import { DEFAULT_LIMITS, type Limits } from "../../artifact/limits.ts";
-import { DEPLOYMENT_DEFAULTS, type Durability } from "../../contract/deployment-defaults.ts";
+import { DEPLOYMENT_DEFAULTS, type DeploymentSettings } from "../../contract/deployment-defaults.ts";
 import { asSealiftError, deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { Notifiers, Provisioners } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
@@ -18,7 +18,7 @@ import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 
 /** The options of a deployment: {@link DEPLOY_DEFAULTS} has what a caller does not choose. */
-export interface DeployOptions {
+export interface DeployOptions extends DeploymentSettings {
   projectRoot: string;
   hostId: string;
   supervisor: SupervisorChoice;
@@ -31,10 +31,6 @@ export interface DeployOptions {
   limits: Limits;
   /** Key of `plugin.sig`, written for trusted plugins. */
   pluginSecretKey?: string | undefined;
-  /** Releases to keep, the running one included. */
-  keepReleases: number;
-  /** Local reports to keep as files; older ones go to the archive. */
-  keepReports: number;
   allowDowngrade?: boolean;
   /** Rules that a version must meet on this host; undefined for none. */
   policy?: Policy | undefined;
@@ -42,14 +38,8 @@ export interface DeployOptions {
   acceptRights?: boolean;
   /** Installs the version once more even if it runs already. */
   reinstall?: boolean;
-  /** Milliseconds to wait for another deployment of the same target or on the same root. */
-  lockWaitMs: number;
-  /** Milliseconds that the whole deployment may take. */
-  deadlineMs: number;
   /** Lets root deploy into a project root that another user owns, and can change meanwhile. */
   allowForeignRoot?: boolean;
-  /** The part of a switch that must be on the disk before it counts. */
-  durability: Durability;
   signal?: AbortSignal;
 }
 
