@@ -58,14 +58,18 @@ const STAND_INS: Readonly<Record<string, StandIn>> = {
   "./cjs/react-dom-server.node.production.js": { contents: "export default {};" },
   // A library of its own for what Node has.
   "@node-rs/crc32": { contents: 'export { crc32 } from "node:zlib";' },
-  // HTTP/2 is an option of got that nobody here sets; Node takes 10 ms to load its own.
+  // HTTP/2 is an option of got and of Fastify that nobody here sets; Node takes 10 ms to load its own.
   "./utils/http2-client.js": { contents: "export default {};", importer: /\/node_modules\/got\// },
   "node:http2": {
     contents: "export class Http2ServerResponse {} export const constants = {};",
-    importer: /\/node_modules\/got\//,
+    importer: /\/node_modules\/(?:got|fastify)\//,
   },
+  // Fastify makes no server of TLS itself: the hub hands it one. Node takes 15 ms to load its own.
+  "node:https": { contents: "export default {};", importer: /\/node_modules\/fastify\// },
   // Nobody collects its default metrics, or those of a cluster: they load OpenTelemetry and the cluster module.
   "./lib/defaultMetrics": { contents: "export default undefined;", importer: /\/node_modules\/prom-client\// },
+  // Nor does anybody push them to a gateway: it loads TLS and zlib.
+  "./lib/pushgateway": { contents: "export default undefined;", importer: /\/node_modules\/prom-client\// },
   "./lib/cluster": { contents: "export default undefined;", importer: /\/node_modules\/prom-client\// },
 };
 

@@ -27,10 +27,12 @@ export function addressList(ranges: readonly string[]): BlockList {
   return list;
 }
 
-const privateAddresses = addressList(PRIVATE);
+/** Made when it is first asked: Node takes 5 ms for its pattern of IPv6 addresses. */
+let privateAddresses: BlockList | undefined;
 
 export const isListed = (list: BlockList, address: string): boolean =>
   list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 
 /** True for an address of the public internet. An IPv4 address that is written as an IPv6 one counts as what it is. */
-export const isPublic = (address: string): boolean => isIP(address) !== 0 && !isListed(privateAddresses, address);
+export const isPublic = (address: string): boolean =>
+  isIP(address) !== 0 && !isListed((privateAddresses ??= addressList(PRIVATE)), address);
