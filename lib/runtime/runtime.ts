@@ -145,6 +145,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     },
   });
   building.use(watchdog);
+  if (Object.keys(settings.services.extensions).length > 0) watchdog.watchTrustedCode();
   const reaper = building.use(new Reaper());
   const sampler = new MemorySampler();
   const services = await openServices(settings, { root, logger, reaper, sampler, resources: building });

@@ -15,38 +15,50 @@ export interface Blockage {
 
 export type Guard = <T>(work: () => T) => T;
 
+export interface WatchdogOptions {
+  thresholdMs: number;
+  announce: Announce;
+  onBlocked: (blockage: Blockage) => void;
+}
+
 /**
- * Notices that trusted code blocks the event loop. It cannot stop that code: it names it, in the log at once and in
- * health and metrics as soon as the loop turns again.
+ * Notices that the event loop was blocked. Its thread also sees a loop that is blocked still: it cannot stop the
+ * trusted code that does it, and names it in the log at once. Without such code there is no thread.
  */
 export class Watchdog implements AsyncDisposable {
   last: Blockage | undefined;
+  readonly #options: WatchdogOptions;
   readonly #slots = new Int32Array(new SharedArrayBuffer(SLOTS * 4));
   readonly #names = new Uint8Array(new SharedArrayBuffer(NAMES * NAME_SIZE));
   readonly #numbers = new Map<string, number>();
-  readonly #worker: Worker;
   readonly #timer: NodeJS.Timeout;
+  #thread: Worker | undefined;
   #seen = 0;
+  #tickedAt = performance.now();
 
-  constructor(options: { thresholdMs: number; announce: Announce; onBlocked: (blockage: Blockage) => void }) {
-    const periodMs = periodOf(options.thresholdMs);
+  constructor(options: WatchdogOptions) {
+    this.#options = options;
+    this.#timer = setInterval(() => this.#tick(), periodOf(options.thresholdMs)).unref();
+  }
+
+  /** Starts the thread, once: other people's code is about to run in this process. */
+  watchTrustedCode(): void {
+    if (this.#thread !== undefined) return;
+    const { thresholdMs, announce } = this.#options;
     const data: WatchdogData = {
       shared: this.#slots.buffer,
       names: this.#names.buffer,
-      periodMs,
-      thresholdMs: options.thresholdMs,
-      announce: options.announce,
+      periodMs: periodOf(thresholdMs),
+      thresholdMs,
+      announce,
     };
-    this.#worker = startThread(import.meta.url, "watchdog-worker", data);
-    this.#worker.unref();
-    this.#timer = setInterval(() => {
-      Atomics.add(this.#slots, SLOT.pulse, 1);
-      this.#notice(options.onBlocked);
-    }, periodMs).unref();
+    this.#thread = startThread(import.meta.url, "watchdog-worker", data);
+    this.#thread.unref();
   }
 
   /** Returns a runner that attributes any block of the event loop to `plugin`. */
   guardOf(plugin: string): Guard {
+    this.watchTrustedCode();
     const slots = this.#slots;
     const number = this.#numberOf(plugin);
     return (work) => {
@@ -61,19 +73,32 @@ export class Watchdog implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
-    this.#worker.ref();
-    await this.#worker.terminate();
+    this.#thread?.ref();
+    await this.#thread?.terminate();
   }
 
-  #notice(onBlocked: (blockage: Blockage) => void): void {
+  #tick(): void {
+    const now = performance.now();
+    const silentMs = now - this.#tickedAt;
+    this.#tickedAt = now;
+    Atomics.add(this.#slots, SLOT.pulse, 1);
+    if (this.#thread !== undefined) this.#noticeTold();
+    else if (silentMs >= this.#options.thresholdMs) this.#notice(Math.round(silentMs), undefined);
+  }
+
+  /** Takes note of a blockage that the thread has seen the end of. */
+  #noticeTold(): void {
     const count = Atomics.load(this.#slots, SLOT.count);
     if (count === this.#seen) return;
     this.#seen = count;
     const number = Atomics.load(this.#slots, SLOT.culprit);
     const plugin = [...this.#numbers].find(([, known]) => known === number)?.[0];
-    const seconds = Atomics.load(this.#slots, SLOT.lastMs) / 1000;
-    this.last = { seconds, plugin, endedAtMs: performance.now() };
-    onBlocked(this.last);
+    this.#notice(Atomics.load(this.#slots, SLOT.lastMs), plugin);
+  }
+
+  #notice(milliseconds: number, plugin: string | undefined): void {
+    this.last = { seconds: milliseconds / 1000, plugin, endedAtMs: performance.now() };
+    this.#options.onBlocked(this.last);
   }
 
   #numberOf(plugin: string): number {

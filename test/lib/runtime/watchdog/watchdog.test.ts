@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { type Blockage, Watchdog } from "../../../../lib/runtime/watchdog/watchdog.ts";
 import { KEY, type LogRecord, until } from "../../../support/runtime/host.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../../bin/runtime-serve.ts", import.meta.url));
@@ -52,4 +53,19 @@ observability: { metrics: { blocked_after_ms: 200 } }
   const { body } = await ask("health");
   t.match(body, { status: "degraded", checks: { event_loop: { status: "degraded", message: /guilty/ } } });
   t.match(await ask("innocent/echo", "still here"), { status: 200, body: { result: "still here" } });
+});
+
+t.test("without trusted code a blocked event loop is noticed when it goes on", async (t) => {
+  const noticed: Blockage[] = [];
+  await using watchdog = new Watchdog({
+    thresholdMs: 200,
+    announce: "none",
+    onBlocked: (blockage) => noticed.push(blockage),
+  });
+  const end = performance.now() + 400;
+  while (performance.now() < end);
+  await until(() => noticed.length > 0);
+  t.match(noticed, [{ plugin: undefined }]);
+  t.ok(noticed[0]!.seconds >= 0.4);
+  t.equal(watchdog.last, noticed[0]);
 });
