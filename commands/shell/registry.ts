@@ -6,6 +6,7 @@ import * as trustFolder from "../context/trust-folder.ts";
 import * as deployMarketplace from "../deploying/deploy-marketplace.ts";
 import * as deployProject from "../deploying/deploy-project.ts";
 import * as fleet from "../deploying/fleet.ts";
+import * as fleetAdoption from "../deploying/fleet-adoption.ts";
 import * as fleetForget from "../deploying/fleet-forget.ts";
 import * as fleetLabel from "../deploying/fleet-label.ts";
 import * as fleetWait from "../deploying/fleet-wait.ts";
@@ -69,8 +70,8 @@ import type { CommandFeature } from "./feature.ts";
 /** The files of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[contexts, login, trustFolder],
-  ...[deployMarketplace, deployProject, fleet, fleetForget, fleetLabel, fleetWait, plan, watch, watchConsent],
-  ...[watchControl, watchInit],
+  ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
+  ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetWait],
   ...[diff, history, logs, pin, releases, remove, rollback, status],
   ...[audit, grants, hubAdminKey, hubBackup, hubKeks, hubRetain, hubServe, hubVerify],
   ...[keys, projects, signers, versionDiff, versions],

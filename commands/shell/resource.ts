@@ -18,6 +18,8 @@ interface Shell<T extends typeof connection> extends Surroundings {
 
 /** A command's work on the subject that its arguments name, and its help. */
 interface Verb<T extends typeof connection, S, W> {
+  /** Heading of the list of commands that it is under. Default: `Hub`. */
+  category?: string;
   description: string;
   details?: string;
   examples?: [what: string, line: string][];

@@ -4,6 +4,7 @@ import Assembler from "stream-json/assembler.js";
 import parser, { type Token } from "stream-json/parser.js";
 import * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
+import type { FleetAdoption } from "../contract/fleets/adoption.ts";
 import * as routes from "../contract/fleets/routes.ts";
 import { HOST_STATES, type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
 import { deploymentStatus, type FleetSummary, runningSignerField } from "../contract/surfaces/reports.ts";
@@ -11,7 +12,7 @@ import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { printableJson } from "../support/printable.ts";
 import { statusError } from "./answers.ts";
-import { type Asking, askPages, type Question, requestOf } from "./ask.ts";
+import { ask, type Asking, askPages, type Question, requestOf } from "./ask.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
@@ -129,6 +130,16 @@ export async function forgetHost({ kind, slug }: Target, host: string, options: 
   response.discard();
   return response.status === 204;
 }
+
+/**
+ * Reads a fleet's hosts by version, and those that failed, day by day.
+ *
+ * @throws DeploymentError; AuthenticationError on 401 and 403
+ */
+export const readAdoption = ({ kind, slug }: Target, hub: HubConnection): Promise<FleetAdoption> =>
+  kind === "project"
+    ? ask(routes.showProjectAdoption, { params: { project_id: slug } }, asking(hub))
+    : ask(routes.showTargetAdoption, { params: { kind, slug } }, asking(hub));
 
 /** The fleets that the key may see. @throws DeploymentError; AuthenticationError on 401 and 403 */
 export const listFleets = (options: HubConnection): AsyncGenerator<FleetSummary> =>

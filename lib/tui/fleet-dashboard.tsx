@@ -63,7 +63,7 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
   function shownAt(at: Navigation) {
     return {
       rows: fleet?.rows(queryOf(at)).length ?? 0,
-      page: hostRowsOf(fleet, inner),
+      page: hostRowsOf(fleet, { width, height: inner }),
       overlay:
         at.overlay === undefined
           ? { rows: 0, page: 1 }

@@ -1,7 +1,7 @@
 import { setImmediate, setTimeout as sleep } from "node:timers/promises";
 import { useEffect, useRef } from "react";
 import { nextDelay } from "../agent/watch/schedule.ts";
-import { type FleetHost, type FleetMark, readFleet } from "../client/fleet.ts";
+import { type FleetHost, type FleetMark, readAdoption, readFleet } from "../client/fleet.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import type { Target } from "../contract/target.ts";
@@ -15,6 +15,8 @@ const REFRESH_MS = 5_000;
 const BATCH = 500;
 /** Milliseconds until everything is read anew: when hosts were last seen is no change that a hub tells. */
 const ANEW_MS = 24 * 60 * 60 * 1000;
+/** Milliseconds between two questions for the last days of a fleet that changes, and of one that does not. */
+const ADOPTION_MS = { changed: 30_000, unchanged: 60 * 60 * 1000 };
 /** Milliseconds between two pictures while a large fleet is being read. */
 const PICTURE_MS = 300;
 
@@ -35,12 +37,15 @@ export async function followFleet(
   let mark: FleetMark = {};
   let failures = 0;
   let readAt = performance.now();
+  const readDays = adoptionReader(target, connection, model);
   while (!signal.aborted) {
     if (performance.now() - readAt > ANEW_MS) mark = {};
     if (mark.etag === undefined) readAt = performance.now();
     try {
+      const before = mark;
       mark = await refresh(target, { ...connection, signal }, model, mark, onChange);
       failures = 0;
+      if (await readDays(mark !== before, signal)) onChange();
       if (model.error !== undefined) {
         model.error = undefined;
         onChange();
@@ -54,6 +59,24 @@ export async function followFleet(
     const delay = nextDelay({ intervalMs, failures }, Math.random());
     await sleep(delay, undefined, { signal, ref: false }).catch(() => {});
   }
+}
+
+/** Reads the last days of a fleet from time to time. A hub that does not tell them leaves the picture without. */
+function adoptionReader(target: Target, connection: HubConnection, model: FleetModel) {
+  let askedAt = Number.NEGATIVE_INFINITY;
+  let isDue = true;
+  /** @returns whether they were read */
+  return async (hasChanged: boolean, signal: AbortSignal): Promise<boolean> => {
+    isDue ||= hasChanged;
+    const now = performance.now();
+    if (now - askedAt < (isDue ? ADOPTION_MS.changed : ADOPTION_MS.unchanged)) return false;
+    askedAt = now;
+    const adoption = await readAdoption(target, { ...connection, signal }).catch(() => undefined);
+    if (adoption === undefined) return false;
+    model.adoption = adoption;
+    isDue = false;
+    return true;
+  };
 }
 
 async function refresh(

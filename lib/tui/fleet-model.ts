@@ -1,4 +1,5 @@
 import type { FleetHost } from "../client/fleet.ts";
+import type { FleetAdoption } from "../contract/fleets/adoption.ts";
 import { isHeld, isStale, shownVersion, STALE_MS, triedVersion } from "../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { naturally } from "../support/natural-order.ts";
@@ -60,6 +61,8 @@ export class FleetModel {
   /** True when everything that the hub knew was read once. */
   complete = false;
   error: string | undefined;
+  /** The last days, once the hub has told them. */
+  adoption: FleetAdoption | undefined;
   readonly #hosts = new Map<string, HostRow>();
   #order: HostRow[] = [];
   #texts = new Map<string, string>();

@@ -1,18 +1,25 @@
 import type { ReactNode } from "react";
 import { troubleOf } from "../contract/surfaces/host-record.ts";
 import { counted } from "../support/counted.ts";
+import { type AdoptionGraph, adoptionGraph, GRAPH } from "./adoption.ts";
 import { placed, rowOf, titlesOf } from "./columns.ts";
-import { type FleetModel, type FleetQuery, type HostOrder, type HostRow, statusText } from "./fleet-model.ts";
+import {
+  type FleetModel,
+  type FleetQuery,
+  type HostOrder,
+  type HostRow,
+  statusText,
+  type VersionShare,
+} from "./fleet-model.ts";
+import type { Place } from "./layout.ts";
 import { Line, type Part } from "./line.tsx";
 import { bar, count, fit, moment, percent, widthOf } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
-interface Props {
+interface Props extends Place {
   fleet: FleetModel | undefined;
   query: FleetQuery;
   searching: boolean;
-  width: number;
-  height: number;
   scroll: number;
   now: number;
 }
@@ -23,11 +30,9 @@ const barsFor = (height: number): number => (height >= 24 ? 6 : height >= 14 ? 4
 /** Columns of the screen: thousands of names are measured, and nearly all are of plain letters. */
 const columnsOf = (text: string): number => (/^[\x20-\x7e]*$/.test(text) ? text.length : widthOf(text));
 
-/** Lines of a fleet view that are not hosts: the sum, the bars, the search and the column names. */
-export function hostRowsOf(fleet: FleetModel | undefined, height: number): number {
-  const bars = Math.min(barsFor(height), fleet?.versions().length ?? 0);
-  return Math.max(1, height - 3 - bars);
-}
+/** Returns how many hosts have room below the sum, the versions, the search and the column names. */
+export const hostRowsOf = (fleet: FleetModel | undefined, place: Place): number =>
+  Math.max(1, place.height - 3 - (fleet === undefined ? 0 : versionLines(fleet, null, place).length));
 
 /** Shows who runs what: versions as bars, then the hosts, failing ones first. */
 export function FleetView(props: Props): ReactNode {
@@ -50,12 +55,15 @@ export function FleetView(props: Props): ReactNode {
       now,
     ).length,
   });
-  const page = hostRowsOf(fleet, height);
+  const versions = versionLines(fleet, query.latest, { width, height });
+  const page = Math.max(1, height - 3 - versions.length);
   const start = Math.min(scroll, Math.max(0, rows.length - page));
   return (
     <>
       <Line width={width} parts={summary(fleet)} />
-      <VersionBars fleet={fleet} query={query} width={width} height={height} />
+      {versions.map((parts, index) => (
+        <Line key={index} width={width} parts={parts} />
+      ))}
       <Line width={width} parts={searchLine(query, searching, rows.length, start, page)} />
       <Line width={width} parts={[titlesOf(columns)]} />
       {rows.slice(start, start + page).map((row) => (
@@ -74,37 +82,60 @@ function summary(fleet: FleetModel): Part[] {
   return parts;
 }
 
-function VersionBars({
-  fleet,
-  query,
-  width,
-  height,
-}: Pick<Props, "query" | "width" | "height"> & { fleet: FleetModel }): ReactNode {
+/** Columns from which the graph of the last days has room, and those from which it stands beside the bars. */
+const GRAPH_WIDTH = 80;
+const BESIDE_WIDTH = 120;
+/** Lines of a view from which the graph has room. */
+const GRAPH_HEIGHT = 14;
+const NAME = 18;
+
+const graphFor = ({ adoption }: FleetModel, { width, height }: Place): AdoptionGraph | undefined =>
+  adoption === undefined || width < GRAPH_WIDTH || height < GRAPH_HEIGHT ? undefined : adoptionGraph(adoption);
+
+/** Returns the lines of a fleet's versions: a bar each, or their hosts of the last days where the screen has room. */
+function versionLines(fleet: FleetModel, latest: string | null, place: Place): Part[][] {
+  const graph = graphFor(fleet, place);
+  const rows = versionRows(fleet, graph, barsFor(place.height));
+  const hasBars = graph === undefined || place.width >= BESIDE_WIDTH;
+  const size = Math.max(10, place.width - 54 - (graph === undefined ? 0 : GRAPH + 2));
+  const named = new Set(rows.map(({ version }) => version));
+  const name = (text: string): string => `  ${fit(text, NAME)} `;
+  const before = hasBars && graph !== undefined ? "  " : "";
+  const lines = rows.map(({ version, hosts, failing, isRest }): Part[] => {
+    const share = hosts / Math.max(1, fleet.size);
+    const look = failing > 0 ? "attention" : "good";
+    return [
+      [name(version), version === latest ? "strong" : "plain"],
+      [hasBars ? bar(share, size, " ") : "", look],
+      [graph === undefined ? "" : before + graph.of((each) => (isRest ? !named.has(each) : each === version)), look],
+      [` ${percent(share)} ${count(hosts).padStart(8)}`],
+      [failing > 0 ? `  ${count(failing)} failing` : "", "bad"],
+    ];
+  });
+  if (graph === undefined) return lines;
+  const left = hasBars ? " ".repeat(size) + before : "";
+  const { row, most } = graph.failed;
+  if (most > 0) lines.push([[name("failed on a day")], [left + row, "bad"], [` at most ${count(most)}`, "quiet"]]);
+  lines.push([[name(`last ${counted(fleet.adoption!.days.length, "day")}`) + left + graph.axis, "quiet"]]);
+  return lines;
+}
+
+/** A version with its line, or the sum of those that have none. */
+type VersionRow = VersionShare & { isRest?: true };
+
+/** Returns the versions that hosts run, then those that they ran in the days of the graph, at most `shown` lines. */
+function versionRows(fleet: FleetModel, graph: AdoptionGraph | undefined, shown: number): VersionRow[] {
   const versions = fleet.versions();
-  const shown = barsFor(height);
-  const own = versions.length > shown ? versions.slice(0, shown - 1) : versions;
+  const own: VersionRow[] = versions.length > shown ? versions.slice(0, shown - 1) : versions;
   const others = versions.slice(own.length);
-  const rows = [...own];
   if (others.length > 0) {
     const sum = (of: "hosts" | "failing"): number => others.reduce((total, share) => total + share[of], 0);
-    rows.push({ version: counted(others.length, "other"), hosts: sum("hosts"), failing: sum("failing") });
+    const version = counted(others.length, "other");
+    return [...own, { version, hosts: sum("hosts"), failing: sum("failing"), isRest: true }];
   }
-  const size = Math.max(10, width - 54);
-  return rows.map(({ version, hosts, failing }) => {
-    const share = hosts / Math.max(1, fleet.size);
-    return (
-      <Line
-        key={version}
-        width={width}
-        parts={[
-          [`  ${fit(version, 18)} `, version === query.latest ? "strong" : "plain"],
-          [bar(share, size, " "), failing > 0 ? "attention" : "good"],
-          [` ${percent(share)} ${count(hosts).padStart(8)}`],
-          [failing > 0 ? `  ${count(failing)} failing` : "", "bad"],
-        ]}
-      />
-    );
-  });
+  const running = new Set(versions.map(({ version }) => version));
+  const past = graph?.versions.filter((version) => !running.has(version)).slice(0, shown - own.length) ?? [];
+  return [...own, ...past.map((version) => ({ version, hosts: 0, failing: 0 }))];
 }
 
 function searchLine(query: FleetQuery, searching: boolean, found: number, start: number, page: number): Part[] {

@@ -36,6 +36,12 @@ export function spark(values: readonly number[]): string {
   return values.map((value) => LEVELS[Math.round((Math.max(0, value) / most) * (LEVELS.length - 1))]).join("");
 }
 
+/** Numbers as columns beside each other. Zero is blank, and every other number is seen. @param most a full column */
+export const barChart = (values: readonly number[], most: number): string =>
+  values
+    .map((value) => (value <= 0 ? " " : LEVELS[Math.max(0, Math.ceil((value / most) * LEVELS.length) - 1)]))
+    .join("");
+
 /** `62 %`, right-aligned in five columns. */
 export const percent = (fraction: number): string => `${Math.floor(fraction * 100)} %`.padStart(5);
 

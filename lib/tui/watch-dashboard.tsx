@@ -147,8 +147,9 @@ const queryOf = ({ search, filter, hosts }: Navigation, target: TargetView | und
 });
 
 function pageOf(tab: Tab, place: Place | undefined, fleet: FleetModel | undefined): number {
-  const height = (place?.height ?? 2) - 1;
-  if (tab === "fleet") return hostRowsOf(fleet, height);
+  const { width, height: lines } = place ?? { width: 0, height: 2 };
+  const height = lines - 1;
+  if (tab === "fleet") return hostRowsOf(fleet, { width, height });
   // A line of column names.
   return tab === "history" ? height - 1 : height;
 }

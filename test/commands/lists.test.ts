@@ -61,6 +61,7 @@ t.test("every list knows its fields without a record, and refuses others before 
     docs: ["docs", true],
     doctor: ["doctor", true],
     fleet: ["fleet plugin:tides", false],
+    "fleet adoption": ["fleet adoption plugin:tides", true],
     "fleet find": ["fleet find lodash", true],
     "grant list": ["grant list tides", false],
     history: [`history ${target}`, true],

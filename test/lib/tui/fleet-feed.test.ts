@@ -14,7 +14,13 @@ t.test(
     let away = false;
     let changes = 2;
     const record = (version: string) => ({ version, status: "success", completed_at: null });
+    const days = [{ day: "2026-11-26", versions: [{ version: "1.0.0", hosts: 2 }], failing: 0 }];
+    let askedForDays = 0;
     const server = createServer((request, response) => {
+      if (request.url!.endsWith("/adoption")) {
+        askedForDays++;
+        return void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify({ days }));
+      }
       const since = new URL(request.url!, "http://hub").searchParams.get("since");
       asked.push({ since, etag: request.headers["if-none-match"] });
       if (away) return void response.writeHead(503).end("{}");
@@ -41,6 +47,7 @@ t.test(
     await until(() => model.complete);
     t.equal(model.size, 2);
     await until(() => asked.length >= 4);
+    t.strictSame(model.adoption, { days });
     t.strictSame(asked[0], { since: null, etag: undefined });
     t.strictSame(asked[3], { since: "2", etag: '"fleet-2-2"' }, "nothing changed, and nothing is sent again");
 
@@ -50,6 +57,7 @@ t.test(
       model.rows({ search: "", filter: "all", latest: null }).map(({ id, version }) => `${id} ${version}`),
       ["a 1.0.0", "b 1.1.0", "c 1.1.0"],
     );
+    t.equal(askedForDays, 1, "a fleet that changes often does not ask for its days as often");
 
     away = true;
     await until(() => model.error !== undefined);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import t from "tap";
 import { clock, localTime, offset } from "../../../lib/support/local-time.ts";
 import { printable } from "../../../lib/support/printable.ts";
-import { bar, count, fit, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
+import { bar, barChart, count, fit, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
 
 t.test("a cell has exactly its width, whatever the text is", async (t) => {
   fc.assert(
@@ -85,5 +85,7 @@ t.test("texts of others reach the terminal without characters that end a line", 
 t.test("a small picture of numbers is as high as the largest of them", async (t) => {
   t.equal(spark([0, 50, 100, 25]), "▁▅█▃");
   t.equal(spark([0, 0]), "▁▁");
+  t.equal(barChart([0, 1, 500, 1000], 1000), " ▁▄█", "one host of a thousand is seen, and none is not");
+  t.equal(barChart([0, 0], 0), "  ");
   t.equal(widthOf(spark([1, 2, 3])), 3);
 });

@@ -137,6 +137,7 @@ t.test("every view keeps within its rectangle, on small and large screens, whate
     })),
   );
   fleet.complete = true;
+  fleet.adoption = { days: [{ day: "2026-11-20", versions: [{ version: HOSTILE, hosts: 9000 }], failing: 12345678 }] };
   const log = new LogModel();
   for (let line = 0; line < 50; line++) log.push(HOSTILE, HOSTILE.repeat(line));
   log.note = HOSTILE.repeat(5);
@@ -297,5 +298,64 @@ t.test("a rollout is shown with its lines, whatever they hold", (t) => {
   );
   t.match(stripVTControlCharacters(shown), /Sealift rollout.*1\.0\.0 → 2\.0\.0.*✗ host-1: port taken/s);
   t.match(stripVTControlCharacters(shown), /It goes on\.\s+a approve {2}p pause {2}x abort {2}\? help {2}q quit/);
+  t.end();
+});
+
+t.test("a fleet shows its last days as a row of columns for each version, where the screen has room", (t) => {
+  const fleet = new FleetModel();
+  const at = { status: "success" as const, completed_at: null };
+  fleet.apply(["a", "b", "c"].map((host_id) => ({ host_id, version: "1.1.0", ...at })));
+  fleet.apply([{ host_id: "d", version: "1.1.0", running_version: "1.0.0", ...at, status: "failed" }]);
+  fleet.complete = true;
+  const query = { search: "", filter: "all", latest: "1.1.0" } as const;
+  const shown = (width: number, height: number) => {
+    const view = (
+      <FleetView fleet={fleet} query={query} searching={false} width={width} height={height} scroll={0} now={NOW} />
+    );
+    return linesOf(view, { width, height });
+  };
+  const hosts = (lines: string[]) => lines.filter((line) => /^ {2}[a-d] /.test(line)).length;
+
+  t.match(shown(80, 16)[1], /^ {2}1\.1\.0 +█+/, "bars, until the hub has told the days");
+  const on = (old: number, fresh: number, gone: number) =>
+    [
+      { version: "1.0.0", hosts: old },
+      { version: "1.1.0", hosts: fresh },
+      { version: "0.9.0", hosts: gone },
+    ].filter(({ hosts }) => hosts > 0);
+  fleet.adoption = {
+    days: [
+      { day: "2026-11-17", versions: on(2, 0, 2), failing: 0 },
+      { day: "2026-11-18", versions: on(4, 0, 0), failing: 0 },
+      { day: "2026-11-19", versions: on(3, 1, 0), failing: 3 },
+      { day: "2026-11-20", versions: on(1, 3, 0), failing: 1 },
+    ],
+  };
+  const rows = (lines: string[]) => lines.slice(1, 6).map((line) => line.trimEnd());
+  const before = " ".repeat(26);
+  t.strictSame(rows(shown(80, 16)), [
+    `  1.1.0              ${before}  ▂▆  75 %        3`,
+    `  1.0.0              ${before}▄█▆▂  25 %        1  1 failing`,
+    `  0.9.0              ${before}▄      0 %        0`,
+    `  failed on a day    ${before}  █▃ at most 3`,
+    `  last 4 days        ${before.slice(1)}11-20`,
+  ]);
+  t.match(rows(shown(200, 40))[0], /^ {2}1\.1\.0 +█+.* {30}▂▆ {2}75 %/, "bars beside it on a wide screen");
+  t.match(shown(79, 16)[1], /^ {2}1\.1\.0 +█+/, "bars alone on a narrow one");
+  t.match(shown(80, 13)[1], /^ {2}1\.1\.0 +█+/, "and on a low one");
+  t.equal(hosts(shown(80, 16)), 4);
+
+  fleet.adoption = {
+    days: Array.from({ length: 30 }, (_, day) => ({
+      day: `2026-11-${String(day + 1).padStart(2, "0")}`,
+      versions: on(1, 3, 0),
+      failing: 0,
+    })),
+  };
+  t.equal(
+    rows(shown(80, 16))[2],
+    `  last 30 days       11-01 ${"─".repeat(18)} 11-30`,
+    "no line of failures without one",
+  );
   t.end();
 });
