@@ -66,13 +66,13 @@ export class PluginTest extends withOptions(trial) {
       this.print.text(JSON.stringify(report.outcomes[0]?.answer, null, 2));
     } else {
       this.print.line(`${report.plugin} ${report.version} (${report.mode}): ${report.health.status}`);
-      for (const outcome of report.outcomes) this.print.line(lineOf(outcome));
+      for (const outcome of report.outcomes) for (const line of linesOf(outcome)) this.print.line(line);
     }
     return passed ? EXIT.done : EXIT.failed;
   }
 }
 
-const lineOf = ({ name, passed, reason, stack, duration_ms }: TrialOutcome): string =>
-  passed
-    ? `ok ${name} (${duration_ms} ms)`
-    : `failed ${name}: ${reason ?? ""}${stack === undefined ? "" : `\n${stack.replaceAll(/^/gm, "    ")}`}`;
+function linesOf({ name, passed, reason, stack, duration_ms }: TrialOutcome): string[] {
+  if (passed) return [`ok ${name} (${duration_ms} ms)`];
+  return [`failed ${name}: ${reason ?? ""}`, ...(stack?.split("\n").map((line) => `    ${line}`) ?? [])];
+}

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
 import { createLogger, type Logger } from "../support/logging.ts";
-import { Broker } from "./calls/broker.ts";
+import { Broker, type StandIns } from "./calls/broker.ts";
 import { CallLog, type EndedCall } from "./calls/call-log.ts";
 import { Calls } from "./calls/calls.ts";
 import { Catalogue } from "./catalogue/catalogue.ts";
@@ -57,6 +57,8 @@ export interface RuntimeOptions {
   controlGroup?: string;
   /** Hears what plugins use; permissions of descriptors refuse nothing then. */
   auditor?: Auditor;
+  /** Stand-ins for services and other plugins, in a trial. */
+  standIns?: StandIns;
   /** Hears of every call that has ended. */
   onCall?: (call: EndedCall) => void;
 }
@@ -152,7 +154,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
 
   const catalogue = new Catalogue(directory, logger);
   const calls = new Calls(catalogue, metrics, new CallLog(logger, options.onCall));
-  const broker = new Broker(services, calls, options.auditor);
+  const broker = new Broker(services, calls, options);
   const instantiate = instanceFactory({
     ...{ settings, verifyToken, watchdog, reaper, sampler, wall, groups: groups.groups },
     inspect: options.inspect,

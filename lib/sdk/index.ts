@@ -10,6 +10,7 @@ export type {
   Services,
   Statements,
 } from "./context.ts";
+export { type CacheDouble, type DatabaseDouble, type Doubles, defineDoubles } from "./doubles.ts";
 export { type ActionMark, type RouteMark, action, route } from "./decorators.ts";
 export type { RouteReply, RouteRequest } from "./routes.ts";
 export {

@@ -65,7 +65,7 @@ t.test("plugin test tells what a call answers, what failed, and what does not lo
   t.match(JSON.parse(failed.stdout), {
     event: "result",
     status: "failed",
-    outcomes: [{ passed: false, reason: /Bye, Ada!/ }, { passed: true }],
+    outcomes: [{ passed: false, reason: /Bye, Ada!/ }, { passed: true }, { passed: true }],
   });
   const source = join(cwd, "greeter/src/main.js");
   const written = readFileSync(source, "utf8");
@@ -75,6 +75,11 @@ t.test("plugin test tells what a call answers, what failed, and what does not lo
   );
   const thrown = run(cwd, "plugin", "test", "greeter");
   t.ok(thrown.stdout.includes(join(cwd, "greeter", "src", "main.js")), "a stack names the author's own file");
+  t.match(
+    thrown.stdout,
+    /^failed greets by name: .*on purpose\n {4}Error: on purpose\n {8}at /m,
+    "below its call, line by line",
+  );
   t.notMatch(thrown.stdout, /sealift-trial-/);
   writeFileSync(source, "throw new Error('broken')");
   const broken = run(cwd, "plugin", "test", "greeter");

@@ -5,7 +5,7 @@ import { pluginName } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import type { ExecutionMode } from "../../contract/surfaces/runtime.ts";
 import { makeFolder } from "../../support/files.ts";
-import { TRIAL_FILE } from "./trial.ts";
+import { DOUBLES_FILES, TRIAL_FILE } from "./trial.ts";
 import { LOCAL_FOLDER, TYPES_FILE, writeTypePaths } from "./type-paths.ts";
 
 export interface ScaffoldOptions {
@@ -68,10 +68,27 @@ const TRIALS = `# \`sealift plugin test\` makes these calls in a throw-away runt
   action: greet
   payload: { name: Ada }
   result: { text: "Hello, Ada!", times: 1 }
+- name: goes on counting
+  action: greet
+  payload: { name: Grace }
+  result: { text: "Hello, Grace!", times: 42 }
 - name: wants a name
   action: greet
   payload: {}
   code: payload_invalid
+`;
+
+const DOUBLES = `import { defineDoubles } from "sealift/sdk";
+
+// \`sealift plugin test\` asks these stand-ins instead of services and other plugins.
+const counts = new Map([["Grace", 41]]);
+
+export default defineDoubles({
+  cache: {
+    get: (name) => counts.get(name),
+    set: (name, times) => counts.set(name, Number(times)),
+  },
+});
 `;
 
 /** The page that the marketplace shows for the plugin. */
@@ -109,7 +126,7 @@ const TSCONFIG = {
     verbatimModuleSyntax: true,
     skipLibCheck: true,
   },
-  include: ["src"],
+  include: ["src", DOUBLES_FILES[0]],
 };
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
@@ -122,6 +139,7 @@ export function scaffoldFiles(options: ScaffoldOptions): Record<string, string> 
     [DESCRIPTOR_FILE]: descriptorText(options, entry),
     [entry]: sourceText(options),
     [TRIAL_FILE]: TRIALS,
+    [DOUBLES_FILES[language === "typescript" ? 0 : 1]]: DOUBLES,
     "README.md": readmeText(options),
     "package.json": json({ name, version: "0.1.0", private: true, type: "module" }),
     ".gitignore": `node_modules/\ndata/\n${LOCAL_FOLDER}/\n`,

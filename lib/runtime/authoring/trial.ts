@@ -1,18 +1,19 @@
 import { randomBytes } from "node:crypto";
-import { statSync } from "node:fs";
-import { chmod, cp, mkdtemp, readFile, rm } from "node:fs/promises";
+import { existsSync, statSync } from "node:fs";
+import { chmod, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import * as z from "zod";
 import { deploymentError } from "../../contract/errors.ts";
+import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { type HealthCheck, RUNTIME_CODES, runtimePaths } from "../../contract/surfaces/runtime.ts";
 import { ifThere } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
 import type { Auditor } from "../ground/instance.ts";
-import { stackOf } from "../guest/fault.ts";
-import { createRuntime } from "../runtime.ts";
+import { messageOf, stackOf } from "../guest/fault.ts";
+import { createRuntime, type Runtime } from "../runtime.ts";
 import { SHARED_READS } from "../sandbox/guest-files.ts";
 import { readAuthored } from "./plugin-folder.ts";
 import { writeTypePaths } from "./type-paths.ts";
@@ -22,6 +23,10 @@ import { writeTypePaths } from "./type-paths.ts";
  */
 
 export const TRIAL_FILE = "plugin.test.yaml";
+/** Stand-ins for what the plugin asks of the runtime, beside it. */
+export const DOUBLES_FILES = ["plugin.doubles.ts", "plugin.doubles.js"] as const;
+/** The plugin of the trial's runtime that the stand-ins are. */
+const DOUBLES_PLUGIN = "plugin.doubles";
 
 const trialCase = z
   .strictObject({
@@ -104,6 +109,31 @@ export async function trialConfiguration(
   };
 }
 
+/** Returns how to give a trial what its plugin asks for. */
+function advice(kind: string, name: string): string {
+  const own = `Give it a stand-in as ${kind}s.${name} in ${DOUBLES_FILES.join(" or ")}`;
+  return kind === "plugin" ? `${own}.` : `${own}, or the real one from services.${kind}s with --integration FILE.`;
+}
+
+/**
+ * Makes a plugin of the stand-ins: a second copy of the folder, since they may import what lies in it.
+ *
+ * @returns its name, if the folder has stand-ins
+ */
+async function addDoubles(folder: string, plugins: string, copy: string): Promise<string | undefined> {
+  const entry = DOUBLES_FILES.find((name) => existsSync(join(folder, name)));
+  if (entry === undefined) return undefined;
+  const place = join(plugins, DOUBLES_PLUGIN);
+  await cp(copy, place, { recursive: true });
+  const resources = { rate_limit: { calls: 1_000_000 } };
+  const facts = { name: DOUBLES_PLUGIN, version: "0.0.0", entry_point: entry, resources };
+  await writeFile(join(place, DESCRIPTOR_FILE), JSON.stringify(facts));
+  // Plugins that it requires are those that stand-ins answer for.
+  const { requires: _required, ...own } = await readAuthored(copy, anyMapping);
+  await writeFile(join(copy, DESCRIPTOR_FILE), JSON.stringify(own));
+  return DOUBLES_PLUGIN;
+}
+
 /** Calls an action as any caller does. */
 export function callOverHttp(
   { url, key }: { url: string; key: string },
@@ -134,6 +164,24 @@ function judge(entry: z.output<typeof trialCase>, status: number, body: Record<s
   return `expected ${JSON.stringify(entry.result)}, got ${JSON.stringify(body["result"])}`;
 }
 
+/** Loads the stand-ins before the plugin that they are for. @throws DeploymentError `unhealthy` */
+async function loadDoubles(
+  { catalogue, lifecycle }: Runtime,
+  name: string,
+  own: (text: string) => string,
+): Promise<void> {
+  const { actions } = await lifecycle.load(name).then(
+    () => catalogue.find(name)!.instance!,
+    (error: unknown) => {
+      throw deploymentError("unhealthy", own(`The stand-ins of ${name} do not load: ${messageOf(error)}`), {
+        cause: error,
+      });
+    },
+  );
+  if (!actions.has("request"))
+    throw deploymentError("unhealthy", `${name} exports no stand-ins: use export default defineDoubles({…}).`);
+}
+
 /**
  * @returns the outcome of every call; the caller decides about failed ones
  * @throws UsageError for a folder without a descriptor; DeploymentError `unhealthy` for a plugin that does not load
@@ -146,7 +194,8 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));
   const copy = join(root, "plugins", basename(folder));
   // People look for a line in the folder that they write in.
-  const own = (text: string): string => text.replaceAll(copy, folder);
+  const own = (text: string): string =>
+    text.replaceAll(copy, folder).replaceAll(join(dirname(copy), DOUBLES_PLUGIN), folder);
   const key = randomBytes(24).toString("hex");
   let stack: string | undefined;
   try {
@@ -155,14 +204,17 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
     await chmod(root, 0o711);
     const changeUser = options.auditor === undefined && SHARED_READS.every(othersReach);
     const configuration = await trialConfiguration(options.configFile, key, changeUser);
+    const doubles = await addDoubles(folder, dirname(copy), copy);
     const runtime = await createRuntime({
       configuration,
       root,
       logger: options.logger,
+      standIns: { plugin: doubles, advice },
       ...(options.auditor && { auditor: options.auditor, permissionModel: "audited" }),
       onCall: ({ fault }) => (stack = fault && stackOf(fault)),
     });
     try {
+      if (doubles !== undefined) await loadDoubles(runtime, doubles, own);
       const url = await runtime.listen();
       const slot = runtime.catalogue.find(name);
       const status = slot?.status();

@@ -1,4 +1,5 @@
 import type { Descriptor } from "../../contract/files/descriptor.ts";
+import type { DoubledAnswer, DoubledRequest } from "../../sdk/doubles.ts";
 import type { Auditor, CallFacts, PluginInstance } from "../ground/instance.ts";
 import { messageOf, RequestFault, RuntimeFault } from "../guest/fault.ts";
 import { parseJson } from "../guest/json.ts";
@@ -20,6 +21,14 @@ export interface Caller {
   readonly serving: PluginInstance | undefined;
 }
 
+/** Stand-ins for what a plugin under test asks for. */
+export interface StandIns {
+  /** The loaded plugin that answers in the place of services and other plugins, if there is one. */
+  plugin: string | undefined;
+  /** Returns what to do about a service or a plugin that is not there. */
+  advice: (kind: string, name: string) => string;
+}
+
 /**
  * Everything that a plugin asks of the runtime, of either mode, comes through here: services, events and other plugins.
  * Permissions are checked in this one place.
@@ -28,15 +37,22 @@ export class Broker {
   readonly #services: ReadonlyMap<string, Service>;
   readonly #calls: Calls;
   readonly #auditor: Auditor | undefined;
+  readonly #standIns: StandIns | undefined;
   readonly #heard = new WeakMap<Caller, number>();
   readonly #listeners = new Map<string, Set<Caller>>();
 
   /**
    * @param services by target: `cache`, `database:<name>`, `extension:<name>`
    * @param auditor hears of every request; permissions refuse none then
+   * @param standIns of a trial
    */
-  constructor(services: ReadonlyMap<string, Service>, calls: Calls, auditor?: Auditor) {
+  constructor(
+    services: ReadonlyMap<string, Service>,
+    calls: Calls,
+    { auditor, standIns }: { auditor?: Auditor | undefined; standIns?: StandIns | undefined } = {},
+  ) {
     this.#auditor = auditor;
+    this.#standIns = standIns;
     this.#services = services;
     this.#calls = calls;
   }
@@ -95,15 +111,38 @@ export class Broker {
     const separator = target.indexOf(":");
     const kind = separator === -1 ? target : target.slice(0, separator);
     const rest = target.slice(separator + 1);
-    if (kind === "plugin") return this.#call(rest, method, parameters[0], call);
     if (kind === "events") return this.#event(caller, rest, method, parameters[0]);
+    const doubled = name === this.#standIns?.plugin ? null : await this.#doubled({ target, method, parameters }, call);
+    if (doubled !== null) {
+      if ("answer" in doubled) return doubled.answer;
+      throw new RuntimeFault(kind === "plugin" ? "action_failed" : "service_unavailable", doubled.failed);
+    }
+    if (kind === "plugin") return this.#callOther(rest, method, parameters[0], call);
     const service = this.#services.get(target);
     if (service === undefined) throw new RuntimeFault("service_unavailable", this.#lacks(kind, rest));
     return service.request(method, parameters, name);
   }
 
+  /** Asks the stand-ins. @returns null where they have none for the target */
+  async #doubled(request: DoubledRequest, call: CallFacts | undefined): Promise<DoubledAnswer | null> {
+    const plugin = this.#standIns?.plugin;
+    return plugin === undefined ? null : ((await this.#call(plugin, "request", request, call)) as DoubledAnswer | null);
+  }
+
+  async #callOther(plugin: string, action: string, payload: unknown, call: CallFacts | undefined): Promise<unknown> {
+    try {
+      return await this.#call(plugin, action, payload, call);
+    } catch (error) {
+      if (this.#standIns === undefined || !(error instanceof RuntimeFault) || error.code !== "plugin_not_found")
+        throw error;
+      const { code, message } = error;
+      throw new RuntimeFault(code, `${message} ${this.#standIns.advice("plugin", plugin)}`, { cause: error });
+    }
+  }
+
   /** Says which service the configuration lacks, and where it would stand. */
   #lacks(kind: string, name: string): string {
+    if (this.#standIns !== undefined) return `The trial has no ${kind} ${name}. ${this.#standIns.advice(kind, name)}`;
     const others = [...this.#services.keys()]
       .filter((key) => key.startsWith(`${kind}:`))
       .map((key) => key.slice(kind.length + 1));
