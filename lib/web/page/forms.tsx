@@ -19,6 +19,16 @@ export function Form({ to, children, className }: Sent) {
   );
 }
 
+/** A form that asks for fewer rows of a table. */
+export function Filter({ to, label, children }: { to: string; label: string; children: ReactNode }) {
+  const { base } = useView();
+  return (
+    <form className="filter" action={base + to} role="search" aria-label={label}>
+      {children}
+    </form>
+  );
+}
+
 type Fields = Record<string, string>;
 
 const Hidden = ({ of }: { of: Fields }) =>

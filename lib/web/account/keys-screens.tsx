@@ -1,0 +1,151 @@
+import * as routes from "../../contract/keys/routes.ts";
+import { listProjects } from "../../contract/projects/routes.ts";
+import { SCOPES } from "../../contract/scopes.ts";
+import {
+  type ApiKeyRecord,
+  DEFAULT_KEY_DAYS,
+  DEFAULT_SCOPES,
+  type ProjectRecord,
+  type Scope,
+} from "../../contract/surfaces/keys.ts";
+import { unprocessable } from "../../hub/ground/errors.ts";
+import { may, type Principal, requireScope } from "../../hub/ground/principal.ts";
+import { act } from "../page/act.ts";
+import { callTo } from "../page/api.ts";
+import { field, principalOf, type Screen } from "../page/context.ts";
+import { Check, Field, Opened, Remove, Select } from "../page/forms.tsx";
+import { ListPage } from "../page/list-page.tsx";
+import { Badge, Empty, Go, Time, type Tone } from "../page/parts.tsx";
+import { SecretsPage } from "../page/secrets-page.tsx";
+import { pagePaths } from "../page/view.ts";
+
+const SCOPE_WORDS: Record<Scope, string> = {
+  admin: "everything, for every owner",
+  keys: "create and revoke keys",
+  projects: "create and change projects, approve rollouts",
+  stage: "stage versions that others approve",
+  publish: "publish and yank versions, start rollouts",
+  deploy: "fetch and decrypt artifacts",
+  report: "report deployments",
+  read: "read fleets and records",
+};
+
+const EXPIRIES = {
+  value: String(DEFAULT_KEY_DAYS),
+  of: [
+    ["30", "in 30 days"],
+    ["90", "in 90 days"],
+    ["365", "in a year"],
+    ["", "never"],
+  ],
+} as const;
+const WITH_OWN = { of: [["", "with yours"]] } as const;
+
+/** The keys that this one may see, and a form for a new one. */
+export const keys: Screen = async ({ api, hub }, request) => {
+  const principal = principalOf(request);
+  requireScope(principal, "keys");
+  const { items, ...page } = await api.page(request, callTo(routes.listKeys, { query: { limit: "50" } }));
+  const projects = (await api.ask(request, callTo(listProjects, { query: { limit: "200" } })))?.items ?? [];
+  return (
+    <ListPage
+      title="Keys"
+      above={<CreateForm {...{ principal, projects }} />}
+      columns={["Key", "State", "May", "For", "Created", "Expires", "Last used", ["", "acts"]]}
+      rows={items.map((key) => {
+        const [text, tone] = stateOf(key, hub.clock());
+        return [
+          key.id,
+          <>
+            {key.name} {key.id === principal.keyId && <Badge tone="busy">this session</Badge>}
+            <p className="slug">
+              <code>{key.prefix}…</code> {key.owner} {key.host && `only as ${key.host}`}
+            </p>
+          </>,
+          <Badge tone={tone}>{text}</Badge>,
+          key.scopes.join(", "),
+          projects.find(({ id }) => id === key.project_id)?.name ??
+            (key.project_id === null ? "all" : <code title={key.project_id}>{key.project_id}</code>),
+          <Time at={key.created_at} />,
+          <Time at={key.expires_at} none="never" />,
+          <Time at={key.last_used_at} none="never" />,
+          text === "live" && (
+            <Remove at={`${pagePaths.keys()}/${encodeURIComponent(key.id)}`} verb="Revoke" thing={key.name}>
+              Revoke the key {key.name}? Whatever uses it stops working at once.
+            </Remove>
+          ),
+        ];
+      })}
+      empty={<Empty title="No keys." />}
+      to={pagePaths.keys()}
+      {...page}
+    />
+  );
+};
+
+function stateOf({ revoked_at: revoked, expires_at: expires }: ApiKeyRecord, now: number): [string, Tone] {
+  if (revoked !== null) return ["revoked", "calm"];
+  if (expires === null) return ["live", "good"];
+  return Date.parse(expires) <= now ? ["expired", "calm"] : ["live", "good"];
+}
+
+/** @param projects those that a new key may be bound to */
+const CreateForm = ({ principal, projects }: { principal: Principal; projects: readonly ProjectRecord[] }) => (
+  <Opened className="panel" title="Create a key" to={pagePaths.keys()}>
+    <Field label="Name" name="name" required maxLength={255} placeholder="host-1" />
+    <fieldset>
+      <legend>It may</legend>
+      {SCOPES.filter((scope) => may(principal, scope)).map((scope) => (
+        <Check key={scope} name="scope" value={scope} isChecked={["deploy", "report", "read"].includes(scope)}>
+          <b>{scope}</b> <span className="faint">{SCOPE_WORDS[scope]}</span>
+        </Check>
+      ))}
+    </fieldset>
+    {projects.length > 0 && (
+      <Select
+        label="Only for"
+        name="project_id"
+        of={[["", "all of its owner’s"], ...projects.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const)]}
+      />
+    )}
+    <Select label="Expires" name="days" {...((principal.expiresAt ?? null) === null ? EXPIRIES : WITH_OWN)} />
+    <button>Create the key</button>
+  </Opened>
+);
+
+const DAY_MS = 86_400_000;
+/** A century: a key that lasts longer may as well have no end. */
+const MOST_DAYS = 36_500;
+
+/** Returns when a key of so many days ends; null for one that never does. @throws HubError 422 for another text */
+function expiryOf(days: string | undefined, now: number): string | null {
+  if (days === undefined) return null;
+  const count = /^[0-9]{1,5}$/.test(days) ? Number(days) : 0;
+  if (count < 1 || count > MOST_DAYS)
+    throw unprocessable(`days: must be a whole number from 1 to ${MOST_DAYS}, or empty for a key that never expires.`);
+  return new Date(now + count * DAY_MS).toISOString();
+}
+
+/** Creates a key, and shows its secrets: the only time. */
+export const createKey: Screen = async ({ api, hub }, request) => {
+  const scopes = (request.body as URLSearchParams).getAll("scope");
+  const body = {
+    name: field(request, "name") ?? "",
+    scopes: scopes.length > 0 ? scopes : DEFAULT_SCOPES,
+    project_id: field(request, "project_id"),
+    expires_at: expiryOf(field(request, "days"), hub.clock()),
+  };
+  const created = await api.call(request, callTo(routes.createKey, { body }));
+  return (
+    <SecretsPage
+      title="New key"
+      of={created.name}
+      notice="Copy it now. The hub keeps only its hash, and nobody can show it again."
+      secrets={{ "API key": created.key, "Deployment credential": created.deployment_credential }}
+    >
+      <Go to={pagePaths.keys()}>Back to the keys</Go>
+    </SecretsPage>
+  );
+};
+
+export const revokeKey = act(routes.revokeKey, { to: () => pagePaths.keys() });
