@@ -1,7 +1,7 @@
 import type { ManagedVersion, ProjectRecord } from "../../contract/surfaces/keys.ts";
 import { deployCommand } from "../page/commands.ts";
-import { Layout } from "../page/layout.tsx";
-import { Command, Empty, Facts, Pager, Section, Size, Table, TargetHead, Time } from "../page/parts.tsx";
+import { Command, Empty, Facts, Pager, Section, Size, Table, Time } from "../page/parts.tsx";
+import { TargetLayout } from "../page/target-layout.tsx";
 import { Signer } from "../page/version-marks.tsx";
 import { pagePaths, useView } from "../page/view.ts";
 import { Published, Release, Version, Yank } from "./version-parts.tsx";
@@ -26,8 +26,7 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
   const here = pagePaths.target("project", id);
   const publish = `sealift project publish . --project-id ${id} --version 1.0.0 --signing-key-file signer.key`;
   return (
-    <Layout title={name}>
-      <TargetHead kind="project" slug={id} name={name} at="Overview" />
+    <TargetLayout kind="project" slug={id} name={name}>
       <div className="columns">
         <Section id="versions" title="Versions">
           <Table
@@ -76,6 +75,6 @@ export function ProjectPage({ project, versions, publishers, cursor, next, mayYa
           </Section>
         </aside>
       </div>
-    </Layout>
+    </TargetLayout>
   );
 }

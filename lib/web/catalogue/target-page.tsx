@@ -3,21 +3,8 @@ import { rightsOf } from "../../contract/rights.ts";
 import type { TargetDetail, VersionRecord } from "../../contract/surfaces/marketplace.ts";
 import type { Contents } from "../page/archive.ts";
 import { deployCommand } from "../page/commands.ts";
-import { Layout } from "../page/layout.tsx";
-import {
-  Away,
-  Command,
-  Empty,
-  Facts,
-  Go,
-  Pager,
-  RightsUnknown,
-  Section,
-  Size,
-  Table,
-  TargetHead,
-  Time,
-} from "../page/parts.tsx";
+import { Away, Command, Empty, Facts, Go, Pager, RightsUnknown, Section, Size, Table, Time } from "../page/parts.tsx";
+import { TargetLayout } from "../page/target-layout.tsx";
 import { Digest, Signer } from "../page/version-marks.tsx";
 import { pagePaths, useView, withQuery } from "../page/view.ts";
 import { Published, Release, Version, Yank } from "./version-parts.tsx";
@@ -44,10 +31,12 @@ export function TargetPage(view: TargetView) {
   const { hubUrl, principal } = useView();
   const here = pagePaths.target(kind, slug);
   return (
-    <Layout title={name}>
-      <TargetHead kind={kind} slug={slug} name={name} at="Overview">
-        {description !== null && <p className="lead">{description}</p>}
-      </TargetHead>
+    <TargetLayout
+      kind={kind}
+      slug={slug}
+      name={name}
+      lead={description !== null && <p className="lead">{description}</p>}
+    >
       <div className="columns">
         <div>
           <Section id="readme" title="README">
@@ -83,7 +72,7 @@ export function TargetPage(view: TargetView) {
           {kind === "plugin" && contents !== undefined && <Rights of={contents} />}
         </aside>
       </div>
-    </Layout>
+    </TargetLayout>
   );
 }
 

@@ -6,19 +6,8 @@ import { Bar, type Share } from "../page/bar.tsx";
 import { watchCommand } from "../page/commands.ts";
 import { Field, Select } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
-import {
-  Badge,
-  Empty,
-  Go,
-  KIND_NAMES,
-  Live,
-  Pager,
-  type Row,
-  Table,
-  TargetHead,
-  Time,
-  type Tone,
-} from "../page/parts.tsx";
+import { Badge, Empty, Go, KIND_NAMES, Live, Pager, type Row, Table, Time, type Tone } from "../page/parts.tsx";
+import { TargetLayout } from "../page/target-layout.tsx";
 import { pagePaths, type TargetKind, useView, withQuery } from "../page/view.ts";
 import { Adoption } from "./adoption.tsx";
 import { type FleetFilter, type FleetHost, type Trouble, troubleOf } from "./fleets.ts";
@@ -128,8 +117,7 @@ export function FleetPage({ kind, slug, name, latest, counts, adoption, shown, f
   const query = { version: filter.version, label: filter.label, state: filter.state, q: filter.text };
   const { hosts: total, versions, labels } = counts;
   return (
-    <Layout title={`${name}: fleet`}>
-      <TargetHead kind={kind} slug={slug} name={name} at="Fleet" />
+    <TargetLayout kind={kind} slug={slug} name={name} at="Fleet">
       {total === 0 ? (
         <Empty title="No host has reported yet." command={watchCommand({ kind, slug, hubUrl })}>
           Hosts appear with their first deployment. On a host, a loop follows the latest version:
@@ -163,7 +151,7 @@ export function FleetPage({ kind, slug, name, latest, counts, adoption, shown, f
           </Live>
         </>
       )}
-    </Layout>
+    </TargetLayout>
   );
 }
 

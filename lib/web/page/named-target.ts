@@ -3,7 +3,7 @@ import { showTarget } from "../../contract/marketplace/routes.ts";
 import { showProject } from "../../contract/projects/routes.ts";
 import { notFound } from "../../hub/ground/errors.ts";
 import { callTo } from "./api.ts";
-import type { PageContext } from "./context.ts";
+import { type PageContext, param, type Screen } from "./context.ts";
 import type { TargetKind } from "./view.ts";
 
 /** A target, as far as the pages of its fleet and rollouts need it. */
@@ -32,3 +32,13 @@ export async function named(
   if (detail === undefined) return { kind, slug, id: undefined, name: slug, latest: "" };
   return { kind, slug, id: detail.id, name: detail.name, latest: detail.latest_version };
 }
+
+/** Returns a screen of targets, by their kind, for keys that may see the target and not only its fleet. */
+export const targetScreen =
+  (show: (context: PageContext, request: FastifyRequest, target: NamedTarget & { id: string }) => ReturnType<Screen>) =>
+  (kind: TargetKind): Screen =>
+  async (context, request) => {
+    const { id, ...target } = await named(context, request, kind, param(request, "slug"));
+    if (id === undefined) throw notFound(`There is no such ${kind}, or none that the key may see.`);
+    return show(context, request, { ...target, id });
+  };

@@ -1,6 +1,6 @@
 import type { ReactElement, ReactNode } from "react";
 import { sizeText } from "../../support/size-text.ts";
-import { pagePaths, type TargetKind, useView, withQuery } from "./view.ts";
+import { useView, withQuery } from "./view.ts";
 
 /** The small parts that pages consist of. */
 
@@ -222,43 +222,3 @@ export function Live({ id, of, children }: { id: string; of: string; children: R
 }
 
 export const KIND_NAMES = { plugin: "Plugin", service: "Service", project: "Project" } as const;
-
-/** The head of a page about a plugin, service or project, with the ways to its other pages. */
-export function TargetHead({
-  kind,
-  slug,
-  name,
-  at,
-  children,
-}: {
-  kind: TargetKind;
-  slug: string;
-  name: string;
-  /** The title of the tab that is shown. */
-  at: string;
-  children?: ReactNode;
-}) {
-  const { base, principal, tabs } = useView();
-  const ways = [
-    { title: "Overview", to: pagePaths.target(kind, slug) },
-    { title: "Fleet", to: pagePaths.fleet(kind, slug) },
-    ...tabs.filter(({ kinds }) => kinds.includes(kind)).map(({ title, path }) => ({ title, to: path(kind, slug) })),
-  ];
-  return (
-    <header className="target-head">
-      <p className="kind">{KIND_NAMES[kind]}</p>
-      <h1>{name}</h1>
-      <p className="slug">{slug}</p>
-      {children}
-      {principal !== undefined && (
-        <nav className="tabs" aria-label={name}>
-          {ways.map(({ title, to }) => (
-            <a key={title} href={base + to} aria-current={title === at ? "page" : undefined}>
-              {title}
-            </a>
-          ))}
-        </nav>
-      )}
-    </header>
-  );
-}

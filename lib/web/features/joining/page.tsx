@@ -3,9 +3,9 @@ import type { InviteRecord, JoinedHost, NewInvite } from "../../../contract/join
 import { labelsText } from "../../../contract/labels.ts";
 import type { Paged } from "../../page/api.ts";
 import { Ask, Field, Opened, Remove, Select } from "../../page/forms.tsx";
-import { Layout } from "../../page/layout.tsx";
-import { Badge, Command, Empty, Go, Pager, Section, Table, TargetHead, Time, type Tone } from "../../page/parts.tsx";
+import { Badge, Command, Empty, Go, Pager, Section, Table, Time, type Tone } from "../../page/parts.tsx";
 import { SecretsPage } from "../../page/secrets-page.tsx";
+import { TargetLayout } from "../../page/target-layout.tsx";
 import { KeyName } from "../../page/version-marks.tsx";
 import { pagePaths, useView } from "../../page/view.ts";
 import { hostsPath } from "./paths.ts";
@@ -54,8 +54,7 @@ export function HostsPage({ id, name, items, cursor, next, waiting, invites, may
     />
   );
   return (
-    <Layout title={`${name}: hosts`}>
-      <TargetHead kind="project" slug={id} name={name} at="Hosts" />
+    <TargetLayout kind="project" slug={id} name={name} at="Hosts">
       {mayManage && <InviteForm to={`${here}/invites`} signers={signers} />}
       {waiting.length > 0 && (
         <Section id="waiting" title="Waiting for approval">
@@ -90,7 +89,7 @@ export function HostsPage({ id, name, items, cursor, next, waiting, invites, may
           <Pager to={here} query={{ cursor }} at={invites.cursor} next={invites.next} name={INVITES_CURSOR} />
         </Section>
       )}
-    </Layout>
+    </TargetLayout>
   );
 }
 

@@ -1,6 +1,6 @@
 import { ROLLOUT_DEFAULTS } from "../../../contract/rollout-terms.ts";
 import type { RolloutRecord } from "../../../contract/surfaces/rollouts.ts";
-import { Field, Opened, Select } from "../../page/forms.tsx";
+import { Check, Field, Opened, Select } from "../../page/forms.tsx";
 
 const MINUTE_SECONDS = 60;
 
@@ -43,21 +43,12 @@ export const StartForm = ({ to, current }: { to: string; current: RolloutRecord 
       maxLength={200}
       placeholder="Mon-Thu 09:00-16:00 Europe/Berlin"
     />
-    <label className="check">
-      <input type="checkbox" name="approve" value="yes" />
-      <span>Each further wave waits for an approval</span>
-    </label>
-    <label className="check">
-      <input type="checkbox" name="allow_empty_wave" value="yes" />
-      <span>A wave may have a label that no host has yet</span>
-    </label>
+    <Check name="approve">Each further wave waits for an approval</Check>
+    <Check name="allow_empty_wave">A wave may have a label that no host has yet</Check>
     {current !== undefined && (
-      <label className="check">
-        <input type="checkbox" name="replace" value={current.id} />
-        <span>
-          Take the place of the rollout of <span className="num">{current.version}</span>
-        </span>
-      </label>
+      <Check name="replace" value={current.id}>
+        Take the place of the rollout of <span className="num">{current.version}</span>
+      </Check>
     )}
     <button>Start the rollout</button>
   </Opened>

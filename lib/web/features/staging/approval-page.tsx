@@ -1,6 +1,6 @@
 import { Opened } from "../../page/forms.tsx";
-import { Layout } from "../../page/layout.tsx";
-import { Badge, Command, Facts, Go, TargetHead } from "../../page/parts.tsx";
+import { Badge, Command, Facts, Go } from "../../page/parts.tsx";
+import { TargetLayout } from "../../page/target-layout.tsx";
 import type { TargetKind } from "../../page/view.ts";
 import { approvalPath, stagingPath } from "./paths.ts";
 
@@ -17,8 +17,7 @@ export interface ApprovalView {
 export function ApprovalPage({ kind, slug, name, isRequired, mayChange }: ApprovalView) {
   const target = `${kind}:${slug}`;
   return (
-    <Layout title={`${name}: approval`}>
-      <TargetHead kind={kind} slug={slug} name={name} at="Approval" />
+    <TargetLayout kind={kind} slug={slug} name={name} at="Approval">
       <Facts
         of={{
           "New versions": isRequired ? <Badge tone="good">need approval</Badge> : <Badge tone="calm">go out</Badge>,
@@ -44,7 +43,7 @@ export function ApprovalPage({ kind, slug, name, isRequired, mayChange }: Approv
           <Command text={`sealift project update ${target} --${isRequired ? "no-" : ""}require-approval`} />
         </>
       )}
-    </Layout>
+    </TargetLayout>
   );
 }
 

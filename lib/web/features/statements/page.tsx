@@ -1,8 +1,8 @@
 import type { StatementKind, StatementRecord, StatementsAnswer } from "../../../contract/statements/statements.ts";
 import type { ManagedVersion } from "../../../contract/surfaces/keys.ts";
 import { Select } from "../../page/forms.tsx";
-import { Layout } from "../../page/layout.tsx";
-import { Command, Empty, Facts, type Row, Section, Size, Table, TargetHead, Time } from "../../page/parts.tsx";
+import { Command, Empty, Facts, type Row, Section, Size, Table, Time } from "../../page/parts.tsx";
+import { TargetLayout } from "../../page/target-layout.tsx";
 import { KeyName } from "../../page/version-marks.tsx";
 import { type TargetKind, useView } from "../../page/view.ts";
 import { statementsPath } from "./paths.ts";
@@ -30,8 +30,7 @@ const Key = ({ base64 }: { base64: string | null }) =>
 export function StatementsPage({ kind, slug, name, versions, shown }: StatementsView) {
   const target = `${kind}:${slug}`;
   return (
-    <Layout title={`${name}: statements`}>
-      <TargetHead kind={kind} slug={slug} name={name} at="Statements" />
+    <TargetLayout kind={kind} slug={slug} name={name} at="Statements">
       {shown === undefined ? (
         <Empty title="Nothing is published yet.">A version comes with what its publisher says of it.</Empty>
       ) : (
@@ -59,7 +58,7 @@ export function StatementsPage({ kind, slug, name, versions, shown }: Statements
           </Section>
         </>
       )}
-    </Layout>
+    </TargetLayout>
   );
 }
 

@@ -1,16 +1,11 @@
 import { lacksHost, percentOf } from "../../../contract/rollout-terms.ts";
 import type { RolloutAction, RolloutRecord, RolloutState } from "../../../contract/surfaces/rollouts.ts";
 import { counted } from "../../../support/counted.ts";
-import type { Paged } from "../../page/api.ts";
 import { Bar } from "../../page/bar.tsx";
-import { Ask, Field, Opened } from "../../page/forms.tsx";
-import { Layout } from "../../page/layout.tsx";
-import { Badge, Empty, Live, Pager, Section, Table, TargetHead, Time, type Tone } from "../../page/parts.tsx";
-import { pagePaths, type TargetKind } from "../../page/view.ts";
-import { rolloutsPath } from "./paths.ts";
-import { StartForm } from "./start-form.tsx";
+import { Ask, Check, Field, Opened } from "../../page/forms.tsx";
+import { Badge, Time, type Tone } from "../../page/parts.tsx";
 
-const TONES: Record<RolloutState, Tone> = {
+export const TONES: Record<RolloutState, Tone> = {
   running: "busy",
   paused: "warn",
   halted: "bad",
@@ -27,77 +22,6 @@ const WAITS = {
   approval: "waits for an approval",
 } as const;
 
-export interface RolloutsView extends Paged<RolloutRecord> {
-  kind: TargetKind;
-  slug: string;
-  name: string;
-  /** The actions that the key may ask for. */
-  allowed: readonly RolloutAction[];
-  mayStart: boolean;
-  latest: string;
-}
-
-/** The rollouts of a plugin, service or project, the newest one first. */
-export function RolloutsPage({ kind, slug, name, items, cursor, next, allowed, mayStart, latest }: RolloutsView) {
-  const here = rolloutsPath(kind, slug);
-  const isOver = (rollout: RolloutRecord) => rollout.ended_at !== null;
-  const target = `${kind}:${slug}`;
-  return (
-    <Layout title={`${name}: rollouts`}>
-      <TargetHead kind={kind} slug={slug} name={name} at="Rollouts" />
-      {mayStart && <StartForm to={here} current={items.find((rollout) => !isOver(rollout))} />}
-      {items.length === 0 && (
-        <Empty title="No rollout yet." command={`sealift rollout start ${target} ${latest === "" ? "1.0.0" : latest}`}>
-          A rollout gives a version to few hosts first, and halts when they fail:
-        </Empty>
-      )}
-      <Live id="rollouts" of={pagePaths.target(kind, slug)}>
-        {items
-          .filter((rollout) => !isOver(rollout))
-          .map((rollout) => (
-            <Current key={rollout.id} {...{ rollout, here, allowed }} />
-          ))}
-        {items.some(isOver) && (
-          <Section id="past" title="Past rollouts">
-            <Table
-              label="Past rollouts"
-              columns={["Version", "State", "Hosts by wave", "Started", "Ended", ["Why", "why"]]}
-              rows={items
-                .filter(isOver)
-                .map((rollout) => [
-                  rollout.id,
-                  <span className="num">{rollout.version}</span>,
-                  <Badge tone={TONES[rollout.state]}>{rollout.state}</Badge>,
-                  <Course of={rollout} />,
-                  <Time at={rollout.created_at} />,
-                  <Time at={rollout.ended_at} />,
-                  rollout.reason,
-                ])}
-            />
-          </Section>
-        )}
-      </Live>
-      <Pager to={here} at={cursor} next={next} />
-    </Layout>
-  );
-}
-
-/** The hosts of each wave of a rollout that has ended: how far it came. */
-const Course = ({ of: { waves, open } }: { of: RolloutRecord }) =>
-  waves.map(({ wave, hosts, done, failing: bad }, index) => (
-    <p key={wave} className="slug">
-      {wave}:{" "}
-      {index < open ? (
-        <span className="num">
-          {done} of {hosts}
-          {bad > 0 && <span className="bad-text"> · {bad} failing</span>}
-        </span>
-      ) : (
-        <span className="faint">not opened</span>
-      )}
-    </p>
-  ));
-
 /** The actions that make sense in a state. */
 const SENSIBLE: Partial<Record<RolloutState, readonly RolloutAction[]>> = {
   running: ["pause", "approve", "abort"],
@@ -105,15 +29,16 @@ const SENSIBLE: Partial<Record<RolloutState, readonly RolloutAction[]>> = {
   halted: ["resume", "abort"],
 };
 
-function Current({
-  rollout,
-  here,
-  allowed,
-}: {
+interface CurrentRollout {
   rollout: RolloutRecord;
+  /** The address of the target's rollouts. */
   here: string;
+  /** The actions that the key may ask for. */
   allowed: readonly RolloutAction[];
-}) {
+}
+
+/** A rollout that is under way: its waves, and what the key may do. */
+export function Current({ rollout, here, allowed }: CurrentRollout) {
   const { id, version, base_version: base, state, reason, waiting_for: waiting, until, open, waves, failing } = rollout;
   const { new_hosts: fresh, keeping, rules } = rollout;
   const actions = (SENSIBLE[state] ?? []).filter((action) => allowed.includes(action));
@@ -213,10 +138,9 @@ function Action({ at, action, base, version }: Acted) {
     <Opened title={action === "pause" ? "Pause" : "Abort"} to={`${at}/${action}`}>
       <Field label="Reason" name="reason" maxLength={1024} />
       {action === "abort" && (
-        <label className="check">
-          <input type="checkbox" name="rollback" value="yes" />
+        <Check name="rollback">
           {base === null ? "Hosts that took it go back" : `Hosts that took it go back to ${base}`}
-        </label>
+        </Check>
       )}
       <button className={action === "abort" ? "bad" : undefined}>
         {action === "pause" ? "Pause the rollout" : "Abort the rollout"}

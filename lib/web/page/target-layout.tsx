@@ -1,0 +1,47 @@
+import type { ReactNode } from "react";
+import { Layout } from "./layout.tsx";
+import { KIND_NAMES } from "./parts.tsx";
+import { pagePaths, type TargetKind, useView } from "./view.ts";
+
+const OVERVIEW = "Overview";
+
+interface Target {
+  kind: TargetKind;
+  slug: string;
+  name: string;
+  /** The title of the tab that is shown; the overview unless given. */
+  at?: string;
+  /** A sentence below the name. */
+  lead?: ReactNode;
+  children: ReactNode;
+}
+
+/** A page about a plugin, service or project, with the ways to its other pages. */
+export function TargetLayout({ kind, slug, name, at = OVERVIEW, lead, children }: Target) {
+  const { base, principal, tabs } = useView();
+  const ways = [
+    { title: OVERVIEW, to: pagePaths.target(kind, slug) },
+    { title: "Fleet", to: pagePaths.fleet(kind, slug) },
+    ...tabs.filter(({ kinds }) => kinds.includes(kind)).map(({ title, path }) => ({ title, to: path(kind, slug) })),
+  ];
+  return (
+    <Layout title={at === OVERVIEW ? name : `${name}: ${at.toLowerCase()}`}>
+      <header className="target-head">
+        <p className="kind">{KIND_NAMES[kind]}</p>
+        <h1>{name}</h1>
+        <p className="slug">{slug}</p>
+        {lead}
+        {principal !== undefined && (
+          <nav className="tabs" aria-label={name}>
+            {ways.map(({ title, to }) => (
+              <a key={title} href={base + to} aria-current={title === at ? "page" : undefined}>
+                {title}
+              </a>
+            ))}
+          </nav>
+        )}
+      </header>
+      {children}
+    </Layout>
+  );
+}
