@@ -19,11 +19,17 @@ export function Form({ to, children, className }: Sent) {
   );
 }
 
-/** A form that asks for fewer rows of a table. */
-export function Filter({ to, label, children }: { to: string; label: string; children: ReactNode }) {
+interface Filtered extends Omit<Sent, "className"> {
+  /** Name of the form, where its fields do not say what it is for. */
+  label?: string;
+  className?: "filter" | "search";
+}
+
+/** A form that asks for fewer rows of a list. */
+export function Filter({ to, label, className = "filter", children }: Filtered) {
   const { base } = useView();
   return (
-    <form className="filter" action={base + to} role="search" aria-label={label}>
+    <form className={className} action={base + to} role="search" aria-label={label}>
       {children}
     </form>
   );
