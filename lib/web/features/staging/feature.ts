@@ -4,6 +4,7 @@ import { pagesOf, type WebFeature } from "../feature.ts";
 import { approvalPath, stagingPath } from "./paths.ts";
 
 const { get, post } = pagesOf(() => import("./screens.tsx"));
+const ofApproval = pagesOf(() => import("./approval-screens.tsx"));
 
 export const staging: WebFeature = {
   name: "staging",
@@ -15,8 +16,8 @@ export const staging: WebFeature = {
     post("/staging/:id/:version/approve", ({ approve }) => approve),
     post("/staging/:id/:version/reject", ({ reject }) => reject),
     ...TARGET_KINDS.flatMap((kind) => [
-      get(`/${kind}s/:slug/approval`, ({ approval }) => approval(kind)),
-      post(`/${kind}s/:slug/approval`, ({ requireApproval }) => requireApproval(kind)),
+      ofApproval.get(`/${kind}s/:slug/approval`, ({ approval }) => approval(kind)),
+      ofApproval.post(`/${kind}s/:slug/approval`, ({ requireApproval }) => requireApproval(kind)),
     ]),
   ],
 };

@@ -1,23 +1,20 @@
+import { showProject } from "../../../contract/projects/routes.ts";
+import * as routes from "../../../contract/staging/routes.ts";
+import { may } from "../../../hub/ground/principal.ts";
+import { callTo } from "../../page/api.ts";
+import { field, principalOf } from "../../page/context.ts";
 import { Opened } from "../../page/forms.tsx";
+import { type NamedTarget, targetScreen } from "../../page/named-target.ts";
 import { Badge, Command, Facts, Go } from "../../page/parts.tsx";
 import { TargetLayout } from "../../page/target-layout.tsx";
-import type { TargetKind } from "../../page/view.ts";
 import { approvalPath, stagingPath } from "./paths.ts";
 
-export interface ApprovalView {
-  kind: TargetKind;
-  slug: string;
-  name: string;
-  /** Whether new versions have to be approved. */
-  isRequired: boolean;
-  mayChange: boolean;
-}
-
-/** Whether another person has to approve each new version, and the form that changes it. */
-export function ApprovalPage({ kind, slug, name, isRequired, mayChange }: ApprovalView) {
-  const target = `${kind}:${slug}`;
+/** Whether another person has to approve each new version of a target, and the form that changes it. */
+export const approval = targetScreen(async ({ api }, request, target) => {
+  const { kind, slug, id, name } = target;
+  const { requires_approval: isRequired = false } = await api.call(request, callTo(showProject, { params: { id } }));
   return (
-    <TargetLayout kind={kind} slug={slug} name={name} at="Approval">
+    <TargetLayout {...{ kind, slug, name }} at="Approval">
       <Facts
         of={{
           "New versions": isRequired ? <Badge tone="good">need approval</Badge> : <Badge tone="calm">go out</Badge>,
@@ -33,22 +30,22 @@ export function ApprovalPage({ kind, slug, name, isRequired, mayChange }: Approv
           Whoever may publish gives a version to every host, unless it is published with <code>--stage</code>.
         </p>
       )}
-      {mayChange ? (
+      {may(principalOf(request), "projects") ? (
         <div className="acts">
-          <Change {...{ kind, slug, name, isRequired }} />
+          <Change {...{ ...target, isRequired }} />
         </div>
       ) : (
         <>
           <p>A key with the right to manage projects changes it:</p>
-          <Command text={`sealift project update ${target} --${isRequired ? "no-" : ""}require-approval`} />
+          <Command text={`sealift project update ${kind}:${slug} --${isRequired ? "no-" : ""}require-approval`} />
         </>
       )}
     </TargetLayout>
   );
-}
+});
 
 /** The form that changes the rule: it opens with a question. */
-function Change({ kind, slug, name, isRequired }: Omit<ApprovalView, "mayChange">) {
+function Change({ kind, slug, name, isRequired }: NamedTarget & { isRequired: boolean }) {
   const to = approvalPath(kind, slug);
   if (isRequired)
     return (
@@ -66,3 +63,9 @@ function Change({ kind, slug, name, isRequired }: Omit<ApprovalView, "mayChange"
     </Opened>
   );
 }
+
+export const requireApproval = targetScreen(async ({ api }, request, { kind, slug, id }) => {
+  const body = { required: field(request, "required") === "yes" };
+  await api.call(request, callTo(routes.requireApproval, { params: { id }, body }));
+  return { goTo: approvalPath(kind, slug) };
+});
