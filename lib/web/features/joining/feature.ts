@@ -2,14 +2,15 @@ import { pagesOf, type WebFeature } from "../feature.ts";
 import { hostsPath } from "./paths.ts";
 
 const { get, post } = pagesOf(() => import("./screens.tsx"));
+const ofInvites = pagesOf(() => import("./invites.tsx"));
 
 export const joining: WebFeature = {
   name: "joining",
   tabs: [{ title: "Hosts", kinds: ["project"], path: (_kind, slug) => hostsPath(slug) }],
   pages: [
-    get("/projects/:slug/hosts", ({ joinedHosts }) => joinedHosts),
-    post("/projects/:slug/hosts/invites", ({ inviteHosts }) => inviteHosts),
-    post("/projects/:slug/hosts/invites/:invite/revoke", ({ revokeInvite }) => revokeInvite),
+    get("/projects/:slug/hosts", ({ joinedHosts }) => joinedHosts("project")),
+    ofInvites.post("/projects/:slug/hosts/invites", ({ inviteHosts }) => inviteHosts("project")),
+    ofInvites.post("/projects/:slug/hosts/invites/:invite/revoke", ({ revokeInvite }) => revokeInvite),
     post("/projects/:slug/hosts/:host/approve", ({ approveHost }) => approveHost),
     post("/projects/:slug/hosts/:host/rename", ({ renameHost }) => renameHost),
     post("/projects/:slug/hosts/:host/remove", ({ removeHost }) => removeHost),

@@ -1,111 +1,150 @@
 import type { FastifyRequest } from "fastify";
-import { currentSigners } from "../../../client/project-signers.ts";
+import type { JoinedHost } from "../../../contract/joining/records.ts";
 import * as routes from "../../../contract/joining/routes.ts";
-import { joinLine } from "../../../contract/joining/token.ts";
-import { labelsIn } from "../../../contract/labels.ts";
-import { showProject } from "../../../contract/projects/routes.ts";
-import { listSigners } from "../../../contract/signers/routes.ts";
-import { listVersions } from "../../../contract/versions/routes.ts";
-import { notFound, unprocessable } from "../../../hub/ground/errors.ts";
+import { labelsText } from "../../../contract/labels.ts";
 import { may } from "../../../hub/ground/principal.ts";
+import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
-import { field, type PageContext, param, principalOf, type Screen } from "../../page/context.ts";
-import { HostsPage, INVITES_CURSOR, NewInvitePage } from "./page.tsx";
+import { field, param, principalOf } from "../../page/context.ts";
+import { Ask, Field, Opened, Remove } from "../../page/forms.tsx";
+import { targetScreen } from "../../page/named-target.ts";
+import { Badge, Empty, Go, Pager, type Row, Section, Table, Time, type Tone, withNotes } from "../../page/parts.tsx";
+import { TargetLayout } from "../../page/target-layout.tsx";
+import { pagePaths } from "../../page/view.ts";
+import { InviteForm, inviteRow, signersOf } from "./invites.tsx";
 import { hostsPath } from "./paths.ts";
 
-const HOUR_MS = 3_600_000;
-/** A year. */
-const MOST_HOURS = 8760;
+const HOST_STATES: Record<JoinedHost["state"], [text: string, tone: Tone]> = {
+  pending: ["waits for approval", "warn"],
+  approved: ["approved", "busy"],
+  joined: ["joined", "good"],
+  ended: ["its key has ended", "bad"],
+};
 
-/** Parameters of the routes of a project's hosts and invites. */
-const paramsOf = (request: FastifyRequest) => ({ id: param(request, "slug") });
-const hostOf = (request: FastifyRequest) => ({ ...paramsOf(request), host: param(request, "host") });
+/** The cursor of the invites in the address; that of the hosts is another one. */
+const INVITES_CURSOR = "invites";
 
-const done = (request: FastifyRequest) => ({ goTo: hostsPath(param(request, "slug")) });
-
-async function projectOf({ api }: PageContext, request: FastifyRequest): Promise<{ id: string; name: string }> {
-  const { id, name, kind } = await api.call(request, callTo(showProject, { params: paramsOf(request) }));
-  if (kind !== "project") throw notFound("There is no such project.");
-  return { id, name };
-}
-
-/** Lists the keys that hosts are to pin, as far as the visitor's key may see them. */
-const signersOf = ({ api }: PageContext, request: FastifyRequest, projectId: string): Promise<string[]> =>
-  currentSigners(
-    {
-      async *listSigners(id) {
-        yield* (await api.ask(request, callTo(listSigners, { params: { id }, query: { limit: "200" } })))?.items ?? [];
-      },
-      async *listVersions(id) {
-        yield* (await api.ask(request, callTo(listVersions, { params: { id }, query: { limit: "200" } })))?.items ?? [];
-      },
-    },
-    projectId,
-  );
-
-export const joinedHosts: Screen = async (context, request) => {
+/** The hosts of a project whose keys speak for them alone, those that wait, and its invites. */
+export const joinedHosts = targetScreen(async (context, request, { id, name }) => {
   const { api } = context;
-  const { id, name } = await projectOf(context, request);
-  const asked = { params: { id } };
-  const hosts = await api.page(request, callTo(routes.listJoined, { ...asked, query: { limit: "100" } }));
-  const pending = callTo(routes.listJoined, { ...asked, query: { limit: "100", state: "pending" } });
-  const waiting = (await api.call(request, pending)).items;
-  const listed = callTo(routes.listInvites, { ...asked, query: { limit: "50" } });
+  const of = { params: { id } };
+  const { items, cursor, next } = await api.page(
+    request,
+    callTo(routes.listJoined, { ...of, query: { limit: "100" } }),
+  );
+  const pending = callTo(routes.listJoined, { ...of, query: { limit: "100", state: "pending" } });
+  const { items: waiting } = await api.call(request, pending);
+  const listed = callTo(routes.listInvites, { ...of, query: { limit: "50" } });
   const invites = await api.page(request, listed, INVITES_CURSOR);
   const mayManage = may(principalOf(request), "keys");
   const signers = mayManage ? await signersOf(context, request, id) : [];
-  return <HostsPage {...{ id, name, ...hosts, waiting, invites, mayManage, signers }} />;
-};
+  const here = hostsPath(id);
+  const joined = items.filter(({ state }) => state !== "pending");
+  const table = (label: string, hosts: JoinedHost[]) => (
+    <Table
+      label={label}
+      columns={["Host", "State", ["Version", "num"], "Last heard", "Labels", "Joined", ["", "acts"]]}
+      rows={hosts.map((host) => hostRow(id, host, mayManage))}
+    />
+  );
+  return (
+    <TargetLayout kind="project" slug={id} name={name} at="Hosts">
+      {mayManage && <InviteForm to={`${here}/invites`} signers={signers} />}
+      {waiting.length > 0 && (
+        <Section id="waiting" title="Waiting for approval">
+          <p className="help">Let in whom you expect, from the address that you expect.</p>
+          {table("Hosts that wait for approval", waiting)}
+        </Section>
+      )}
+      {items.length === 0 && cursor === "" && (
+        <Empty title="No host has joined yet." command={inviteCommand(id, signers)}>
+          A host with an invite joins by itself, and gets a key that speaks for it alone. Invite hosts here, or with:
+        </Empty>
+      )}
+      {joined.length > 0 && (
+        <Section id="joined" title="Hosts">
+          {joined.some(({ clones }) => clones.length > 0) && (
+            <p className="help">
+              Several machines speak for one host: it was cloned after it had joined. Remove it, delete the files of the
+              join on each machine, and let each join under a name of its own.
+            </p>
+          )}
+          {table("Hosts", joined)}
+        </Section>
+      )}
+      <Pager to={here} query={{ [INVITES_CURSOR]: invites.cursor }} at={cursor} next={next} />
+      {invites.items.length > 0 && (
+        <Section id="invites" title="Invites">
+          <Table
+            label="Invites"
+            columns={["Invite", "State", ["Hosts", "num"], "Until", "Approval", "Labels", ["", "acts"]]}
+            rows={invites.items.map((invite) => inviteRow(here, invite, mayManage))}
+          />
+          <Pager to={here} query={{ cursor }} at={invites.cursor} next={invites.next} name={INVITES_CURSOR} />
+        </Section>
+      )}
+    </TargetLayout>
+  );
+});
 
-/** Reads a whole number of a form. @throws HubError 422 for another text */
-function numberIn(request: FastifyRequest, name: string, most: number): number {
-  const text = field(request, name) ?? "";
-  const count = /^[0-9]{1,9}$/.test(text) ? Number(text) : 0;
-  if (count < 1 || count > most) throw unprocessable(`${name}: must be a whole number from 1 to ${most}.`);
-  return count;
+/** The hub names no signers to hosts of a project that nobody has signed yet. */
+const inviteCommand = (project: string, signers: readonly string[]): string =>
+  `sealift host invite --project ${project}${signers.length === 0 ? " --signer-public-key signer.pub" : ""} > join.token`;
+
+function hostRow(project: string, host: JoinedHost, mayManage: boolean): Row {
+  const { host_id: id, state, heard_at: heard, address, clones } = host;
+  const [text, tone] = HOST_STATES[state];
+  const at = `${hostsPath(project)}/${encodeURIComponent(id)}`;
+  return [
+    id,
+    heard === null ? id : <Go to={pagePaths.host("project", project, id)}>{id}</Go>,
+    <>
+      <Badge tone={tone}>{text}</Badge>
+      {clones.length > 0 &&
+        withNotes(
+          <>
+            {" "}
+            <Badge tone="bad">{`${clones.length} machines`}</Badge>
+          </>,
+          ...clones.map(({ address: from, heard_at: spoke }) => (
+            <>
+              {from} <Time at={spoke} />
+            </>
+          )),
+        )}
+    </>,
+    host.version,
+    <Time at={heard} none="never" />,
+    labelsText(host.labels),
+    withNotes(
+      <Time at={host.created_at} />,
+      `${address === "" ? "" : `from ${address} `}${host.invite_id ?? "key made by hand"}`,
+    ),
+    mayManage && (
+      <>
+        {state === "pending" && (
+          <Ask at={at} verb="Approve" thing={id}>
+            Let {id} in? It gets a key that speaks for it, and deploys what the project publishes.
+          </Ask>
+        )}
+        <Opened title="Rename" to={`${at}/rename`}>
+          <Field label={`New name of ${id}`} name="host_id" required maxLength={128} />
+          <button>Rename {id}</button>
+        </Opened>
+        <Remove at={at} verb="Remove" thing={id}>
+          Remove {id}? Its keys end at once, and it leaves the fleet. What it runs goes on running.
+        </Remove>
+      </>
+    ),
+  ];
 }
 
-/** Reads labels of a form. @throws HubError 422 for a word of another form */
-function labelsOf(request: FastifyRequest) {
-  const words = (field(request, "labels") ?? "").split(/[\s,]+/).filter((word) => word !== "");
-  const labels = labelsIn(words.join(","));
-  if (Object.keys(labels).length !== words.length)
-    throw unprocessable("labels: must be NAME=VALUE, each name once, such as env=prod region=eu.");
-  return labels;
-}
+const to = (request: FastifyRequest): string => hostsPath(param(request, "slug"));
+const params = (request: FastifyRequest) => ({ id: param(request, "slug"), host: param(request, "host") });
 
-export const inviteHosts: Screen = async (context, request) => {
-  const project = await projectOf(context, request);
-  const hours = numberIn(request, "hours", MOST_HOURS);
-  const body = {
-    uses: numberIn(request, "uses", 100_000),
-    expires_at: new Date(context.hub.clock() + hours * HOUR_MS).toISOString(),
-    labels: labelsOf(request),
-    approve: field(request, "approve") !== undefined,
-    signers: (field(request, "signers") ?? "").split(/[\s,]+/).filter((key) => key !== ""),
-  };
-  const invite = await context.api.call(request, callTo(routes.createInvite, { params: { id: project.id }, body }));
-  return <NewInvitePage {...{ project, invite, line: joinLine(invite.token, invite.signers) }} />;
-};
-
-export const revokeInvite: Screen = async ({ api }, request) => {
-  const params = { ...paramsOf(request), invite: param(request, "invite") };
-  await api.call(request, callTo(routes.revokeInvite, { params }));
-  return done(request);
-};
-
-export const approveHost: Screen = async ({ api }, request) => {
-  await api.call(request, callTo(routes.approveHost, { params: hostOf(request) }));
-  return done(request);
-};
-
-export const renameHost: Screen = async ({ api }, request) => {
-  const body = { host_id: field(request, "host_id") ?? "" };
-  await api.call(request, callTo(routes.renameHost, { params: hostOf(request), body }));
-  return done(request);
-};
-
-export const removeHost: Screen = async ({ api }, request) => {
-  await api.call(request, callTo(routes.removeHost, { params: hostOf(request) }));
-  return done(request);
-};
+export const approveHost = act(routes.approveHost, { to, params });
+export const removeHost = act(routes.removeHost, { to, params });
+export const renameHost = act(routes.renameHost, {
+  ...{ to, params },
+  body: (request) => ({ host_id: field(request, "host_id") ?? "" }),
+});
