@@ -19,7 +19,9 @@ async function found(options: Connected, query: string) {
   return findComponents(hubConnection(options, DEPLOY_TIMEOUT_MS), query);
 }
 
-const find = resource("fleet", ["COMPONENT"], found)("find", connection, {
+const ofComponent = resource("fleet", ["COMPONENT"], found);
+
+const find = ofComponent("find", connection, {
   description: "Find the versions that contain a component, and the hosts that run them",
   details: `
     COMPONENT is a name or a package URL, alone or with a range: \`lodash@<4.17.21\`,

@@ -1,6 +1,7 @@
+import type { Writable } from "node:stream";
 import { type Logger, type LoggerOptions, pino } from "pino";
-import { readableLog } from "./log-lines.ts";
-import { LogStream } from "./log-stream.ts";
+import { clock, offset } from "./local-time.ts";
+import { printable, printableLines } from "./printable.ts";
 
 export type { Logger };
 
@@ -26,6 +27,84 @@ export interface LoggingOptions {
   name: string;
   /** `trace` to `fatal`, or `silent`. Default `info`. */
   level?: string;
+}
+
+/** The names of pino's levels, padded to one width. */
+const LEVELS: Readonly<Record<number, string>> = {
+  10: "trace",
+  20: "debug",
+  30: "info ",
+  40: "warn ",
+  50: "error",
+  60: "fatal",
+};
+
+/**
+ * Returns a log record as a person reads it on a terminal: time, level and message, then the other fields as
+ * `key=value`, and the stack of an error below.
+ *
+ * @param line one JSON record; anything else is returned as it is, without what a terminal would obey
+ */
+export function readableLog(line: string): string {
+  let record: Record<string, unknown>;
+  try {
+    record = JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    return printableLines(line);
+  }
+  const { level, time, msg = "", name: _name, err, ...fields } = record;
+  const at = Date.parse(String(time)) || 0;
+  const { message, stack } = (err ?? {}) as { message?: string; stack?: string };
+  const facts = Object.entries({ ...fields, ...(err !== undefined && stack === undefined && { err: message ?? err }) });
+  const parts = [
+    `${clock(at)} ${offset(at)}`,
+    LEVELS[Number(level)] ?? "     ",
+    String(msg),
+    ...facts.map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`),
+  ];
+  const told = printable(parts.join(" ")).trimEnd();
+  return `${told}\n${stack === undefined ? "" : `${printableLines(stack.replace(/^/gm, "  "))}\n`}`;
+}
+
+/** Bytes that may wait for a reader that does not read; lines beyond are lost. */
+const MAX_BACKLOG_BYTES = 4 * 1024 * 1024;
+
+/**
+ * A log's way out that never fails or blocks: lines that a full disk, a closed terminal or a stalled reader does not
+ * take are lost, and counted in the next line that goes through.
+ */
+export class LogStream {
+  readonly #stream: Writable;
+  /** Returns the record that tells how many lines were lost. */
+  readonly #describe: (lines: number) => string;
+  #lost = 0;
+
+  constructor(stream: Writable, describe: (lines: number) => string) {
+    this.#stream = stream;
+    this.#describe = describe;
+    // Each write tells its own failure below; unheard, this event would end the process.
+    stream.on("error", () => undefined);
+  }
+
+  write(line: string): void {
+    if (this.#stream.writableLength > MAX_BACKLOG_BYTES) {
+      this.#lost++;
+      return;
+    }
+    // A full disk may have taken the beginning of a line: the next one begins on a line of its own.
+    this.#try(this.#lost === 0 ? line : `\n${line}`, 1);
+    if (this.#lost === 0) return;
+    const lost = this.#lost;
+    this.#lost = 0;
+    this.#try(this.#describe(lost), lost);
+  }
+
+  /** @param lines what is lost when it fails */
+  #try(text: string, lines: number): void {
+    this.#stream.write(text, (error) => {
+      if (error) this.#lost += lines;
+    });
+  }
 }
 
 let standardError: LogStream | undefined;

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import t from "tap";
-import { LogStream } from "../../../lib/support/log-stream.ts";
+import { LogStream } from "../../../lib/support/logging.ts";
 
 t.test("a line that a full disk has cut takes no other line with it", async (t) => {
   let room = 15;

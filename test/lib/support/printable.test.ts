@@ -1,5 +1,5 @@
 import t from "tap";
-import { readableLog } from "../../../lib/support/log-lines.ts";
+import { readableLog } from "../../../lib/support/logging.ts";
 import { printable, printableJson, printableLines } from "../../../lib/support/printable.ts";
 
 /** A title, a cleared screen, a colour, a C1 sequence, a line separator, and writing turned around. */
