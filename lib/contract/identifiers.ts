@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { parseTarget } from "./target.ts";
 
 /** Surface B's project id (docs/contract/project-artifact.md): `prj_` and 10 to 40 letters or digits. */
 export const projectId = z
@@ -51,6 +52,24 @@ export const hostId = z
   .min(1)
   .max(255)
   .regex(/^(?!\.{1,2}$)[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]+$/u, "must be printable, without spaces, and not . or ..");
+
+/** A relative path without `..`. @param fault of any other text */
+export const pathBelow = (fault: string) =>
+  z
+    .string()
+    .min(1)
+    .max(1024)
+    .refine((path) => !path.startsWith("/") && !/[\\\0]/.test(path) && !path.split("/").includes(".."), fault);
+
+/** A target as people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+export const targetForm = z.string().refine((text) => {
+  try {
+    parseTarget(text);
+    return true;
+  } catch {
+    return false;
+  }
+}, "must be plugin:SLUG, service:SLUG or project:ID");
 
 /** An environment variable's name. */
 export const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable name");

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { envName } from "../identifiers.ts";
+import { envName, pathBelow } from "../identifiers.ts";
 import { executionMode } from "../surfaces/runtime.ts";
 import { network } from "./host-rule.ts";
 import { nearKey } from "./near-keys.ts";
@@ -14,14 +14,7 @@ export const pluginName = z
     "must be 1 to 128 letters, digits, _, . and -, starting with a letter or digit",
   );
 
-const relativePath = z
-  .string()
-  .min(1)
-  .max(1024)
-  .refine(
-    (path) => !path.startsWith("/") && !/[\\\0]/.test(path) && !path.split("/").includes(".."),
-    "must be a path inside the plugin's folder",
-  );
+const relativePath = pathBelow("must be a path inside the plugin's folder");
 
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 

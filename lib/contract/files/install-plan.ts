@@ -1,16 +1,9 @@
 import * as z from "zod";
-import { pluginId } from "../identifiers.ts";
+import { pathBelow, pluginId } from "../identifiers.ts";
 
 const stepId = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "must be 1 to 64 of a-z, 0-9, _ and -");
 
-const relativePath = z
-  .string()
-  .min(1)
-  .max(1024)
-  .refine(
-    (path) => !path.startsWith("/") && !/[\\\0]/.test(path) && !path.split("/").includes(".."),
-    "must be a relative path without ..",
-  );
+const relativePath = pathBelow("must be a relative path without ..");
 
 /** Seconds, as a number or as "30s", "5m", "1h". */
 const seconds = z

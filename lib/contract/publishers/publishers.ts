@@ -1,19 +1,9 @@
 import * as z from "zod";
-import { timestamp } from "../identifiers.ts";
+import { targetForm, timestamp } from "../identifiers.ts";
 import { createProjectRequest, projectKind } from "../surfaces/keys.ts";
-import { parseTarget } from "../target.ts";
 import { MAX_CLAIMS, MAX_TOKEN_CHARACTERS, PUBLISHER_SCOPES } from "./claims.ts";
 
 /** Trusted publishers on the wire (docs/contract/publishers.md). */
-
-const target = z.string().refine((text) => {
-  try {
-    parseTarget(text);
-    return true;
-  } catch {
-    return false;
-  }
-}, "must be plugin:SLUG, service:SLUG or project:ID");
 
 const printable = (most: number) =>
   z
@@ -30,7 +20,7 @@ const claims = z
 
 export const publisherRequest = z.strictObject({
   /** The project, plugin or service that it may publish to. */
-  target: target.optional(),
+  target: targetForm.optional(),
   /** In its place: what its first publication creates. */
   creates: createProjectRequest.omit({ same_name: true }).optional(),
   name: printable(128),

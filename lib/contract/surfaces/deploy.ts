@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
-import { reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
+import { recordedOutcome, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
 import { deprecation, versionMarks, versionOrigin } from "./version-facts.ts";
 import { stageField, versionState } from "./version-state.ts";
@@ -170,12 +170,6 @@ export const projectHost = z.object({
   deployment_id: z.string(),
   version: z.string(),
   status: z.enum(["success", "failed", "rolled_back"]),
-  error_message: z.string().nullable(),
-  started_at: z.string(),
-  completed_at: z.string(),
-  created_at: z.string(),
-  running_version: runningVersionField,
-  running_signer: runningSignerField,
-  labels: labels.optional(),
+  ...recordedOutcome,
 });
 export type ProjectHost = z.infer<typeof projectHost>;

@@ -1,5 +1,4 @@
 import * as z from "zod";
-import { type ActionName, ACTIONS } from "../audit-actions.ts";
 import { hostId, slug, timestamp } from "../identifiers.ts";
 import { SCOPES } from "../scopes.ts";
 import { versionContent, versionMarks, versionOrigin } from "./version-facts.ts";
@@ -167,9 +166,6 @@ export const versionReleaseRequest = z.strictObject({ reason: reason.nullish() }
 export const versionReleased = z.object({ version: z.string(), released: z.boolean() });
 /** A deletion has a reason, which the audit log keeps and later publishers are told. */
 export const versionDeletion = z.object({ reason });
-
-/** Names of the actions that the audit log tells apart. */
-export const auditAction = z.enum(Object.keys(ACTIONS) as [ActionName, ...ActionName[]]);
 
 /** Facts of the hub, for administrators. */
 export const hubFacts = z.object({

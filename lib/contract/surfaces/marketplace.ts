@@ -1,7 +1,6 @@
 import * as z from "zod";
 import { base64Of, hostId, slug, versionLabel } from "../identifiers.ts";
-import { labels } from "./labels.ts";
-import { deploymentStatus, runningSignerField, runningVersionField } from "./reports.ts";
+import { deploymentStatus, recordedOutcome } from "./reports.ts";
 import { rolloutAnswer } from "./rollouts.ts";
 import { versionContent, versionMarks } from "./version-facts.ts";
 import { stageField, versionState } from "./version-state.ts";
@@ -129,13 +128,7 @@ export const reportRecord = z.object({
   host_id: hostId,
   status: deploymentStatus,
   repo: z.string().nullable(),
-  error_message: z.string().nullable(),
-  started_at: z.string(),
-  completed_at: z.string(),
-  created_at: z.string(),
-  running_version: runningVersionField,
-  running_signer: runningSignerField,
-  labels: labels.optional(),
+  ...recordedOutcome,
 });
 export type ReportRecord = z.infer<typeof reportRecord>;
 

@@ -15,6 +15,17 @@ export const runningVersionField = z.string().max(128).nullish();
  */
 export const runningSignerField = publicKeyHex.nullish().catch(undefined);
 
+/** Fields of a stored report, on both surfaces: when the deployment was, and what it left behind. */
+export const recordedOutcome = {
+  error_message: z.string().nullable(),
+  started_at: z.string(),
+  completed_at: z.string(),
+  created_at: z.string(),
+  running_version: runningVersionField,
+  running_signer: runningSignerField,
+  labels: labels.optional(),
+};
+
 /** Time of the last poll of a host that says its name, to the hour. Only in fleet views. */
 export const seenAtField = timestamp.optional();
 

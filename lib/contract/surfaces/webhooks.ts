@@ -1,6 +1,5 @@
 import * as z from "zod";
-import { timestamp } from "../identifiers.ts";
-import { parseTarget } from "../target.ts";
+import { targetForm, timestamp } from "../identifiers.ts";
 import { TEST_EVENT, WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../webhook-events.ts";
 
 /** Webhooks on the wire (docs/webhooks.md). */
@@ -10,16 +9,6 @@ export const webhookEvent = z.enum([...WEBHOOK_EVENTS, TEST_EVENT]);
 
 const webhookFormat = z.enum(WEBHOOK_FORMATS);
 
-/** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
-const target = z.string().refine((text) => {
-  try {
-    parseTarget(text);
-    return true;
-  } catch {
-    return false;
-  }
-}, "must be plugin:SLUG, service:SLUG or project:ID");
-
 export const webhookRequest = z.strictObject({
   /** The receiver's address. It may hold a secret: no answer shows more than its origin. */
   url: z.string().min(1).max(2048),
@@ -27,7 +16,7 @@ export const webhookRequest = z.strictObject({
   /** Left out: all of them. */
   events: z.array(subscribed).min(1).max(WEBHOOK_EVENTS.length).optional(),
   /** The only target to hear of. Left out: all. */
-  target: target.optional(),
+  target: targetForm.optional(),
   format: webhookFormat.optional(),
 });
 export type WebhookRequest = z.infer<typeof webhookRequest>;

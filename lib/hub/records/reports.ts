@@ -159,6 +159,31 @@ function runningIn(record: HostRecord | undefined): Running | undefined {
 const parsed = (stored: string | undefined): HostRecord | undefined =>
   stored === undefined ? undefined : (JSON.parse(stored) as HostRecord);
 
+type AnyReport = z.output<typeof deploymentReport> | ProjectReport;
+
+/** Returns the fields of a record that both surfaces have. */
+const outcomeIn = (report: AnyReport, { now }: ReportContext) => ({
+  error_message: report.error_message ?? null,
+  started_at: report.started_at,
+  completed_at: report.completed_at,
+  created_at: new Date(now).toISOString(),
+  running_version: report.running_version,
+  running_signer: report.running_signer,
+  ...(report.labels !== undefined && { labels: report.labels }),
+});
+
+/** Returns the facts of a report about its host, whose new record is `hostRecord`. */
+const ofHost = (hostRecord: ReportRecord | ProjectHost, { steps }: AnyReport, { named, keyHost }: ReportContext) => ({
+  hostId: hostRecord.host_id,
+  version: hostRecord.version,
+  status: hostRecord.status,
+  hostRecord,
+  isNamed: named === hostRecord.host_id,
+  isBound: keyHost === hostRecord.host_id,
+  steps,
+  createdAt: hostRecord.created_at,
+});
+
 /**
  * Stores a report of surface A in the view of its deployer. @returns the record that the log and the fleet view show
  */
@@ -166,10 +191,10 @@ export async function storeTargetReport(
   reports: Reports,
   report: z.output<typeof deploymentReport>,
   deployerId: string,
-  { now, named, keyHost }: ReportContext,
+  context: ReportContext,
 ): Promise<ReportRecord> {
   const record: ReportRecord = {
-    id: recordId("dpl", now),
+    id: recordId("dpl", context.now),
     deployer_id: deployerId,
     kind: report.kind,
     slug: report.slug,
@@ -177,28 +202,15 @@ export async function storeTargetReport(
     host_id: report.host_id,
     status: report.status,
     repo: report.repo,
-    error_message: report.error_message,
-    started_at: report.started_at,
-    completed_at: report.completed_at,
-    created_at: new Date(now).toISOString(),
-    running_version: report.running_version,
-    running_signer: report.running_signer,
-    ...(report.labels !== undefined && { labels: report.labels }),
+    ...outcomeIn(report, context),
   };
   await reports.store({
     id: record.id,
     holder: deployerId,
     target: subjectOf(report),
-    hostId: report.host_id,
-    version: report.version,
-    status: report.status,
     deploymentId: null,
     record: JSON.stringify(record),
-    hostRecord: record,
-    isNamed: named === report.host_id,
-    isBound: keyHost === report.host_id,
-    steps: report.steps,
-    createdAt: record.created_at,
+    ...ofHost(record, report, context),
   });
   return record;
 }
@@ -209,37 +221,24 @@ export async function storeTargetReport(
 export async function storeProjectReport(
   reports: Reports,
   report: ProjectReport,
-  { now, named, keyHost }: ReportContext,
+  context: ReportContext,
 ): Promise<string> {
-  const id = recordId("dpl", now);
+  const id = recordId("dpl", context.now);
   const deploymentId = report.deployment_id === "" ? id : report.deployment_id;
   const hostRecord: ProjectHost = {
     host_id: hostOfReport(report),
     deployment_id: deploymentId,
     version: report.version,
     status: report.rolled_back === true ? "rolled_back" : report.status,
-    error_message: report.error_message ?? null,
-    started_at: report.started_at,
-    completed_at: report.completed_at,
-    created_at: new Date(now).toISOString(),
-    running_version: report.running_version,
-    running_signer: report.running_signer,
-    ...(report.labels !== undefined && { labels: report.labels }),
+    ...outcomeIn(report, context),
   };
   await reports.store({
     id,
     holder: "",
     target: report.project_id,
-    hostId: hostRecord.host_id,
-    version: report.version,
-    status: hostRecord.status,
     deploymentId,
     record: JSON.stringify({ id, project_id: report.project_id, ...hostRecord, plugins: report.plugins }),
-    hostRecord,
-    isNamed: named === hostRecord.host_id,
-    isBound: keyHost === hostRecord.host_id,
-    steps: report.steps,
-    createdAt: hostRecord.created_at,
+    ...ofHost(hostRecord, report, context),
   });
   return deploymentId;
 }
