@@ -1,6 +1,6 @@
 import { Command } from "clipanion";
 import { artifactError } from "../../lib/contract/errors.ts";
-import type { Finding, VerifyOptions, VerifyResult } from "../../lib/hub/backup/verify.ts";
+import type { StorageFault, VerifyOptions, VerifyResult } from "../../lib/hub/backup/verify.ts";
 import { hubVerify } from "../../lib/options/hub.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { fieldsOf } from "../shell/output/records.ts";
@@ -13,7 +13,7 @@ const FAULTS: Record<string, string> = {
   wrong_bytes: "its bytes are not what was published",
 };
 
-const sentenceOf = ({ table, id, fault, part, name, version }: Finding): string =>
+const sentenceOf = ({ table, id, fault, part, name, version }: StorageFault): string =>
   part === undefined
     ? `${id} of ${table}  ${FAULTS[fault] ?? fault}`
     : `${name} ${version}  ${FAULTS[fault] ?? fault} (${part} ${id})`;
@@ -21,7 +21,15 @@ const sentenceOf = ({ table, id, fault, part, name, version }: Finding): string 
 export class HubVerify extends withOptions(hubVerify) {
   static override paths = [["hub", "verify"]];
   static override listed = () =>
-    fieldsOf<Finding>({ table: true, id: true, fault: true, part: true, project: true, name: true, version: true });
+    fieldsOf<StorageFault>({
+      table: true,
+      id: true,
+      fault: true,
+      part: true,
+      project: true,
+      name: true,
+      version: true,
+    });
   static override usage = Command.Usage({
     category: "Hub",
     description: "Check every record of a hub or backup, and its stored bytes",

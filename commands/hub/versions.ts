@@ -43,10 +43,10 @@ const withReason = (text: string, why: string | null): string => (why === null ?
 
 function stateOf(version: ManagedVersion): string {
   const said = saidOf(version).map(({ word, why }) => withReason(word, why));
-  return [version.is_yanked ? "" : standingOf(version), ...said].filter((part) => part !== "").join("; ");
+  return [version.is_yanked ? "" : whoGets(version), ...said].filter((part) => part !== "").join("; ");
 }
 
-function standingOf({ is_latest, state, state_reason: why = null }: ManagedVersion): string {
+function whoGets({ is_latest, state, state_reason: why = null }: ManagedVersion): string {
   if (state === undefined) return is_latest ? "latest" : "";
   return withReason(versionStateText(state), why);
 }

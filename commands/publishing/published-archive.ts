@@ -3,7 +3,7 @@ import type { Target } from "../../lib/contract/target.ts";
 import { counted } from "../../lib/support/counted.ts";
 import type { SealiftCommand } from "../shell/base.ts";
 import { signedBy, storedAs, whoGetsIt } from "../shell/output/version-state.ts";
-import type { Statements } from "./statements.ts";
+import type { GivenStatements } from "./statements.ts";
 
 /** The warning for a record without `signer_public_key`, although the archive was signed. */
 const NOT_KEPT = "The hub does not know signatures of authors: the version is published without yours.";
@@ -17,7 +17,7 @@ export async function endPublication(
   { json, note, print, done }: Pick<ReturnType<SealiftCommand["surroundings"]>, "json" | "note" | "print" | "done">,
   { kind, slug }: Target,
   { release, unchanged }: Awaited<ReturnType<MarketplaceClient["publish"]>>,
-  { seed, statements }: { seed: Uint8Array | undefined; statements: Statements | undefined },
+  { seed, statements }: { seed: Uint8Array | undefined; statements: GivenStatements | undefined },
 ): Promise<number> {
   const { version, size_bytes: size, sha256, state, signer_public_key: signer } = release;
   if (seed !== undefined && signer === undefined) note(`warning: ${NOT_KEPT}`);

@@ -7,7 +7,7 @@ import type { statements } from "../../lib/options/statements.ts";
 import type { StatedVersion } from "../../lib/publisher/statements.ts";
 
 /** The statements of a publication, read and found sound. */
-export interface Statements {
+export interface GivenStatements {
   /** Adds them to the published version. @param seed of its signer, where it has one */
   add: (target: Target, version: StatedVersion, seed: Uint8Array | undefined) => Promise<StatementRecord[]>;
 }
@@ -20,7 +20,7 @@ export interface Statements {
 export async function statementsOf(
   { provenance, sbom, urgent }: Values<typeof statements>,
   hub: HubConnection | undefined,
-): Promise<Statements | undefined> {
+): Promise<GivenStatements | undefined> {
   if (provenance === undefined && sbom === undefined && urgent === undefined) return undefined;
   if (hub === undefined) throw usageError("usage", "--provenance, --sbom and --urgent go to a hub: give --hub-url.");
   const { addStatements, readStatements } = await import("../../lib/publisher/statements.ts");

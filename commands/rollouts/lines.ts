@@ -12,7 +12,7 @@ const WAITS: Record<WaitingFor, string> = {
 };
 
 /** Returns how a rollout stands, in one line. */
-export function standingText(rollout: RolloutRecord, now: number): string {
+export function stateText(rollout: RolloutRecord, now: number): string {
   const { version, state, reason, waiting_for: waiting, until, open, waves } = rollout;
   const sum = (key: "hosts" | "done" | "failing"): number => waves.reduce((total, wave) => total + wave[key], 0);
   const left = until === null ? "" : `, ${span(Math.max(0, Date.parse(until) - now))} left`;
@@ -40,7 +40,7 @@ export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
   const width = Math.max(...waves.map(({ wave }) => wave.length));
   return [
     `${id}  ${target} ${base ?? "nothing"} → ${version}`,
-    standingText(rollout, now),
+    stateText(rollout, now),
     ...waves.map(({ wave, hosts, done, failing: failed }, index) => {
       const picture = bar(hosts === 0 ? 0 : done / hosts, BAR_COLUMNS);
       const sign = index < open ? "●" : "·";

@@ -27,7 +27,7 @@ export class RolloutWait extends withOptions(rolloutWait) {
 
   override async run(): Promise<number> {
     const { withinMs, intervalMs } = this.options;
-    const { standingText } = await import("./lines.ts");
+    const { stateText } = await import("./lines.ts");
     using interrupt = interruptible();
     const { signal } = interrupt;
     const hub = await managed({ ...this.options, timeoutMs: undefined });
@@ -35,7 +35,7 @@ export class RolloutWait extends withOptions(rolloutWait) {
     const end = performance.now() + withinMs;
     let { rollout } = found;
     for (let told = ""; ; rollout = await hub.client.rollout(found.projectId, rollout.id)) {
-      const text = standingText(rollout, Date.now());
+      const text = stateText(rollout, Date.now());
       const key = JSON.stringify({ ...rollout, failing: undefined });
       if (key !== told) this.#tell(rollout, text);
       told = key;

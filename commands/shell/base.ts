@@ -4,7 +4,7 @@ import { asSealiftError, type SealiftError } from "../../lib/contract/errors.ts"
 import { common } from "../../lib/options/common.ts";
 import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
-import { type Given, type Table, type Values, variableOf } from "../../lib/options/option.ts";
+import { type Given, type OptionTable, type Values, variableOf } from "../../lib/options/option.ts";
 import type { OptionsFile } from "../../lib/options/options-file.ts";
 import { printableJson, printableLine, printableLines } from "../../lib/support/printable.ts";
 import { wantsTraces } from "../../lib/support/tracing/wanted.ts";
@@ -19,9 +19,9 @@ import { version } from "./version.ts";
  * The base of every command: options from flags, environment and file, and one way to end: the error's code gives the
  * exit code. Commands extend {@link withOptions} of their table.
  */
-export abstract class SealiftCommand<T extends Table = Table> extends Command {
+export abstract class SealiftCommand<T extends OptionTable = OptionTable> extends Command {
   /** The command's options, with those of every command. */
-  static readonly table: Table = common;
+  static readonly table: OptionTable = common;
   /** The name of a program that runs until it is stopped, in traces. */
   static readonly service: string | undefined = undefined;
   /** Returns the fields of the records that the command lists, if it lists something. */
@@ -243,9 +243,9 @@ export abstract class SealiftCommand<T extends Table = Table> extends Command {
 type Statics = Pick<typeof SealiftCommand, keyof typeof SealiftCommand>;
 
 /** The base of a command that has these options, and those of every command. */
-export function withOptions<T extends Table>(options: T): (abstract new () => SealiftCommand<T>) & Statics {
+export function withOptions<T extends OptionTable>(options: T): (abstract new () => SealiftCommand<T>) & Statics {
   abstract class CommandWithOptions extends SealiftCommand<T> {
-    static override readonly table: Table = {
+    static override readonly table: OptionTable = {
       ...options,
       ...("hubUrl" in options && network),
       ...withoutFlagsOf(common, options),
@@ -255,7 +255,7 @@ export function withOptions<T extends Table>(options: T): (abstract new () => Se
 }
 
 /** `--config` is another file where a command says so. */
-function withoutFlagsOf(table: Table, others: Table): Table {
+function withoutFlagsOf(table: OptionTable, others: OptionTable): OptionTable {
   const taken = new Set(Object.values(others).map(({ flag }) => flag));
   return Object.fromEntries(Object.entries(table).filter(([, { flag }]) => !taken.has(flag)));
 }

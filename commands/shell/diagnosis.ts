@@ -3,7 +3,7 @@ import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { closestTo } from "../../lib/support/suggestion.ts";
 import { type CommandFacts, commandFacts, type OptionFacts } from "./facts.ts";
 import { usageLine } from "./help.ts";
-import { type Place, placeOf } from "./place.ts";
+import { type CommandPlace, placeOf } from "./place.ts";
 import { meantBy } from "./synonyms.ts";
 
 /**
@@ -30,7 +30,7 @@ export function diagnose(
 function unknownCommand(
   program: string,
   commands: readonly CommandClass[],
-  { words, beyond }: Place,
+  { words, beyond }: CommandPlace,
   argv: readonly string[],
 ): SealiftError {
   const call = [program, ...words].join(" ");

@@ -1,6 +1,6 @@
 import type { CommandClass } from "clipanion";
 import { flag } from "../../lib/options/kinds.ts";
-import { group, type Option, type Table, variableOf } from "../../lib/options/option.ts";
+import { group, type Option, type OptionTable, variableOf } from "../../lib/options/option.ts";
 import type { SealiftCommand } from "./base.ts";
 
 /** One flag of a command, as help, manual pages and completion tell it. */
@@ -105,7 +105,7 @@ function positionalsOf(command: CommandClass): Positional[] {
   return found;
 }
 
-function optionFacts(table: Table): OptionFacts[] {
+function optionFacts(table: OptionTable): OptionFacts[] {
   return Object.values(table).flatMap((option) => {
     if (option.fromBytes !== undefined) return secretFacts(option);
     const on = option.kind === "flag" && option.default === true;

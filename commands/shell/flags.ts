@@ -1,12 +1,12 @@
 import { type Command, Option as Flag } from "clipanion";
-import type { Given, Option, Table } from "../../lib/options/option.ts";
+import type { Given, Option, OptionTable } from "../../lib/options/option.ts";
 
 /**
  * Declares the flags of a table on a command, under the option's name with two dashes, which is no name of a member.
  * Clipanion only reads them: its validators see flags alone, while an option may also come from the environment or a
  * file, and is checked where all of these meet.
  */
-export function declareFlags(command: Command, table: Table): void {
+export function declareFlags(command: Command, table: OptionTable): void {
   const members = command as unknown as Record<string, unknown>;
   for (const option of Object.values(table)) {
     if (!option.fileOnly) members[`--${option.name}`] = flagOf(option);

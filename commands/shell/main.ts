@@ -7,7 +7,7 @@ import { asRole, commandFacts } from "./facts.ts";
 import { meansYes } from "./flags.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
 import { describeError, failedResult } from "./output/failure.ts";
-import { type Place, placeOf } from "./place.ts";
+import { type CommandPlace, placeOf } from "./place.ts";
 import { version } from "./version.ts";
 
 /** One program with all given commands as subcommands. @returns its exit code */
@@ -54,7 +54,7 @@ function workingFolder(): string | undefined {
 }
 
 /** Returns whether a word stands where a command's next word should, and is not one. */
-function callsNothing({ words, command, beyond }: Place, argv: readonly string[]): boolean {
+function callsNothing({ words, command, beyond }: CommandPlace, argv: readonly string[]): boolean {
   const next = argv[words.length];
   return command === undefined && beyond.length > 0 && next !== undefined && !next.startsWith("-");
 }
@@ -73,7 +73,7 @@ function say(text: string): number {
 }
 
 /** Help for the command that the words call, or for the commands that they begin. */
-function helpFor(name: string, commands: readonly CommandClass[], { command, words, beyond }: Place): string {
+function helpFor(name: string, commands: readonly CommandClass[], { command, words, beyond }: CommandPlace): string {
   const width = helpWidth(process.stdout.columns);
   if (command !== undefined) return commandHelp(name, words.join(" "), commandFacts(command), width);
   const within = words.length === 0 ? commands : [...new Set(beyond.map((call) => call.command))];

@@ -1,7 +1,7 @@
 import type { CommandClass } from "clipanion";
 
 /** The place to which the words of a command line lead. */
-export interface Place {
+export interface CommandPlace {
   /** The words that are part of a command's name. */
   words: readonly string[];
   /** The command that they call, if they call one. */
@@ -14,7 +14,7 @@ const startsWith = (path: readonly string[], words: readonly string[]): boolean 
   words.every((word, index) => path[index] === word);
 
 /** Follows the words as far as commands have such names. */
-export function placeOf(commands: readonly CommandClass[], argv: readonly string[]): Place {
+export function placeOf(commands: readonly CommandClass[], argv: readonly string[]): CommandPlace {
   const calls = commands.flatMap((command) => (command.paths ?? []).map((path) => ({ command, path })));
   let depth = 0;
   while (

@@ -12,7 +12,7 @@ type Fields<Schema extends z.ZodObject> = Partial<
 >;
 
 /** Input of a call of a route: parameters of its path, its query and its body, as far as it has them. */
-export type Question<R extends Route> = ([ParamsIn<R>] extends [never]
+export type RouteInput<R extends Route> = ([ParamsIn<R>] extends [never]
   ? { params?: never }
   : { params: Readonly<Record<ParamsIn<R>, string>> }) &
   (R extends { query: infer Query extends z.ZodObject } ? { query?: Fields<Query> } : { query?: never }) &
@@ -33,7 +33,7 @@ type Answer<R extends Route> = AnswerOf<R> extends null ? void : AnswerOf<R>;
 /** Returns what a request of a route sends, and where to. */
 export function callOf<R extends Route>(
   route: R,
-  question: Question<R>,
+  question: RouteInput<R>,
   hubUrl: string,
 ): Pick<HttpRequest, "method" | "url" | "json"> {
   const { params, query = {}, body } = question as { params?: unknown; query?: object; body?: object };
@@ -48,7 +48,7 @@ export function callOf<R extends Route>(
 }
 
 /** Returns the request of a route, with the key. */
-export function requestOf<R extends Route>(route: R, question: Question<R>, { operation, hub }: Asking): HttpRequest {
+export function requestOf<R extends Route>(route: R, question: RouteInput<R>, { operation, hub }: Asking): HttpRequest {
   const secrets = (route.secret ?? []).map((name) =>
     String((question.body as unknown as Record<string, unknown>)[name]),
   );
@@ -66,7 +66,7 @@ export function requestOf<R extends Route>(route: R, question: Question<R>, { op
  *
  * @throws AuthenticationError on 401 and 403; other errors of the operation
  */
-export async function ask<R extends Route>(route: R, question: Question<R>, asking: Asking): Promise<Answer<R>> {
+export async function ask<R extends Route>(route: R, question: RouteInput<R>, asking: Asking): Promise<Answer<R>> {
   const request = requestOf(route, question, asking);
   const [[status, schema]] = Object.entries(route.ok) as [[string, z.ZodType]];
   if (status !== "204") return (await call(request, schema, asking.hub)) as Answer<R>;
@@ -83,7 +83,7 @@ type ItemOf<R extends Route> =
 /** Reads a list page by page. @throws as {@link ask} */
 export async function* askPages<R extends Route>(
   route: R,
-  question: Question<R>,
+  question: RouteInput<R>,
   asking: Asking,
 ): AsyncGenerator<ItemOf<R>> {
   for (let cursor: string | null = ""; cursor !== null;) {

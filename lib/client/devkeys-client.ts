@@ -35,7 +35,7 @@ import type {
 } from "../contract/surfaces/webhooks.ts";
 import * as versions from "../contract/versions/routes.ts";
 import * as webhooks from "../contract/webhooks/routes.ts";
-import { ask, type Asking, askPages, type Question } from "./ask.ts";
+import { ask, type Asking, askPages, type RouteInput } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
 /** The key service (docs/contract/keys.md). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
@@ -253,11 +253,11 @@ export class DevkeysClient {
     return this.#pages(listAudit, { query: filters });
   }
 
-  #ask<R extends Route>(route: R, question: Question<R>): ReturnType<typeof ask<R>> {
+  #ask<R extends Route>(route: R, question: RouteInput<R>): ReturnType<typeof ask<R>> {
     return ask(route, question, this.#asking);
   }
 
-  #pages<R extends Route>(route: R, question: Question<R>): ReturnType<typeof askPages<R>> {
+  #pages<R extends Route>(route: R, question: RouteInput<R>): ReturnType<typeof askPages<R>> {
     return askPages(route, question, this.#asking);
   }
 }

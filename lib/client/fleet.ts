@@ -12,7 +12,7 @@ import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { printableJson } from "../support/printable.ts";
 import { statusError } from "./answers.ts";
-import { ask, type Asking, askPages, type Question, requestOf } from "./ask.ts";
+import { ask, type Asking, askPages, requestOf, type RouteInput } from "./ask.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
@@ -149,7 +149,7 @@ const asking = (hub: HubConnection): Asking => ({ operation: "fleet", hub });
 
 const hostsRequest = (
   { kind, slug }: Target,
-  query: NonNullable<Question<typeof routes.listTargetHosts>["query"]>,
+  query: NonNullable<RouteInput<typeof routes.listTargetHosts>["query"]>,
   hub: HubConnection,
 ): HttpRequest =>
   kind === "project"

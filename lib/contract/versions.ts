@@ -6,7 +6,7 @@ import valid from "semver/functions/valid.js";
 import { semverLabel } from "./identifiers.ts";
 
 /** The facts of a published version that the version rule needs. */
-export interface VersionFacts {
+export interface RankedVersion {
   version: string;
   /** ISO 8601, UTC. */
   created_at: string;
@@ -16,7 +16,7 @@ export interface VersionFacts {
 /** A number beyond 2^53 - 1 is semver, and yet nothing that can be compared here: such a version is a mere label. */
 const isSemver = (label: string): boolean => semverLabel.safeParse(label).success && valid(label) !== null;
 
-const newestFirst = (a: VersionFacts, b: VersionFacts): number =>
+const newestFirst = (a: RankedVersion, b: RankedVersion): number =>
   a.created_at === b.created_at ? (a.version < b.version ? 1 : -1) : a.created_at < b.created_at ? 1 : -1;
 
 const rank = (label: string): number => (!isSemver(label) ? 0 : prerelease(label) ? 1 : 2);
@@ -25,7 +25,7 @@ const rank = (label: string): number => (!isSemver(label) ? 0 : prerelease(label
  * Orders versions best first: stable semver, then pre-releases, then other labels, newest first
  * (docs/contract/marketplace.md).
  */
-export function byPrecedence(a: VersionFacts, b: VersionFacts): number {
+export function byPrecedence(a: RankedVersion, b: RankedVersion): number {
   const ranks = rank(b.version) - rank(a.version);
   if (ranks !== 0) return ranks;
   if (rank(a.version) === 0) return newestFirst(a, b);
@@ -33,7 +33,7 @@ export function byPrecedence(a: VersionFacts, b: VersionFacts): number {
 }
 
 /** The one answer to "latest": the best version that is not yanked, or `undefined` without one. */
-export function latestOf<T extends VersionFacts>(versions: Iterable<T>): T | undefined {
+export function latestOf<T extends RankedVersion>(versions: Iterable<T>): T | undefined {
   let best: T | undefined;
   for (const candidate of versions) {
     if (candidate.is_yanked) continue;

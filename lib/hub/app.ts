@@ -4,14 +4,14 @@ import { type MarketplaceKind, MOUNTS } from "../contract/surfaces/paths.ts";
 import { hostFault } from "../support/network/host-field.ts";
 import { tellServer } from "../support/work.ts";
 import { addRoutes } from "./access/add-routes.ts";
-import { tellDeeds } from "./access/audit.ts";
+import { awaitAuditHooks } from "./access/audit.ts";
 import { createAuthentication, type MountOptions, refuseAnonymous } from "./access/authentication.ts";
 import { PersonKeys } from "./access/person-keys.ts";
 import { limitRates } from "./access/rate-limits.ts";
 import type { Web } from "./access/web.ts";
 import { WebCalls } from "./access/web-calls.ts";
 import { WebSessions } from "./access/web-sessions.ts";
-import type { Core, Running } from "./features/feature.ts";
+import type { Core, RunningFeature } from "./features/feature.ts";
 import { badRequest, HubError } from "./ground/errors.ts";
 import type { Connections } from "./http/connections.ts";
 import { answerErrors, onClientError, sendError, type UnknownPaths } from "./http/error-answers.ts";
@@ -69,7 +69,7 @@ export async function createApp(
     tls: TlsServers | undefined;
     /** Its pages, with the key of the sessions of people at them; undefined for a hub without pages. */
     web: { pages: Web; sessionKey: Buffer } | undefined;
-    features: readonly Running[];
+    features: readonly RunningFeature[];
   },
 ): Promise<FastifyInstance> {
   const app = fastify({
@@ -104,8 +104,8 @@ export async function createApp(
   const unknownPaths: UnknownPaths = {};
   answerErrors(app, hub, unknownPaths);
   markAnswers(app);
-  tellDeeds(app, async (deed) => {
-    for (const feature of features) await feature.afterDeed?.(deed);
+  awaitAuditHooks(app, async (deed) => {
+    for (const feature of features) await feature.afterAudit?.(deed);
   });
   connections.attach(app);
   tellRequests(app, hub);

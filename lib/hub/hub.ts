@@ -9,7 +9,7 @@ import { SharedCounts } from "./access/shared-counts.ts";
 import { createApp } from "./app.ts";
 import { openBlobs } from "./blobs/open.ts";
 import { type FeatureOptions, FEATURES } from "./features.ts";
-import type { Core, HubFeature, Running } from "./features/feature.ts";
+import type { Core, HubFeature, RunningFeature } from "./features/feature.ts";
 import { Arrivals } from "./http/arrivals.ts";
 import { Connections, mostConnections } from "./http/connections.ts";
 import { TlsServers } from "./http/tls.ts";
@@ -42,7 +42,7 @@ export interface Hub {
   readonly app: FastifyInstance;
   readonly upkeep: Upkeep;
   /** Returns the running part of a feature. */
-  part<Part extends Running>(feature: HubFeature<FeatureOptions, Part>): Part;
+  part<Part extends RunningFeature>(feature: HubFeature<FeatureOptions, Part>): Part;
   /** The address of `/metrics`, when it has a listener. */
   readonly metricsUrl: string | undefined;
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
@@ -102,7 +102,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const connections = new Connections(
     mostConnections(await descriptors(), options.databasePoolSize ?? POSTGRES_DEFAULTS.poolSize),
   );
-  const parts = new Map<HubFeature<FeatureOptions>, Running>();
+  const parts = new Map<HubFeature<FeatureOptions>, RunningFeature>();
   const context: Core = {
     database,
     blobs,

@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import type { Code } from "../contract/codes.ts";
-import type { Refusal } from "./hub-artifacts.ts";
+import type { HubRefusal } from "./hub-artifacts.ts";
 
 export function sendJson(
   response: ServerResponse,
@@ -23,7 +23,7 @@ export const refuse = (
 ): void => sendJson(response, status, { error: message, detail: message, code }, headers);
 
 /** Sends the hub's own answer that gives no bytes. */
-export function passOn(response: ServerResponse, { status, contentType, retryAfter, body }: Refusal): void {
+export function passOn(response: ServerResponse, { status, contentType, retryAfter, body }: HubRefusal): void {
   const headers = { "content-type": contentType, "content-length": body.length };
   response.writeHead(status, { ...headers, ...(retryAfter !== undefined && { "retry-after": retryAfter }) }).end(body);
 }

@@ -18,7 +18,7 @@ export interface Artifact {
 }
 
 /** An answer of the hub that gives no bytes. */
-export interface Refusal {
+export interface HubRefusal {
   status: number;
   contentType: string;
   retryAfter: string | undefined;
@@ -26,9 +26,9 @@ export interface Refusal {
 }
 
 /** The bytes that a caller may have, or the answer of the hub why not. */
-export type Verdict = Artifact | Refusal;
+export type HubVerdict = Artifact | HubRefusal;
 
-export const isRefusal = (verdict: Verdict): verdict is Refusal => "status" in verdict;
+export const isRefusal = (verdict: HubVerdict): verdict is HubRefusal => "status" in verdict;
 
 /** The hub's side of a mirror: it shows a caller's download URL, which is the only right that a mirror ever has. */
 export class HubArtifacts {
@@ -62,7 +62,7 @@ export class HubArtifacts {
    * @param path the path and query of the URL
    * @throws SealiftError when the hub cannot be reached
    */
-  async ask(path: string): Promise<Verdict> {
+  async ask(path: string): Promise<HubVerdict> {
     const timeoutMs = Math.min(this.#transport.timeoutMs, ASK_TIMEOUT_MS);
     const answer = await this.#get(path, { start: 0, end: 0 }, { timeoutMs });
     const { status } = answer;
@@ -79,7 +79,7 @@ export class HubArtifacts {
     return this.#refusal(answer);
   }
 
-  async #refusal(answer: HttpResponse & { url: string }): Promise<Refusal> {
+  async #refusal(answer: HttpResponse & { url: string }): Promise<HubRefusal> {
     const { status } = answer;
     const chunks: Buffer[] = [];
     let bytes = 0;

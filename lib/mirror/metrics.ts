@@ -2,7 +2,7 @@ import { ProgramMetrics } from "../support/metrics/program-metrics.ts";
 import type { ArtifactCache } from "./artifact-cache.ts";
 
 /** The origin of an answer's bytes, or the reason why it had none. */
-export type Outcome = "cached" | "filled" | "passed" | "refused" | "unavailable";
+export type RequestOutcome = "cached" | "filled" | "passed" | "refused" | "unavailable";
 
 /** The numbers of a mirror (docs/metrics.md). */
 export class MirrorMetrics extends ProgramMetrics {
@@ -19,7 +19,7 @@ export class MirrorMetrics extends ProgramMetrics {
     this.counterOf("sealift_mirror_damaged_total", "Files whose bytes had changed", () => cache.usage().damaged);
   }
 
-  request(outcome: Outcome): void {
+  request(outcome: RequestOutcome): void {
     this.#requests.inc({ outcome });
   }
 

@@ -11,8 +11,8 @@ import { readChunks } from "../support/read-chunks.ts";
 import { passOn, refuse, sendJson, written } from "./answers.ts";
 import { ArtifactCache } from "./artifact-cache.ts";
 import { CacheFault, Fill } from "./fill.ts";
-import { type Artifact, HubArtifacts, isRefusal, type Verdict } from "./hub-artifacts.ts";
-import { MirrorMetrics, type Outcome } from "./metrics.ts";
+import { type Artifact, HubArtifacts, type HubVerdict, isRefusal } from "./hub-artifacts.ts";
+import { MirrorMetrics, type RequestOutcome } from "./metrics.ts";
 import { DOWNLOAD, ShownUrls } from "./shown-urls.ts";
 
 /** A connection on which nothing moves. */
@@ -151,7 +151,7 @@ class CachedArtifacts {
   }
 
   /** Asks the hub. When it is away, a URL that it has accepted before is good until it expires. */
-  async #verdict(path: string, expiresMs: number): Promise<Verdict | undefined> {
+  async #verdict(path: string, expiresMs: number): Promise<HubVerdict | undefined> {
     try {
       const verdict = await this.#hub.ask(path);
       if (!isRefusal(verdict)) this.#shown.accept(path, verdict, expiresMs);
@@ -283,7 +283,7 @@ class CachedArtifacts {
 }
 
 interface OpenBytes extends AsyncDisposable {
-  outcome: Outcome;
+  outcome: RequestOutcome;
   /** Each may be used until the next is asked for. */
   chunks: AsyncIterable<Buffer>;
 }

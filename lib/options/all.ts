@@ -11,7 +11,7 @@ import * as login from "./login.ts";
 import * as marketplace from "./marketplace.ts";
 import * as mirror from "./mirror.ts";
 import * as operating from "./operating.ts";
-import type { Option, Table } from "./option.ts";
+import type { Option, OptionTable } from "./option.ts";
 import * as plan from "./plan.ts";
 import * as publish from "./publish.ts";
 import * as publishers from "./publishers.ts";
@@ -32,7 +32,7 @@ const FILES: readonly object[] = [
   mirror,
 ];
 
-const isTable = (value: unknown): value is Table =>
+const isTable = (value: unknown): value is OptionTable =>
   typeof value === "object" && value !== null && Object.values(value).every((option) => isOption(option));
 
 const isOption = (value: unknown): value is Option =>

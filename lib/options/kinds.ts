@@ -1,5 +1,5 @@
 import type { Form } from "./forms.ts";
-import type { Facts, Given, Kind, Option } from "./option.ts";
+import type { Given, Option, OptionDeclaration, OptionKind } from "./option.ts";
 
 /** The kinds of options: how each is written, read, and shown. */
 
@@ -12,7 +12,11 @@ function textOf(given: Given): string {
 }
 
 /** The defaults of every fact that an author leaves out. */
-function option<T>(kind: Kind, facts: Facts<T>, own: Pick<Option<T>, "schema" | "parse"> & Partial<Option<T>>) {
+function option<T>(
+  kind: OptionKind,
+  facts: OptionDeclaration<T>,
+  own: Pick<Option<T>, "schema" | "parse"> & Partial<Option<T>>,
+) {
   const shown = facts.default === undefined ? undefined : String(facts.default);
   return {
     kind,
@@ -50,13 +54,13 @@ function nonEmpty(given: Given): string {
 }
 
 /** Any text; with `form`, one that fits a schema. */
-export function text<const F extends Facts<string> & { form?: Form }>(facts: F): Found<string, F> {
+export function text<const F extends OptionDeclaration<string> & { form?: Form }>(facts: F): Found<string, F> {
   const own = { schema: { anyOf: [TEXT_SCHEMA, { type: "number" }] }, parse: nonEmpty, form: facts.form };
   return option<string>("text", facts, own);
 }
 
 /** A text that `parse` reads; its default is a text, too. */
-export function parsed<T, const F extends Facts<string> = Facts<string>>(
+export function parsed<T, const F extends OptionDeclaration<string> = OptionDeclaration<string>>(
   facts: F,
   parse: (text: string) => T,
 ): Found<T, F> {
@@ -67,11 +71,11 @@ export function parsed<T, const F extends Facts<string> = Facts<string>>(
     shownDefault: otherwise,
     ...(otherwise !== undefined && { default: parse(otherwise) }),
   };
-  return option<T>("text", rest as Facts<T>, own);
+  return option<T>("text", rest as OptionDeclaration<T>, own);
 }
 
 /** Yes or no: `--name` and `--no-name`. */
-export function flag(facts: Facts<boolean>): Option<boolean> {
+export function flag(facts: OptionDeclaration<boolean>): Option<boolean> {
   const own = {
     metavar: "",
     default: facts.default ?? false,
@@ -89,9 +93,9 @@ export function flag(facts: Facts<boolean>): Option<boolean> {
 }
 
 /** One of some words. */
-export function choice<const W extends string, const F extends Facts<W>>(
+export function choice<const W extends string, const F extends OptionDeclaration<W>>(
   choices: readonly W[],
-  facts: F & Facts<W>,
+  facts: F & OptionDeclaration<W>,
 ): Found<W, F> {
   const own = {
     choices,
@@ -107,7 +111,9 @@ export function choice<const W extends string, const F extends Facts<W>>(
 }
 
 /** A whole number within a range. */
-export function whole<const F extends Facts<number> & { min?: number; max?: number }>(facts: F): Found<number, F> {
+export function whole<const F extends OptionDeclaration<number> & { min?: number; max?: number }>(
+  facts: F,
+): Found<number, F> {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = facts;
   const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
   const own = {
@@ -124,7 +130,7 @@ export function whole<const F extends Facts<number> & { min?: number; max?: numb
 }
 
 /** A size in bytes: a number, or with K, M, G or T (powers of 1024). */
-export function size<const F extends Facts<number>>(facts: F): Found<number, F> {
+export function size<const F extends OptionDeclaration<number>>(facts: F): Found<number, F> {
   const own = {
     metavar: "SIZE",
     ...(facts.default !== undefined && { shownDefault: sizeText(facts.default) }),
@@ -158,7 +164,7 @@ export function parseDuration(text: string): number {
 }
 
 /** A span of time in milliseconds, written in seconds or with ms, s, m, h or d. */
-export function duration<const F extends Facts<number> & { minMs?: number }>(facts: F): Found<number, F> {
+export function duration<const F extends OptionDeclaration<number> & { minMs?: number }>(facts: F): Found<number, F> {
   const { minMs = 0 } = facts;
   const own = {
     metavar: "DURATION",
@@ -184,7 +190,7 @@ function durationText(ms: number): string {
 }
 
 /** A file or folder. With `orText`, a value that names no file is taken as it is. */
-export function path<const F extends Facts<string> & { orText?: boolean }>(facts: F): Found<string, F> {
+export function path<const F extends OptionDeclaration<string> & { orText?: boolean }>(facts: F): Found<string, F> {
   const own = {
     metavar: "PATH",
     schema: TEXT_SCHEMA,
@@ -195,7 +201,7 @@ export function path<const F extends Facts<string> & { orText?: boolean }>(facts
 }
 
 /** An http or https URL, without credentials. */
-export function url<const F extends Facts<string>>(facts: F): Found<string, F> {
+export function url<const F extends OptionDeclaration<string>>(facts: F): Found<string, F> {
   const own = {
     metavar: "URL",
     schema: TEXT_SCHEMA,
@@ -218,7 +224,11 @@ export function url<const F extends Facts<string>>(facts: F): Found<string, F> {
  * @param facts with `commas`, one flag may hold several values, too
  */
 export function list<T>(
-  facts: Omit<Facts<never>, "default"> & { secret?: boolean; choices?: readonly string[]; commas?: boolean },
+  facts: Omit<OptionDeclaration<never>, "default"> & {
+    secret?: boolean;
+    choices?: readonly string[];
+    commas?: boolean;
+  },
   each: (text: string) => T,
 ): Option<readonly T[]> {
   const item = facts.choices === undefined ? TEXT_SCHEMA : { type: "string", enum: facts.choices };
@@ -239,7 +249,7 @@ export function list<T>(
 
 /** Several files, as a list takes several values, and undefined without any. With `orText`, as {@link path} does. */
 export const several = (
-  facts: Omit<Facts<never>, "default"> & { orText?: boolean },
+  facts: Omit<OptionDeclaration<never>, "default"> & { orText?: boolean },
 ): Option<readonly string[] | undefined> => ({
   ...list(facts, nonEmpty),
   default: undefined,
@@ -247,7 +257,7 @@ export const several = (
 });
 
 /** The facts that an author writes of a secret. With `fileOnly`, the command line takes `--NAME-file` alone. */
-type SecretFacts = Facts<never> & { fileOnly?: boolean };
+type SecretFacts = OptionDeclaration<never> & { fileOnly?: boolean };
 
 /** @throws Error when the text cannot stand in a header */
 function tokenOf(text: string): string {

@@ -1,9 +1,9 @@
 import { agent, supervision } from "./agent.ts";
 import { flag, path } from "./kinds.ts";
-import { group, optional, type Table } from "./option.ts";
+import { group, optional, type OptionTable } from "./option.ts";
 import { deployed, projectSource } from "./sources.ts";
 
-const without = <T extends Table, K extends keyof T>(table: T, ...keys: K[]): Omit<T, K> =>
+const without = <T extends OptionTable, K extends keyof T>(table: T, ...keys: K[]): Omit<T, K> =>
   Object.fromEntries(Object.entries(table).filter(([key]) => !keys.includes(key as K))) as Omit<T, K>;
 
 const unsupervised = without(agent, ...(Object.keys(supervision) as (keyof typeof supervision)[]));

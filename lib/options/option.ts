@@ -11,10 +11,11 @@ export type Given = string | number | boolean | readonly string[];
 /** The other options, as far as they are known when one is resolved: their values by their keys in the table. */
 export type Known = Readonly<Record<string, unknown>>;
 
-export type Kind = "text" | "flag" | "choice" | "number" | "size" | "duration" | "secret" | "list" | "path" | "url";
+export type OptionKind =
+  "text" | "flag" | "choice" | "number" | "size" | "duration" | "secret" | "list" | "path" | "url";
 
 /** The facts that an author writes of an option beside its kind. */
-export interface Facts<T> {
+export interface OptionDeclaration<T> {
   /** A phrase of at most 60 characters, without the default. */
   help: string;
   /** The name, when it is not the key of the table with dashes: `timeoutMs` is called `timeout`. */
@@ -32,7 +33,7 @@ export interface Facts<T> {
 }
 
 export interface Option<T = unknown> {
-  readonly kind: Kind;
+  readonly kind: OptionKind;
   /** With dashes, without the first two. */
   readonly name: string;
   /** With its first two dashes. */
@@ -81,15 +82,15 @@ export interface Option<T = unknown> {
 }
 
 /** Options by the keys that commands know them by. */
-export type Table = Readonly<Record<string, Option>>;
+export type OptionTable = Readonly<Record<string, Option>>;
 
 /** The values of a table's options. */
-export type Values<T extends Table> = { readonly [K in keyof T]: T[K] extends Option<infer V> ? V : never };
+export type Values<T extends OptionTable> = { readonly [K in keyof T]: T[K] extends Option<infer V> ? V : never };
 
 const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
 
 /** Names the options of a group after their keys, and puts them under one heading of the help. */
-export function group<const T extends Table>(heading: string, options: T): T {
+export function group<const T extends OptionTable>(heading: string, options: T): T {
   return Object.fromEntries(
     Object.entries(options).map(([key, option]) => {
       const name = option.name === "" ? kebab(key) : option.name;

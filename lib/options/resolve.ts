@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { SealiftError, usageError } from "../contract/errors.ts";
 import { readFault } from "../support/files.ts";
 import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
-import { keyOf, type Option, type Table, type Values, variableOf } from "./option.ts";
+import { keyOf, type Option, type OptionTable, type Values, variableOf } from "./option.ts";
 
 /** A value, and how messages call the place that it comes from. */
 interface Found {
@@ -19,7 +19,7 @@ interface Found {
  * @param hubUrl the hub that the command asks, where no option says it
  * @throws UsageError `usage`, or `credential_unreadable` when nothing else is wrong
  */
-export async function resolveOptions<T extends Table>(
+export async function resolveOptions<T extends OptionTable>(
   table: T,
   layers: readonly Layer[],
   hubUrl?: string,

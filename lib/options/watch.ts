@@ -4,7 +4,7 @@ import { agent } from "./agent.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, parsed, path, text } from "./kinds.ts";
-import { group, guarded, type Option, optional, required, requiredWhen, type Table } from "./option.ts";
+import { group, guarded, type Option, optional, type OptionTable, required, requiredWhen } from "./option.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
 
 const interval = group("Watch", {
@@ -44,7 +44,7 @@ const shared = Object.fromEntries(
     key,
     option.secret ? requiredWhen(option, () => false) : optional(option),
   ]),
-) as Table;
+) as OptionTable;
 
 export const watch = { ...shared, ...own, ...dashboard } as typeof own & typeof dashboard;
 

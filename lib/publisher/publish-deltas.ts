@@ -4,7 +4,7 @@ import { type IndexedTree, type OpenIndex, openIndex, writeIndex } from "../arti
 import { makeDelta } from "../artifact/delta/make-delta.ts";
 import { writeOpeningKeys } from "../artifact/delta/open-file.ts";
 import type { Limits } from "../artifact/limits.ts";
-import type { Project } from "../artifact/project/project-tree.ts";
+import type { SourceProject } from "../artifact/project/project-tree.ts";
 import type { SealedArtifact } from "../artifact/project/seal.ts";
 import {
   downloadIndex,
@@ -33,7 +33,7 @@ export type DeltaBases =
 
 export interface PublishDeltasOptions {
   target: PublishTarget;
-  project: Project;
+  project: SourceProject;
   /** The full artifact. */
   artifact: SealedArtifact;
   /** Settles when the artifact is visible, or will not be. Until then nothing is sent. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { writeOpeningKeys } from "../artifact/delta/open-file.ts";
 import type { Limits } from "../artifact/limits.ts";
 import { GrowingFile } from "../artifact/project/growing-file.ts";
-import { listProject, type Project, type ProjectOptions, readProject } from "../artifact/project/project-tree.ts";
+import { listProject, type ProjectOptions, readProject, type SourceProject } from "../artifact/project/project-tree.ts";
 import { drawKeys, type SealedArtifact, sealListed, sealProject } from "../artifact/project/seal.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { listIndexes, type PublishTarget } from "../client/publish-client.ts";
@@ -13,7 +13,7 @@ import { isAbort } from "../contract/errors.ts";
 import type { IndexedVersions, PublishResult } from "../contract/surfaces/deploy.ts";
 import { traced } from "../support/work.ts";
 import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta, sizeDeltas } from "./publish-deltas.ts";
-import { type Sealed, type Uploaded, type UploadEvent, uploadWhileSealed } from "./upload.ts";
+import { type SealedProject, type Uploaded, type UploadEvent, uploadWhileSealed } from "./upload.ts";
 
 /** Events of a publication while it works. */
 export type PublishEvent =
@@ -58,9 +58,9 @@ export interface PublishProjectOptions extends BuildOptions {
   deltas?: DeltaBases;
 }
 
-export interface Publication {
+export interface PublicationResult {
   outcome: "published" | "unchanged" | "built";
-  project: Project;
+  project: SourceProject;
   artifact: SealedArtifact;
   record?: PublishResult;
   deltas: PublishedDelta[];
@@ -84,7 +84,7 @@ const projectOptions = (options: BuildOptions): ProjectOptions => ({
 });
 
 /** Tells what a tree holds, once its files have been read. */
-function tellRead({ tree, manifest }: Project, emit: BuildOptions["emit"]): void {
+function tellRead({ tree, manifest }: SourceProject, emit: BuildOptions["emit"]): void {
   const { files, bytes } = tree.members;
   emit({
     event: "scan.done",
@@ -96,7 +96,7 @@ function tellRead({ tree, manifest }: Project, emit: BuildOptions["emit"]): void
 }
 
 /** Lists, hashes and describes what would be published (deploy-publish --dry-run). @throws UsageError `source_*` */
-export async function buildProject(options: BuildOptions): Promise<Project> {
+export async function buildProject(options: BuildOptions): Promise<SourceProject> {
   const { emit } = options;
   const project = await readProject(options.sourceRoot, {
     ...projectOptions(options),
@@ -113,7 +113,7 @@ export async function buildProject(options: BuildOptions): Promise<Project> {
  * @param project read with chunks
  */
 export async function sizePublication(
-  project: Project,
+  project: SourceProject,
   options: Omit<PublishProjectOptions, "output"> & Required<Pick<PublishProjectOptions, "hub" | "deltas">>,
 ): Promise<PublicationSizes> {
   const { emit, seed, level, limits, signal } = options;
@@ -143,7 +143,7 @@ const packing = ({ seed, level, signal, output, deterministicSignature, emit }: 
  *
  * @throws UsageError for a tree that cannot be published; AuthenticationError and PublishError of the hub
  */
-export async function publishProject(options: PublishProjectOptions): Promise<Publication> {
+export async function publishProject(options: PublishProjectOptions): Promise<PublicationResult> {
   const { emit, signal, hub } = options;
   const chunks = hub !== undefined && options.deltas !== undefined;
   const listed = listProject(options.sourceRoot, projectOptions(options));
@@ -156,8 +156,8 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
   // An upload that is refused makes the rest of the packing useless, unless the artifact is kept.
   const useless = new AbortController();
   const packed = { ...packing(options), signal: AbortSignal.any([signal, useless.signal]) };
-  const seal = async (): Promise<Sealed> => {
-    const onRead = (project: Project): void => tellRead(project, emit);
+  const seal = async (): Promise<SealedProject> => {
+    const onRead = (project: SourceProject): void => tellRead(project, emit);
     const sealed = await traced("seal", {}, () =>
       sealListed(listed, { output, growing, chunks, keys, onRead, ...packed }),
     );
@@ -199,7 +199,7 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
  * so. Until then nothing is told.
  */
 async function addDeltas(
-  { project, artifact }: Sealed,
+  { project, artifact }: SealedProject,
   uploading: Promise<Uploaded>,
   options: PublishProjectOptions,
   publisher: PublishTarget,

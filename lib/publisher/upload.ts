@@ -1,5 +1,5 @@
 import type { GrowingFile } from "../artifact/project/growing-file.ts";
-import type { Project } from "../artifact/project/project-tree.ts";
+import type { SourceProject } from "../artifact/project/project-tree.ts";
 import type { SealedArtifact } from "../artifact/project/seal.ts";
 import { type FirstFields, publishArtifact, publishGrowing, type PublishTarget } from "../client/publish-client.ts";
 import { repeated } from "../client/retry.ts";
@@ -25,13 +25,13 @@ export type UploadEvent =
   | { event: "upload.done"; artifact_id: string };
 
 /** A project and the artifact that it was sealed into. */
-export interface Sealed {
-  project: Project;
+export interface SealedProject {
+  project: SourceProject;
   artifact: SealedArtifact;
 }
 
 /** A project that the hub has. */
-export interface Uploaded extends Sealed {
+export interface Uploaded extends SealedProject {
   outcome: "published" | "unchanged";
   record?: PublishResult;
 }
@@ -39,7 +39,7 @@ export interface Uploaded extends Sealed {
 export interface UploadOptions {
   target: PublishTarget;
   fields: FirstFields;
-  sealing: Promise<Sealed>;
+  sealing: Promise<SealedProject>;
   /** R ‖ A of the signature, for a hub that hashes while it receives. */
   start?: Uint8Array | undefined;
   /** Whether the upload begins when the artifact is signed: reading it for that is a silence. Default false. */
@@ -101,7 +101,7 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
   }
 }
 
-function fieldsOf({ project: { manifest }, artifact }: Sealed): Omit<PublishFields, "stage"> {
+function fieldsOf({ project: { manifest }, artifact }: SealedProject): Omit<PublishFields, "stage"> {
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   return {
     version: manifest.version,

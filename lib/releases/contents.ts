@@ -10,7 +10,7 @@ import type { TargetName } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { ifThere, missing, statsOf } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
-import { standing } from "./links.ts";
+import { linkState } from "./links.ts";
 import type { Release } from "./release.ts";
 import { REST_FOLDER } from "./source-folders.ts";
 
@@ -153,7 +153,7 @@ export async function damageOf(
   { digests = false } = {},
 ): Promise<string | undefined> {
   for (const item of release.items)
-    if ((await standing(layout, target, item)) !== "ours") return `${layout.link(item)} is not its link`;
+    if ((await linkState(layout, target, item)) !== "ours") return `${layout.link(item)} is not its link`;
   return damagedFile(layout.release(target, release.name), release, digests);
 }
 

@@ -132,9 +132,9 @@ export async function adoptData(layout: Layout, item: Item, folder: string): Pro
   if (stats?.isDirectory()) {
     await checkAdoptable(layout, item, folder);
     await makeDurableFolder(layout, dirname(data));
-    const standing = await statsOf(data);
-    if (standing?.isDirectory()) await rmdir(data);
-    if (standing?.isSymbolicLink() !== true) await symlink(layout.dataText(item), data);
+    const existing = await statsOf(data);
+    if (existing?.isDirectory()) await rmdir(data);
+    if (existing?.isSymbolicLink() !== true) await symlink(layout.dataText(item), data);
     await syncNames(layout, dirname(data));
     await exchange(layout, own, data);
   } else {

@@ -22,7 +22,7 @@ export async function replaceLink(layout: Layout, path: string, text: string): P
 }
 
 /** Finds out what stands at `<section>/<id>`; an error says why the id cannot be used. */
-export async function standing(
+export async function linkState(
   layout: Layout,
   target: TargetName,
   item: Item,
@@ -44,13 +44,13 @@ export async function standing(
 
 /** Makes the link of an item where nothing stands. */
 export async function addLink(layout: Layout, target: TargetName, item: Item): Promise<void> {
-  if ((await standing(layout, target, item)) === "nothing")
+  if ((await linkState(layout, target, item)) === "nothing")
     await replaceLink(layout, layout.link(item), layout.linkText(target, item));
 }
 
 /** Removes the link of an item, if the target made it. */
 export async function removeOwnLink(layout: Layout, target: TargetName, item: Item): Promise<void> {
-  if ((await standing(layout, target, item)) === "ours") await rm(layout.link(item), { force: true });
+  if ((await linkState(layout, target, item)) === "ours") await rm(layout.link(item), { force: true });
 }
 
 /** Makes every link that a switch or its undo has made or removed durable. */

@@ -47,7 +47,7 @@ export const condemns = (error: SealiftError, switched: boolean): boolean =>
   error.exitCode === EXIT.verification || (switched && saysOfTheRelease(error));
 
 /** A version that may be held back, by what is known of it and of this host. */
-export interface Candidate {
+export interface QuarantineCandidate {
   version: string;
   /** Null when its bytes are not known: they may be the same ones. */
   identity: string | null;
@@ -60,7 +60,7 @@ export interface Candidate {
 /** Returns the entry that holds a version back. */
 export const heldBack = (
   entries: readonly QuarantineEntry[],
-  { version, identity, isSigned = false, signers }: Candidate,
+  { version, identity, isSigned = false, signers }: QuarantineCandidate,
 ): QuarantineEntry | undefined =>
   entries.find(
     (entry) =>

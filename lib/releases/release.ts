@@ -153,15 +153,18 @@ export async function collectReleases(layout: Layout, target: TargetName, keep: 
 }
 
 /** The version that a target runs, null for none, and its {@link ReleaseRecord.signer}. */
-export interface Running {
+export interface RunningRelease {
   version: string | null;
   signer: string | null | undefined;
 }
 
-export const runningOf = ({ version, signer }: Pick<Release, "version" | "signer">): Running => ({ version, signer });
+export const runningOf = ({ version, signer }: Pick<Release, "version" | "signer">): RunningRelease => ({
+  version,
+  signer,
+});
 
 /** Finds what a target runs; undefined when that cannot be read. */
-export async function whatRuns(layout: Layout, target: TargetName): Promise<Running | undefined> {
+export async function whatRuns(layout: Layout, target: TargetName): Promise<RunningRelease | undefined> {
   try {
     const name = await currentName(layout, target);
     if (name === undefined) return { version: null, signer: null };

@@ -7,7 +7,7 @@ import { checkAdoptable, giveData } from "./data-folders.ts";
 import { barrier, makeDurableFolder, syncBytes, syncNames } from "./durability.ts";
 import type { Journal } from "./journal.ts";
 import { type Item, type Layout, sameItem } from "./layout.ts";
-import { addLink, removeOwnLink, replaceLink, standing, syncLinks } from "./links.ts";
+import { addLink, linkState, removeOwnLink, replaceLink, syncLinks } from "./links.ts";
 import { ADOPTED, currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
 
 /** A finished release, and what the host gets with it. */
@@ -27,7 +27,7 @@ export interface NewRelease {
 export async function planSwitch(layout: Layout, target: TargetName, items: readonly Item[]): Promise<Item[]> {
   const adopted: Item[] = [];
   for (const item of items) {
-    const found = await standing(layout, target, item);
+    const found = await linkState(layout, target, item);
     if (found === "folder") {
       await checkAdoptable(layout, item, layout.link(item));
       adopted.push(item);

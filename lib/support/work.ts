@@ -7,7 +7,7 @@ import { parseTraceparent, type TraceContext, traceHeaders } from "./trace-conte
  * (`tracing/start.ts`). Without a subscriber each costs a comparison.
  */
 
-export type Facts = Record<string, string | number | boolean | undefined>;
+export type WorkFacts = Record<string, string | number | boolean | undefined>;
 
 interface WorkOptions {
   kind?: "internal" | "client" | undefined;
@@ -20,21 +20,21 @@ interface WorkOptions {
 /** A piece of work with a name, from its beginning to its end. */
 export class Work {
   readonly name: string;
-  readonly facts: Facts;
+  readonly facts: WorkFacts;
   readonly options: WorkOptions;
   /** Its place in a trace, if a subscriber gave it one. */
   trace: TraceContext | undefined;
   /** The error code of work that failed without an error. */
   failure: string | undefined;
 
-  constructor(name: string, facts: Facts, options: WorkOptions) {
+  constructor(name: string, facts: WorkFacts, options: WorkOptions) {
     this.name = name;
     this.facts = { ...facts };
     this.options = options;
   }
 
   /** Adds facts. Never secrets, and no texts of errors: they leave this machine. */
-  set(facts: Facts): void {
+  set(facts: WorkFacts): void {
     Object.assign(this.facts, facts);
   }
 
@@ -73,7 +73,7 @@ export const isWatched = (): boolean => works.hasSubscribers;
 /** Does some work, and tells of it. */
 export function traced<T>(
   name: string,
-  facts: Facts,
+  facts: WorkFacts,
   run: (work: Work) => Promise<T>,
   options: WorkOptions = {},
 ): Promise<T> {

@@ -1,4 +1,4 @@
-import type { Part } from "./line.tsx";
+import type { LinePart } from "./line.tsx";
 import { fit } from "./text.ts";
 
 interface Column {
@@ -82,7 +82,7 @@ export function placed<L extends List>(
 }
 
 /** Returns the line of the titles. */
-export const titlesOf = (columns: readonly Placed[]): Part => [
+export const titlesOf = (columns: readonly Placed[]): LinePart => [
   `  ${columns.map(({ title, width }) => fit(title, width)).join(" ")}`,
   "quiet",
 ];
@@ -91,10 +91,10 @@ export const titlesOf = (columns: readonly Placed[]): Part => [
 export const rowOf = <Id extends string>(
   columns: readonly Placed<Id>[],
   marker: string,
-  cells: Record<Id, (width: number) => Part>,
-): Part[] => [
+  cells: Record<Id, (width: number) => LinePart>,
+): LinePart[] => [
   [marker],
-  ...columns.map(({ id, width }, index): Part => {
+  ...columns.map(({ id, width }, index): LinePart => {
     const [text, look = "plain"] = cells[id](width);
     return [`${fit(text, width)}${index === columns.length - 1 ? "" : " "}`, look];
   }),

@@ -3,7 +3,7 @@ import { counted } from "../support/counted.ts";
 import { clock } from "../support/local-time.ts";
 import { sizeText } from "../support/size-text.ts";
 import type { DeploymentModel, Stage, StepView } from "./deployment-model.ts";
-import { Line, type Part } from "./line.tsx";
+import { Line, type LinePart } from "./line.tsx";
 import { bar, fit, percent, span, spark, widthOf, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
 import type { TargetView } from "./watch-model.ts";
@@ -17,10 +17,10 @@ interface Props {
 }
 
 /** Columns of the picture of a stage's throughput: as many seconds. */
-const COURSE = 30;
+const SPEED_COLUMNS = 30;
 
 /** One row of the view. */
-export type Row = readonly Part[];
+export type ViewRow = readonly LinePart[];
 
 /** The deployment in progress of a target, or its last one: stages with their bars, steps, output. */
 export function DeploymentView({ target, width, height, scroll, now }: Props): ReactNode {
@@ -30,20 +30,21 @@ export function DeploymentView({ target, width, height, scroll, now }: Props): R
 }
 
 /** A text that is told in full, however many rows it takes. */
-const told = (text: string, look: keyof Theme, width: number): Row[] =>
-  wrap(text, width - 2).map((line): Row => [[`  ${line}`, look]]);
+const wholeText = (text: string, look: keyof Theme, width: number): ViewRow[] =>
+  wrap(text, width - 2).map((line): ViewRow => [[`  ${line}`, look]]);
 
-export function deploymentRows(target: TargetView | undefined, width: number, now: number): Row[] {
+export function deploymentRows(target: TargetView | undefined, width: number, now: number): ViewRow[] {
   if (target === undefined) return [[["  Nothing is selected."]]];
   const { deployment } = target;
-  const rows: Row[] = [];
+  const rows: ViewRow[] = [];
   if (target.held !== undefined) {
     const { version, reason, message } = target.held;
-    rows.push(...told(`${version} is held back (${reason}): ${message}`, "attention", width));
+    rows.push(...wholeText(`${version} is held back (${reason}): ${message}`, "attention", width));
     if (reason !== "paused") rows.push([["  t gives it another chance; a newer version is taken anyway.", "quiet"]]);
   }
   if (deployment === undefined) {
-    if (target.error !== undefined) rows.push(...told(`${target.error.code}: ${target.error.message}`, "bad", width));
+    if (target.error !== undefined)
+      rows.push(...wholeText(`${target.error.code}: ${target.error.message}`, "bad", width));
     const idle =
       target.latest === null
         ? "Nothing is published yet."
@@ -52,17 +53,17 @@ export function deploymentRows(target: TargetView | undefined, width: number, no
   }
   rows.push(headline(deployment, now));
   for (const stage of deployment.stages) rows.push(stageRow(stage, deployment, width));
-  for (const warning of deployment.warnings) rows.push(...told(warning, "attention", width));
-  if (deployment.note !== undefined) rows.push(...told(deployment.note, "attention", width));
-  if (deployment.message !== undefined) rows.push(...told(deployment.message, "bad", width));
+  for (const warning of deployment.warnings) rows.push(...wholeText(warning, "attention", width));
+  if (deployment.note !== undefined) rows.push(...wholeText(deployment.note, "attention", width));
+  if (deployment.message !== undefined) rows.push(...wholeText(deployment.message, "bad", width));
   else if (target.error !== undefined)
-    rows.push(...told(`${target.error.code}: ${target.error.message}`, "bad", width));
+    rows.push(...wholeText(`${target.error.code}: ${target.error.message}`, "bad", width));
   for (const step of deployment.steps) rows.push(stepRow(step));
   for (const line of deployment.output.slice(-20)) rows.push([[`    ${line}`, "quiet"]]);
   return rows;
 }
 
-function headline(deployment: DeploymentModel, now: number): Row {
+function headline(deployment: DeploymentModel, now: number): ViewRow {
   const { version, previous, startedAt, endedAt, outcome } = deployment;
   const from = previous === null || previous === version ? "" : `${previous} → `;
   const [word, look] = outcomeWord(outcome);
@@ -99,11 +100,11 @@ const SIGNS: Record<Stage["status"], readonly [string, keyof Theme]> = {
   undone: ["↶", "attention"],
 };
 
-function stageRow(stage: Stage, deployment: DeploymentModel, width: number): Row {
+function stageRow(stage: Stage, deployment: DeploymentModel, width: number): ViewRow {
   const [sign, look] = SIGNS[stage.status];
   const size = Math.max(10, Math.min(40, width - 66));
   const facts = stageFacts(stage, deployment);
-  const room = Math.min(COURSE, width - size - 24 - widthOf(facts));
+  const room = Math.min(SPEED_COLUMNS, width - size - 24 - widthOf(facts));
   return [
     [`  ${sign} `, look],
     [fit(stage.name, 9), stage.status === "waiting" ? "quiet" : "plain"],
@@ -117,7 +118,7 @@ function stageRow(stage: Stage, deployment: DeploymentModel, width: number): Row
 /** Returns the throughput of a stage over the last seconds as a small picture, where that says something. */
 function courseOf({ name }: Stage, { transfer, unpacking }: DeploymentModel, room: number): string {
   const course = name === "download" ? transfer : name === "unpack" ? unpacking : undefined;
-  const seconds = course?.course(room) ?? [];
+  const seconds = course?.bytesPerSecond(room) ?? [];
   return seconds.length < 2 || !seconds.some((bytes) => bytes > 0) ? "" : `  ${spark(seconds)}`;
 }
 
@@ -154,7 +155,7 @@ function stageFacts({ name, status }: Stage, deployment: DeploymentModel): strin
   }
 }
 
-function stepRow({ id, action, status, durationMs, message }: StepView): Row {
+function stepRow({ id, action, status, durationMs, message }: StepView): ViewRow {
   const signs = {
     waiting: SIGNS.waiting,
     active: SIGNS.active,

@@ -3,7 +3,7 @@ import { type Situation, whyNotNewest } from "../agent/newest/why.ts";
 import { stateOf } from "../agent/watch/target-state.ts";
 import { troubleOf } from "../contract/surfaces/host-record.ts";
 import { type HostRow, statusText } from "./fleet-model.ts";
-import { Line, type Part, Title } from "./line.tsx";
+import { Line, type LinePart, Title } from "./line.tsx";
 import type { Tab } from "./navigation.ts";
 import { moment, span, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
@@ -36,16 +36,16 @@ export const detailText = (subject: DetailSubject): string =>
     .join("\n");
 
 /** Returns the details as rows of the screen, every text wrapped. */
-export function detailRows(subject: DetailSubject, width: number): Part[][] {
-  return paragraphs(subject).flatMap(({ heading, text, look = "plain" }): Part[][] => [
+export function detailRows(subject: DetailSubject, width: number): LinePart[][] {
+  return paragraphs(subject).flatMap(({ heading, text, look = "plain" }): LinePart[][] => [
     [[`  ${heading}`, "strong"]],
-    ...wrap(text, width - 6).map((line): Part[] => [[`    ${line}`, look]]),
+    ...wrap(text, width - 6).map((line): LinePart[] => [[`    ${line}`, look]]),
   ]);
 }
 
 /** Shows the details of the selected target, and of the chosen view's rows, in full. */
 export function DetailView(props: {
-  rows: readonly Part[][];
+  rows: readonly LinePart[][];
   scroll: number;
   width: number;
   height: number;

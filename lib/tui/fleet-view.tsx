@@ -11,12 +11,12 @@ import {
   statusText,
   type VersionShare,
 } from "./fleet-model.ts";
-import type { Place } from "./layout.ts";
-import { Line, type Part } from "./line.tsx";
+import type { PaneSize } from "./layout.ts";
+import { Line, type LinePart } from "./line.tsx";
 import { bar, count, fit, moment, percent, widthOf } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
-interface Props extends Place {
+interface Props extends PaneSize {
   fleet: FleetModel | undefined;
   query: FleetQuery;
   searching: boolean;
@@ -31,7 +31,7 @@ const barsFor = (height: number): number => (height >= 24 ? 6 : height >= 14 ? 4
 const columnsOf = (text: string): number => (/^[\x20-\x7e]*$/.test(text) ? text.length : widthOf(text));
 
 /** Returns how many hosts have room below the sum, the versions, the search and the column names. */
-export const hostRowsOf = (fleet: FleetModel | undefined, place: Place): number =>
+export const hostRowsOf = (fleet: FleetModel | undefined, place: PaneSize): number =>
   Math.max(1, place.height - 3 - (fleet === undefined ? 0 : versionLines(fleet, null, place).length));
 
 /** Shows who runs what: versions as bars, then the hosts, failing ones first. */
@@ -40,7 +40,8 @@ export function FleetView(props: Props): ReactNode {
   if (fleet === undefined)
     return <Line width={width} parts={[["  The fleet of a target is shown once one is selected.", "quiet"]]} />;
   if (!fleet.complete && fleet.size + fleet.stale === 0) {
-    const waiting: Part = fleet.error === undefined ? ["  Reading the fleet…", "quiet"] : [`  ${fleet.error}`, "bad"];
+    const waiting: LinePart =
+      fleet.error === undefined ? ["  Reading the fleet…", "quiet"] : [`  ${fleet.error}`, "bad"];
     return <Line width={width} parts={[waiting]} />;
   }
   const rows = fleet.rows(query);
@@ -73,8 +74,8 @@ export function FleetView(props: Props): ReactNode {
   );
 }
 
-function summary(fleet: FleetModel): Part[] {
-  const parts: Part[] = [[`  ${counted(fleet.size, "host", count(fleet.size))}`, "strong"]];
+function summary(fleet: FleetModel): LinePart[] {
+  const parts: LinePart[] = [[`  ${counted(fleet.size, "host", count(fleet.size))}`, "strong"]];
   if (fleet.failing > 0) parts.push([`  ${count(fleet.failing)} failing`, "bad"]);
   if (fleet.stale > 0) parts.push([`  ${count(fleet.stale)} stale`, "attention"]);
   if (!fleet.complete) parts.push(["  reading…", "busy"]);
@@ -89,11 +90,11 @@ const BESIDE_WIDTH = 120;
 const GRAPH_HEIGHT = 14;
 const NAME = 18;
 
-const graphFor = ({ adoption }: FleetModel, { width, height }: Place): AdoptionGraph | undefined =>
+const graphFor = ({ adoption }: FleetModel, { width, height }: PaneSize): AdoptionGraph | undefined =>
   adoption === undefined || width < GRAPH_WIDTH || height < GRAPH_HEIGHT ? undefined : adoptionGraph(adoption);
 
 /** Returns the lines of a fleet's versions: a bar each, or their hosts of the last days where the screen has room. */
-function versionLines(fleet: FleetModel, latest: string | null, place: Place): Part[][] {
+function versionLines(fleet: FleetModel, latest: string | null, place: PaneSize): LinePart[][] {
   const graph = graphFor(fleet, place);
   const rows = versionRows(fleet, graph, barsFor(place.height));
   const hasBars = graph === undefined || place.width >= BESIDE_WIDTH;
@@ -101,7 +102,7 @@ function versionLines(fleet: FleetModel, latest: string | null, place: Place): P
   const named = new Set(rows.map(({ version }) => version));
   const name = (text: string): string => `  ${fit(text, NAME)} `;
   const before = hasBars && graph !== undefined ? "  " : "";
-  const lines = rows.map(({ version, hosts, failing, isRest }): Part[] => {
+  const lines = rows.map(({ version, hosts, failing, isRest }): LinePart[] => {
     const share = hosts / Math.max(1, fleet.size);
     const look = failing > 0 ? "attention" : "good";
     return [
@@ -138,9 +139,9 @@ function versionRows(fleet: FleetModel, graph: AdoptionGraph | undefined, shown:
   return [...own, ...past.map((version) => ({ version, hosts: 0, failing: 0 }))];
 }
 
-function searchLine(query: FleetQuery, searching: boolean, found: number, start: number, page: number): Part[] {
+function searchLine(query: FleetQuery, searching: boolean, found: number, start: number, page: number): LinePart[] {
   const shown = found === 0 ? "none" : `${count(start + 1)}–${count(Math.min(found, start + page))} of ${count(found)}`;
-  const search: Part =
+  const search: LinePart =
     searching || query.search !== ""
       ? [`  / ${query.search}${searching ? "▏" : ""}`, searching ? "busy" : "plain"]
       : ["  / search", "quiet"];
@@ -166,9 +167,9 @@ const STATUS_LOOK: Record<HostRow["status"], keyof Theme> = {
 };
 
 const hostCells = (row: HostRow, latest: string | null, now: number) => ({
-  host: (): Part => [row.id],
-  version: (): Part => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
-  status: (): Part => [statusText(row), row.held || row.stale ? "attention" : STATUS_LOOK[row.status]],
-  reported: (): Part => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
-  error: (): Part => [troubleOf(row), "quiet"],
+  host: (): LinePart => [row.id],
+  version: (): LinePart => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
+  status: (): LinePart => [statusText(row), row.held || row.stale ? "attention" : STATUS_LOOK[row.status]],
+  reported: (): LinePart => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
+  error: (): LinePart => [troubleOf(row), "quiet"],
 });

@@ -2,7 +2,7 @@ import { Box, Text } from "ink";
 import type { ReactNode } from "react";
 import { clock, offset } from "../support/local-time.ts";
 import { SMALLEST } from "./layout.ts";
-import { Line, type Part } from "./line.tsx";
+import { Line, type LinePart } from "./line.tsx";
 import { type Confirmed, KEYS, type Navigation, type Overlay, type Tab, TABS } from "./navigation.ts";
 import { fit, widthOf } from "./text.ts";
 import type { TargetView } from "./watch-model.ts";
@@ -15,7 +15,7 @@ export function Header({
   now,
 }: {
   title: string;
-  facts: readonly Part[];
+  facts: readonly LinePart[];
   width: number;
   now: number;
 }): ReactNode {
@@ -68,7 +68,7 @@ export function Footer(props: { nav: Navigation; subject?: Subject; watching: bo
   if (nav.overlay !== undefined) return <Line width={width} parts={[[` ${CLOSING[nav.overlay.kind]}`, "quiet"]]} />;
   if (nav.searching)
     return <Line width={width} parts={[[" type to search   Enter keeps it   Esc clears it", "quiet"]]} />;
-  const parts = fitting(watching, width).flatMap(({ keys: name, short }): Part[] => [
+  const parts = fitting(watching, width).flatMap(({ keys: name, short }): LinePart[] => [
     [` ${name}`, "strong"],
     [` ${short} `, "quiet"],
   ]);
@@ -108,9 +108,9 @@ export function KeyList({
   width: number;
   height: number;
 }): ReactNode {
-  const rows: Part[][] = [
+  const rows: LinePart[][] = [
     [["  Keys", "strong"]],
-    ...keys.map(({ keys: name, does }): Part[] => [[`  ${fit(name, 24)} `, "busy"], [does]]),
+    ...keys.map(({ keys: name, does }): LinePart[] => [[`  ${fit(name, 24)} `, "busy"], [does]]),
   ];
   return (
     <Box flexDirection="column" height={height}>
@@ -145,7 +145,7 @@ const GAP = "  ";
 
 /** The line of all views' titles, each always in the same place, the chosen one in bold and between brackets. */
 export function Tabs({ chosen, note, width }: { chosen: Tab; note: string; width: number }): ReactNode {
-  const parts: Part[] = [[START, "quiet"]];
+  const parts: LinePart[] = [[START, "quiet"]];
   for (const tab of TABS) {
     parts.push(tab === chosen ? [`[${tabTitle(tab)}]`, "strong"] : [` ${tabTitle(tab)} `, "quiet"]);
     parts.push([GAP, "quiet"]);

@@ -4,7 +4,7 @@ import type { Tab } from "./navigation.ts";
 export const SMALLEST = { columns: 70, rows: 20 } as const;
 
 /** A rectangle of the screen, its title line included. */
-export interface Place {
+export interface PaneSize {
   width: number;
   height: number;
 }
@@ -13,9 +13,9 @@ export interface DashboardLayout {
   kind: "too small" | "tabs" | "panes";
   width: number;
   height: number;
-  targets: Place;
+  targets: PaneSize;
   /** Views that are shown, and how large. With tabs it is the chosen one only. */
-  views: Partial<Record<Tab, Place>>;
+  views: Partial<Record<Tab, PaneSize>>;
 }
 
 /** Lines of the header and of the footer. */

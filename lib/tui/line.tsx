@@ -7,10 +7,10 @@ export const ThemeContext = createContext<Theme>(themeOf(false));
 export const useTheme = (): Theme => useContext(ThemeContext);
 
 /** A part of a line: its text, and how it looks. */
-export type Part = readonly [text: string, look?: keyof Theme];
+export type LinePart = readonly [text: string, look?: keyof Theme];
 
 interface LineProps {
-  parts: readonly Part[];
+  parts: readonly LinePart[];
   width: number;
   inverse?: boolean;
 }

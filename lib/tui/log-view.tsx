@@ -1,13 +1,13 @@
 import type { ReactNode } from "react";
-import { Line, type Part, Title } from "./line.tsx";
+import { Line, type LinePart, Title } from "./line.tsx";
 import type { LogModel, ShownLine } from "./log-feed.ts";
 import { pieces, wrap } from "./text.ts";
 
 /** A line takes the same rows in every picture of one width. */
-const broken = new WeakMap<ShownLine, { width: number; rows: Part[][] }>();
+const broken = new WeakMap<ShownLine, { width: number; rows: LinePart[][] }>();
 
 /** Returns the rows of a log, no text of which is cut off. @param scroll rows back from the end */
-export const logRows = (log: LogModel | undefined, scroll: number, width: number): Part[][] =>
+export const logRows = (log: LogModel | undefined, scroll: number, width: number): LinePart[][] =>
   (log?.shown(scroll > 0) ?? []).flatMap((line) => {
     const known = broken.get(line);
     if (known?.width === width) return known.rows;
@@ -16,9 +16,9 @@ export const logRows = (log: LogModel | undefined, scroll: number, width: number
     return rows;
   });
 
-function rowsOf({ unit, text }: ShownLine, width: number): Part[][] {
+function rowsOf({ unit, text }: ShownLine, width: number): LinePart[][] {
   const head = unit === null ? "" : `${unit} | `;
-  return pieces(head + text, width - 2).map((piece, index): Part[] =>
+  return pieces(head + text, width - 2).map((piece, index): LinePart[] =>
     index === 0 && piece.startsWith(head) ? [["  "], [head, "busy"], [piece.slice(head.length)]] : [[`  ${piece}`]],
   );
 }

@@ -23,13 +23,13 @@ export interface RolloutPlace {
 }
 
 /** Facts about a rollout that its keys depend on. */
-export interface RolloutStanding {
+export interface ShownRollout {
   state: RolloutState;
   waiting: WaitingFor | null;
 }
 
 /** Returns the actions that a rollout may take now. */
-export function actionsOf({ state, waiting }: RolloutStanding): RolloutAction[] {
+export function actionsOf({ state, waiting }: ShownRollout): RolloutAction[] {
   if (state === "running")
     return waiting === "approval" || waiting === "hosts" ? ["approve", "pause", "abort"] : ["pause", "abort"];
   return state === "paused" || state === "halted" ? ["resume", "abort"] : [];

@@ -3,16 +3,16 @@ import { type ReactNode, useRef, useState, useSyncExternalStore } from "react";
 import type { RolloutAction } from "../contract/surfaces/rollouts.ts";
 import { Header, KeyList } from "./frame.tsx";
 import { keyPresses } from "./key-presses.ts";
-import { Line, type Part } from "./line.tsx";
+import { Line, type LinePart } from "./line.tsx";
 import type { Pictures } from "./pictures.ts";
-import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace, type RolloutStanding } from "./rollout-keys.ts";
+import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace, type ShownRollout } from "./rollout-keys.ts";
 import type { Theme } from "./theme.ts";
 import { useClock } from "./use-clock.ts";
 
 export interface RolloutViewProps {
   /** The rollout as lines of text at a moment; their first signs tell how they look. */
   lines: (now: number) => readonly string[];
-  standing: () => RolloutStanding;
+  standing: () => ShownRollout;
   /** Returns the question that is asked before an action. */
   question: (action: RolloutAction) => string;
   /** The outcome of the last action, if there was one. */
@@ -65,7 +65,7 @@ export function RolloutView(props: RolloutViewProps): ReactNode {
 }
 
 /** The last line: the keys of what can be done now, or what is being asked. */
-function footer({ helping, confirming }: RolloutPlace, { standing, question }: RolloutViewProps): Part[] {
+function footer({ helping, confirming }: RolloutPlace, { standing, question }: RolloutViewProps): LinePart[] {
   if (confirming !== undefined)
     return [
       [" y yes, other keys no  ", "strong"],
@@ -74,7 +74,7 @@ function footer({ helping, confirming }: RolloutPlace, { standing, question }: R
   if (helping) return [[" Any key closes this.", "quiet"]];
   const can = actionsOf(standing());
   return ROLLOUT_KEYS.filter(({ action }) => action === undefined || can.includes(action)).flatMap(
-    ({ key, short }): Part[] => [
+    ({ key, short }): LinePart[] => [
       [` ${key}`, "strong"],
       [` ${short} `, "quiet"],
     ],

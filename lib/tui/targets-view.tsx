@@ -3,7 +3,7 @@ import type { HoldReason } from "../agent/watch/events.ts";
 import { stateOf } from "../agent/watch/target-state.ts";
 import { type Placed, placed, rowOf, titlesOf } from "./columns.ts";
 import { windowStart } from "./layout.ts";
-import { Line, type Part, Title } from "./line.tsx";
+import { Line, type LinePart, Title } from "./line.tsx";
 import { bar, percent, span } from "./text.ts";
 import type { TargetView } from "./watch-model.ts";
 
@@ -70,7 +70,7 @@ function Row({ target, columns, width, now, selected }: RowProps): ReactNode {
   return <Line width={width} parts={parts} inverse={selected} />;
 }
 
-function stateCell(target: TargetView, width: number): Part {
+function stateCell(target: TargetView, width: number): LinePart {
   const state = stateOf(target);
   switch (state) {
     case "deploying": {

@@ -37,7 +37,7 @@ export class Transfer {
   }
 
   /** Bytes of each of the last seconds, the oldest first. @param count at most */
-  course(count: number): readonly number[] {
+  bytesPerSecond(count: number): readonly number[] {
     return count <= 0 ? [] : this.#pieces.slice(-count);
   }
 

@@ -9,8 +9,8 @@ import type { FleetModel, FleetQuery } from "./fleet-model.ts";
 import { FleetView, hostRowsOf } from "./fleet-view.tsx";
 import { Footer, Header, Tabs, tabTitle, TooSmall } from "./frame.tsx";
 import { EventsView, HistoryView } from "./history-view.tsx";
-import { dashboardLayout, type Place } from "./layout.ts";
-import { type Part, Title } from "./line.tsx";
+import { dashboardLayout, type PaneSize } from "./layout.ts";
+import { type LinePart, Title } from "./line.tsx";
 import { type LogSource, useLog } from "./log-feed.ts";
 import type { Navigation, Tab, TargetAction } from "./navigation.ts";
 import { overlayRows, type OverlaySubject, OverlayView } from "./overlay.tsx";
@@ -146,7 +146,7 @@ const queryOf = ({ search, filter, hosts }: Navigation, target: TargetView | und
   latest: target?.latest ?? null,
 });
 
-function pageOf(tab: Tab, place: Place | undefined, fleet: FleetModel | undefined): number {
+function pageOf(tab: Tab, place: PaneSize | undefined, fleet: FleetModel | undefined): number {
   const { width, height: lines } = place ?? { width: 0, height: 2 };
   const height = lines - 1;
   if (tab === "fleet") return hostRowsOf(fleet, { width, height });
@@ -157,14 +157,14 @@ function pageOf(tab: Tab, place: Place | undefined, fleet: FleetModel | undefine
 const noteOf = (tab: Tab, target: TargetView | undefined): string =>
   (tab === "deployment" || tab === "fleet") && target !== undefined ? target.title : "";
 
-function factsOf(model: WatchModel): Part[] {
+function factsOf(model: WatchModel): LinePart[] {
   const counts = countStates(model.targets.values());
   const looks = [
     ["deploying", "busy"],
     ["held", "attention"],
     ["failing", "bad"],
   ] as const;
-  const facts: Part[] = [[`  ${targetsText(model.targets.size)}`]];
+  const facts: LinePart[] = [[`  ${targetsText(model.targets.size)}`]];
   for (const [state, look] of looks) if (counts.has(state)) facts.push([` · ${counts.get(state)} ${state}`, look]);
   const silent = [...model.hints.values()].filter((isConnected) => !isConnected).length;
   if (silent > 0) facts.push([` · no hints from ${counted(silent, "hub")}`, "quiet"]);

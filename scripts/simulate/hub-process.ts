@@ -1,6 +1,6 @@
 /** A hub process of the simulation, with a memory and a clock of its own; its timers wait for its next turn. */
 import { RolloutDecider } from "../../lib/hub/features/rollouts/decider.ts";
-import type { View } from "../../lib/hub/records/fleet.ts";
+import type { FleetKey } from "../../lib/hub/records/fleet.ts";
 import type { Database } from "../../lib/hub/records/port.ts";
 import { Sightings } from "../../lib/hub/records/sightings.ts";
 
@@ -13,7 +13,7 @@ class NotedSightings extends Sightings {
     super(kysely, clock);
   }
 
-  override noteFirst(view: View, hostId: string, now: number): Promise<void> {
+  override noteFirst(view: FleetKey, hostId: string, now: number): Promise<void> {
     const stored = super.noteFirst(view, hostId, now);
     this.#noted.push(stored);
     return stored;

@@ -1,6 +1,6 @@
 /** Two hubs on one database and virtual time, with the product's own transactions, decisions and answers. */
 import { actOnRollout, startRollout } from "../../lib/hub/features/rollouts/commands.ts";
-import { listRollouts, standingOf } from "../../lib/hub/features/rollouts/records.ts";
+import { listRollouts, statusOf } from "../../lib/hub/features/rollouts/records.ts";
 import { approve, reject } from "../../lib/hub/features/staging/approve.ts";
 import type { HostAnswer } from "../../lib/hub/gate/answer.ts";
 import { answerHost } from "../../lib/hub/gate/host-answer.ts";
@@ -8,7 +8,7 @@ import { answerEtag, detailFor } from "../../lib/hub/gate/latest.ts";
 import { HubError } from "../../lib/hub/ground/errors.ts";
 import { findSession } from "../../lib/hub/records/access.ts";
 import { VersionDeleted } from "../../lib/hub/records/deleted-versions.ts";
-import type { View } from "../../lib/hub/records/fleet.ts";
+import type { FleetKey } from "../../lib/hub/records/fleet.ts";
 import { forgetHost, labelHost } from "../../lib/hub/records/host-rows.ts";
 import { findMarks } from "../../lib/hub/records/latest/states.ts";
 import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/records/managed-versions.ts";
@@ -200,7 +200,7 @@ export class Hubs {
     this.#target = { ...this.#target, owner };
   }
 
-  get #view(): View {
+  get #view(): FleetKey {
     return fleetOf(this.#target);
   }
 
@@ -285,7 +285,7 @@ export class Hubs {
     const states = await kysely.selectFrom("versions").selectAll().where("state", "is not", null).execute();
     return {
       target,
-      rollouts: rollouts.map((row) => ({ id: row.id, version: row.version, ...standingOf(row) })),
+      rollouts: rollouts.map((row) => ({ id: row.id, version: row.version, ...statusOf(row) })),
       states: new Map(states.map((row) => [row.version, row])),
     };
   }

@@ -6,7 +6,7 @@ import type { SealiftCommand } from "../../commands/shell/base.ts";
 import { commandFacts } from "../../commands/shell/facts.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { optionsByName } from "../../lib/options/all.ts";
-import { keyOf, type Option, type Table, variableOf } from "../../lib/options/option.ts";
+import { keyOf, type Option, type OptionTable, variableOf } from "../../lib/options/option.ts";
 
 /** "Every option is a flag, an environment variable or a key of sealift.yaml", for every option of every command. */
 
@@ -15,7 +15,7 @@ type Command = Omit<SealiftCommand, never> & { resolve(): Promise<void>; options
 /** Options that name a file or a context, whose content would count: they have tests of their own. */
 const OF_FILES = new Set(["config", "context"]);
 
-const tableOf = (command: CommandClass): Table => (command as unknown as { table: Table }).table;
+const tableOf = (command: CommandClass): OptionTable => (command as unknown as { table: OptionTable }).table;
 const nameOf = ({ paths }: CommandClass): string => paths![0]!.join(" ");
 
 /** A value that is none of the option's default, and that every form accepts. */
@@ -91,18 +91,18 @@ async function resolved(
 }
 
 /** Options that the command reads here: its own, without secrets that a condition keeps it from reading. */
-const readable = (table: Table, values: Record<string, unknown>): [string, Option][] =>
+const readable = (table: OptionTable, values: Record<string, unknown>): [string, Option][] =>
   Object.entries(table).filter(
     ([key, option]) =>
       !OF_FILES.has(key) && (option.fromBytes === undefined || option.requiredWhen?.(values) !== false),
   );
 
-const samples = (table: Table): [Option, string][] =>
+const samples = (table: OptionTable): [Option, string][] =>
   Object.values(table)
     .filter(({ name }) => !OF_FILES.has(name))
     .map((option) => [option, option.name === "watch-config" ? "watch.yaml" : sampleOf(option)]);
 
-const places: Record<string, (table: Table) => Parameters<typeof resolved>[2]> = {
+const places: Record<string, (table: OptionTable) => Parameters<typeof resolved>[2]> = {
   "its flag": (table) => ({
     flags: samples(table).flatMap(([{ kind, flag, name, fileOnly }, value]) => {
       if (kind === "flag") return value === "no" ? [flag.replace("--", "--no-")] : [flag];

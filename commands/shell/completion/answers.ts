@@ -15,7 +15,7 @@ const KEPT_MS = 600_000;
 const ASKING_MS = 15_000;
 const MOST_FILES = 64;
 
-export interface Answer {
+export interface KeptAnswer {
   words: readonly string[];
   isFresh: boolean;
 }
@@ -27,7 +27,7 @@ export function answerFile(asked: readonly unknown[]): string {
 }
 
 /** Reads an answer, unless it is too old to be of use. */
-export async function readAnswer(file: string): Promise<Answer | undefined> {
+export async function readAnswer(file: string): Promise<KeptAnswer | undefined> {
   try {
     const { at, words } = JSON.parse(await readFile(file, "utf8")) as { at: number; words: string[] };
     const age = Math.abs(Date.now() - at);

@@ -3,7 +3,7 @@ import type { HubConnection } from "../../../lib/client/hub-connection.ts";
 import type { Target, TargetName } from "../../../lib/contract/target.ts";
 import { ownProcess } from "../../../lib/support/one-file.ts";
 import { answerFile, isFirstToAsk, keepAnswer, readAnswer } from "./answers.ts";
-import { type Kind, type Question, questionOf } from "./question.ts";
+import { type Question, questionOf, type WordList } from "./question.ts";
 
 /** Milliseconds from the start of the program after which nothing more is awaited; its end takes a few more. */
 const DEADLINE_MS = 180;
@@ -63,7 +63,7 @@ export async function candidates(
 }
 
 /** Lists of this host. */
-const HERE: Partial<Record<Kind, (question: Question, add: Add) => Promise<void>>> = {
+const HERE: Partial<Record<WordList, (question: Question, add: Add) => Promise<void>>> = {
   async contexts(_question, add) {
     const { readContexts } = await import("../../../lib/options/contexts.ts");
     for (const name of Object.keys(readContexts().contexts)) add(name);
@@ -103,7 +103,7 @@ async function meantHere(question: Question) {
 }
 
 /** Lists of a hub. */
-const ASKED: Partial<Record<Kind, (hub: HubConnection, question: Question, add: Add) => Promise<void>>> = {
+const ASKED: Partial<Record<WordList, (hub: HubConnection, question: Question, add: Add) => Promise<void>>> = {
   async targets(hub, _question, add) {
     const [{ listFleets }, { targetText }] = await Promise.all([
       import("../../../lib/client/fleet.ts"),

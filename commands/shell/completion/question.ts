@@ -1,7 +1,7 @@
 import type { CommandFacts } from "../facts.ts";
 
 /** Lists of words that only this host or a hub knows. */
-export type Kind =
+export type WordList =
   | "contexts"
   | "hosts"
   | "kept-plugins"
@@ -12,7 +12,7 @@ export type Kind =
   | "targets"
   | "versions";
 
-const KINDS: Readonly<Record<string, Kind>> = {
+const KINDS: Readonly<Record<string, WordList>> = {
   ...{ A: "versions", B: "versions", VERSION: "versions", TARGET: "targets", SLUG: "slugs" },
   ...{ CONTEXT: "contexts", HOST: "hosts", PLUGIN: "kept-plugins", "--context": "contexts" },
   ...{ "--to RELEASE": "kept-versions", "--version VERSION": "versions" },
@@ -20,7 +20,7 @@ const KINDS: Readonly<Record<string, Kind>> = {
 };
 
 /** Lists of this host, for a command that asks no hub. */
-const KEPT: Partial<Record<Kind, Kind>> = { targets: "kept-targets", versions: "kept-versions" };
+const KEPT: Partial<Record<WordList, WordList>> = { targets: "kept-targets", versions: "kept-versions" };
 
 /** Commands whose `--version` is not one that is listed yet. */
 const NAMES_NEW_VERSION = /publish|consent/;
@@ -35,7 +35,7 @@ export function specOf({
   options,
 }: Pick<CommandFacts, "paths" | "positionals" | "options">): string {
   const asksHub = options.some(({ name }) => name === "--hub-url");
-  const kindOf = (name: string): Kind | undefined => {
+  const kindOf = (name: string): WordList | undefined => {
     const kind = KINDS[name];
     return kind === undefined || asksHub ? kind : (KEPT[kind] ?? kind);
   };
@@ -51,7 +51,7 @@ export function specOf({
 
 /** The word that is completed, and the words before it. */
 export interface Question {
-  kind: Kind;
+  kind: WordList;
   /** The beginning of the word. */
   start: string;
   /** Arguments before it. */
@@ -90,7 +90,7 @@ export function questionOf(spec: string, words: readonly string[]): Question | u
   const slot = slots[before.length] ?? slots.findLast((candidate) => candidate.endsWith("*")) ?? "-";
   const kind = name === undefined ? slot.replace("*", "") : kinds.get(name);
   if (kind === undefined || kind === "" || kind === "-") return undefined;
-  return { kind: kind as Kind, start, before, hasSlug: slots[0] === "slugs", options };
+  return { kind: kind as WordList, start, before, hasSlug: slots[0] === "slugs", options };
 }
 
 const split = (text: string): [name: string, value: string] => {

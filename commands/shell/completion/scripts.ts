@@ -1,4 +1,4 @@
-import { type Place, ROLES } from "./tree.ts";
+import { type CompletionPlace, ROLES } from "./tree.ts";
 
 const PROGRAMS = ["sealift", ...Object.keys(ROLES)];
 
@@ -8,7 +8,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 const fishQuoted = (text: string): string => `'${text.replace(/['\\]/g, "\\$&")}'`;
 
 /** One branch of a `case` for each place that has something to say. */
-function branches(places: readonly Place[], say: (place: Place) => string): string {
+function branches(places: readonly CompletionPlace[], say: (place: CompletionPlace) => string): string {
   const lines = places.flatMap((place) => {
     const text = say(place);
     return text === "" ? [] : [`    ${quoted(place.path)}) ${text} ;;`];
@@ -21,7 +21,7 @@ const roles = Object.entries(ROLES)
   .join("\n");
 
 /** Lines `path:option` → its values. */
-const valueBranches = (places: readonly Place[], list: (values: readonly string[]) => string): string =>
+const valueBranches = (places: readonly CompletionPlace[], list: (values: readonly string[]) => string): string =>
   places
     .flatMap(({ path, options }) =>
       options
@@ -31,7 +31,9 @@ const valueBranches = (places: readonly Place[], list: (values: readonly string[
     .join("\n");
 
 /** Works with the bash 3.2 of macOS, and without the bash-completion package. */
-const bash = (places: readonly Place[]): string => `# bash completion for Sealift: source <(sealift completion bash)
+const bash = (
+  places: readonly CompletionPlace[],
+): string => `# bash completion for Sealift: source <(sealift completion bash)
 __sealift_words() {
   case "$1" in
 ${branches(places, ({ words }) => (words.length === 0 ? "" : `echo ${quoted(words.map(({ word }) => word).join(" "))}`))}
@@ -115,7 +117,7 @@ complete -o default -F _sealift ${PROGRAMS.join(" ")}
 const described = (name: string, description: string): string =>
   quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
 
-const zsh = (places: readonly Place[]): string => `#compdef ${PROGRAMS.join(" ")}
+const zsh = (places: readonly CompletionPlace[]): string => `#compdef ${PROGRAMS.join(" ")}
 # zsh completion for Sealift: source <(sealift completion zsh), or a file _sealift on $fpath
 
 _sealift() {
@@ -173,7 +175,7 @@ ${valueBranches(places, (values) => `values=(${values.join(" ")})`)}
 compdef _sealift ${PROGRAMS.join(" ")}
 `;
 
-function fish(places: readonly Place[]): string {
+function fish(places: readonly CompletionPlace[]): string {
   const lines: string[] = [];
   for (const program of PROGRAMS) {
     const root = ROLES[program] ?? "";

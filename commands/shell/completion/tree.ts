@@ -2,7 +2,7 @@ import type { CommandFacts, OptionFacts } from "../facts.ts";
 import { specOf } from "./question.ts";
 
 /** The words and options that may follow one path, of which the empty one is the program itself. */
-export interface Place {
+export interface CompletionPlace {
   path: string;
   /** Words that lead on from here, with what they are for. */
   words: readonly { word: string; description: string }[];
@@ -23,7 +23,7 @@ export const ROLES: Readonly<Record<string, string>> = {
 };
 
 /** Every place that the words of the commands lead to. */
-export function placesOf(commands: readonly CommandFacts[]): Place[] {
+export function placesOf(commands: readonly CommandFacts[]): CompletionPlace[] {
   const calls = commands.flatMap((facts) =>
     facts.paths.map((words) => ({
       words,

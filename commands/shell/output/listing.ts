@@ -2,14 +2,14 @@ import { localTime } from "../../../lib/support/local-time.ts";
 import type { Surroundings } from "./deployment.ts";
 
 /** The columns of a table: the title of each, and its text for one row. */
-export type Columns<T> = Readonly<Record<string, (row: T) => string>>;
+export type ListColumns<T> = Readonly<Record<string, (row: T) => string>>;
 
 interface Listing<T> {
   /** The event that tells a program of one row. */
   event: string;
   rows: Iterable<T> | AsyncIterable<T>;
   /** The table for people, or a function that makes it when all rows are there. */
-  columns: Columns<T> | ((rows: readonly T[]) => Promise<Columns<T>>);
+  columns: ListColumns<T> | ((rows: readonly T[]) => Promise<ListColumns<T>>);
   /** A remark for people when there is no row. */
   none?: string;
   /** The facts of the result event. Default: `count`. */

@@ -1,13 +1,13 @@
 import stringWidth from "string-width";
 import { printable } from "../../../lib/support/printable.ts";
-import type { Columns } from "./listing.ts";
+import type { ListColumns } from "./listing.ts";
 
 /**
  * Rows as aligned columns, whatever their writing; the last column is as wide as it likes.
  *
  * @param withTitles for people: a program that reads the lines counts on rows only
  */
-export function tableLines<T>(columns: Columns<T>, rows: readonly T[], withTitles: boolean): string[] {
+export function tableLines<T>(columns: ListColumns<T>, rows: readonly T[], withTitles: boolean): string[] {
   const cells = rows.map((row) => Object.values(columns).map((textOf) => printable(textOf(row))));
   const titles = Object.keys(columns);
   const lines = withTitles ? [titles, ...cells] : cells;

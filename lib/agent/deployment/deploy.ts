@@ -5,7 +5,7 @@ import type { Emit } from "../ground/events.ts";
 import { sendReports } from "../reports/outbox.ts";
 import type { Source } from "../sources/source.ts";
 import { endInterrupted } from "./interrupted.ts";
-import { type Course, type Ending, perform, switchOver, unchanged } from "./pipeline.ts";
+import { perform, type RunOutcome, type RunPlan, switchOver, unchanged } from "./pipeline.ts";
 import { type DeployOptions, type DeployResult, lockRoot, type Run } from "./run.ts";
 import { condemn, walk } from "./walk.ts";
 
@@ -17,14 +17,14 @@ export function deploy(source: Source, options: DeployOptions, listener: Emit): 
   return perform(source, options, listener, DEPLOYMENT);
 }
 
-export const DEPLOYMENT: Course<Source> = {
+export const DEPLOYMENT: RunPlan<Source> = {
   name: "deploy",
   precheck: async ({ source, options }) => source.precheck?.(options.supervisor.name),
   follow,
   afterwards: (run) => traced("report", {}, () => sendReports(run.layout, run.source, run)),
 };
 
-function follow(run: Run, previous: Release | undefined): Promise<Ending> {
+function follow(run: Run, previous: Release | undefined): Promise<RunOutcome> {
   return walk(run, previous, {
     unchanged: (running) => unchanged(run, running),
     replace: async ({ staged, resolved, install }) => {

@@ -14,14 +14,14 @@ import type { Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/supervisor.ts";
 import type { Arriving } from "./compare-rights.ts";
 import { type Filling, runFillStep, withoutPrograms } from "./fill-steps.ts";
-import type { Ready } from "./pipeline.ts";
+import type { ReadyRelease } from "./pipeline.ts";
 import { checkRights, descriptorDigests } from "./rights.ts";
 import type { Run } from "./run.ts";
-import type { Staged } from "./stage.ts";
+import type { StagedTree } from "./stage.ts";
 import { runSteps } from "./steps.ts";
 
 /** Checks the plan of a verified tree against the project root, before anything of it is carried out. */
-async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<OrderedPlan> {
+async function checkedPlan(run: Run, { fetched, attempt }: StagedTree): Promise<OrderedPlan> {
   const scope = {
     projectId: run.source.slug,
     plugins: new Set(fetched.plugins.keys()),
@@ -38,7 +38,7 @@ async function checkedPlan(run: Run, { fetched, attempt }: Staged): Promise<Orde
 }
 
 /** A release that is made, with its whole plan. */
-export interface Installed extends Ready {
+export interface Installed extends ReadyRelease {
   plan: OrderedPlan;
 }
 
@@ -48,7 +48,7 @@ export interface Installed extends Ready {
  */
 export async function install(
   run: Run,
-  staged: Staged,
+  staged: StagedTree,
   journal: Filling["journal"],
   previous: Release | undefined,
 ): Promise<Installed> {
@@ -67,7 +67,7 @@ export async function install(
  */
 async function fillRelease(
   run: Run,
-  staged: Staged,
+  staged: StagedTree,
   plan: OrderedPlan,
   { journal, previous }: { journal: Filling["journal"]; previous: Release | undefined },
 ): Promise<Filling> {

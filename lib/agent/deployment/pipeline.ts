@@ -29,10 +29,12 @@ import { blamed, checkSupervisor, supervisorOfRelease } from "./supervision.ts";
 import { undo } from "./undo.ts";
 
 /** The end of a run: what runs now, what ran before, and where the report is. */
-export type Ending = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & { previous: Release | undefined };
+export type RunOutcome = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & {
+  previous: Release | undefined;
+};
 
 /** A whole release that nothing points to yet, and the steps around the switch to it. */
-export interface Ready extends NewRelease {
+export interface ReadyRelease extends NewRelease {
   plan: Pick<OrderedPlan, "stop" | "after">;
 }
 
@@ -45,12 +47,12 @@ export interface WalkEnd<T, Found> {
 }
 
 /** The parts of a run that differ between a deployment and a rollback. */
-export interface Course<S extends Deployed> {
+export interface RunPlan<S extends Deployed> {
   name: "deploy" | "rollback";
   /** Refuses what can be refused before anything is locked. */
   precheck(run: Run<S>): Promise<void>;
   /** Finds what to switch to, and switches. Both locks are taken in here or held. */
-  follow(run: Run<S>, previous: Release | undefined): Promise<Ending>;
+  follow(run: Run<S>, previous: Release | undefined): Promise<RunOutcome>;
   /** Work that is left when the target is free again. */
   afterwards?(run: Run<S>): Promise<void>;
 }
@@ -63,12 +65,12 @@ export function perform<S extends Deployed>(
   source: S,
   options: DeployOptions,
   listener: Emit,
-  course: Course<S>,
+  course: RunPlan<S>,
 ): Promise<DeployResult> {
   return traced(course.name, { "sealift.target": source.target }, async (span) => {
     const run = beginRun(source, options, listener);
     const ended = await inRoot(run, course).catch((thrown: unknown) => refused(run, thrown));
-    const { previous, error, ...ending } = ended as Ending;
+    const { previous, error, ...ending } = ended as RunOutcome;
     const { version } = run.draft;
     span.set({ "sealift.deployment_id": run.id, "sealift.outcome": ending.outcome, "sealift.version": version ?? "" });
     if (error !== undefined) span.fail(error.code);
@@ -84,7 +86,7 @@ export function perform<S extends Deployed>(
 }
 
 /** @throws DeploymentError `root_foreign`, `root_unusable`, and the file system's errors */
-async function inRoot<S extends Deployed>(begun: Run<S>, course: Course<S>): Promise<Ending> {
+async function inRoot<S extends Deployed>(begun: Run<S>, course: RunPlan<S>): Promise<RunOutcome> {
   await using run: OpenedRun<S> = await openRoot(begun);
   const ending = await carryOut(run, course).catch((thrown: unknown) =>
     failed(run, thrown, { previous: undefined, locked: false }),
@@ -94,13 +96,13 @@ async function inRoot<S extends Deployed>(begun: Run<S>, course: Course<S>): Pro
 }
 
 /** Refuses what can be refused before anything is locked or changed. A dry run begins with it, too. */
-export async function refuseEarly<S extends Deployed>(run: Run<S>, course: Course<S>): Promise<void> {
+export async function refuseEarly<S extends Deployed>(run: Run<S>, course: RunPlan<S>): Promise<void> {
   await course.precheck(run);
   await checkSupervisor(run);
 }
 
 /** @throws what goes wrong before it is known what runs */
-async function carryOut<S extends Deployed>(run: Run<S>, course: Course<S>): Promise<Ending> {
+async function carryOut<S extends Deployed>(run: Run<S>, course: RunPlan<S>): Promise<RunOutcome> {
   await refuseEarly(run, course);
   await using _turn = await lockTarget(run);
   await recover(run);
@@ -113,7 +115,7 @@ async function carryOut<S extends Deployed>(run: Run<S>, course: Course<S>): Pro
 }
 
 /** The end of a run whose version runs already. */
-export async function unchanged(run: Run<Deployed>, previous: Release): Promise<Ending> {
+export async function unchanged(run: Run<Deployed>, previous: Release): Promise<RunOutcome> {
   const report = await recordReport(run, reportOf(run, { status: "success", running: runningOf(previous) }), true);
   return { outcome: "unchanged", release: previous.name, report, previous };
 }
@@ -122,7 +124,7 @@ async function failed(
   run: Run<Deployed>,
   thrown: unknown,
   { previous, locked }: { previous: Release | undefined; locked: boolean },
-): Promise<Ending> {
+): Promise<RunOutcome> {
   const error = errorOf(run, thrown);
   const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
   const ending = { outcome, release: previous?.name ?? null, previous, error } as const;
@@ -151,8 +153,8 @@ export async function switchOver(
   {
     prepare,
     condemn,
-  }: { prepare: () => Promise<Ready>; condemn?: (error: SealiftError, switched: boolean) => Promise<void> },
-): Promise<Ending> {
+  }: { prepare: () => Promise<ReadyRelease>; condemn?: (error: SealiftError, switched: boolean) => Promise<void> },
+): Promise<RunOutcome> {
   try {
     await replace(run, journal, await prepare());
   } catch (thrown) {
@@ -165,7 +167,7 @@ export async function switchOver(
   return { outcome: "deployed", release: journal.entry.release, report, previous };
 }
 
-async function replace(run: Run<Deployed>, journal: Journal, ready: Ready): Promise<void> {
+async function replace(run: Run<Deployed>, journal: Journal, ready: ReadyRelease): Promise<void> {
   const { emit, signal, options } = run;
   const { release, previous } = journal.entry;
   const supervisor = supervisorOfRelease(run, release, ready.items);

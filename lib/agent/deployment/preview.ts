@@ -7,7 +7,7 @@ import type { InstallStep } from "../../contract/files/install-plan.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readJournal } from "../../releases/journal.ts";
 import { type Item, type Layout, sameItem } from "../../releases/layout.ts";
-import { standing } from "../../releases/links.ts";
+import { linkState } from "../../releases/links.ts";
 import { isForeignRoot } from "../../releases/project-root.ts";
 import { currentRelease, listReleases, outdatedReleases, readRelease, type Release } from "../../releases/release.ts";
 import { statsOf } from "../../support/files.ts";
@@ -151,7 +151,7 @@ async function changesOf(
   const { target } = source;
   const adopted: string[] = [];
   for (const item of items)
-    if ((await standing(layout, target, item)) === "folder") adopted.push(`${item.section}/${item.id}`);
+    if ((await linkState(layout, target, item)) === "folder") adopted.push(`${item.section}/${item.id}`);
   return {
     fetched,
     installed: items.map(pathOf),

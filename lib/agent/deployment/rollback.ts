@@ -12,7 +12,15 @@ import { checkSupervised, plannedSteps } from "../ground/plan.ts";
 import type { Reporter } from "../ground/reporter.ts";
 import { sendReports, tellUnsent } from "../reports/outbox.ts";
 import { endInterrupted } from "./interrupted.ts";
-import { type Course, type Ending, perform, type Ready, switchOver, unchanged, type WalkEnd } from "./pipeline.ts";
+import {
+  perform,
+  type ReadyRelease,
+  type RunOutcome,
+  type RunPlan,
+  switchOver,
+  unchanged,
+  type WalkEnd,
+} from "./pipeline.ts";
 import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
 import { DEPLOY_DEFAULTS, type Deployed, type DeployResult, type FewerOptions, lockRoot, type Run } from "./run.ts";
 
@@ -54,7 +62,7 @@ export function rollback(kept: KeptTarget, options: FewerOptions, listener: Emit
   return perform(keptSource(kept), all, listener, ROLLBACK);
 }
 
-export const ROLLBACK: Course<KeptRun["source"]> = {
+export const ROLLBACK: RunPlan<KeptRun["source"]> = {
   name: "rollback",
   // A mistyped release is refused at once, whatever else is going on.
   precheck: async (run) => void (await chooseRelease(run, undefined)),
@@ -67,7 +75,7 @@ export const ROLLBACK: Course<KeptRun["source"]> = {
   },
 };
 
-function follow(run: KeptRun, previous: Release | undefined): Promise<Ending> {
+function follow(run: KeptRun, previous: Release | undefined): Promise<RunOutcome> {
   const { source, layout, options, emit } = run;
   return walkBack(run, previous, {
     unchanged: (running) => unchanged(run, running),
@@ -92,7 +100,7 @@ function follow(run: KeptRun, previous: Release | undefined): Promise<Ending> {
 export async function walkBack<T>(
   run: KeptRun,
   previous: Release | undefined,
-  end: WalkEnd<T, { release: Release; ready: Ready }>,
+  end: WalkEnd<T, { release: Release; ready: ReadyRelease }>,
 ): Promise<T> {
   const release = await chooseRelease(run, previous);
   run.emit({ event: "resolve.ok", version: release.version, running_version: previous?.version ?? null });
@@ -151,7 +159,7 @@ async function readyToGoBack(
   { source, layout, options, emit, signal }: KeptRun,
   previous: Release | undefined,
   release: Release,
-): Promise<Ready> {
+): Promise<ReadyRelease> {
   const { target } = source;
   const supervisor = options.supervisor.name;
   const folder = layout.release(target, release.name);

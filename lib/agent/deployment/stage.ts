@@ -11,7 +11,7 @@ import { bootId } from "./interrupted.ts";
 import type { Run } from "./run.ts";
 
 /** A verified tree in its private folder. Disposing of it removes what is left there. */
-export interface Staged extends AsyncDisposable {
+export interface StagedTree extends AsyncDisposable {
   attempt: Attempt;
   folder: string;
   fetched: Fetched;
@@ -22,7 +22,7 @@ export interface Staged extends AsyncDisposable {
  * meanwhile, so that a slow hub holds up nobody else. The folder says whose it is: if this process dies, the next run
  * tells about it.
  */
-export async function stage(run: Run, { resolved, evidence }: Admitted): Promise<Staged> {
+export async function stage(run: Run, { resolved, evidence }: Admitted): Promise<StagedTree> {
   const { source, layout, options, emit, signal, draft } = run;
   const { target } = source;
   const attempt: Attempt = {

@@ -10,11 +10,11 @@ import type { Filling } from "./fill-steps.ts";
 import { install, type Installed } from "./install.ts";
 import type { WalkEnd } from "./pipeline.ts";
 import { errorOf, type Run } from "./run.ts";
-import { stage, type Staged } from "./stage.ts";
+import { stage, type StagedTree } from "./stage.ts";
 
 /** A verified tree that may replace what runs. */
 export interface Arrived {
-  staged: Staged;
+  staged: StagedTree;
   resolved: Resolved;
   /** Makes a release of the tree, as far as its plan goes before the switch. */
   install: (journal: Filling["journal"]) => Promise<Installed>;

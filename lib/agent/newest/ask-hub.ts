@@ -8,13 +8,13 @@ import { targetText } from "../../contract/target.ts";
 import { byPrecedence } from "../../contract/versions.ts";
 import type { Latest } from "../watch/decide.ts";
 import { marketplacePoll, projectPoll } from "../watch/target.ts";
-import type { Listed, Situation } from "./why.ts";
+import type { ListedVersion, Situation } from "./why.ts";
 
 /** Versions that are looked among, those first that were published last. */
 const MOST_VERSIONS = 1000;
 
 /** Facts that a hub tells about a target. */
-export interface HubFacts extends Pick<Situation, "newest" | "rollout" | "unreachable"> {
+export interface TargetAtHub extends Pick<Situation, "newest" | "rollout" | "unreachable"> {
   /** The answer to this host, as a watch gets it. */
   answer?: Latest;
 }
@@ -26,7 +26,7 @@ export interface HubFacts extends Pick<Situation, "newest" | "rollout" | "unreac
  * @param hub with the name and the labels of this host
  * @param running the version that runs here; null for none
  */
-export async function askHub(target: Target, hub: HubConnection, running: string | null): Promise<HubFacts> {
+export async function askHub(target: Target, hub: HubConnection, running: string | null): Promise<TargetAtHub> {
   const { kind, slug } = target;
   const poll = kind === "project" ? projectPoll(slug, hub) : marketplacePoll(kind, slug, hub);
   try {
@@ -40,7 +40,7 @@ export async function askHub(target: Target, hub: HubConnection, running: string
 }
 
 /** Finds the newest version and its rollout; nothing where the key may not list them. */
-async function published(target: Target, hub: HubConnection): Promise<Pick<HubFacts, "newest" | "rollout">> {
+async function published(target: Target, hub: HubConnection): Promise<Pick<TargetAtHub, "newest" | "rollout">> {
   const client = new DevkeysClient(hub);
   try {
     const id = target.kind === "project" ? target.slug : (await projectCalled(client, targetText(target))).id;
@@ -61,6 +61,6 @@ async function published(target: Target, hub: HubConnection): Promise<Pick<HubFa
 const isKnownToHosts = ({ state }: ManagedVersion): boolean =>
   state === undefined || state.name === "rolling" || state.name === "held";
 
-const listed = ({ version, is_yanked, yanked_reason, state, state_reason }: ManagedVersion): Listed => ({
+const listed = ({ version, is_yanked, yanked_reason, state, state_reason }: ManagedVersion): ListedVersion => ({
   ...{ version, state, isYanked: is_yanked, yankedReason: yanked_reason, stateReason: state_reason ?? null },
 });

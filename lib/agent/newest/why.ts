@@ -39,7 +39,7 @@ export interface Why {
 }
 
 /** A published version as its hub lists it. */
-export interface Listed {
+export interface ListedVersion {
   version: string;
   isYanked: boolean;
   yankedReason: string | null;
@@ -58,7 +58,7 @@ export interface Situation {
   next?: { version: string; at: string } | undefined;
   /** The version that a rollout took back from this host. */
   withdrawn?: string | null | undefined;
-  newest?: Listed | undefined;
+  newest?: ListedVersion | undefined;
   /** The live rollout of the newest version. */
   rollout?: Pick<RolloutRecord, "state" | "reason" | "waiting_for" | "open" | "waves"> | undefined;
   /** Trouble with asking the hub. */

@@ -5,7 +5,7 @@ import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/
 import type { TargetName } from "../../contract/target.ts";
 import type { Attempt } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
-import type { Running } from "../../releases/release.ts";
+import type { RunningRelease } from "../../releases/release.ts";
 import type { AgentEvent, Emit } from "../ground/events.ts";
 
 /** Characters of an error that a hub takes in a report. */
@@ -17,7 +17,7 @@ const MAX_CAUSES = 10;
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "signer" | "plugins">;
 
 /** Returns the fields of a report about the running version; none where that is unknown. */
-const toldOf = (running: Running | undefined): Pick<LocalReport, "running_version" | "running_signer"> =>
+const toldOf = (running: RunningRelease | undefined): Pick<LocalReport, "running_version" | "running_signer"> =>
   running === undefined ? {} : { running_version: running.version, running_signer: running.signer };
 
 /** Gathers a report while its deployment works: from the events that everybody sees, and from what was fetched. */
@@ -77,7 +77,7 @@ export interface Reported {
 /** Returns the report of a run that ends now. */
 export function reportOf(
   { id, source, options, startedAt, draft }: Reported,
-  { status, error, running }: { status: DeploymentStatus; error?: SealiftError; running: Running | undefined },
+  { status, error, running }: { status: DeploymentStatus; error?: SealiftError; running: RunningRelease | undefined },
 ): LocalReport {
   return {
     slug: source.slug,
@@ -114,7 +114,7 @@ const causeCode = (error: SealiftError): Code =>
   error.code === "rolled_back" && error.cause instanceof SealiftError ? error.cause.code : error.code;
 
 /** Returns the report of a run that was killed, as far as its own notes tell it. */
-export function interruptedReport(attempt: Attempt, status: DeploymentStatus, running?: Running): LocalReport {
+export function interruptedReport(attempt: Attempt, status: DeploymentStatus, running?: RunningRelease): LocalReport {
   const { slug, kind, requested_version, resolved_version, started_at, host_id, deployment_id } = attempt;
   return {
     slug,

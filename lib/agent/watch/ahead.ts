@@ -4,7 +4,7 @@ import { dropAhead, type FetchedAhead, hasAhead, readAhead } from "../../release
 import { layoutOf } from "../../releases/layout.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
 import type { Source } from "../sources/source.ts";
-import { decide, type Facts } from "./decide.ts";
+import { decide, type TargetFacts } from "./decide.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 
 /** A fetch that failed is not tried again before this time has passed. */
@@ -26,7 +26,7 @@ interface AheadWish {
  *
  * @param isWished whether the operator wants versions to be fetched ahead
  */
-export function aheadWish(facts: Facts, isWished: boolean): AheadWish {
+export function aheadWish(facts: TargetFacts, isWished: boolean): AheadWish {
   const { running, latest } = facts;
   const next = latest.next ?? null;
   const version = next ?? latest.version;
@@ -61,7 +61,7 @@ export class AheadFetch {
    * Drops a version that is no longer wanted and begins to fetch the one that is. Runs at the end of a turn, and never
    * makes it fail.
    */
-  async settle(target: WatchTarget, facts: () => Promise<Facts>): Promise<void> {
+  async settle(target: WatchTarget, facts: () => Promise<TargetFacts>): Promise<void> {
     const { name, fetchAhead: isWished = false, options } = target;
     try {
       const source = target.source("latest");

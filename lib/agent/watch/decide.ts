@@ -25,7 +25,7 @@ export interface Latest {
   nextAt?: string | null | undefined;
 }
 
-export interface Facts {
+export interface TargetFacts {
   running: string | null;
   latest: Latest;
   quarantine: readonly QuarantineEntry[];
@@ -81,7 +81,7 @@ const sameBytes = (a: string | null, b: string | null): boolean => a === null ||
  * `allowDowngrade` says so, and none that is in quarantine unless a person asks. From a version that a rollout took
  * back it goes back to what this host keeps.
  */
-export function decide(facts: Facts): Decision {
+export function decide(facts: TargetFacts): Decision {
   const {
     running,
     latest,

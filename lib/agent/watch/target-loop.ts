@@ -10,7 +10,7 @@ import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
 import { doneEvent, endedTurn, goBack, heldTurn, holdAfter, type TurnResult } from "./check-result.ts";
-import { decide, type Decision, type Facts } from "./decide.ts";
+import { decide, type Decision, type TargetFacts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
@@ -30,7 +30,7 @@ export class TargetLoop implements AsyncDisposable {
   readonly #record: StateRecord;
   readonly ahead: AheadFetch;
   #target: WatchTarget;
-  #asked: Facts["asked"];
+  #asked: TargetFacts["asked"];
   #failures = 0;
   #retryAfterMs: number | undefined;
   #announced: string | undefined;
@@ -249,7 +249,7 @@ export class TargetLoop implements AsyncDisposable {
     return decide(facts);
   }
 
-  async #facts(): Promise<Facts & { pin: string | null }> {
+  async #facts(): Promise<TargetFacts & { pin: string | null }> {
     this.#damaged ??= await isDamaged(this.#layout, this.#source.target);
     const loop = { damaged: this.#damaged, asked: this.#asked };
     return factsOf(this.#layout, this.#target, await this.#memory.read(), loop);

@@ -12,7 +12,7 @@ import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
 import type { Source } from "../sources/source.ts";
-import type { Facts, Latest } from "./decide.ts";
+import type { Latest, TargetFacts } from "./decide.ts";
 import type { WatchedTarget } from "./events.ts";
 import { readPin, type WatchMemory, type WatchState } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
@@ -58,8 +58,8 @@ export async function factsOf(
   layout: Layout,
   { source, options }: Pick<WatchTarget, "source" | "options">,
   { paused, latest }: WatchState,
-  loop: Pick<Facts, "damaged" | "asked">,
-): Promise<Facts & { pin: string | null }> {
+  loop: Pick<TargetFacts, "damaged" | "asked">,
+): Promise<TargetFacts & { pin: string | null }> {
   const { allowDowngrade = false, acceptRights } = options;
   const latestSource = source("latest");
   const { target } = latestSource;

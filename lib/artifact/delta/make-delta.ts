@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { makeFolder } from "../../support/files.ts";
 import { Turns } from "../../support/turns.ts";
 import type { Limits } from "../limits.ts";
-import type { Project } from "../project/project-tree.ts";
+import type { SourceProject } from "../project/project-tree.ts";
 import { type SealedArtifact, sealProject } from "../project/seal.ts";
 import { isUnchanged } from "../tree/member-list.ts";
 import { sourceChanged } from "../tree/member-reader.ts";
@@ -19,7 +19,7 @@ const MAX_SHARE = 0.6;
 
 export interface DeltaOptions {
   /** The tree that is published, read with chunks. */
-  project: Project;
+  project: SourceProject;
   /** The earlier version's index. */
   base: OpenIndex;
   /** A folder of the caller's own that does not exist yet; it is gone when this function returns. */

@@ -3,7 +3,7 @@ import type { Limits } from "../limits.ts";
 import { checkDigests } from "../project/open.ts";
 import { comparePaths } from "../tree/compare-paths.ts";
 import { quoted } from "../tree/safe-path.ts";
-import { type Listed, listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
+import { type ListedEntry, listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
 import { TreeWriter } from "../tree/tree-writer.ts";
 import {
   checkSizeOfLines,
@@ -138,7 +138,7 @@ class Draft {
     for (; next.done !== true; next = listed.next()) this.#keep(next.value);
   }
 
-  #keep({ file, path }: Listed): void {
+  #keep({ file, path }: ListedEntry): void {
     if (file === undefined) this.tree.folder(`${path}/`);
     else this.#copy(path, this.#base.files.isExecutable(file), file);
   }

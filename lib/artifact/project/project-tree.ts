@@ -38,7 +38,7 @@ export interface ProjectOptions {
 }
 
 /** A source tree ready to be sealed: what is in it, its digests, its manifest. */
-export interface Project {
+export interface SourceProject {
   tree: SourceTree;
   /** Its files with their digests, and its empty folders. */
   entries: TreeEntries;
@@ -65,7 +65,7 @@ export interface ListedProject {
   /** Bytes that the manifest will have: digests are of one length. */
   manifestBytes: number;
   /** Completes the project with the digests of its files. */
-  describe: (entries: TreeEntries) => Project;
+  describe: (entries: TreeEntries) => SourceProject;
 }
 
 /**
@@ -73,7 +73,7 @@ export interface ListedProject {
  *
  * @throws UsageError `source_*` when the tree cannot become an artifact; PublishError `source_changed`
  */
-export async function readProject(root: string, options: ProjectOptions): Promise<Project> {
+export async function readProject(root: string, options: ProjectOptions): Promise<SourceProject> {
   const project = listProject(root, options);
   const total = project.tree.members.bytes;
   const entries = await indexTree(project.tree, {

@@ -9,7 +9,7 @@ import { signFile } from "../signatures/sign-file.ts";
 import { chunkThread, TreeIndexer } from "../tree/tree-index.ts";
 import { newDek, sealed } from "./cipher.ts";
 import type { GrowingFile } from "./growing-file.ts";
-import type { ListedProject, Project } from "./project-tree.ts";
+import type { ListedProject, SourceProject } from "./project-tree.ts";
 import { CHUNKS, tarBytes, tarChunks, type TarSource } from "./tar.ts";
 
 export interface SealOptions {
@@ -62,7 +62,7 @@ export function drawKeys(
 const OUTPUT_BYTES = 128 * 1024;
 
 /** Seals a project whose files have been read before, as {@link sealListed} does. */
-export async function sealProject(project: Project, options: SealOptions): Promise<SealedArtifact> {
+export async function sealProject(project: SourceProject, options: SealOptions): Promise<SealedArtifact> {
   const { tree, mtime, manifestBytes, manifest } = project;
   const source = { tree, mtime, manifestBytes: manifestBytes.length, manifest: () => manifestBytes };
   const keys = drawKeys(options.seed, { projectId: manifest.project_id, version: manifest.version, tree });
@@ -78,12 +78,12 @@ export async function sealProject(project: Project, options: SealOptions): Promi
  */
 export async function sealListed(
   listed: ListedProject,
-  { chunks = false, onRead, ...options }: SealOptions & { chunks?: boolean; onRead?: (project: Project) => void },
-): Promise<{ project: Project; artifact: SealedArtifact }> {
+  { chunks = false, onRead, ...options }: SealOptions & { chunks?: boolean; onRead?: (project: SourceProject) => void },
+): Promise<{ project: SourceProject; artifact: SealedArtifact }> {
   const { tree, mtime, manifestBytes } = listed;
   await using thread = chunks ? chunkThread(tree) : undefined;
   const watch = new TreeIndexer(tree, chunks, thread);
-  let project: Project | undefined;
+  let project: SourceProject | undefined;
   const manifest = (): Buffer => {
     project = listed.describe(watch.entries());
     onRead?.(project);

@@ -34,7 +34,7 @@ export const paths = (items = ITEMS, nameBytes = NAME_BYTES): PathColumns => ({
  * Only the subclasses touch the columns, and they hand out values. The list grows with a copy of what is in it, so
  * another thread may hold its columns only when nothing more is added.
  */
-export abstract class Columns<Facts extends Record<keyof Facts, Column>> {
+export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
   protected readonly columns: Facts & PathColumns;
   #length: number;
   /** Bytes that are left away at the start of each path. */

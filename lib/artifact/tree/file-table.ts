@@ -1,5 +1,5 @@
 import type { ChunkList } from "./chunks.ts";
-import { bytes, Columns, numbers, type PathColumns, paths } from "./columns.ts";
+import { bytes, ColumnTable, numbers, type PathColumns, paths } from "./columns.ts";
 import { LineDigest, SHA256_BYTES } from "./line-digest.ts";
 
 /** One regular file of a tree. */
@@ -45,7 +45,7 @@ export interface SentFiles {
  * Files with their digests. Those that fill a table name a file by its index, in the order of adding; others ask by
  * path, or walk over it.
  */
-export class FileTable extends Columns<FileFacts> implements Iterable<FileEntry> {
+export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEntry> {
   private constructor(columns: FileFacts & PathColumns, length?: number, cut?: number) {
     super(columns, length, cut);
   }

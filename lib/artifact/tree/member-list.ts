@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
-import { bytes, Columns, numbers, paths } from "./columns.ts";
+import { bytes, ColumnTable, numbers, paths } from "./columns.ts";
 
 /** One folder or regular file of a source tree. A file carries the facts that show later whether it has changed. */
 export interface SourceMember {
@@ -30,7 +30,7 @@ const IS_EXECUTABLE = 2;
 type MemberFacts = Record<keyof Stamp, Float64Array> & { kind: Uint8Array };
 
 /** Members of a source tree, sorted by path components, folders before their contents. */
-export class MemberList extends Columns<MemberFacts> implements Iterable<SourceMember> {
+export class MemberList extends ColumnTable<MemberFacts> implements Iterable<SourceMember> {
   #files = 0;
   #bytes = 0;
 

@@ -18,10 +18,10 @@ export interface TreeListing {
 }
 
 /** A file, by its index in the table, or the path of an empty folder. */
-export type Listed = { file: number; path: string } | { file: undefined; path: string };
+export type ListedEntry = { file: number; path: string } | { file: undefined; path: string };
 
 /** Files and empty folders in canonical order of their paths. */
-export function* listedInOrder({ files, emptyFolders }: TreeListing): Generator<Listed> {
+export function* listedInOrder({ files, emptyFolders }: TreeListing): Generator<ListedEntry> {
   let next = 0;
   for (const file of files.inOrder()) {
     const path = files.pathAt(file);

@@ -4,8 +4,8 @@ import type { Principal } from "../ground/principal.ts";
 import { insertAudit } from "../records/audit.ts";
 import { inTransaction, type Records, type Transacted } from "../records/port.ts";
 
-/** A deed for the audit log; never with a secret. */
-export interface Deed {
+/** An action for the audit log; never with a secret. */
+export interface AuditEntry {
   action: ActionName;
   subject: string;
   facts?: Record<string, string | number | boolean | null>;
@@ -13,36 +13,36 @@ export interface Deed {
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Deeds that the request began so far: one whose transaction was undone is named, too. Null for none. */
-    deeds: Deed[] | null;
+    /** Entries that the request has begun, including those whose transaction was undone; null for none. */
+    auditEntries: AuditEntry[] | null;
   }
 }
 
-/** Has each request with deeds wait with its answer until they were heard. @param hear never rejects */
-export function tellDeeds(app: FastifyInstance, hear: (deed: Deed) => Promise<void>): void {
-  app.decorateRequest("deeds", null);
-  app.addHook("onSend", ({ deeds }, _reply, _payload, done) => {
-    if (deeds === null) done();
-    else void Promise.allSettled(deeds.map(hear)).then(() => done());
+/** Delays the answer of a request until its audit entries were heard. @param hear never rejects */
+export function awaitAuditHooks(app: FastifyInstance, hear: (entry: AuditEntry) => Promise<void>): void {
+  app.decorateRequest("auditEntries", null);
+  app.addHook("onSend", ({ auditEntries }, _reply, _payload, done) => {
+    if (auditEntries === null) done();
+    else void Promise.allSettled(auditEntries.map(hear)).then(() => done());
   });
 }
 
-/** Writes down what a request does, in the transaction that does it: neither is there without the other. */
-export type Witness = (transaction: Transacted, deed: Deed) => Promise<void>;
+/** Writes an audit entry in the transaction that does the work: neither exists without the other. */
+export type AuditWriter = (transaction: Transacted, entry: AuditEntry) => Promise<void>;
 
-/** The one who does a deed: the owner of a key, and its id. */
+/** The actor of an entry: the owner of a key, and its id. */
 type Actor = Pick<Principal, "owner" | "keyId">;
 
-/** Returns the witness of a request. */
-export function witnessOf(
+/** Returns the audit writer of a request. */
+export function auditWriterOf(
   { clock }: Pick<Records, "clock">,
   request: FastifyRequest,
   { owner, keyId }: Actor,
-): Witness {
+): AuditWriter {
   const { ip: address, id: request_id, isWeb, person } = request;
-  return (transaction, deed) => {
-    const { action, subject, facts: given = {} } = deed;
-    (request.deeds ??= []).push(deed);
+  return (transaction, entry) => {
+    const { action, subject, facts: given = {} } = entry;
+    (request.auditEntries ??= []).push(entry);
     const named = person && { issuer: person.issuer, person: person.subject };
     const facts = isWeb ? { ...given, by: "web", ...named } : given;
     return insertAudit(
@@ -53,13 +53,15 @@ export function witnessOf(
   };
 }
 
-/** Runs `work` in a transaction that `tell` writes deeds down in. Work that throws has done nothing. */
+/** Runs `work` in a transaction, in which `tell` writes audit entries. Work that throws has done nothing. */
 export function audited<T>(
   hub: Pick<Records, "clock" | "database">,
   request: FastifyRequest,
   principal: Actor,
-  work: (transaction: Transacted, tell: (deed: Deed) => Promise<void>) => Promise<T>,
+  work: (transaction: Transacted, tell: (entry: AuditEntry) => Promise<void>) => Promise<T>,
 ): Promise<T> {
-  const witness = witnessOf(hub, request, principal);
-  return inTransaction(hub.database.kysely, (transaction) => work(transaction, (deed) => witness(transaction, deed)));
+  const writeAudit = auditWriterOf(hub, request, principal);
+  return inTransaction(hub.database.kysely, (transaction) =>
+    work(transaction, (entry) => writeAudit(transaction, entry)),
+  );
 }

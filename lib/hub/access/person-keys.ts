@@ -5,7 +5,7 @@ import type { Principal } from "../ground/principal.ts";
 import { keyOfPerson, revokeKeysOfPerson } from "../records/keys.ts";
 import { inTransaction, type Records } from "../records/port.ts";
 import { findProject } from "../records/projects.ts";
-import { witnessOf } from "./audit.ts";
+import { auditWriterOf } from "./audit.ts";
 import type { Grant, Person } from "./sign-in-way.ts";
 import { actAs } from "./web-calls.ts";
 import { SESSION_MS } from "./web-sessions.ts";
@@ -44,7 +44,7 @@ export class PersonKeys {
       actAs(request, hash, person);
       const ended = replaced.length > 0 && { revoked: replaced.join(" ") };
       const facts = { owner, scopes: scopes.join(" "), project_id: projectId, ...ended };
-      await witnessOf(this.#hub, request, principal)(transaction, { action: "web.sign-in", subject: id, facts });
+      await auditWriterOf(this.#hub, request, principal)(transaction, { action: "web.sign-in", subject: id, facts });
       return { principal, keyHash: hash };
     });
   }

@@ -21,7 +21,7 @@ export interface Served {
 }
 
 /** A caller that {@link Route.who} admits. */
-export type Caller<W extends Who> = W extends { session: unknown }
+export type AdmittedCaller<W extends Who> = W extends { session: unknown }
   ? Session
   : W extends { keyOrSession: unknown }
     ? { principal: Principal; projectId: string | null }
@@ -59,7 +59,7 @@ type Given = (...given: never[]) => unknown;
  * Serves a route whose answer is JSON, or nothing. The handler gets a caller that {@link Route.who} admits, or what
  * `find` has found for one.
  */
-export function serve<R extends Route>(route: R, handler: JsonHandler<R, Caller<R["who"]>>): Served;
+export function serve<R extends Route>(route: R, handler: JsonHandler<R, AdmittedCaller<R["who"]>>): Served;
 export function serve<R extends ByScopes, Found>(
   route: R,
   find: Find<R, Found>,
@@ -74,7 +74,7 @@ export function serve(route: Route, ...work: Given[]): Served {
 }
 
 /** Serves a route that answers with bytes, a stream or one of several statuses, or that reads its own body. */
-export function serveRaw<R extends Route>(route: R, handler: RawHandler<R, Caller<R["who"]>>): Served;
+export function serveRaw<R extends Route>(route: R, handler: RawHandler<R, AdmittedCaller<R["who"]>>): Served;
 export function serveRaw<R extends ByScopes, Found>(
   route: R,
   find: Find<R, Found>,

@@ -6,14 +6,14 @@ import { detailFor } from "../gate/latest.ts";
 import { forbidden, keyMissing, notFound } from "../ground/errors.ts";
 import type { Principal } from "../ground/principal.ts";
 import { controls } from "../ground/rights.ts";
-import type { View } from "../records/fleet.ts";
+import type { FleetKey } from "../records/fleet.ts";
 import type { Records } from "../records/port.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { fleetOf } from "../records/subjects.ts";
 import {
   findVisibleTarget,
   findVisibleVersion,
-  type Question,
+  type TargetQuery,
   type VisibleTarget,
 } from "../records/visible-targets.ts";
 import type { MountOptions } from "./authentication.ts";
@@ -43,7 +43,7 @@ export interface TargetAccess {
   seen: (request: TargetRequest, scopes: readonly Scope[]) => Promise<SeenTarget>;
   /** The target, for a key with one of the scopes that may change it. @throws 403 when it may only see it */
   controlled: (request: TargetRequest, scopes: readonly Scope[]) => Promise<SeenTarget>;
-  question: (request: FastifyRequest, slug: string) => Question;
+  question: (request: FastifyRequest, slug: string) => TargetQuery;
 }
 
 /** The parts of the hub that access to plugins and services needs. */
@@ -55,7 +55,7 @@ export interface TargetAccessParts extends Records {
 export const askedBy = (
   principal: Principal | undefined,
   { owner }: VisibleTarget,
-  view: View | undefined,
+  view: FleetKey | undefined,
 ): AskedBy => ({ view, isOwners: principal?.owner === owner });
 
 export function targetAccess(
@@ -68,7 +68,7 @@ export function targetAccess(
   const rejected = async (request: FastifyRequest) =>
     authentication.rejected(request, await authentication.refusal(credentialHash(request)));
 
-  const question = (request: FastifyRequest, slug: string): Question => ({
+  const question = (request: FastifyRequest, slug: string): TargetQuery => ({
     kind,
     slug,
     // A session is no key of the marketplace.

@@ -1,5 +1,5 @@
 import type { FastifyPluginAsync } from "fastify";
-import type { UnknownPaths, Witnesses } from "../http/error-answers.ts";
+import type { ErrorListeners, UnknownPaths } from "../http/error-answers.ts";
 import type { MountOptions } from "./authentication.ts";
 import type { PersonKeys } from "./person-keys.ts";
 import type { SignInWay } from "./sign-in-way.ts";
@@ -7,7 +7,7 @@ import type { WebCalls } from "./web-calls.ts";
 import type { WebSessions } from "./web-sessions.ts";
 
 /** The parts of the hub that its pages work with. What it stores, they ask of its routes. */
-export interface WebHub extends Witnesses {
+export interface WebHub extends ErrorListeners {
   /** Milliseconds since 1970, by the clock of the database. */
   clock: () => number;
   publicUrl: () => string;

@@ -11,7 +11,7 @@ import { findKeks } from "../records/keks.ts";
 import { tablesOf } from "../records/schema.ts";
 import { type HubStorage, openHubDatabase, openHubStorage } from "../storage/open.ts";
 import { type BlobFault, type CopiedBlobs, copyBlobs, type ExpectedBlob } from "./copy-blobs.ts";
-import { type BackupTrust, type Manifest, readManifest, writeManifest } from "./manifest.ts";
+import { type BackupManifest, type BackupTrust, readBackupManifest, writeBackupManifest } from "./manifest.ts";
 import { type Omission, Omissions } from "./omissions.ts";
 import { readRecords, type RecordsFacts, writeRecords } from "./records-file.ts";
 
@@ -132,7 +132,7 @@ export async function backupHub(
   await rename(pending, join(folder, RECORDS_FILE));
   const left_out = omissions.list;
   const created_at = new Date().toISOString();
-  const manifest: Manifest = {
+  const manifest: BackupManifest = {
     format: 2,
     created_at,
     schema: [...tables.version],
@@ -140,7 +140,7 @@ export async function backupHub(
     artifacts: total,
     left_out,
   };
-  await writeManifest(folder, manifest, seed);
+  await writeBackupManifest(folder, manifest, seed);
   return { records: sumOf(facts.counts), ...copied, left_out: left_out.length };
 }
 
@@ -151,14 +151,14 @@ const sumOf = (counts: Record<string, number>): number => Object.values(counts).
  *
  * @param trust the key that must have signed it
  * @throws UsageError `usage` when the folder holds no backup, or the database is in use
- * @throws ArtifactError `record_damaged`, `digest_mismatch`, and those of {@link readManifest}
+ * @throws ArtifactError `record_damaged`, `digest_mismatch`, and those of {@link readBackupManifest}
  */
 export async function restoreHub(
   folder: string,
   storage: HubStorage,
   { trust, ...options }: CopyOptions & { trust: BackupTrust },
 ): Promise<BackupResult> {
-  const manifest = await readManifest(folder, trust);
+  const manifest = await readBackupManifest(folder, trust);
   const tables = new CopiedTables(tablesOf(storage.hooks));
   if (!manifest.schema.every((name) => tables.version.includes(name)))
     throw usageError("usage", `The backup in ${folder} was made by a newer version of Sealift.`);
@@ -180,7 +180,7 @@ export async function restoreHub(
 /** The records of a backup that are whole, compared with its manifest when they end. */
 export async function* recordsOf(
   folder: string,
-  { manifest, omissions, isSigned }: { manifest: Manifest; omissions: Omissions; isSigned: boolean },
+  { manifest, omissions, isSigned }: { manifest: BackupManifest; omissions: Omissions; isSigned: boolean },
 ): AsyncGenerator<CopiedRow> {
   let facts: RecordsFacts | undefined;
   const rows = readRecords(join(folder, RECORDS_FILE), omissions, { onEnd: (read) => (facts = read) });

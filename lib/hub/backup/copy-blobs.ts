@@ -22,7 +22,7 @@ export interface CopiedBlobs {
   bytes: number;
 }
 
-export interface CopyOptions<T extends ExpectedBlob> {
+export interface BlobCopyOptions<T extends ExpectedBlob> {
   /** Hears of a blob that cannot be copied. Rejects to end the copying. */
   onFault: (blob: T, fault: BlobFault) => void | Promise<void>;
   /** Hears of each blob that is done. */
@@ -38,7 +38,7 @@ export async function copyBlobs<T extends ExpectedBlob>(
   from: Blobs,
   to: Blobs,
   expected: AsyncIterable<T>,
-  { onFault, onDone, signal }: CopyOptions<T>,
+  { onFault, onDone, signal }: BlobCopyOptions<T>,
 ): Promise<CopiedBlobs> {
   const total: CopiedBlobs = { copied: 0, present: 0, bytes: 0 };
   const failures: unknown[] = [];

@@ -28,7 +28,7 @@ const manifest = z.strictObject({
     }),
   ),
 });
-export type Manifest = z.output<typeof manifest>;
+export type BackupManifest = z.output<typeof manifest>;
 
 const signature = z.strictObject({ public_key: sha256Hex, signature: z.base64() });
 
@@ -36,13 +36,17 @@ const signature = z.strictObject({ public_key: sha256Hex, signature: z.base64() 
 const messageOf = (facts: unknown): Buffer => Buffer.from(`sealift hub backup\n${JSON.stringify(facts)}`);
 
 /** @param seed of the key that signs it; without one it is not signed */
-export async function writeManifest(folder: string, facts: Manifest, seed: Uint8Array | undefined): Promise<void> {
+export async function writeBackupManifest(
+  folder: string,
+  facts: BackupManifest,
+  seed: Uint8Array | undefined,
+): Promise<void> {
   const signed = seed === undefined ? {} : { signed: signatureOf(facts, seed) };
   const text = `${JSON.stringify({ ...facts, ...signed }, null, 2)}\n`;
   await writeFileAtomic(join(folder, MANIFEST_FILE), text, { mode: 0o600 });
 }
 
-function signatureOf(facts: Manifest, seed: Uint8Array): z.output<typeof signature> {
+function signatureOf(facts: BackupManifest, seed: Uint8Array): z.output<typeof signature> {
   const publicKey = Buffer.from(publicKeyOf(seed));
   const jwk = {
     kty: "OKP",
@@ -66,7 +70,7 @@ export type BackupTrust = Uint8Array | "unsigned";
  * @throws UsageError `usage` when the folder holds no backup
  * @throws ArtifactError `signature_missing`, `signer_untrusted` or `signature_invalid`
  */
-export async function readManifest(folder: string, trust: BackupTrust): Promise<Manifest> {
+export async function readBackupManifest(folder: string, trust: BackupTrust): Promise<BackupManifest> {
   const none = (hint: string) =>
     usageError("usage", `The folder ${folder} holds no complete backup of a hub.`, { hint });
   const text = await ifThere(readFile(join(folder, MANIFEST_FILE), "utf8"));

@@ -7,11 +7,11 @@ import { tablesOf } from "../records/schema.ts";
 import { type HubStorage, openHubStorage } from "../storage/open.ts";
 import { type CopyProgress, recordsOf } from "./backup.ts";
 import { type BlobFault, faultOfBlob } from "./copy-blobs.ts";
-import { type BackupTrust, readManifest } from "./manifest.ts";
+import { type BackupTrust, readBackupManifest } from "./manifest.ts";
 import { Omissions } from "./omissions.ts";
 
 /** A fault of a stored artifact, with the version that has to be published again, or of a record. */
-export interface Finding extends Partial<BlobVersion> {
+export interface StorageFault extends Partial<BlobVersion> {
   table: string;
   id: string;
   /** Of an artifact, or in words that of a record. */
@@ -29,7 +29,7 @@ export interface VerifyResult {
 export interface VerifyOptions {
   /** Compares sizes only, without reading the bytes. */
   quick: boolean;
-  onFinding: (finding: Finding) => void;
+  onFinding: (finding: StorageFault) => void;
   onProgress?: (progress: CopyProgress) => void;
   signal?: AbortSignal;
 }
@@ -104,14 +104,14 @@ export async function verifyHub(
  * Checks a backup: its manifest, every record and every artifact.
  *
  * @param hooks of the features, which have tables
- * @throws as {@link readManifest}
+ * @throws as {@link readBackupManifest}
  */
 export async function verifyBackup(
   folder: string,
   { trust, hooks }: { trust: BackupTrust; hooks: readonly RecordHooks[] },
   options: VerifyOptions,
 ): Promise<VerifyResult> {
-  const manifest = await readManifest(folder, trust);
+  const manifest = await readBackupManifest(folder, trust);
   const result: VerifyResult = { checked: 0, bytes: 0, findings: 0 };
   const tables = new CopiedTables(tablesOf(hooks));
   const omissions = findingsOf(tables, result, options.onFinding);

@@ -3,10 +3,11 @@ import { type FileHandle, link, open, readdir, readFile, rename, rm, utimes } fr
 import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { makeFolder, missing, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
+import type { ByteRange } from "../../support/network/byte-ranges.ts";
 import { countBuffered } from "../ground/buffer-collection.ts";
 import { blobName, isBlobId } from "../ground/identity.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
-import type { BlobEntry, Blobs, ByteRange, IncomingBlob } from "./port.ts";
+import type { BlobEntry, Blobs, IncomingBlob } from "./port.ts";
 
 /** Beside the blobs: says which database they belong to. */
 const OWNER_FILE = "sealift-database";

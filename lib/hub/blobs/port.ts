@@ -1,10 +1,5 @@
 import type { Readable } from "node:stream";
-
-/** Inclusive byte positions, as in a Range header. */
-export interface ByteRange {
-  start: number;
-  end: number;
-}
+import type { ByteRange } from "../../support/network/byte-ranges.ts";
 
 /** A blob on its way in, invisible before `commit`. Disposing it forgets bytes that were not committed. */
 export interface IncomingBlob extends AsyncDisposable {

@@ -12,11 +12,12 @@ import {
 import { Upload } from "@aws-sdk/lib-storage";
 import { getSignedUrl } from "@aws-sdk/s3-request-presigner";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
+import type { ByteRange } from "../../support/network/byte-ranges.ts";
 import { countBuffered } from "../ground/buffer-collection.ts";
 import { blobName, isBlobId } from "../ground/identity.ts";
 import { StorageError, storageError } from "../ground/storage-error.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
-import type { BlobEntry, Blobs, ByteRange, IncomingBlob } from "./port.ts";
+import type { BlobEntry, Blobs, IncomingBlob } from "./port.ts";
 import type { S3Location } from "./s3-location.ts";
 
 /** Beside the blobs: says which database they belong to. */

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { Logger } from "../../support/logging.ts";
-import type { Deed } from "../access/audit.ts";
+import type { AuditEntry } from "../access/audit.ts";
 import type { AuthenticationParts, MountOptions } from "../access/authentication.ts";
 import type { Served } from "../access/serve.ts";
 import type { SignInWay } from "../access/sign-in-way.ts";
@@ -12,7 +12,7 @@ import type { DeployParts } from "../mounts/deploy.ts";
 import type { Gauge } from "../observability/hub-metrics.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
 import type { SealedParts } from "../publications/signed-bytes.ts";
-import type { View } from "../records/fleet.ts";
+import type { FleetKey } from "../records/fleet.ts";
 import type { RecordHooks } from "../records/hooks.ts";
 
 /** The parts of the running hub that its routes and features build on. */
@@ -23,15 +23,15 @@ export interface Core extends AuthenticationParts, TargetAccessParts, SealedPart
 }
 
 /** The part of a feature that a running hub has. It is disposed when the requests have ended, before the database. */
-export interface Running extends Partial<AsyncDisposable> {
+export interface RunningFeature extends Partial<AsyncDisposable> {
   /** Returns its routes, each described in the contract. */
   routes?: (options: MountOptions<Core>) => readonly Served[];
-  /** Hears of a deed that a request has done, before the answer is sent. Never rejects. */
-  afterDeed?(deed: Deed): Promise<void>;
+  /** Runs for each audit entry of a request, before its answer is sent. Never rejects. */
+  afterAudit?(entry: AuditEntry): Promise<void>;
   /** Hears of a request with a key that speaks for one host. */
   hearHost?(request: FastifyRequest, host: Principal): void;
   /** Hears of a view that reports were stored in. */
-  afterReports?(view: View): void;
+  afterReports?(view: FleetKey): void;
   /** Work of every hour and of the start, by what it looks for, as the log and the metrics name it. */
   chores?: Readonly<Record<string, () => Promise<void>>>;
   gauges?: readonly Gauge[];
@@ -47,9 +47,9 @@ export interface Running extends Partial<AsyncDisposable> {
  * lists them.
  *
  * @typeParam Options the options of the hub that the feature reads
- * @typeParam Part what its start returns; {@link Running} for one that nobody asks for more
+ * @typeParam Part what its start returns; {@link RunningFeature} for one that nobody asks for more
  */
-export interface HubFeature<Options = object, Part extends Running = Running> extends RecordHooks {
+export interface HubFeature<Options = object, Part extends RunningFeature = RunningFeature> extends RecordHooks {
   /** Starts what needs a running hub. */
   start?(core: Core, options: Options): Promise<Part>;
 }

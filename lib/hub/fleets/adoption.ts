@@ -2,8 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { LRUCache } from "lru-cache";
 import { ADOPTION_DAYS, type FleetAdoption } from "../../contract/fleets/adoption.ts";
 import { readDeployments } from "../records/deployments.ts";
-import { type View, viewState } from "../records/fleet.ts";
-import type { Statements } from "../records/port.ts";
+import { type FleetKey, viewState } from "../records/fleet.ts";
+import type { PreparedStatements } from "../records/port.ts";
 
 const DAY_MS = 86_400_000;
 /** Fleets whose days are kept. */
@@ -24,15 +24,15 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
 
 /** The versions of fleets day by day, read once for all who ask until a host reports. */
 export class FleetAdoptions {
-  readonly #statements: Statements;
+  readonly #statements: PreparedStatements;
   readonly #kept = new LRUCache<string, Kept>({ max: KEPT_FLEETS });
 
-  constructor(statements: Statements) {
+  constructor(statements: PreparedStatements) {
     this.#statements = statements;
   }
 
   /** The caller may see the view. @param now milliseconds since 1970 */
-  async of(view: View, now: number): Promise<FleetAdoption> {
+  async of(view: FleetKey, now: number): Promise<FleetAdoption> {
     const key = JSON.stringify([view.holder, view.target]);
     const { changes } = await viewState(this.#statements, view);
     const kept = this.#kept.get(key);
@@ -45,7 +45,7 @@ export class FleetAdoptions {
     return adoption;
   }
 
-  async #read(view: View, now: number): Promise<{ adoption: FleetAdoption; hosts: number }> {
+  async #read(view: FleetKey, now: number): Promise<{ adoption: FleetAdoption; hosts: number }> {
     const first = Date.parse(dayOf(now)) - (ADOPTION_DAYS - 1) * DAY_MS;
     const { reports, before, isCut } = await readDeployments(this.#statements, view, first);
     // Hosts that have left the fleet are in no count.

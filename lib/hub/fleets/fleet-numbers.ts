@@ -1,8 +1,8 @@
 import { LRUCache } from "lru-cache";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
-import { type View, viewState } from "../records/fleet.ts";
+import { type FleetKey, viewState } from "../records/fleet.ts";
 import { countHosts } from "../records/fleet-pages.ts";
-import type { Statements } from "../records/port.ts";
+import type { PreparedStatements } from "../records/port.ts";
 import { silentBefore } from "./fleet-view.ts";
 
 /** Fleets whose numbers are kept. */
@@ -22,17 +22,17 @@ interface Kept {
 
 /** The numbers of fleets, counted once for all who ask until a host changes. */
 export class FleetNumbers {
-  readonly #statements: Statements;
+  readonly #statements: PreparedStatements;
   readonly #kept = new LRUCache<string, Kept>({ max: KEPT_FLEETS });
   /** The counts under way: readers that come together share one. */
   readonly #underWay = new Map<string, Promise<FleetCounts>>();
 
-  constructor(statements: Statements) {
+  constructor(statements: PreparedStatements) {
     this.#statements = statements;
   }
 
   /** Counts the hosts of a view; the caller may see it. @param now milliseconds since 1970 */
-  count(view: View, now: number): Promise<FleetCounts> {
+  count(view: FleetKey, now: number): Promise<FleetCounts> {
     const key = JSON.stringify([view.holder, view.target]);
     let counting = this.#underWay.get(key);
     if (counting === undefined) {
@@ -42,7 +42,7 @@ export class FleetNumbers {
     return counting;
   }
 
-  async #count(key: string, view: View, now: number): Promise<FleetCounts> {
+  async #count(key: string, view: FleetKey, now: number): Promise<FleetCounts> {
     const { changes } = await viewState(this.#statements, view);
     const kept = this.#kept.get(key);
     if (kept !== undefined) {

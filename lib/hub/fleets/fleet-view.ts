@@ -12,10 +12,10 @@ import { HOST_STATES, type HostState, STALE_MS, stateOfHost } from "../../contra
 import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { countRows } from "../ground/buffer-collection.ts";
 import { notFound, unprocessable } from "../ground/errors.ts";
-import { findHost, hostPages, type HostRow, type View, viewState } from "../records/fleet.ts";
+import { findHost, type FleetKey, hostPages, type HostRow, viewState } from "../records/fleet.ts";
 import { type FleetCursor, listHosts } from "../records/fleet-pages.ts";
 import type { HostRecord } from "../records/host-columns.ts";
-import type { Statements } from "../records/port.ts";
+import type { PreparedStatements } from "../records/port.ts";
 
 export const noSuchHost = () => notFound("The fleet has no such host.");
 
@@ -35,7 +35,7 @@ export function hostText(host: HostRow, fields: object = {}): string {
 const member = (host: HostRow, fields?: object): string => `${JSON.stringify(host.host_id)}:${hostText(host, fields)}`;
 
 /** The view as JSON text: an object keyed by host id, in host-id order, piece by piece. */
-async function* fleetText(statements: Statements, view: View, since: number): AsyncGenerator<string> {
+async function* fleetText(statements: PreparedStatements, view: FleetKey, since: number): AsyncGenerator<string> {
   let opening = "{";
   for await (const page of hostPages(statements, view, since)) {
     if (page.length === 0) continue;
@@ -59,7 +59,7 @@ function cursorOf(since: string | undefined, { changes, forgotten }: { changes: 
 
 /** A fleet, the moment at which it is looked at, and what a view without any report is. */
 export interface AskedFleet {
-  view: View;
+  view: FleetKey;
   /** Milliseconds since 1970. */
   now: number;
   /** Decides about a view without any report; it may throw 404. */
@@ -70,7 +70,7 @@ export interface AskedFleet {
 export async function sendFleetView(
   request: FastifyRequest,
   reply: FastifyReply,
-  statements: Statements,
+  statements: PreparedStatements,
   query: FleetQuery,
   fleet: AskedFleet,
 ): Promise<FastifyReply> {
@@ -87,7 +87,7 @@ export async function sendFleetView(
 
 /** Answers with one host: its record, its state, and what the newest report says besides. @throws HubError 404 */
 export async function hostDetail(
-  statements: Statements,
+  statements: PreparedStatements,
   { view, now }: AskedFleet,
   id: string,
 ): Promise<Record<string, unknown>> {
@@ -103,8 +103,8 @@ export async function hostDetail(
 function sendChanges(
   request: FastifyRequest,
   reply: FastifyReply,
-  statements: Statements,
-  { view, state, since }: { view: View; state: Awaited<ReturnType<typeof viewState>>; since: string | undefined },
+  statements: PreparedStatements,
+  { view, state, since }: { view: FleetKey; state: Awaited<ReturnType<typeof viewState>>; since: string | undefined },
 ): FastifyReply {
   const { changes } = state;
   const cursor = cursorOf(since, state);
@@ -142,7 +142,7 @@ function placeOf(after: string): FleetCursor {
 async function sendList(
   request: FastifyRequest,
   reply: FastifyReply,
-  statements: Statements,
+  statements: PreparedStatements,
   { limit = MOST_HOSTS, after, state, version, label, text }: Omit<FleetQuery, "since">,
   { view, now }: AskedFleet,
 ): Promise<FastifyReply> {

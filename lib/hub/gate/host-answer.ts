@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import { type Labels, labelsIn } from "../../contract/labels.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { NOTHING, runningVersion } from "../../contract/surfaces/host-record.ts";
-import type { View } from "../records/fleet.ts";
+import type { FleetKey } from "../records/fleet.ts";
 import type { HostRecord } from "../records/host-columns.ts";
 import type { PollingHost } from "../records/polling-host.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
@@ -25,10 +25,10 @@ interface AskedTarget {
   host: PollingHost | undefined;
 }
 
-/** The caller's standing with the owner of the target. */
+/** The caller's relation to the owner of the target. */
 export interface AskedBy {
   /** The view that the caller's hosts report to; undefined for anonymous callers. */
-  view: View | undefined;
+  view: FleetKey | undefined;
   /** Whether that is the owner's view. Hosts of others are in the last wave. */
   isOwners: boolean;
 }

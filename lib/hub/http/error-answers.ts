@@ -98,19 +98,19 @@ const isRefusal = (error: FastifyError | HubError): boolean =>
     : error.statusCode === 503 || storageTrouble(error) !== undefined;
 
 /** The reason for a 5xx that is no defect of the hub. */
-export interface Refusal {
+export interface RefusalReason {
   refusal: string;
   /** The error of the storage behind it. */
   err?: Error;
 }
 
-const refusals = new WeakMap<FastifyRequest, Refusal>();
+const refusals = new WeakMap<FastifyRequest, RefusalReason>();
 
 /** Returns why a request got a 5xx that is no defect, for the line that the log has of it. */
-export const refusalOf = (request: FastifyRequest): Refusal | undefined => refusals.get(request);
+export const refusalOf = (request: FastifyRequest): RefusalReason | undefined => refusals.get(request);
 
 /** The places that hear of errors. */
-export interface Witnesses {
+export interface ErrorListeners {
   logger: Logger | undefined;
   metrics: HubMetrics | undefined;
 }
@@ -120,7 +120,7 @@ export function answerTo(
   error: FastifyError | HubError,
   request: FastifyRequest,
   reply: FastifyReply,
-  { logger, metrics }: Witnesses,
+  { logger, metrics }: ErrorListeners,
 ): HubError | undefined {
   // An upload that breaks off, or an answer that came from elsewhere.
   if (request.raw.socket.destroyed || reply.raw.writableEnded) {
@@ -144,7 +144,7 @@ export function sendError(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
-  witnesses: Witnesses,
+  witnesses: ErrorListeners,
 ): void {
   const answer = answerTo(error, request, reply, witnesses);
   if (answer === undefined) return;
@@ -187,7 +187,7 @@ const asksForPage = ({ method, headers }: FastifyRequest): boolean =>
   (method === "GET" || method === "HEAD") && /\btext\/html\b/.test(headers.accept ?? "");
 
 /** Gives every error of the app, also those of unknown routes, the one body that the contract's clients read. */
-export function answerErrors(app: FastifyInstance, witnesses: Witnesses, unknownPaths: UnknownPaths): void {
+export function answerErrors(app: FastifyInstance, witnesses: ErrorListeners, unknownPaths: UnknownPaths): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, witnesses));
   app.setNotFoundHandler(async (request, reply) => {
     if (unknownPaths.show !== undefined && asksForPage(request))

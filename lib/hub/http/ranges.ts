@@ -1,9 +1,9 @@
 import type { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { missing } from "../../support/files.ts";
-import { askedRange } from "../../support/network/byte-ranges.ts";
+import { askedRange, type ByteRange } from "../../support/network/byte-ranges.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
-import type { Blobs, ByteRange } from "../blobs/port.ts";
+import type { Blobs } from "../blobs/port.ts";
 import { HubError } from "../ground/errors.ts";
 
 /** A representation with a strong validator. */

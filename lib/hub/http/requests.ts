@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import type { FastifyInstance } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { nameRequest, traceIdOf } from "../../support/work.ts";
-import { pathOf, refusalOf, type Witnesses } from "./error-answers.ts";
+import { type ErrorListeners, pathOf, refusalOf } from "./error-answers.ts";
 import { RefusalLog } from "./refusal-log.ts";
 
 const ID_HEADER = HEADERS.requestId.toLowerCase();
@@ -39,7 +39,7 @@ const levelOf = (method: string, status: number): "debug" | "info" | "error" =>
   method === "GET" && status < 400 ? "debug" : status < 500 ? "info" : "error";
 
 /** Writes one line for each request, or for many that are refused alike, and counts it. */
-export function tellRequests(app: FastifyInstance, { logger, metrics }: Witnesses): void {
+export function tellRequests(app: FastifyInstance, { logger, metrics }: ErrorListeners): void {
   const refused = logger && new RefusalLog(logger);
   app.addHook("onClose", (_app, done) => {
     refused?.[Symbol.dispose]();

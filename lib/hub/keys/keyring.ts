@@ -1,6 +1,6 @@
 import { registerKeks, underKek } from "../records/keks.ts";
 import type { Queries, Transacted } from "../records/port.ts";
-import type { Sealed } from "../records/secrets.ts";
+import type { SealedSecret } from "../records/secrets.ts";
 import type { Kek } from "./kek-file.ts";
 import type { KekSource } from "./kek-source.ts";
 import { seal, unseal } from "./sealing.ts";
@@ -51,7 +51,7 @@ export class Keyring {
   }
 
   /** Seals under the newest KEK. */
-  async seal(secret: Uint8Array, context: readonly string[], { force = false } = {}): Promise<Sealed> {
+  async seal(secret: Uint8Array, context: readonly string[], { force = false } = {}): Promise<SealedSecret> {
     await this.refresh({ force });
     if (this.#newest === undefined) throw new Error("the keyring holds no KEK");
     return seal(secret, this.#newest, context);
@@ -63,7 +63,7 @@ export class Keyring {
    *
    * @returns undefined when there is no such row
    */
-  async open(read: () => Promise<Sealed | undefined>, context: readonly string[]): Promise<Buffer | undefined> {
+  async open(read: () => Promise<SealedSecret | undefined>, context: readonly string[]): Promise<Buffer | undefined> {
     await this.refresh();
     for (let attempt = 0; attempt < 3; attempt++) {
       const row = await read();
@@ -86,7 +86,7 @@ export async function sealInTransaction<T>(
   { db, keyring, now }: { db: Queries; keyring: Keyring; now: string },
   secret: Uint8Array,
   context: readonly string[],
-  work: (transaction: Transacted, sealed: Sealed) => Promise<T>,
+  work: (transaction: Transacted, sealed: SealedSecret) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 0; attempt < RETRIES; attempt++) {
     const sealed = await keyring.seal(secret, context, { force: attempt > 0 });

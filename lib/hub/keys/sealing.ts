@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
-import type { Sealed } from "../records/secrets.ts";
+import type { SealedSecret } from "../records/secrets.ts";
 import type { Kek } from "./kek-file.ts";
 
 const NONCE_BYTES = 12;
@@ -10,7 +10,7 @@ const associated = (context: readonly string[]): Buffer =>
   Buffer.from(context.map((name) => `${Buffer.byteLength(name)}:${name}`).join(""));
 
 /** Seals a secret under a KEK with a fresh random nonce. */
-export function seal(secret: Uint8Array, kek: Kek, context: readonly string[]): Sealed {
+export function seal(secret: Uint8Array, kek: Kek, context: readonly string[]): SealedSecret {
   const nonce = randomBytes(NONCE_BYTES);
   const cipher = createCipheriv("aes-256-gcm", kek.key, nonce, { authTagLength: TAG_BYTES });
   cipher.setAAD(associated(context));
@@ -19,7 +19,7 @@ export function seal(secret: Uint8Array, kek: Kek, context: readonly string[]): 
 }
 
 /** @throws when the bytes, the KEK or the context are not those of the sealing */
-export function unseal({ sealed }: Sealed, kek: Kek, context: readonly string[]): Buffer {
+export function unseal({ sealed }: SealedSecret, kek: Kek, context: readonly string[]): Buffer {
   const bytes = Buffer.from(sealed, "base64");
   const decipher = createDecipheriv("aes-256-gcm", kek.key, bytes.subarray(0, NONCE_BYTES), {
     authTagLength: TAG_BYTES,

@@ -1,6 +1,6 @@
 import * as routes from "../../contract/marketplace/routes.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { witnessOf } from "../access/audit.ts";
+import { auditWriterOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { type Served, serveRaw } from "../access/serve.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
@@ -23,14 +23,14 @@ export function marketplacePublish(
   return [
     serveRaw(routes.publishTargetVersion[kind], access.controlled, async (request, reply, { id, principal }) => {
       hub.arrivals.admit(request, reply, principal.owner);
-      const witness = witnessOf(hub, request, principal);
+      const writeAudit = auditWriterOf(hub, request, principal);
       const subject = subjectOf({ kind, slug: request.params.slug });
       const { record, created } = await uploadArchive(
         hub,
         { id, kind, principal },
         request,
         (transaction, { version, state, sha256, signer_public_key: signer }) =>
-          witness(transaction, {
+          writeAudit(transaction, {
             action: publishedAs(state),
             subject,
             facts: { version, sha256, ...(signer !== null && { signer }) },

@@ -2,7 +2,7 @@ import type { FastifyReply } from "fastify";
 import * as routes from "../../contract/publishing/routes.ts";
 import type { PublishResult } from "../../contract/surfaces/deploy.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { type Witness, witnessOf } from "../access/audit.ts";
+import { type AuditWriter, auditWriterOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import type { DownloadUrls } from "../access/download-urls.ts";
 import { projectAccess, type ProjectAccessParts, type ProjectRequest } from "../access/project-access.ts";
@@ -42,21 +42,21 @@ export function publish(
   const { publishable } = projectAccess(options);
 
   /** Lets an upload to a project begin. @returns the witness of its request */
-  function admitted(request: ProjectRequest, reply: FastifyReply, principal: Principal): Witness {
+  function admitted(request: ProjectRequest, reply: FastifyReply, principal: Principal): AuditWriter {
     hub.arrivals.admit(request, reply, principal.owner);
-    return witnessOf(hub, request, principal);
+    return auditWriterOf(hub, request, principal);
   }
 
   return [
     serveRaw(routes.publishArtifact, publishable, async (request, reply, principal) => {
       const { project_id: projectId } = request.params;
-      const witness = admitted(request, reply, principal);
+      const writeAudit = admitted(request, reply, principal);
       const { record, created } = await publishArtifact(
         hub,
         { projectId, principal },
         request,
         (transaction, { version, state, sha256, signer_public_key: signer }) =>
-          witness(transaction, {
+          writeAudit(transaction, {
             action: publishedAs(state),
             subject: projectId,
             facts: { version, sha256, signer },
@@ -67,13 +67,13 @@ export function publish(
 
     serveRaw(routes.publishDelta, publishable, async (request, reply, principal) => {
       const { project_id: projectId, version } = request.params;
-      const witness = admitted(request, reply, principal);
+      const writeAudit = admitted(request, reply, principal);
       const { record, created } = await publishDelta(
         hub,
         { projectId, version, principal },
         request,
         (transaction, { base_version, sha256 }) =>
-          witness(transaction, {
+          writeAudit(transaction, {
             action: "delta.publish",
             subject: projectId,
             facts: { version, base_version, sha256 },
@@ -87,13 +87,13 @@ export function publish(
 
     serveRaw(routes.publishIndex, publishable, async (request, reply, principal) => {
       const { project_id: projectId, version } = request.params;
-      const witness = admitted(request, reply, principal);
+      const writeAudit = admitted(request, reply, principal);
       const { record, created } = await publishIndex(
         hub,
         { projectId, version, principal },
         request,
         (transaction, { sha256 }) =>
-          witness(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
+          writeAudit(transaction, { action: "index.publish", subject: projectId, facts: { version, sha256 } }),
       );
       return reply.code(created ? 201 : 200).send({ version, size_bytes: Number(record.size_bytes) });
     }),

@@ -1,6 +1,6 @@
 import { isUsablePublicKey } from "../../artifact/signatures/ed25519.ts";
 import * as routes from "../../contract/signers/routes.ts";
-import { audited, witnessOf } from "../access/audit.ts";
+import { audited, auditWriterOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { controlledBy } from "../access/project-access.ts";
 import { serve, type Served } from "../access/serve.ts";
@@ -63,7 +63,7 @@ export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): read
       // Nothing moves on the connection while the stored bytes are read.
       request.raw.socket.setTimeout(0);
       await addSignature(hub, project, version, request.body, (transaction, { sha256, signer_public_key: signer }) =>
-        witnessOf(
+        auditWriterOf(
           hub,
           request,
           principal,

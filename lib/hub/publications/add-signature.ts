@@ -8,7 +8,7 @@ import { inTransaction, type Records } from "../records/port.ts";
 import type { Project } from "../records/projects.ts";
 import { updateWhere } from "../records/rows.ts";
 import { findVersion, type Version } from "../records/versions.ts";
-import type { Told } from "./publication.ts";
+import type { OnPublished } from "./publication.ts";
 import { admitSigner, decode, requireSigner, storedSignature } from "./signed-bytes.ts";
 
 /**
@@ -22,7 +22,7 @@ export async function addSignature(
   project: Project,
   version: string,
   { signature_ed25519: signature, signer_public_key: key }: AuthorSignature,
-  told: Told<Version>,
+  onPublished: OnPublished<Version>,
 ): Promise<void> {
   const db = hub.database.kysely;
   const noSuchVersion = () => notFound(`The ${project.kind} has no such version.`);
@@ -41,7 +41,7 @@ export async function addSignature(
       if (current.signer_public_key === signed.signer_public_key) return;
       if (current.signer_public_key !== null) throw conflict("Another key has signed the version already.");
       await updateWhere(transaction, "blobs", { id: current.id }).set(signed).execute();
-      await told(transaction, { ...current, ...signed });
+      await onPublished(transaction, { ...current, ...signed });
     }),
   );
 }

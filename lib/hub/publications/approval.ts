@@ -4,7 +4,7 @@ import type { Queries } from "../records/port.ts";
 import { findProject } from "../records/projects.ts";
 import type { VersionsTable } from "../records/version-tables.ts";
 
-/** Names the deed of storing a version, by its state afterwards. */
+/** Returns the audit action of storing a version, by its state afterwards. */
 export const publishedAs = (state: VersionsTable["state"]) =>
   state === "staged" ? "version.stage" : "version.publish";
 

@@ -10,7 +10,7 @@ import { findVersionById, insertVersion, type NewVersion, type Version } from ".
 import { isStaged, stagingCheck } from "./approval.ts";
 import { type CheckArchive, requireSoundArchive } from "./archive-check.ts";
 import { PassingSignature, type Signed } from "./passing-signature.ts";
-import { type PublicationParts, publish, type Published, type Told, versionExists } from "./publication.ts";
+import { type OnPublished, type PublicationParts, publish, type Published, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { admitSigner, requireSigner, storedSignature } from "./signed-bytes.ts";
 
@@ -51,7 +51,7 @@ export async function publishArchive(
   target: PublishedTarget,
   fields: VersionFields,
   { blob, sha256 }: UploadedFile,
-  told: Told<Version>,
+  onPublished: OnPublished<Version>,
   author: BlobSignature | null = null,
 ): Promise<Published<Version>> {
   await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
@@ -73,7 +73,7 @@ export async function publishArchive(
       inTransaction(hub.database.kysely, async (transaction) => {
         if (author !== null) await requireSigner(transaction, target.id, author.signer_public_key);
         const record = await insertVersion(transaction, row, { visibility, lost, stage: isStaged(fields) });
-        if (record.id === row.id) await told(transaction, record);
+        if (record.id === row.id) await onPublished(transaction, record);
         return record;
       }),
     isSameContent: (existing) => existing.sha256 === sha256,
@@ -96,7 +96,7 @@ export async function uploadArchive(
   hub: ArchiveParts,
   target: PublishedTarget,
   request: FastifyRequest,
-  told: Told<Version>,
+  onPublished: OnPublished<Version>,
 ): Promise<Published<Version>> {
   const signature = new PassingSignature(request, versionFields, signedIn);
   const checkStaging = await stagingCheck(hub.database.kysely, target.id, target.principal);
@@ -117,5 +117,5 @@ export async function uploadArchive(
     await signature.check(author, file.blob);
     await admitSigner(hub.database.kysely, target.id, author.signer_public_key);
   }
-  return await publishArchive(hub, target, fields, file, told, author ? storedSignature(author) : UNSIGNED);
+  return await publishArchive(hub, target, fields, file, onPublished, author ? storedSignature(author) : UNSIGNED);
 }

@@ -11,7 +11,7 @@ import { inTransaction } from "../records/port.ts";
 import { type BlobsTable, UNSIGNED } from "../records/version-tables.ts";
 import { requireCompletable } from "./approval.ts";
 import { PassingSignature } from "./passing-signature.ts";
-import { publish, type Published, type Told, versionExists } from "./publication.ts";
+import { type OnPublished, publish, type Published, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload } from "./receive.ts";
 import { canonical, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
 
@@ -48,7 +48,7 @@ export async function publishDelta(
   hub: SealedParts,
   completed: CompletedVersion,
   request: FastifyRequest,
-  told: Told<BlobsTable>,
+  onPublished: OnPublished<BlobsTable>,
 ): Promise<Published<BlobsTable>> {
   const { projectId, version, principal } = completed;
   const artifact = await completedArtifact(hub, completed);
@@ -82,7 +82,7 @@ export async function publishDelta(
     find: () => findBlob(hub.database.kysely, id),
     insert: (lost) =>
       insertSealed(hub, {
-        ...{ id, projectId, now, fields, told },
+        ...{ id, projectId, now, fields, onPublished },
         async insert(transaction, dek) {
           const record = await insertDelta(transaction, delta, dek, lost);
           if (record === undefined) throw conflict("The version has as many deltas as it may have.");
@@ -110,7 +110,7 @@ export async function publishIndex(
   hub: SealedParts,
   completed: CompletedVersion,
   request: FastifyRequest,
-  told: Told<BlobsTable>,
+  onPublished: OnPublished<BlobsTable>,
 ): Promise<Published<BlobsTable>> {
   const { projectId, version } = completed;
   const artifact = await completedArtifact(hub, completed);
@@ -134,7 +134,7 @@ export async function publishIndex(
     insert: (lost) =>
       inTransaction(db, async (transaction) => {
         const record = await insertIndex(transaction, index, lost);
-        if (record.id === id) await told(transaction, record);
+        if (record.id === id) await onPublished(transaction, record);
         return record;
       }),
     // An index tells of the version's tree, which is the same in each of them.

@@ -5,7 +5,7 @@ import type { Principal } from "../ground/principal.ts";
 import { findVersionById, insertVersion, type Version } from "../records/versions.ts";
 import { isStaged, stagingCheck } from "./approval.ts";
 import { PassingSignature } from "./passing-signature.ts";
-import { publish, type Published, type Told, versionExists } from "./publication.ts";
+import { type OnPublished, publish, type Published, versionExists } from "./publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { admitSigner, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
 
@@ -20,7 +20,7 @@ function store(
   { projectId, principal }: PublishedProject,
   fields: PublishFields,
   file: UploadedFile,
-  told: Told<Version>,
+  onPublished: OnPublished<Version>,
 ): Promise<Published<Version>> {
   const id = recordId("art", hub.clock());
   const now = hub.now();
@@ -38,7 +38,7 @@ function store(
     find: () => findVersionById(hub.database.kysely, id),
     insert: (lost) =>
       insertSealed(hub, {
-        ...{ id, projectId, now, fields, told },
+        ...{ id, projectId, now, fields, onPublished },
         insert: (transaction, dek) => insertVersion(transaction, { ...facts, dek }, { lost, stage: isStaged(fields) }),
       }),
     isSameContent: (existing) => existing.content_sha256 === content_sha256,
@@ -57,7 +57,7 @@ export async function publishArtifact(
   hub: SealedParts,
   project: PublishedProject,
   request: FastifyRequest,
-  told: Told<Version>,
+  onPublished: OnPublished<Version>,
 ): Promise<Published<Version>> {
   const signature = new PassingSignature(request, publishFields);
   const checkStaging = await stagingCheck(hub.database.kysely, project.projectId, project.principal);
@@ -75,5 +75,5 @@ export async function publishArtifact(
   checkStaging(fields);
   await signature.check(fields, file.blob);
   await admitSigner(hub.database.kysely, project.projectId, fields.signer_public_key);
-  return await store(hub, project, fields, file, told);
+  return await store(hub, project, fields, file, onPublished);
 }

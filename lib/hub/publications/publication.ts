@@ -34,7 +34,7 @@ export interface Publication<Version extends { id: string }> {
 }
 
 /** Writes down what was published, in the transaction that does it. */
-export type Told<Version> = (transaction: Transacted, record: Version) => Promise<void>;
+export type OnPublished<Version> = (transaction: Transacted, record: Version) => Promise<void>;
 
 /** The refusal of a version that exists with other bytes. */
 export const versionExists = (version: string, what: string, contentSha256: string): HubError =>

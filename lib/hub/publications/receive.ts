@@ -21,7 +21,7 @@ export interface UploadedFile {
 }
 
 /** A form that arrived whole. Disposing it discards the file unless that was committed. */
-export interface Upload extends AsyncDisposable {
+export interface ReceivedForm extends AsyncDisposable {
   fields: Record<string, string>;
   /** Undefined when the form had no such part. */
   file: UploadedFile | undefined;
@@ -88,7 +88,7 @@ function dropRest({ raw }: FastifyRequest): void {
  *
  * @throws 400 for a malformed form, 413 over a limit, 422 for a field that is no text
  */
-export async function receiveUpload(request: FastifyRequest, options: UploadOptions): Promise<Upload> {
+export async function receiveUpload(request: FastifyRequest, options: UploadOptions): Promise<ReceivedForm> {
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > options.maxBytes + FORM_OVERHEAD_BYTES)
     throw tooLarge(`The file is larger than ${options.maxBytes} bytes.`);
@@ -132,7 +132,7 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
 
 /** Returns the fields of a form and its file. @throws 422 naming every missing field; 400 for binary ones */
 export function completeForm<Fields extends z.ZodObject>(
-  upload: Upload,
+  upload: ReceivedForm,
   part: string,
   fields: Fields,
 ): { fields: z.output<Fields>; file: UploadedFile } {

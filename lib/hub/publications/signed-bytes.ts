@@ -4,9 +4,9 @@ import { type Keyring, sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { signersOf } from "../records/artifacts.ts";
 import type { Queries, Transacted } from "../records/port.ts";
-import { standingOf } from "../records/signers.ts";
+import { signerState } from "../records/signers.ts";
 import type { SealedDek } from "../records/version-tables.ts";
-import type { PublicationParts, Told } from "./publication.ts";
+import type { OnPublished, PublicationParts } from "./publication.ts";
 
 /** The fields of a form that signs its file: base64. */
 export interface SignedFields {
@@ -34,8 +34,8 @@ export const storedSignature = ({
  * @throws HubError 403
  */
 export async function requireSigner(db: Queries, projectId: string, signer: string | null): Promise<void> {
-  const standing = await standingOf(db, projectId, signer ?? "");
-  if (standing === "active" || standing === "no register") return;
+  const state = await signerState(db, projectId, signer ?? "");
+  if (state === "active" || state === "no register") return;
   if (signer === null)
     throw new HubError(
       403,
@@ -43,7 +43,7 @@ export async function requireSigner(db: Queries, projectId: string, signer: stri
       "The archive is not signed by its author, and signers are registered; see `sealift signer list`.",
     );
   const key = decode(signer).toString("hex");
-  const why = standing === "unknown" ? "is not registered" : `was ${standing}`;
+  const why = state === "unknown" ? "is not registered" : `was ${state}`;
   throw new HubError(403, "signer_refused", `The signer ${key} ${why}; see \`sealift signer list\`.`);
 }
 
@@ -81,7 +81,7 @@ interface SealedInsertion<Row extends { id: string }> {
   now: string;
   fields: SignedFields;
   insert: (transaction: Transacted, dek: SealedDek) => Promise<Row>;
-  told: Told<Row>;
+  onPublished: OnPublished<Row>;
 }
 
 /**
@@ -91,7 +91,7 @@ interface SealedInsertion<Row extends { id: string }> {
  */
 export const insertSealed = <Row extends { id: string }>(
   { database, keyring }: Pick<SealedParts, "database" | "keyring">,
-  { id, projectId, now, fields, insert, told }: SealedInsertion<Row>,
+  { id, projectId, now, fields, insert, onPublished }: SealedInsertion<Row>,
 ): Promise<Row> =>
   sealInTransaction(
     { db: database.kysely, keyring, now },
@@ -100,7 +100,7 @@ export const insertSealed = <Row extends { id: string }>(
     async (transaction, { kekId, sealed }) => {
       await requireSigner(transaction, projectId, fields.signer_public_key);
       const record = await insert(transaction, { kek_id: kekId, sealed_dek: sealed });
-      if (record.id === id) await told(transaction, record);
+      if (record.id === id) await onPublished(transaction, record);
       return record;
     },
   );

@@ -1,6 +1,6 @@
 import { type Principal, scopesOf } from "../ground/principal.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./polling-host.ts";
-import type { Statements } from "./port.ts";
+import type { PreparedStatements } from "./port.ts";
 
 /** The columns of a key that decide whether and what it may do. */
 export const KEY_COLUMNS =
@@ -57,13 +57,17 @@ export function principalOf(row: KeyRow, now: string): Principal | undefined {
 }
 
 /** The live key of this hash: one indexed read. */
-export async function findKey(statements: Statements, hash: string, now: string): Promise<Principal | undefined> {
+export async function findKey(
+  statements: PreparedStatements,
+  hash: string,
+  now: string,
+): Promise<Principal | undefined> {
   const row = (await statements.first(KEY, [hash])) as KeyRow | undefined;
   return row === undefined ? undefined : principalOf(row, now);
 }
 
 /** Finds the host that a revoked key spoke for alone; undefined for any other key. */
-export async function findRemovedHost(statements: Statements, hash: string): Promise<string | undefined> {
+export async function findRemovedHost(statements: PreparedStatements, hash: string): Promise<string | undefined> {
   return ((await statements.first(REMOVED, [hash])) as { host: string } | undefined)?.host;
 }
 
@@ -73,7 +77,7 @@ export async function findRemovedHost(statements: Statements, hash: string): Pro
  * @param now ISO 8601 @param hostId of the polling host, if it names itself
  */
 export async function findSession(
-  statements: Statements,
+  statements: PreparedStatements,
   hash: string,
   now: string,
   hostId: string | undefined,

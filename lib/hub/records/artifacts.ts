@@ -1,8 +1,8 @@
 import { may, type Principal } from "../ground/principal.ts";
 import { seesStaged } from "../ground/rights.ts";
-import type { Queries, Statements } from "./port.ts";
+import type { PreparedStatements, Queries } from "./port.ts";
 import { selectWhere } from "./rows.ts";
-import type { Sealed } from "./secrets.ts";
+import type { SealedSecret } from "./secrets.ts";
 import { type BlobsTable, type Marks, type SealedDek, UNMARKED, type VersionsTable } from "./version-tables.ts";
 
 /** An artifact, or a delta that leads to its version, with what a host is told of both. */
@@ -34,7 +34,7 @@ const SEALED_DEK = "SELECT kek_id, sealed_dek FROM sealed WHERE id = ?";
  * @returns undefined for no such version, and for a staged one that the key does not see
  */
 export async function findArtifact(
-  statements: Statements,
+  statements: PreparedStatements,
   projectId: string,
   version: string,
   viewer: Principal,
@@ -53,7 +53,7 @@ export interface Authorization {
 }
 
 export async function findAuthorization(
-  statements: Statements,
+  statements: PreparedStatements,
   { projectId, credentialHash, signature }: { projectId: string; credentialHash: string; signature: string },
   viewer: Principal,
 ): Promise<Authorization> {
@@ -66,7 +66,7 @@ export async function findAuthorization(
 }
 
 /** Reads a sealed DEK as it stands now; a rotation may have replaced it since the last read. */
-export async function readSealedDek(statements: Statements, blobId: string): Promise<Sealed | undefined> {
+export async function readSealedDek(statements: PreparedStatements, blobId: string): Promise<SealedSecret | undefined> {
   const row = (await statements.first(SEALED_DEK, [blobId])) as SealedDek | undefined;
   return row && { kekId: row.kek_id, sealed: row.sealed_dek };
 }

@@ -1,6 +1,6 @@
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
 import { recordId } from "../ground/identity.ts";
-import { tellOfDeed } from "./hooks.ts";
+import { runAuditHooks } from "./hooks.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { given, newestWhere } from "./rows.ts";
 
@@ -13,14 +13,14 @@ export const BY_HAND = { actor: "operator", key_id: "", address: "", request_id:
 /** The actor of what a hub does by itself. */
 export const BY_HUB = { actor: "hub", key_id: "", address: "", request_id: "" } as const;
 
-/** Writes a deed down, and tells the features of it. @param now milliseconds since 1970 */
+/** Writes an entry, and runs the hooks of all features for it. @param now milliseconds since 1970 */
 export async function insertAudit(db: Queries, entry: AuditEntry, now: number): Promise<void> {
   const row = { ...entry, facts: JSON.stringify(entry.facts) };
   await db
     .insertInto("audit")
     .values({ id: recordId("aud", now), created_at: new Date(now).toISOString(), ...row })
     .execute();
-  await tellOfDeed(db, entry, now);
+  await runAuditHooks(db, entry, now);
 }
 
 export interface AuditFilters {

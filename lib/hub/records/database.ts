@@ -6,7 +6,7 @@ import { statsOf } from "../../support/files.ts";
 import { concernsConnection, storageError, storageTrouble } from "../ground/storage-error.ts";
 import { carryHooks, type RecordHooks } from "./hooks.ts";
 import { migrate } from "./migrations.ts";
-import type { Database, Queries, Statements } from "./port.ts";
+import type { Database, PreparedStatements, Queries } from "./port.ts";
 import { openPostgres, type PostgresOptions } from "./postgres.ts";
 import { type Schema, tablesOf } from "./schema.ts";
 import { openSqlite } from "./sqlite.ts";
@@ -53,7 +53,7 @@ function sqlitePath({ dataDir, url }: DatabaseOptions): string {
 }
 
 /** Passes each constant statement on to `hear`, as kysely's own log does for its queries. */
-function heard(statements: Statements, hear: NonNullable<DatabaseOptions["onStatement"]>): Statements {
+function heard(statements: PreparedStatements, hear: NonNullable<DatabaseOptions["onStatement"]>): PreparedStatements {
   const timed = <T>(text: string, ask: () => T | Promise<T>): T | Promise<T> => {
     const started = performance.now();
     const told = (failed: boolean): void => hear(text, performance.now() - started, failed);

@@ -1,6 +1,6 @@
 import { firstId } from "../ground/identity.ts";
-import type { View } from "./fleet.ts";
-import type { Statements } from "./port.ts";
+import type { FleetKey } from "./fleet.ts";
+import type { PreparedStatements } from "./port.ts";
 
 /** Reports that are read at most: of a fleet with more, the days before are left out. */
 const MOST = 50_000;
@@ -34,8 +34,8 @@ interface Deployments {
 
 /** Reads what hosts of a view have deployed. @param since milliseconds since 1970 */
 export async function readDeployments(
-  statements: Statements,
-  { holder, target }: View,
+  statements: PreparedStatements,
+  { holder, target }: FleetKey,
   since: number,
 ): Promise<Deployments> {
   const start = firstId("dpl", since);

@@ -1,7 +1,7 @@
 import { HOST_STATES, type HostState } from "../../contract/surfaces/host-record.ts";
 import { type FleetCounts, MOST_NAMED } from "../../contract/surfaces/reports.ts";
-import type { HostRow, View } from "./fleet.ts";
-import type { Statements, Value } from "./port.ts";
+import type { FleetKey, HostRow } from "./fleet.ts";
+import type { PreparedStatements, Value } from "./port.ts";
 import { patternOf } from "./rows.ts";
 
 /** Lists of a fleet's hosts by state, one screen at a time, and the fleet in numbers. */
@@ -60,8 +60,8 @@ interface Condition {
 
 /** Makes the conditions of which a host has to fit one, for hosts behind a given id: several where ids are named. */
 async function labelConditions(
-  statements: Statements,
-  { holder, target }: View,
+  statements: PreparedStatements,
+  { holder, target }: FleetKey,
   label: string,
 ): Promise<(from: string) => Condition[]> {
   const rows = await statements.all(LABELLED, [holder, target, label]);
@@ -85,8 +85,8 @@ async function labelConditions(
  * @returns at most `limit` hosts, and whether there are more
  */
 export async function listHosts(
-  statements: Statements,
-  view: View,
+  statements: PreparedStatements,
+  view: FleetKey,
   { filter, after, limit, silentBefore }: FleetPage,
 ): Promise<{ hosts: ListedHost[]; hasMore: boolean }> {
   const { version, label, text } = filter;
@@ -148,8 +148,8 @@ const LABELS = `WITH RECURSIVE found (label) AS (
 
 /** Counts the hosts of a view by state and by version: a walk through two indexes. */
 export async function countHosts(
-  statements: Statements,
-  { holder, target }: View,
+  statements: PreparedStatements,
+  { holder, target }: FleetKey,
   silentBefore: string,
 ): Promise<FleetCounts> {
   const states = { failed: 0, held: 0, ok: 0, silent: 0 };

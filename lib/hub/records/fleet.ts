@@ -1,4 +1,4 @@
-import type { PageRange, Queries, Statements } from "./port.ts";
+import type { PageRange, PreparedStatements, Queries } from "./port.ts";
 
 /** Hosts of one database page: what a fleet view holds in memory. */
 const PAGE_HOSTS = 100;
@@ -22,15 +22,15 @@ export interface HostRow {
 }
 
 /** One fleet: a holder is an owner on surface A, and empty on surface B. */
-export interface View {
+export interface FleetKey {
   holder: string;
   target: string;
 }
 
 /** Reads how many changes a view has had, and the last one that forgot a host; 0 for a view without any. */
 export async function viewState(
-  statements: Statements,
-  { holder, target }: View,
+  statements: PreparedStatements,
+  { holder, target }: FleetKey,
 ): Promise<{ changes: number; forgotten: number }> {
   const row = await statements.first(VIEW, [holder, target]);
   return { changes: Number(row?.["changes"] ?? 0), forgotten: Number(row?.["forgotten"] ?? 0) };
@@ -45,8 +45,8 @@ const inHostOrder = (a: HostRow, b: HostRow) => Buffer.compare(Buffer.from(a.hos
  * @param since only hosts that changed after this change; 0 for all
  */
 export async function* hostPages(
-  statements: Statements,
-  { holder, target }: View,
+  statements: PreparedStatements,
+  { holder, target }: FleetKey,
   since: number,
 ): AsyncGenerator<HostRow[]> {
   if (since > 0) {
@@ -80,8 +80,8 @@ export interface DetailedHost extends HostRow {
 
 /** Reads one host of a view: two indexed reads. */
 export async function findHost(
-  statements: Statements,
-  { holder, target }: View,
+  statements: PreparedStatements,
+  { holder, target }: FleetKey,
   hostId: string,
 ): Promise<DetailedHost | undefined> {
   return (await statements.first(HOST, [holder, target, hostId])) as DetailedHost | undefined;

@@ -51,8 +51,8 @@ export interface RecordHooks {
   onTarget?(transaction: Transacted, target: Project, now: number): TargetPart;
   /** SQL of a value that is another one after each change of what the feature keeps for a row of `projects p`. */
   pulse?: string;
-  /** Hears of a deed of the audit log. @param now milliseconds since 1970 */
-  onDeed?(db: Queries, deed: AuditEntry, now: number): Promise<void>;
+  /** Runs for each entry of the audit log, in its transaction. @param now milliseconds since 1970 */
+  onAudit?(db: Queries, entry: AuditEntry, now: number): Promise<void>;
   /** Hears of reports that are stored. @param reports of one view */
   onReports?(transaction: Transacted, reports: readonly IncomingReport[]): Promise<void>;
   /** Adds facts that the feature keeps of versions, by their ids, to a list for those who manage them. */
@@ -83,7 +83,7 @@ export async function admit(transaction: Transacted, upload: Upload): Promise<vo
   for (const hooks of hooksOf(transaction)) await hooks.admit?.(transaction, upload);
 }
 
-/** Tells the features of a deed. @param now milliseconds since 1970 */
-export async function tellOfDeed(db: Queries, deed: AuditEntry, now: number): Promise<void> {
-  for (const hooks of hooksOf(db)) await hooks.onDeed?.(db, deed, now);
+/** Runs the hooks of all features for an entry of the audit log. @param now milliseconds since 1970 */
+export async function runAuditHooks(db: Queries, entry: AuditEntry, now: number): Promise<void> {
+  for (const hooks of hooksOf(db)) await hooks.onAudit?.(db, entry, now);
 }

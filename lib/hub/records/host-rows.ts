@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Insertable, sql } from "kysely";
 import type { Labels } from "../../contract/labels.ts";
-import type { View } from "./fleet.ts";
+import type { FleetKey } from "./fleet.ts";
 import type { HostsTable } from "./fleet-tables.ts";
 import { columnsOf, type HostRecord, labelRows, labelsOf } from "./host-columns.ts";
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
@@ -29,7 +29,7 @@ type StoredHost = Pick<HostsTable, "host_id" | "record" | "labels" | "is_bound">
 /** Reads hosts of a view as they are before a change, by their ids. */
 export async function hostsBefore(
   db: Queries,
-  { holder, target }: View,
+  { holder, target }: FleetKey,
   ids: readonly string[],
 ): Promise<Map<string, StoredHost>> {
   const rows = await selectWhere(db, "hosts", { holder, target })
@@ -52,7 +52,7 @@ const later = (column: "seen_at" | "heard_at", time: string) =>
  */
 export async function storeHosts(
   transaction: Transacted,
-  view: View,
+  view: FleetKey,
   hosts: readonly NewHost[],
   before: ReadonlyMap<string, StoredHost>,
 ): Promise<void> {
@@ -94,7 +94,7 @@ export async function storeHosts(
 }
 
 /** Notes a poll of hosts that say their name, some for the first time. @param seenAt ISO 8601 */
-export async function seeHosts(db: Queries, view: View, ids: readonly string[], seenAt: string): Promise<void> {
+export async function seeHosts(db: Queries, view: FleetKey, ids: readonly string[], seenAt: string): Promise<void> {
   const { holder, target } = view;
   const unnamed = await selectWhere(db, "hosts", { holder, target, seen_at: null })
     .where("host_id", "in", ids)
@@ -119,7 +119,7 @@ export async function seeHosts(db: Queries, view: View, ids: readonly string[], 
  */
 export async function nameHosts(
   transaction: Transacted,
-  view: View,
+  view: FleetKey,
   hostIds: readonly string[],
   now: string,
 ): Promise<void> {
@@ -139,7 +139,7 @@ export async function nameHosts(
  */
 export async function labelHost(
   transaction: Transacted,
-  view: View,
+  view: FleetKey,
   hostId: string,
   labels: string | null,
 ): Promise<boolean> {
@@ -161,7 +161,11 @@ export async function labelHost(
  *
  * @returns false when the view has no such host; nothing has changed then
  */
-export async function forgetHost(transaction: Transacted, { holder, target }: View, hostId: string): Promise<boolean> {
+export async function forgetHost(
+  transaction: Transacted,
+  { holder, target }: FleetKey,
+  hostId: string,
+): Promise<boolean> {
   // The view's row first, as reports do: its lock keeps changes in their order.
   await updateWhere(transaction, "views", { holder, target })
     .set((eb) => ({ changes: eb("changes", "+", 1), forgotten: eb("changes", "+", 1) }))
@@ -176,7 +180,7 @@ export async function forgetHost(transaction: Transacted, { holder, target }: Vi
 }
 
 /** Removes all hosts of a view, in batches. */
-export async function clearHosts(db: Queries, { holder, target }: View): Promise<void> {
+export async function clearHosts(db: Queries, { holder, target }: FleetKey): Promise<void> {
   const keys = { hosts: sql`host_id`, host_labels: sql`label, host_id` };
   for (const [table, key] of Object.entries(keys))
     for (let count = PAGE_HOSTS; count === PAGE_HOSTS; await nextTurn()) {
@@ -226,7 +230,7 @@ export async function renewHosts(db: Queries): Promise<void> {
 }
 
 /** Takes the next change number of a view, and its row's lock, which keeps changes in their order. */
-async function nextChange(transaction: Transacted, { holder, target }: View): Promise<number | undefined> {
+async function nextChange(transaction: Transacted, { holder, target }: FleetKey): Promise<number | undefined> {
   const view = await updateWhere(transaction, "views", { holder, target })
     .set((eb) => ({ changes: eb("changes", "+", 1) }))
     .returning("changes")
@@ -240,11 +244,11 @@ interface LabelChange {
   to: Labels;
 }
 
-const rowsOf = ({ holder, target }: View, hostId: string, labels: readonly string[]) =>
+const rowsOf = ({ holder, target }: FleetKey, hostId: string, labels: readonly string[]) =>
   labels.map((label) => ({ holder, target, label, host_id: hostId }));
 
 /** Renews the rows by which hosts are found by their labels. Costs nothing where no label changes. */
-async function changeLabels(transaction: Transacted, view: View, changes: readonly LabelChange[]): Promise<void> {
+async function changeLabels(transaction: Transacted, view: FleetKey, changes: readonly LabelChange[]): Promise<void> {
   const added: ReturnType<typeof rowsOf> = [];
   for (const { hostId, from, to } of changes) {
     const [before, after] = [new Set(labelRows(from)), new Set(labelRows(to))];

@@ -1,4 +1,4 @@
-import type { Row } from "./port.ts";
+import type { StatementRow } from "./port.ts";
 
 /** A host as its poll's statement reads it where the target has a gate. */
 export interface PollingHost {
@@ -24,7 +24,7 @@ export const joinPollingHost = (holder: string, target: string): string =>
   `LEFT JOIN hosts h ON h.holder = ${holder} AND h.target = ${target}
     AND h.host_id = CASE WHEN p.gate IS NULL THEN NULL ELSE CAST(? AS text) END`;
 
-export const pollingHostOf = (row: Row): PollingHost | undefined =>
+export const pollingHostOf = (row: StatementRow): PollingHost | undefined =>
   row["host_record"] === null
     ? undefined
     : {

@@ -4,7 +4,7 @@ import type { AnyTable } from "./table.ts";
 
 export type Dialect = "sqlite" | "postgres";
 export type Value = string | number | null;
-export type Row = Record<string, unknown>;
+export type StatementRow = Record<string, unknown>;
 
 /** A connection for composed queries, or a transaction of one. */
 export type Queries = Kysely<Schema>;
@@ -25,9 +25,9 @@ export const isPostgres = (db: Queries): boolean => db.getExecutor().adapter ins
 type Answer<T> = T | Promise<T>;
 
 /** Constant statements for the routes that every agent polls, prepared once. Placeholders are `?` in both databases. */
-export interface Statements {
-  first(text: string, parameters: readonly Value[]): Answer<Row | undefined>;
-  all(text: string, parameters: readonly Value[]): Answer<Row[]>;
+export interface PreparedStatements {
+  first(text: string, parameters: readonly Value[]): Answer<StatementRow | undefined>;
+  all(text: string, parameters: readonly Value[]): Answer<StatementRow[]>;
   close(): void | Promise<void>;
 }
 
@@ -35,7 +35,7 @@ export interface Statements {
 export interface OpenDialect {
   dialect: KyselyDialect;
   /** Call it after the migrations: SQLite's read-only connection cannot create the file. */
-  openStatements(): Statements;
+  openStatements(): PreparedStatements;
   waitedMs?: () => number;
 }
 
@@ -47,7 +47,7 @@ export interface Database {
   /** Those of the core, then those of features. */
   readonly tables: readonly AnyTable[];
   readonly kysely: Queries;
-  readonly statements: Statements;
+  readonly statements: PreparedStatements;
   /** The clock of the database, in milliseconds since 1970, where that is not this machine's. */
   now?(): Promise<number>;
   /** Milliseconds for which the next in turn has waited for a free connection, where there are turns. */

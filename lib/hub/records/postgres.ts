@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { PostgresDialect } from "kysely";
 import type pg from "pg";
-import type { OpenDialect, Row, Statements, Value } from "./port.ts";
+import type { OpenDialect, PreparedStatements, StatementRow, Value } from "./port.ts";
 import { endSilence, socketOf } from "./silence.ts";
 
 const BIGINT = 20;
@@ -13,7 +13,7 @@ const typesOf = (types: typeof pg.types): pg.CustomTypesConfig => ({
 });
 
 /** Constant statements, prepared once per connection under a name made from their text. */
-class PostgresStatements implements Statements {
+class PostgresStatements implements PreparedStatements {
   readonly #pool: pg.Pool;
   readonly #own: pg.Pool | undefined;
   readonly #prepared = new Map<string, { name: string; text: string }>();
@@ -24,7 +24,7 @@ class PostgresStatements implements Statements {
     this.#own = own;
   }
 
-  async all(text: string, parameters: readonly Value[]): Promise<Row[]> {
+  async all(text: string, parameters: readonly Value[]): Promise<StatementRow[]> {
     let prepared = this.#prepared.get(text);
     if (prepared === undefined) {
       let index = 0;
@@ -34,11 +34,11 @@ class PostgresStatements implements Statements {
       };
       this.#prepared.set(text, prepared);
     }
-    const { rows } = await this.#pool.query<Row>({ ...prepared, values: [...parameters] });
+    const { rows } = await this.#pool.query<StatementRow>({ ...prepared, values: [...parameters] });
     return rows;
   }
 
-  async first(text: string, parameters: readonly Value[]): Promise<Row | undefined> {
+  async first(text: string, parameters: readonly Value[]): Promise<StatementRow | undefined> {
     return (await this.all(text, parameters))[0];
   }
 

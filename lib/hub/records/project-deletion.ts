@@ -1,5 +1,5 @@
 import { type ProjectContents, projectContents } from "../../contract/surfaces/keys.ts";
-import type { View } from "./fleet.ts";
+import type { FleetKey } from "./fleet.ts";
 import { hooksOf } from "./hooks.ts";
 import { clearHosts } from "./host-rows.ts";
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
@@ -94,7 +94,7 @@ export async function clearFleets(db: Queries, now: () => string): Promise<numbe
   return due.length;
 }
 
-async function clearFleet(db: Queries, { holder, target }: View): Promise<void> {
+async function clearFleet(db: Queries, { holder, target }: FleetKey): Promise<void> {
   await clearHosts(db, { holder, target });
   await clearReports(db, { holder, target });
   await inTransaction(db, async (transaction) => {

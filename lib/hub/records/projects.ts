@@ -5,7 +5,7 @@ import { notFound } from "../ground/errors.ts";
 import type { ProjectsTable } from "./core-tables.ts";
 import { hooksOf } from "./hooks.ts";
 import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./polling-host.ts";
-import type { Database, PageRange, Queries, Statements, Transacted } from "./port.ts";
+import type { Database, PageRange, PreparedStatements, Queries, Transacted } from "./port.ts";
 import { given, selectWhere, updateWhere } from "./rows.ts";
 
 export type Project = Selectable<ProjectsTable>;
@@ -69,7 +69,7 @@ const OWNERSHIP = "SELECT id, kind, owner, name FROM projects WHERE id = ?";
 
 /** Reads the owner, kind and name of a project: one indexed read. */
 export async function findOwnership(
-  statements: Statements,
+  statements: PreparedStatements,
   id: string,
 ): Promise<Pick<Project, "id" | "kind" | "owner" | "name"> | undefined> {
   return (await statements.first(OWNERSHIP, [id])) as Project | undefined;
@@ -79,7 +79,7 @@ const ANSWER = `SELECT p.id, p.owner, p.latest_version, p.gate, ${POLLING_HOST} 
   ${joinPollingHost("''", "p.id")} WHERE p.id = ? AND p.kind = 'project'`;
 
 /** Reads what a project answers to "latest", and its owner: one indexed read. @param hostId of the polling host */
-export async function findAnswer(statements: Statements, id: string, hostId?: string) {
+export async function findAnswer(statements: PreparedStatements, id: string, hostId?: string) {
   const row = await statements.first(ANSWER, [hostId ?? null, id]);
   if (row === undefined) return undefined;
   const { owner, latest_version: latestVersion, gate } = row as unknown as Project;

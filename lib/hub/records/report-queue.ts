@@ -1,5 +1,5 @@
 import { StorageError, storageTrouble } from "../ground/storage-error.ts";
-import type { View } from "./fleet.ts";
+import type { FleetKey } from "./fleet.ts";
 import type { Queries } from "./port.ts";
 import { type IncomingReport, storeReports } from "./reports.ts";
 
@@ -34,13 +34,13 @@ export class ReportQueue {
   readonly #views = new Map<string, Waiting[]>();
 
   readonly #areTogether: boolean;
-  readonly #onStored: (view: View) => void;
+  readonly #onStored: (view: FleetKey) => void;
 
   /**
    * @param areTogether false for SQLite, which commits what comes together by itself: a turn for each costs commits
    * @param onStored hears of each view that reports were stored in
    */
-  constructor(db: Queries, areTogether = true, onStored: (view: View) => void = () => {}) {
+  constructor(db: Queries, areTogether = true, onStored: (view: FleetKey) => void = () => {}) {
     this.#db = db;
     this.#areTogether = areTogether;
     this.#onStored = onStored;

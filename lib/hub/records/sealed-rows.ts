@@ -1,12 +1,12 @@
 import type { Queries } from "./port.ts";
 import { updateWhere } from "./rows.ts";
-import type { Sealed } from "./secrets.ts";
+import type { SealedSecret } from "./secrets.ts";
 
 /** Rows of one page: a transaction over them is so short that a publisher beside it does not notice. */
 const PAGE_ROWS = 200;
 
 /** A DEK of an artifact or delta, or a secret of the hub, with what its sealing is bound to. */
-export interface SealedRow extends Sealed {
+export interface SealedRow extends SealedSecret {
   id: string;
   /** The artifact's project, for a DEK. */
   projectId?: string;
@@ -17,7 +17,7 @@ export interface SealedRow extends Sealed {
  */
 export interface SealedTable {
   page(db: Queries, after: string): Promise<SealedRow[]>;
-  replace(transaction: Queries, old: SealedRow, sealed: Sealed): Promise<void>;
+  replace(transaction: Queries, old: SealedRow, sealed: SealedSecret): Promise<void>;
 }
 
 /** DEKs of artifacts and deltas. */
@@ -60,7 +60,7 @@ export function replaceSealed(
   db: Queries,
   table: SealedTable,
   rows: readonly SealedRow[],
-  reseal: (row: SealedRow) => Sealed,
+  reseal: (row: SealedRow) => SealedSecret,
 ): Promise<void> {
   return db.transaction().execute(async (transaction) => {
     for (const row of rows) await table.replace(transaction, row, reseal(row));

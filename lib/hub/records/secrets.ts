@@ -2,7 +2,7 @@ import type { Queries, Transacted } from "./port.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 
 /** A secret under a KEK, as it stands in the database. */
-export interface Sealed {
+export interface SealedSecret {
   kekId: string;
   /** Base64 of nonce (12) ‖ ciphertext ‖ tag (16), AES-256-GCM. */
   sealed: string;
@@ -12,7 +12,7 @@ export interface Sealed {
 export const signingSecretName = (owner: string) => `signing-key/${owner}`;
 
 /** Reads a sealed secret by its name. */
-export async function readSecret(db: Queries, name: string): Promise<Sealed | undefined> {
+export async function readSecret(db: Queries, name: string): Promise<SealedSecret | undefined> {
   const row = await selectWhere(db, "sealed_secrets", { name }).select(["kek_id", "sealed"]).executeTakeFirst();
   return row && { kekId: row.kek_id, sealed: row.sealed };
 }
@@ -20,7 +20,7 @@ export async function readSecret(db: Queries, name: string): Promise<Sealed | un
 /** Stores a sealed secret under its name; `replace` decides whether an existing one gives way. */
 export async function writeSecret(
   transaction: Transacted,
-  { name, secret, now, replace }: { name: string; secret: Sealed; now: string; replace: boolean },
+  { name, secret, now, replace }: { name: string; secret: SealedSecret; now: string; replace: boolean },
 ): Promise<void> {
   const fields = { kek_id: secret.kekId, sealed: secret.sealed, created_at: now };
   await transaction

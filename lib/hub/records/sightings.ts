@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { hostId } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import type { View } from "./fleet.ts";
+import type { FleetKey } from "./fleet.ts";
 import { nameHosts, seeHosts } from "./host-rows.ts";
 import { HourlyNotes } from "./hourly-notes.ts";
 import { inTransaction, type Queries } from "./port.ts";
@@ -11,7 +11,7 @@ const BATCH = 200;
 
 const HEADER = HEADERS.host.toLowerCase();
 
-interface Seen extends View {
+interface Seen extends FleetKey {
   hostId: string;
 }
 
@@ -28,7 +28,7 @@ export class Sightings extends HourlyNotes<Seen> {
   }
 
   /** Notes the host of an authorized poll, if it says its name. */
-  note({ headers }: { headers: IncomingHttpHeaders }, view: View): void {
+  note({ headers }: { headers: IncomingHttpHeaders }, view: FleetKey): void {
     const host = hostOf(headers);
     if (host === undefined) return;
     this.noteOnce(JSON.stringify([view.holder, view.target, host]), () => ({ ...view, hostId: host }));
@@ -38,7 +38,7 @@ export class Sightings extends HourlyNotes<Seen> {
    * Notes at once that a host which has reported says its name: features count it from then on. Where that fails, its
    * next poll notes it.
    */
-  async noteFirst(view: View, hostId: string, now: number): Promise<void> {
+  async noteFirst(view: FleetKey, hostId: string, now: number): Promise<void> {
     const name = JSON.stringify([view.holder, view.target, hostId]);
     if (this.#naming.has(name)) return;
     this.#naming.add(name);

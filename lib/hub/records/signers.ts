@@ -7,8 +7,8 @@ import { selectWhere, updateWhere } from "./rows.ts";
 const hexOf = (base64: string): string => Buffer.from(base64, "base64").toString("hex");
 const base64Of = (hex: string): string => Buffer.from(hex, "hex").toString("base64");
 
-/** The standing of a key with a project's register. */
-export type Standing = "active" | "retired" | "revoked" | "unknown" | "no register";
+/** State of a key in a project's register of signers. */
+export type SignerState = "active" | "retired" | "revoked" | "unknown" | "no register";
 
 /** Returns the record of a signer as the API shows it. */
 function signerRecord({ public_key: key, project_id: _project, ...row }: SignersTable): SignerRecord {
@@ -17,7 +17,7 @@ function signerRecord({ public_key: key, project_id: _project, ...row }: Signers
 }
 
 /** Tells how a signer stands. @param key base64 */
-export async function standingOf(db: Queries, projectId: string, key: string): Promise<Standing> {
+export async function signerState(db: Queries, projectId: string, key: string): Promise<SignerState> {
   const row = await rowOf(db, projectId, key);
   if (row !== undefined) return signerRecord(row).state;
   const any = await selectWhere(db, "signers", { project_id: projectId }).select("public_key").limit(1).execute();

@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { type Dialect as KyselyDialect, SqliteDialect } from "kysely";
 import { GroupCommitDialect } from "./group-commit.ts";
-import type { OpenDialect, Row, Statements, Value } from "./port.ts";
+import type { OpenDialect, PreparedStatements, StatementRow, Value } from "./port.ts";
 import { PreparedDatabase } from "./prepared-database.ts";
 
 const BUSY_TIMEOUT_MS = 5000;
@@ -13,7 +13,7 @@ const WRITER_TIMEOUT_MS = 20;
 const openReader = (path: string): DatabaseSync => new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
 
 /** Constant statements on a connection of their own. */
-class SqliteStatements implements Statements {
+class SqliteStatements implements PreparedStatements {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, StatementSync>();
 
@@ -27,12 +27,12 @@ class SqliteStatements implements Statements {
     return statement;
   }
 
-  first(text: string, parameters: readonly Value[]): Row | undefined {
+  first(text: string, parameters: readonly Value[]): StatementRow | undefined {
     const statement = this.#prepare(text);
     return parameters.length === 1 ? statement.get(parameters[0]!) : statement.get(...parameters);
   }
 
-  all(text: string, parameters: readonly Value[]): Row[] {
+  all(text: string, parameters: readonly Value[]): StatementRow[] {
     return this.#prepare(text).all(...parameters);
   }
 

@@ -1,5 +1,5 @@
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import type { View } from "./fleet.ts";
+import type { FleetKey } from "./fleet.ts";
 
 /** The facts that name a target: a project goes by its id, a plugin or service by its slug. */
 export type NamedTarget = { kind: "project"; id: string } | { kind: MarketplaceKind; slug: string };
@@ -20,7 +20,7 @@ export const subjectOfTarget = (target: string): string =>
   target.startsWith("project:") ? target.slice("project:".length) : target.replace(":", "/");
 
 /** Returns the fleet of a target: a project has one, a plugin or service one for each owner of hosts. */
-export const fleetOf = (target: NamedTarget & { owner: string }): View => ({
+export const fleetOf = (target: NamedTarget & { owner: string }): FleetKey => ({
   holder: target.kind === "project" ? "" : target.owner,
   target: subjectOf(target),
 });

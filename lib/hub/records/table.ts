@@ -1,7 +1,7 @@
 import * as z from "zod";
 
 /** Rules of columns by name: text or integer, nullable or not. */
-export type Columns = Readonly<Record<string, z.ZodType<string | number | null>>>;
+export type ColumnRules = Readonly<Record<string, z.ZodType<string | number | null>>>;
 
 type Names<Shape> = readonly (keyof Shape & string)[];
 type Indexes<Shape> = Readonly<Record<string, Names<Shape>>>;
@@ -19,7 +19,7 @@ interface Addition<Shape> {
   indexes: Indexes<Shape>;
 }
 
-interface TableOptions<Shape extends Columns> {
+interface TableOptions<Shape extends ColumnRules> {
   /** Columns of the primary key. Default: `id`. */
   key?: Names<Shape>;
   /** Constraints by name. */
@@ -42,7 +42,7 @@ interface TableOptions<Shape extends Columns> {
 }
 
 /** A table: rules for its rows, and what migrations and copies need to know. */
-export interface Table<Name extends string, Shape extends Columns> extends Required<
+export interface Table<Name extends string, Shape extends ColumnRules> extends Required<
   Omit<TableOptions<Shape>, "references" | "needs" | "digest">
 > {
   name: Name;
@@ -56,17 +56,17 @@ export interface Table<Name extends string, Shape extends Columns> extends Requi
 /** A table of which nothing but the shape is known. */
 export interface AnyTable {
   readonly name: string;
-  readonly rows: z.ZodObject<Columns, z.core.$strict>;
+  readonly rows: z.ZodObject<ColumnRules, z.core.$strict>;
   readonly key: readonly string[];
-  readonly unique: Indexes<Columns>;
-  readonly indexes: Indexes<Columns>;
+  readonly unique: Indexes<ColumnRules>;
+  readonly indexes: Indexes<ColumnRules>;
   readonly references: Readonly<Record<string, Required<Reference>>>;
   readonly needs: Readonly<Record<string, string>>;
   readonly defaults: Readonly<Record<string, string | number | null | undefined>>;
   readonly copied: boolean;
   readonly digest: string | undefined;
   readonly since: string;
-  readonly added: Readonly<Record<string, Addition<Columns>>>;
+  readonly added: Readonly<Record<string, Addition<ColumnRules>>>;
 }
 
 /** A row as kysely reads and writes it. */
@@ -78,7 +78,7 @@ export const FIRST_MIGRATION = "0001-first";
  * Declares a table once: its columns are the rules for rows of a backup and the types of queries, and migrations,
  * backups and moves are made from it. A column that comes after a release is also named in `added`.
  */
-export function table<Name extends string, Shape extends Columns>(
+export function table<Name extends string, Shape extends ColumnRules>(
   name: Name,
   columns: Shape,
   { references = {}, needs = {}, digest, ...options }: TableOptions<Shape> = {},

@@ -4,7 +4,7 @@ import type { Project } from "./projects.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
 /** A project's way to another owner. */
-export interface Transfer {
+export interface OwnerChange {
   owner: string;
   /** Whether the keys that are bound to the project become the new owner's; they are revoked otherwise. */
   keepKeys: boolean;
@@ -26,7 +26,7 @@ export async function hasLiveKey(db: Queries, owner: string, now: string): Promi
  *
  * @returns how many keys were revoked
  */
-export function transferProject(db: Queries, { id }: Pick<Project, "id">, transfer: Transfer): Promise<number> {
+export function transferProject(db: Queries, { id }: Pick<Project, "id">, transfer: OwnerChange): Promise<number> {
   const now = Date.parse(transfer.now);
   return inTransaction(db, async (transaction) => {
     await changeTarget(transaction, id, now, async (_target, _touch, tell) => {
@@ -40,7 +40,7 @@ export function transferProject(db: Queries, { id }: Pick<Project, "id">, transf
 async function passOnKeys(
   transaction: Transacted,
   projectId: string,
-  { owner, keepKeys, now }: Transfer,
+  { owner, keepKeys, now }: OwnerChange,
 ): Promise<number> {
   if (keepKeys) {
     await updateWhere(transaction, "api_keys", { project_id: projectId }).set({ owner }).execute();

@@ -6,7 +6,7 @@ import type { Principal } from "../ground/principal.ts";
 import { controls, seesStaged, VISIBLE } from "../ground/rights.ts";
 import { KEY_COLUMNS, type KeyRow, principalOf } from "./access.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./polling-host.ts";
-import type { PageRange, Queries, Row, Statements } from "./port.ts";
+import type { PageRange, PreparedStatements, Queries, StatementRow } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { patternOf } from "./rows.ts";
 import { SUBJECT_SQL } from "./subjects.ts";
@@ -60,7 +60,7 @@ const LISTS: Record<TargetOrder, string> = {
 const COUNT = `SELECT COUNT(*) AS total FROM ${CALLER} JOIN projects p ON p.kind = ? AND ${VISIBLE} WHERE ${MATCHES}`;
 
 /** The caller, and the target that is asked for. */
-export interface Question {
+export interface TargetQuery {
   kind: MarketplaceKind;
   slug: string;
   /** SHA-256 of the key, or undefined for nobody. */
@@ -91,11 +91,11 @@ interface FoundTarget extends Asked {
   target: (VisibleTarget & { detail: string; etag: string }) | undefined;
 }
 
-const askedBy = (row: Row, now: string): Asked => ({
+const askedBy = (row: StatementRow, now: string): Asked => ({
   principal: row["key_id"] === null ? undefined : principalOf(row as unknown as KeyRow, now),
 });
 
-const targetOf = (row: Row): VisibleTarget | undefined =>
+const targetOf = (row: StatementRow): VisibleTarget | undefined =>
   row["target_id"] === null
     ? undefined
     : {
@@ -108,8 +108,8 @@ const targetOf = (row: Row): VisibleTarget | undefined =>
 
 /** Finds the caller's key and the target. A hidden target and a missing one give the same row. */
 export async function findVisibleTarget(
-  statements: Statements,
-  { kind, slug, credentialHash, hostId, now }: Question,
+  statements: PreparedStatements,
+  { kind, slug, credentialHash, hostId, now }: TargetQuery,
 ): Promise<FoundTarget> {
   const row = (await statements.first(FIND, [credentialHash ?? null, now, kind, slug, hostId ?? null]))!;
   const target = targetOf(row);
@@ -120,7 +120,7 @@ export async function findVisibleTarget(
 /** Finds the name of a target that every key of an owner sees; undefined for a hidden and a missing one. */
 export async function visibleName(
   db: Queries,
-  { kind, slug, owner }: Pick<Question, "kind" | "slug"> & { owner: string },
+  { kind, slug, owner }: Pick<TargetQuery, "kind" | "slug"> & { owner: string },
 ): Promise<string | undefined> {
   const { rows } = await sql<{ name: string }>`SELECT p.name
     FROM (SELECT 'any' AS id, CAST(${owner} AS text) AS owner, CAST(NULL AS text) AS project_id, '' AS scopes) k
@@ -141,8 +141,8 @@ export interface VisibleVersion {
 
 /** The caller's key, the target, and one of its versions (`version` undefined for the latest): one statement. */
 export async function findVisibleVersion(
-  statements: Statements,
-  { kind, slug, credentialHash, hostId, now, version }: Question & { version: string | undefined },
+  statements: PreparedStatements,
+  { kind, slug, credentialHash, hostId, now, version }: TargetQuery & { version: string | undefined },
 ): Promise<Asked & { target: VisibleTarget | undefined; version: VisibleVersion | undefined }> {
   const parameters = [credentialHash ?? null, now, kind, slug, hostId ?? null, version ?? null];
   const row = (await statements.first(FIND_VERSION, parameters))!;
@@ -180,7 +180,7 @@ export async function findVisibleVersion(
  * `size` is null without such bytes.
  */
 export async function findShownBytes(
-  statements: Statements,
+  statements: PreparedStatements,
   { id, keyId, now }: { id: string; keyId: string; now: string },
 ): Promise<{ size: number; sha256: string } | { size: null } | undefined> {
   const row = (await statements.first(SHOWN, [keyId, id, now])) as { size: unknown; sha256: string } | undefined;
@@ -196,8 +196,8 @@ export interface ListedTarget {
 
 /** Visible targets after the place `after`; `text` is looked for in slug, name and description. */
 export async function listVisibleTargets(
-  statements: Statements,
-  { kind, credentialHash, now }: Omit<Question, "slug">,
+  statements: PreparedStatements,
+  { kind, credentialHash, now }: Omit<TargetQuery, "slug">,
   { text, order, after, limit }: PageRange & { text: string; order: TargetOrder },
 ): Promise<ListedTarget[]> {
   const pattern = patternOf(text);
@@ -210,8 +210,8 @@ export async function listVisibleTargets(
 
 /** Counts what {@link listVisibleTargets} lists on all pages. */
 export async function countVisibleTargets(
-  statements: Statements,
-  { kind, credentialHash, now }: Omit<Question, "slug">,
+  statements: PreparedStatements,
+  { kind, credentialHash, now }: Omit<TargetQuery, "slug">,
   text: string,
 ): Promise<number> {
   const pattern = patternOf(text);

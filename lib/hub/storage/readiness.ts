@@ -9,7 +9,7 @@ const CHECK_TIMEOUT_MS = 2000;
 /** Answers are this fresh: several balancers that ask at once cost one check. */
 const FRESH_MS = 500;
 
-export type Part = "database_read" | "database_write" | "blobs";
+export type StoragePart = "database_read" | "database_write" | "blobs";
 
 /** The state of a part of the hub's storage. */
 export interface PartHealth {
@@ -23,7 +23,7 @@ export interface PartHealth {
 export interface Readiness {
   ready: boolean;
   status: "ok" | "degraded" | "unavailable";
-  parts: Record<Part, PartHealth>;
+  parts: Record<StoragePart, PartHealth>;
 }
 
 interface CheckContext {
@@ -69,7 +69,7 @@ export class ReadinessCheck {
     return readiness;
   }
 
-  async #measure(part: Part, work: (signal: AbortSignal) => Promise<void>): Promise<PartHealth> {
+  async #measure(part: StoragePart, work: (signal: AbortSignal) => Promise<void>): Promise<PartHealth> {
     const started = performance.now();
     const over = new AbortController();
     const overdue = async (): Promise<never> => {

@@ -1,7 +1,7 @@
 import { isAbort } from "../../contract/errors.ts";
 import { exchange, ImproperAnswerError, SilenceError } from "../network/exchange.ts";
 import { settledWithin } from "../within.ts";
-import type { Facts } from "../work.ts";
+import type { WorkFacts } from "../work.ts";
 import type { TracingSettings } from "./settings.ts";
 import type { EndedSpan } from "./tracer.ts";
 
@@ -116,7 +116,7 @@ const valueOf = (value: string | number | boolean): Value => {
   return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
 };
 
-const attributesOf = (attributes: Facts): { key: string; value: Value }[] =>
+const attributesOf = (attributes: WorkFacts): { key: string; value: Value }[] =>
   Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: valueOf(value) }]));
 
 /** Nanoseconds since 1970 as text: a number does not hold them. */

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
 import type { TraceContext } from "../trace-context.ts";
-import type { Facts, Measured } from "../work.ts";
+import type { Measured, WorkFacts } from "../work.ts";
 import type { Sampler } from "./settings.ts";
 
 /** The numbers of OTLP. */
@@ -16,13 +16,13 @@ export interface EndedSpan {
   kind: (typeof KINDS)[SpanKind];
   startMs: number;
   endMs: number;
-  attributes: Facts;
+  attributes: WorkFacts;
   isFailed: boolean;
 }
 
 interface SpanOptions {
   kind?: SpanKind | undefined;
-  attributes?: Facts;
+  attributes?: WorkFacts;
   /** Default: the active span. Null begins a trace. */
   parent?: TraceContext | null | undefined;
 }
@@ -47,7 +47,7 @@ export class Span {
     this.#facts.name = name;
   }
 
-  set(attributes: Facts): void {
+  set(attributes: WorkFacts): void {
     if (this.context.isSampled) Object.assign(this.#facts.attributes, attributes);
   }
 

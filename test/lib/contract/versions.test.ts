@@ -2,14 +2,14 @@ import fc from "fast-check";
 import semver from "semver";
 import t from "tap";
 import { semverLabel, versionLabel } from "../../../lib/contract/identifiers.ts";
-import { byPrecedence, isDowngrade, latestOf, type VersionFacts } from "../../../lib/contract/versions.ts";
+import { byPrecedence, isDowngrade, latestOf, type RankedVersion } from "../../../lib/contract/versions.ts";
 
-const facts = (version: string, created_at = "2026-01-01T00:00:00Z", is_yanked = false): VersionFacts => ({
+const facts = (version: string, created_at = "2026-01-01T00:00:00Z", is_yanked = false): RankedVersion => ({
   version,
   created_at,
   is_yanked,
 });
-const latest = (...versions: (VersionFacts | string)[]) =>
+const latest = (...versions: (RankedVersion | string)[]) =>
   latestOf(versions.map((version) => (typeof version === "string" ? facts(version) : version)))?.version;
 
 t.test("latest is the highest stable version that is not yanked", async (t) => {

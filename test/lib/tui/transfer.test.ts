@@ -20,16 +20,16 @@ t.test("the speed is that of the last seconds, and tells the time that is left",
 
 t.test("the course of a transfer is its bytes by the second, for the last two minutes", async (t) => {
   const transfer = new Transfer();
-  t.same(transfer.course(5), []);
+  t.same(transfer.bytesPerSecond(5), []);
   transfer.add(10_000, 0);
   transfer.add(10_500, 100);
   transfer.add(10_900, 250);
   transfer.add(13_100, 300);
-  t.same(transfer.course(5), [250, 0, 0, 50]);
-  t.same(transfer.course(2), [0, 50]);
+  t.same(transfer.bytesPerSecond(5), [250, 0, 0, 50]);
+  t.same(transfer.bytesPerSecond(2), [0, 50]);
   transfer.add(13_200, 0);
-  t.same(transfer.course(1), [50], "a download that begins again takes nothing back");
+  t.same(transfer.bytesPerSecond(1), [50], "a download that begins again takes nothing back");
   transfer.add(100_000_000, 7);
-  t.equal(transfer.course(1000).length, 120);
-  t.same(transfer.course(2), [0, 7]);
+  t.equal(transfer.bytesPerSecond(1000).length, 120);
+  t.same(transfer.bytesPerSecond(2), [0, 7]);
 });

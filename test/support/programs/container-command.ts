@@ -1,5 +1,5 @@
 import { COMMANDS } from "../../../commands/shell/registry.ts";
-import { type Option, type Table, variableOf } from "../../../lib/options/option.ts";
+import { type Option, type OptionTable, variableOf } from "../../../lib/options/option.ts";
 
 /**
  * Returns what is wrong with a container's arguments for `sealift` and its variables: flags that the command does not
@@ -9,7 +9,7 @@ export function faultsOfCommand(args: readonly string[], variables: readonly str
   const words = args.slice(0, args.findIndex((arg) => arg.startsWith("--")) >>> 0);
   const command = COMMANDS.find(({ paths }) => paths?.some((path) => path.join(" ") === words.join(" ")));
   if (command === undefined) return [`${words.join(" ")} is no command`];
-  const options = Object.values((command as unknown as { table: Table }).table);
+  const options = Object.values((command as unknown as { table: OptionTable }).table);
   const faults = args.slice(words.length).flatMap((arg) => faultOfFlag(arg, options));
   const known = new Set(options.flatMap(({ name }) => [variableOf(name), variableOf(`${name}-file`)]));
   return [...faults, ...variables.filter((name) => name.startsWith("SEALIFT_") && !known.has(name))];

@@ -19,7 +19,7 @@ export const components: HubFeature = {
       routes: () => [
         serve(findComponents, async (request, principal) => find(db, componentQuery(request.query.q)!, principal)),
       ],
-      async afterDeed({ action, subject, facts }) {
+      async afterAudit({ action, subject, facts }) {
         if (action !== "statement.publish" || facts?.["kind"] !== "sbom") return;
         await projectOfSubject(db, subject).then(
           (id) => indexing.index(id),

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { ComponentQuery } from "../../../contract/components/query.ts";
 import type { Principal } from "../../ground/principal.ts";
 import { controlled } from "../../ground/rights.ts";
-import type { View } from "../../records/fleet.ts";
+import type { FleetKey } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
 import { SUBJECT_SQL } from "../../records/subjects.ts";
 import { PUBLISHED } from "../../records/versions.ts";
@@ -14,7 +14,7 @@ const MOST_CANDIDATES = 10_000;
 const PART = 500;
 
 /** A component that has the name. */
-export interface Candidate {
+export interface NamedComponent {
   id: number;
   name: string;
   version: string;
@@ -39,7 +39,7 @@ function* parts<T>(items: readonly T[]): Generator<readonly T[]> {
 export async function candidatesOf(
   db: Queries,
   { name, package: called }: Pick<ComponentQuery, "name" | "package">,
-): Promise<Candidate[]> {
+): Promise<NamedComponent[]> {
   const rows = await own(db)
     .selectFrom("components")
     .select(["id", "name", "version", "purl"])
@@ -89,7 +89,7 @@ export async function versionsWith(db: Queries, ids: readonly number[], principa
 /** Counts the hosts of a fleet that run each of the versions. */
 export async function countRunning(
   db: Queries,
-  { holder, target }: View,
+  { holder, target }: FleetKey,
   labels: readonly string[],
 ): Promise<Map<string, number>> {
   const found = new Map<string, number>();
@@ -110,7 +110,7 @@ export async function countRunning(
 /** Names the hosts of a fleet that run one of the versions. @param limit of all together */
 export async function runningHosts(
   db: Queries,
-  { holder, target }: View,
+  { holder, target }: FleetKey,
   labels: readonly string[],
   limit: number,
 ): Promise<Map<string, string[]>> {

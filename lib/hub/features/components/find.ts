@@ -7,7 +7,7 @@ import {
 } from "../../../contract/components/routes.ts";
 import { targetText } from "../../../contract/target.ts";
 import type { Principal } from "../../ground/principal.ts";
-import type { View } from "../../records/fleet.ts";
+import type { FleetKey } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
 import { fleetOf } from "../../records/subjects.ts";
 import { candidatesOf, countRunning, runningHosts, type Using, versionsWith } from "./find-records.ts";
@@ -16,7 +16,7 @@ import { candidatesOf, countRunning, runningHosts, type Using, versionsWith } fr
 const MOST_UNCOMPARED = 100;
 
 /** A version with the fleet that may run it. */
-type Seen = FoundVersion & { view: View };
+type Seen = FoundVersion & { view: FleetKey };
 
 /**
  * Finds the versions that contain a component, and the hosts that run them, as far as a key may see their fleets: of

@@ -1,11 +1,11 @@
 import type { HubFeature } from "../feature.ts";
 import { Changes } from "./changes.ts";
 import { hintRoutes } from "./routes.ts";
-import { HintStreams, type HintTimes } from "./streams.ts";
+import { HintStreams, type StreamTimes } from "./streams.ts";
 
 export interface HintOptions {
-  /** Times of the streams of hints; see {@link HintTimes} for the defaults. */
-  hintTimes?: Partial<HintTimes>;
+  /** Times of the streams of hints; see {@link StreamTimes} for the defaults. */
+  hintTimes?: Partial<StreamTimes>;
 }
 
 /** Hints of changes: agents wait at a stream, or ask about many targets at once, in place of polls of each. */

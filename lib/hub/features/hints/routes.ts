@@ -21,7 +21,7 @@ import { findAnswer, readPulse } from "../../records/projects.ts";
 import { hostOf } from "../../records/sightings.ts";
 import { fleetOf } from "../../records/subjects.ts";
 import { findVisibleTarget, type VisibleTarget } from "../../records/visible-targets.ts";
-import type { HintStreams, Sight } from "./streams.ts";
+import type { HintStreams, VisibleTargets } from "./streams.ts";
 
 /** A target as a caller may see it; `detail` is surface A's record. */
 type Seen = VisibleTarget & { detail?: { detail: string; etag: string } };
@@ -40,18 +40,22 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
       const project = await findAnswer(statements, slug, hostId);
       return project !== undefined && controls(principal, project) ? project : undefined;
     }
-    const question = { kind, slug, credentialHash: keyHash, hostId, now: hub.now() };
-    const { target } = await findVisibleTarget(statements, question);
+    const query = { kind, slug, credentialHash: keyHash, hostId, now: hub.now() };
+    const { target } = await findVisibleTarget(statements, query);
     return target && { ...target, detail: target };
   }
 
-  async function sightOf(names: readonly string[], principal: Principal, keyHash: string): Promise<Sight> {
-    const sight = new Map<string, string>();
+  async function visibleTargets(
+    names: readonly string[],
+    principal: Principal,
+    keyHash: string,
+  ): Promise<VisibleTargets> {
+    const visible = new Map<string, string>();
     for (const name of names) {
       const seen = await see(name, principal, keyHash);
-      if (seen !== undefined) sight.set(seen.id, name);
+      if (seen !== undefined) visible.set(seen.id, name);
     }
-    return sight;
+    return visible;
   }
 
   /** Makes the mark of a target. @returns undefined where the caller sees neither the target nor a fleet of it */
@@ -85,20 +89,20 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
       const { targets } = request.query;
       const keyHash = hashIn(request);
       hints.requireRoom(principal.owner);
-      const sight = await sightOf(targets, principal, keyHash);
-      if (sight.size === 0) throw notFound("There are no such targets, or none that you may see.");
+      const visible = await visibleTargets(targets, principal, keyHash);
+      if (visible.size === 0) throw notFound("There are no such targets, or none that you may see.");
       if (request.method === "HEAD") return reply.type(EVENT_STREAM_TYPE).send("");
-      const question = {
+      const subscription = {
         id: `${keyHash} ${targets.toSorted().join(",")}`,
         owner: principal.owner,
-        sight,
-        look: async (): Promise<Sight | undefined> => {
+        visible,
+        look: async (): Promise<VisibleTargets | undefined> => {
           const live = await findKey(statements, keyHash, hub.now());
-          return live && sightOf(targets, live, keyHash);
+          return live && visibleTargets(targets, live, keyHash);
         },
       };
       const lastEventId = request.headers["last-event-id"];
-      hints.open(reply.raw, question, reply.getHeaders() as Record<string, string>, lastEventId?.toString());
+      hints.open(reply.raw, subscription, reply.getHeaders() as Record<string, string>, lastEventId?.toString());
       return reply.hijack();
     }),
 

@@ -28,7 +28,7 @@ const LONGEST_SPREAD_MS = 1500;
 const MAX_REMEMBERED = 1000;
 
 /** Times of streams, in milliseconds. */
-export interface HintTimes {
+export interface StreamTimes {
   /** Each stream has a comment this often: a proxy that gathers the answer is noticed. */
   beatMs: number;
   /** Keys and rights are looked at again after so long, or half as long again. */
@@ -37,24 +37,24 @@ export interface HintTimes {
   stuckMs: number;
 }
 
-const TIMES: HintTimes = { beatMs: 15_000, recheckMs: 30_000, stuckMs: 30_000 };
+const TIMES: StreamTimes = { beatMs: 15_000, recheckMs: 30_000, stuckMs: 30_000 };
 
 /** The targets that a caller may see: names by the ids of their rows. */
-export type Sight = ReadonlyMap<string, string>;
+export type VisibleTargets = ReadonlyMap<string, string>;
 
-/** A key and the targets that streams were opened for with it: they share checks and hints. */
-export interface Question {
+/** A key and the targets that it opened streams for: such streams share checks and hints. */
+export interface HintSubscription {
   /** Names the key and the targets. */
   id: string;
   owner: string;
-  sight: Sight;
+  visible: VisibleTargets;
   /** Looks again. @returns undefined when the key has ended */
-  look: () => Promise<Sight | undefined>;
+  look: () => Promise<VisibleTargets | undefined>;
 }
 
-interface Audience {
-  question: Question;
-  sight: Sight;
+interface StreamGroup {
+  subscription: HintSubscription;
+  visible: VisibleTargets;
   readonly streams: Set<EventStream>;
   checkedAt: number;
 }
@@ -62,14 +62,14 @@ interface Audience {
 /** The streams of hints of a hub (docs/contract/hints.md). */
 export class HintStreams implements AsyncDisposable {
   readonly #most: number;
-  readonly #times: HintTimes;
+  readonly #times: StreamTimes;
   /** Tells the ids of this hub from those of others, and of its earlier lives. */
   readonly #epoch = randomUUID().slice(0, 8);
   readonly #timer: NodeJS.Timeout;
   readonly #subscription: Disposable;
   /** In the order of their last checks. */
-  readonly #audiences = new Map<string, Audience>();
-  readonly #byProject = new Map<string, Set<Audience>>();
+  readonly #groups = new Map<string, StreamGroup>();
+  readonly #byProject = new Map<string, Set<StreamGroup>>();
   readonly #ofOwner = new Map<string, number>();
   /** By the tick of their comments. */
   readonly #beats = Array.from({ length: TICKS_OF_BEAT }, () => new Set<EventStream>());
@@ -85,7 +85,7 @@ export class HintStreams implements AsyncDisposable {
   #isClosed = false;
 
   /** @param room streams that the hub has room for, beside nothing else; undefined without a bound */
-  constructor(changes: Changes, room: number | undefined, times: Partial<HintTimes> = {}) {
+  constructor(changes: Changes, room: number | undefined, times: Partial<StreamTimes> = {}) {
     this.#times = { ...TIMES, ...times };
     this.#most = room === undefined ? Infinity : Math.max(1, Math.floor(room * PART_OF_ROOM));
     this.#subscription = changes.subscribe((changed) => this.#hint(changed));
@@ -115,27 +115,32 @@ export class HintStreams implements AsyncDisposable {
    *
    * @throws HubError 503, 429 as {@link requireRoom}
    */
-  open(response: ServerResponse, question: Question, headers: Record<string, string>, lastEventId?: string): void {
-    const { owner } = question;
+  open(
+    response: ServerResponse,
+    subscription: HintSubscription,
+    headers: Record<string, string>,
+    lastEventId?: string,
+  ): void {
+    const { owner } = subscription;
     this.requireRoom(owner);
     // Its client has left meanwhile, and nothing would tell of its end.
     if (response.destroyed) return;
     const stream = new EventStream(response, this.#times.stuckMs);
-    const audience = this.#audienceOf(question);
+    const group = this.#groupOf(subscription);
     const beats = this.#beats[this.#open % TICKS_OF_BEAT]!;
-    audience.streams.add(stream);
+    group.streams.add(stream);
     beats.add(stream);
     this.#count(owner, 1);
     if (++this.#opened % COLLECT_EVERY === 0) collectGarbage("major");
     response.once("close", () => {
-      audience.streams.delete(stream);
+      group.streams.delete(stream);
       beats.delete(stream);
       this.#count(owner, -1);
-      if (audience.streams.size === 0) this.#forget(audience);
+      if (group.streams.size === 0) this.#forget(group);
     });
-    const all = (): void => stream.send(this.#frame([...audience.sight.values()], 1));
+    const all = (): void => stream.send(this.#frame([...group.visible.values()], 1));
     stream.begin(headers, all);
-    const missed = this.#missed(lastEventId, audience.sight);
+    const missed = this.#missed(lastEventId, group.visible);
     if (missed.length > 0) stream.send(this.#frame(missed, 1));
     else stream.beat();
   }
@@ -143,7 +148,7 @@ export class HintStreams implements AsyncDisposable {
   /** Ends all streams, as the hub closes. */
   close(): void {
     this.#isClosed = true;
-    for (const { streams } of this.#audiences.values()) for (const stream of streams) stream.end();
+    for (const { streams } of this.#groups.values()) for (const stream of streams) stream.end();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -160,32 +165,32 @@ export class HintStreams implements AsyncDisposable {
     else this.#ofOwner.set(owner, count);
   }
 
-  #audienceOf(question: Question): Audience {
-    const known = this.#audiences.get(question.id);
+  #groupOf(subscription: HintSubscription): StreamGroup {
+    const known = this.#groups.get(subscription.id);
     if (known !== undefined) return known;
-    const audience: Audience = { question, sight: new Map(), streams: new Set(), checkedAt: performance.now() };
-    this.#audiences.set(question.id, audience);
-    this.#see(audience, question.sight);
-    return audience;
+    const group: StreamGroup = { subscription, visible: new Map(), streams: new Set(), checkedAt: performance.now() };
+    this.#groups.set(subscription.id, group);
+    this.#see(group, subscription.visible);
+    return group;
   }
 
   /** Sets what an audience may see. */
-  #see(audience: Audience, sight: Sight): void {
-    for (const id of audience.sight.keys()) {
+  #see(group: StreamGroup, visible: VisibleTargets): void {
+    for (const id of group.visible.keys()) {
       const others = this.#byProject.get(id);
-      others?.delete(audience);
+      others?.delete(group);
       if (others?.size === 0) this.#byProject.delete(id);
     }
-    audience.sight = sight;
-    for (const id of sight.keys()) {
+    group.visible = visible;
+    for (const id of visible.keys()) {
       const others = this.#byProject.get(id) ?? new Set();
-      this.#byProject.set(id, others.add(audience));
+      this.#byProject.set(id, others.add(group));
     }
   }
 
-  #forget(audience: Audience): void {
-    if (this.#audiences.get(audience.question.id) === audience) this.#audiences.delete(audience.question.id);
-    this.#see(audience, new Map());
+  #forget(group: StreamGroup): void {
+    if (this.#groups.get(group.subscription.id) === group) this.#groups.delete(group.subscription.id);
+    this.#see(group, new Map());
   }
 
   #frame(targets: readonly string[], told: number): Buffer {
@@ -197,14 +202,14 @@ export class HintStreams implements AsyncDisposable {
   }
 
   /** Names the targets that a client which heard of `lastEventId` may have missed. */
-  #missed(lastEventId: string | undefined, sight: Sight): string[] {
+  #missed(lastEventId: string | undefined, visible: VisibleTargets): string[] {
     const [, epoch, number] = /^([0-9a-f]{8})-(\d{1,15})$/.exec(lastEventId ?? "") ?? [];
     const since = epoch === this.#epoch ? Number(number) : -1;
     const behind = this.#number - since;
     const later = this.#remembered.slice(this.#remembered.length - behind);
     if (since < 0 || behind < 0 || behind > this.#remembered.length || later.includes(undefined))
-      return [...sight.values()];
-    return [...sight].filter(([id]) => later.some((changed) => changed!.has(id))).map(([, name]) => name);
+      return [...visible.values()];
+    return [...visible].filter(([id]) => later.some((changed) => changed!.has(id))).map(([, name]) => name);
   }
 
   /** Hints to all who may see what has changed. */
@@ -212,19 +217,19 @@ export class HintStreams implements AsyncDisposable {
     this.#number++;
     this.#remembered.push(changed);
     if (this.#remembered.length > MAX_REMEMBERED) this.#remembered.shift();
-    const audiences =
+    const groups =
       changed === undefined
-        ? [...this.#audiences.values()]
+        ? [...this.#groups.values()]
         : [...new Set([...changed].flatMap((id) => [...(this.#byProject.get(id) ?? [])]))];
-    const told = audiences.reduce((sum, { streams }) => sum + streams.size, 0);
-    const frames = audiences.map((audience): [Audience, Buffer] => {
-      const named = [...audience.sight].flatMap(([id, name]) => ((changed?.has(id) ?? true) ? [name] : []));
-      return [audience, this.#frame(named, told)];
+    const told = groups.reduce((sum, { streams }) => sum + streams.size, 0);
+    const frames = groups.map((group): [StreamGroup, Buffer] => {
+      const named = [...group.visible].flatMap(([id, name]) => ((changed?.has(id) ?? true) ? [name] : []));
+      return [group, this.#frame(named, told)];
     });
     this.#telling = this.#telling.then(() => this.#tell(frames));
   }
 
-  async #tell(frames: readonly [Audience, Buffer][]): Promise<void> {
+  async #tell(frames: readonly [StreamGroup, Buffer][]): Promise<void> {
     let told = 0;
     for (const [{ streams }, frame] of frames) {
       for (const stream of streams) {
@@ -248,14 +253,14 @@ export class HintStreams implements AsyncDisposable {
     const { beatMs, recheckMs } = this.#times;
     const before = performance.now() - recheckMs;
     // Those that came at one moment are spread over half of the time.
-    const most = Math.ceil((this.#audiences.size * 2 * beatMs) / TICKS_OF_BEAT / recheckMs);
-    const due = this.#audiences
+    const most = Math.ceil((this.#groups.size * 2 * beatMs) / TICKS_OF_BEAT / recheckMs);
+    const due = this.#groups
       .values()
       .filter(({ checkedAt }) => checkedAt < before)
       .take(most)
       .toArray();
     try {
-      for (const audience of due) await this.#check(audience);
+      for (const group of due) await this.#check(group);
     } catch {
       // The database is away, and tells of no change either.
     } finally {
@@ -263,21 +268,21 @@ export class HintStreams implements AsyncDisposable {
     }
   }
 
-  async #check(audience: Audience): Promise<void> {
-    const { question, streams } = audience;
-    const sight = await question.look();
-    if (this.#audiences.get(question.id) !== audience) return;
-    this.#audiences.delete(question.id);
-    this.#audiences.set(question.id, audience);
-    audience.checkedAt = performance.now();
-    if (sight === undefined || sight.size === 0) {
-      this.#forget(audience);
+  async #check(group: StreamGroup): Promise<void> {
+    const { subscription, streams } = group;
+    const visible = await subscription.look();
+    if (this.#groups.get(subscription.id) !== group) return;
+    this.#groups.delete(subscription.id);
+    this.#groups.set(subscription.id, group);
+    group.checkedAt = performance.now();
+    if (visible === undefined || visible.size === 0) {
+      this.#forget(group);
       for (const stream of streams) stream.end();
       return;
     }
-    const seen = new Set(audience.sight.keys());
-    this.#see(audience, sight);
-    const added = [...sight].filter(([id]) => !seen.has(id)).map(([, name]) => name);
+    const seen = new Set(group.visible.keys());
+    this.#see(group, visible);
+    const added = [...visible].filter(([id]) => !seen.has(id)).map(([, name]) => name);
     if (added.length > 0) for (const stream of streams) stream.send(this.#frame(added, streams.size));
   }
 }

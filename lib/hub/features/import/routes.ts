@@ -3,7 +3,7 @@ import { importTargetVersion } from "../../../contract/import/routes.ts";
 import { SIGNATURE_PREFIX } from "../../../contract/surfaces/headers.ts";
 import type { ImportRequest } from "../../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../../contract/surfaces/paths.ts";
-import { witnessOf } from "../../access/audit.ts";
+import { auditWriterOf } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { type Served, serveRaw } from "../../access/serve.ts";
 import { targetAccess } from "../../access/target-access.ts";
@@ -14,7 +14,7 @@ import { openSecret } from "../../keys/hub-secret.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import { stagingCheck } from "../../publications/approval.ts";
 import { type ArchiveParts, publishArchive, type PublishedTarget } from "../../publications/archive.ts";
-import type { Published, Told } from "../../publications/publication.ts";
+import type { OnPublished, Published } from "../../publications/publication.ts";
 import type { Records } from "../../records/port.ts";
 import { signingSecretName } from "../../records/secrets.ts";
 import { subjectOf } from "../../records/subjects.ts";
@@ -45,7 +45,7 @@ async function importVersion(
   hub: ImportParts,
   target: VisibleTarget & PublishedTarget,
   { version, repo, host: hostName, visibility, stage }: ImportRequest,
-  told: Told<Version>,
+  onPublished: OnPublished<Version>,
   signal: AbortSignal,
 ): Promise<Published<Version>> {
   (await stagingCheck(hub.database.kysely, target.id, target.principal))({ stage: String(stage === true) });
@@ -64,7 +64,7 @@ async function importVersion(
   const signature = SIGNATURE_PREFIX + hmac.digest("hex");
   const asked = { ...(visibility !== undefined && { visibility }), ...(stage === true && { stage: "true" as const }) };
   const fields = { version, signature, repo, ...asked };
-  return await publishArchive(hub, target, fields, { blob, sha256: hash.digest("hex") }, told);
+  return await publishArchive(hub, target, fields, { blob, sha256: hash.digest("hex") }, onPublished);
 }
 
 /** The route that publishes a version from its source host, for one kind. */
@@ -75,13 +75,13 @@ export function importRoute(options: MountOptions<Core>, kind: MarketplaceKind, 
     // The source host has its own time-outs; on this connection nothing moves until it is done.
     request.raw.socket.setTimeout(0);
     hub.arrivals.admit(request, reply, target.principal.owner);
-    const witness = witnessOf(hub, request, target.principal);
+    const writeAudit = auditWriterOf(hub, request, target.principal);
     const { record, created } = await importVersion(
       { ...hub, sourceHosts },
       { ...target, kind },
       request.body,
       (transaction, { version, state, sha256, repo }) =>
-        witness(transaction, {
+        writeAudit(transaction, {
           action: state === "staged" ? "version.stage" : "version.import",
           subject: subjectOf({ kind, slug: request.params.slug }),
           facts: { version, sha256, repo },

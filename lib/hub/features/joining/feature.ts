@@ -9,7 +9,7 @@ import { hostInvites, joinedHosts } from "./tables.ts";
 export const joining: HubFeature = {
   name: "joining",
   tables: [hostInvites, joinedHosts],
-  async onDeed(db, { action, subject, facts }, now) {
+  async onAudit(db, { action, subject, facts }, now) {
     const at = new Date(now).toISOString();
     const { project_id: project, host } = facts;
     const isProject = typeof project === "string" && project.startsWith("prj_");

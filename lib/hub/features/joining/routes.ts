@@ -2,7 +2,7 @@ import { isUsablePublicKey } from "../../../artifact/signatures/ed25519.ts";
 import * as routes from "../../../contract/joining/routes.ts";
 import type { Labels } from "../../../contract/labels.ts";
 import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
-import { audited, witnessOf } from "../../access/audit.ts";
+import { audited, auditWriterOf } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { grantableKey } from "../../access/key-rights.ts";
 import { controlledBy } from "../../access/project-access.ts";
@@ -73,7 +73,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
         const { id: keyId, owner, project_id: subject } = invite;
         const facts = { host_id: host.host_id, state: host.state, invite_id: keyId };
         if (isNew)
-          await witnessOf(hub, request, { owner, keyId })(transaction, { action: "host.join", subject, facts });
+          await auditWriterOf(hub, request, { owner, keyId })(transaction, { action: "host.join", subject, facts });
         return { invite, host };
       });
       const project = await findProject(db, invite.project_id);

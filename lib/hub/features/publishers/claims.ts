@@ -1,5 +1,5 @@
 import type { ClaimDifference } from "../../../contract/publishers/publishers.ts";
-import type { Claims } from "./issuers.ts";
+import type { VerifiedClaims } from "./issuers.ts";
 
 /** The part of a publisher that a token is compared with. */
 interface Wanted {
@@ -14,7 +14,7 @@ function textOf(value: unknown): string | null {
 }
 
 /** Returns the claims by which a token is not a publisher's; none for one that is. */
-export function differencesOf({ audience, claims }: Wanted, token: Claims): ClaimDifference[] {
+export function differencesOf({ audience, claims }: Wanted, token: VerifiedClaims): ClaimDifference[] {
   const audiences = [token.aud ?? []].flat();
   const ofAudience = audiences.includes(audience)
     ? []

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { ExchangeAnswer } from "../../../contract/publishers/publishers.ts";
 import { type Target, targetText } from "../../../contract/target.ts";
 import { printable } from "../../../support/printable.ts";
-import { witnessOf } from "../../access/audit.ts";
+import { auditWriterOf } from "../../access/audit.ts";
 import { addProject, newProject } from "../../access/new-project.ts";
 import { conflict, forbidden, HubError } from "../../ground/errors.ts";
 import { issueKey } from "../../records/keys.ts";
@@ -10,7 +10,7 @@ import { inTransaction, type Records, type Transacted } from "../../records/port
 import { findProject, type Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
 import { differencesOf, differenceText } from "./claims.ts";
-import type { Claims, Issuers } from "./issuers.ts";
+import type { Issuers, VerifiedClaims } from "./issuers.ts";
 import {
   claimsOf,
   lockPublisher,
@@ -69,12 +69,13 @@ export async function exchangeToken(
     };
     const { record, key } = await issueKey(transaction, { ...wanted, expiresAt, withCredential: false }, now);
     await noteExchange(transaction, { id, keyId: record.id, projectId: project.id, now: record.created_at });
-    // The deeds are the new key's.
-    const witness = witnessOf(parts, request, { owner, keyId: record.id });
+    // The audit entries name the new key.
+    const writeAudit = auditWriterOf(parts, request, { owner, keyId: record.id });
     const { kind, slug } = project;
-    if (created) await witness(transaction, { action: "project.create", subject: project.id, facts: { kind, slug } });
+    if (created)
+      await writeAudit(transaction, { action: "project.create", subject: project.id, facts: { kind, slug } });
     const facts = { publisher: publisher.name, issuer: claims.iss, sub: shortened(claims.sub ?? "") };
-    await witness(transaction, { action: "publisher.exchange", subject: project.id, facts });
+    await writeAudit(transaction, { action: "publisher.exchange", subject: project.id, facts });
     return {
       ...{ key, key_id: record.id, expires_at: expiresAt, target: targetText(project), project_id: project.id },
       ...{ name: project.name, publisher: { id, name: publisher.name }, created },
@@ -104,7 +105,7 @@ const noPublisher = (target: Target, issuer: unknown): HubError =>
   );
 
 /** @throws HubError 403 that names the claims by which the token is not the nearest publisher's */
-function chosen(publishers: readonly Publisher[], claims: Claims, target: Target): Publisher {
+function chosen(publishers: readonly Publisher[], claims: VerifiedClaims, target: Target): Publisher {
   const [nearest] = publishers
     .map((publisher) => ({
       publisher,
@@ -119,19 +120,19 @@ function chosen(publishers: readonly Publisher[], claims: Claims, target: Target
 }
 
 /** Names a token among those of all issuers: by its id, or by all that is signed where it has none. */
-const tokenName = ({ iss, jti }: Claims, token: string): string =>
+const tokenName = ({ iss, jti }: VerifiedClaims, token: string): string =>
   JSON.stringify([iss, jti ?? token.slice(0, token.lastIndexOf("."))]);
 
 const shortened = (text: string): string => printable(text).slice(0, MAX_NAME_CHARACTERS);
 
 /** Names a run among those of all issuers: all of its keys act for it. */
-function runOf(claims: Claims, token: string): string {
+function runOf(claims: VerifiedClaims, token: string): string {
   const [claim] = WHOLE_RUNS.filter((name) => typeof claims[name] === "string" || typeof claims[name] === "number");
   return `run:${claim === undefined ? tokenName(claims, token) : JSON.stringify([claims.iss, claim, claims[claim]])}`;
 }
 
 /** Names the key after its run: it stands beside the versions that the run publishes. */
-function runName({ name }: Publisher, claims: Claims): string {
+function runName({ name }: Publisher, claims: VerifiedClaims): string {
   const run = RUNS.map((claim) => claims[claim]).find(
     (value) => typeof value === "string" || typeof value === "number",
   );

@@ -15,7 +15,7 @@ export interface PublisherOptions {
 export const publishers: HubFeature<PublisherOptions> = {
   name: "publishers",
   tables: [table, publisherKeys, usedTokens],
-  async onDeed(db, { action, subject, facts }, now) {
+  async onAudit(db, { action, subject, facts }, now) {
     // Whoever gives a target away keeps no workflow that publishes to it.
     if (action !== "project.transfer") return;
     const id = await projectOfSubject(db, subject);

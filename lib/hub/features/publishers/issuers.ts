@@ -34,7 +34,7 @@ const MAX_ISSUERS = 256;
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
 /** The claims of a token whose signature and times are right. */
-export type Claims = JWTPayload & { iss: string; exp: number };
+export type VerifiedClaims = JWTPayload & { iss: string; exp: number };
 
 /** The issuers of identity tokens, with their keys. */
 export class Issuers {
@@ -72,7 +72,7 @@ export class Issuers {
    * @throws HubError 401 for one that the issuer has not signed or that is not valid now, 503 while the issuer does not
    *   answer
    */
-  async verify(issuer: string, token: string): Promise<Claims> {
+  async verify(issuer: string, token: string): Promise<VerifiedClaims> {
     const { jwtVerify } = await import("jose");
     const now = this.#clock();
     const keys = await this.#keysOf(issuer).catch((error: unknown) => {
@@ -84,7 +84,7 @@ export class Issuers {
         ...{ clockTolerance: CLOCK_TOLERANCE_SECONDS, maxTokenAge: MAX_LIFE_SECONDS },
       });
       if (payload.exp! > now / 1000 + MAX_LIFE_SECONDS) throw refusedToken("is valid for longer than a day");
-      return payload as Claims;
+      return payload as VerifiedClaims;
     } catch (error) {
       if (error instanceof HubError) throw error;
       const fault = faultOf(error);

@@ -9,7 +9,7 @@ import { parseWindow } from "../../gate/window.ts";
 import { conflict, type HubError, notFound, unprocessable } from "../../ground/errors.ts";
 import { recordId } from "../../ground/identity.ts";
 import { bestOpen, changeTarget, ranksAbove } from "../../records/latest/change-target.ts";
-import { hold, roll, type Target } from "../../records/latest/states.ts";
+import { hold, roll, type TargetRow } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { fleetOf } from "../../records/subjects.ts";
@@ -20,12 +20,12 @@ import {
   endRollout,
   findLiveRollout,
   findRollout,
-  FIRST_STANDING,
+  FIRST_STATUS,
   insertRollout,
   isLive,
   overrideRollout,
-  standingColumns,
-  standingOf,
+  statusColumns,
+  statusOf,
   type StoredRollout,
   versionFate,
 } from "./records.ts";
@@ -62,7 +62,7 @@ function rulesFrom(request: RolloutRequest): RolloutRules {
  */
 async function replaceLive(
   transaction: Transacted,
-  target: Target,
+  target: TargetRow,
   { replace, version }: RolloutRequest,
   now: number,
 ): Promise<string | undefined> {
@@ -87,7 +87,7 @@ async function replaceLive(
  *
  * @throws 409 with what to do
  */
-async function requireAbove(transaction: Transacted, target: Target, version: string, now: number): Promise<void> {
+async function requireAbove(transaction: Transacted, target: TargetRow, version: string, now: number): Promise<void> {
   const fate = await versionFate(transaction, target, version);
   if (fate === "yanked") throw conflict(`${version} was yanked: take that back, or roll out another version.`);
   if (fate === "staged") throw conflict(`${version} is staged: roll it out when somebody has approved it.`);
@@ -121,7 +121,7 @@ export function startRollout(
     if (request.allow_empty_wave !== true) await requireHostsOfLabels(transaction, view, rules);
     const row: RolloutsTable = {
       ...{ id, project_id: projectId, version, base_version: null },
-      ...standingColumns(FIRST_STANDING),
+      ...statusColumns(FIRST_STATUS),
       rules: JSON.stringify(rules),
       progress: emptyProgress(rules.waves.length),
       ...{
@@ -168,7 +168,7 @@ const refusal = ({ id, state }: StoredRollout, why: string): HubError =>
 
 type Act = (
   transaction: Transacted,
-  target: Target,
+  target: TargetRow,
   row: StoredRollout,
   change: RolloutChange,
   now: number,
@@ -178,27 +178,27 @@ const ACTIONS: Record<RolloutAction, Act> = {
   async pause(transaction, _target, row, { reason = null }) {
     if (row.state !== "running") throw refusal(row, "only a running one can be paused");
     const paused = { ...idle(row), state: "paused" as const, reason, soakingSince: null };
-    await overrideRollout(transaction, row.id, standingColumns(paused));
+    await overrideRollout(transaction, row.id, statusColumns(paused));
   },
   async resume(transaction, target, row, _change, now) {
     if (row.state === "running") throw refusal(row, "it need not be resumed");
     await requireAbove(transaction, target, row.version, now);
     const running = { ...idle(row), state: "running" as const, reason: null, soakingSince: null };
     await overrideRollout(transaction, row.id, {
-      ...standingColumns(running),
+      ...statusColumns(running),
       failures_since: new Date(now).toISOString(),
     });
     await roll(transaction, target, row.version, { rollout: row.id, now });
   },
   async approve(transaction, _target, row) {
-    const { open } = standingOf(row);
+    const { open } = statusOf(row);
     const rules = decisionRules(row);
     if (row.state !== "running") throw refusal(row, "resume it first");
     if (open === 0) throw refusal(row, "no wave waits for approval");
     const waves = rules.labelled.length;
     const isAsked = needsHost(rules, open, JSON.parse(row.progress) as Tally) || (rules.approve && open < waves);
     if (!isAsked) throw refusal(row, rules.approve ? "no wave waits for approval" : "its waves need no approval");
-    await overrideRollout(transaction, row.id, standingColumns({ ...standingOf(row), approved: open + 1 }));
+    await overrideRollout(transaction, row.id, statusColumns({ ...statusOf(row), approved: open + 1 }));
   },
   async abort(transaction, target, row, { reason = null, rollback = false }, now) {
     await endRollout(transaction, row, { state: "aborted", reason, now });
@@ -209,4 +209,4 @@ const ACTIONS: Record<RolloutAction, Act> = {
   },
 };
 
-const idle = (row: StoredRollout) => ({ ...standingOf(row), waitingFor: null, until: null });
+const idle = (row: StoredRollout) => ({ ...statusOf(row), waitingFor: null, until: null });

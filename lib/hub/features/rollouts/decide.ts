@@ -2,7 +2,7 @@ import { type Amount, lacksHost } from "../../../contract/rollout-terms.ts";
 import type { WaitingFor, WaveCounts } from "../../../contract/surfaces/rollouts.ts";
 import { counted } from "../../../support/counted.ts";
 import { isOpenAt, nextOpening, type Window } from "../../gate/window.ts";
-import type { Standing } from "./records.ts";
+import type { RolloutStatus } from "./records.ts";
 import type { Tally } from "./tally.ts";
 
 /** The rules of a rollout, as they were given. */
@@ -18,7 +18,7 @@ export interface Rules {
 }
 
 /** The knowledge of the hub at a moment. */
-export interface Facts {
+export interface RolloutFacts {
   /** Milliseconds since 1970. */
   now: number;
   isPublished: boolean;
@@ -38,7 +38,11 @@ const sumOf = (waves: readonly WaveCounts[], of: keyof WaveCounts): number =>
   waves.reduce((sum, wave) => sum + wave[of], 0);
 
 /** Returns why a rollout has to halt, or undefined. */
-function haltReason({ version, maxFailing }: Rules, { open }: Standing, { tally }: Facts): string | undefined {
+function haltReason(
+  { version, maxFailing }: Rules,
+  { open }: RolloutStatus,
+  { tally }: RolloutFacts,
+): string | undefined {
   const failing = sumOf(tally.waves, "failing");
   const hosts = sumOf(tally.waves.slice(0, open), "hosts");
   if (failing * PARTS * 100 <= partsOf(maxFailing, hosts)) return undefined;
@@ -53,7 +57,7 @@ export const needsHost = ({ labelled }: Pick<Rules, "labelled">, open: number, {
   );
 
 /** Tells whether enough hosts of the open waves run the version. */
-function isReached(rules: Rules, { open, approved }: Standing, { tally }: Facts): boolean {
+function isReached(rules: Rules, { open, approved }: RolloutStatus, { tally }: RolloutFacts): boolean {
   const waves = tally.waves.slice(0, open);
   const hosts = sumOf(waves, "hosts");
   if (sumOf(waves, "done") < Math.min(wholeHosts(partsOf(rules.minDone, hosts)), hosts)) return false;
@@ -64,29 +68,29 @@ function isReached(rules: Rules, { open, approved }: Standing, { tally }: Facts)
  * Decides how a rollout goes on: from its rules, from its progress, from the hosts' reports, and from the time. It
  * opens one wave at most. Only a person brings a rollout on that is halted or paused; a paused one still halts.
  */
-export function decide(rules: Rules, standing: Standing, facts: Facts): Standing {
+export function decide(rules: Rules, status: RolloutStatus, facts: RolloutFacts): RolloutStatus {
   const { now } = facts;
-  if (standing.state !== "running" && standing.state !== "paused") return standing;
-  const still = { ...standing, waitingFor: null, until: null };
-  const waiting = (waitingFor: WaitingFor, until: number | null, more: Partial<Standing> = {}): Standing => ({
+  if (status.state !== "running" && status.state !== "paused") return status;
+  const still = { ...status, waitingFor: null, until: null };
+  const waiting = (waitingFor: WaitingFor, until: number | null, more: Partial<RolloutStatus> = {}): RolloutStatus => ({
     ...{ ...still, ...more },
     waitingFor,
     until,
   });
-  const halt = haltReason(rules, standing, facts);
-  if (halt !== undefined && standing.open > 0) return { ...still, state: "halted", reason: halt, soakingSince: null };
-  if (standing.state === "paused") return { ...still, soakingSince: null };
+  const halt = haltReason(rules, status, facts);
+  if (halt !== undefined && status.open > 0) return { ...still, state: "halted", reason: halt, soakingSince: null };
+  if (status.state === "paused") return { ...still, soakingSince: null };
   if (!facts.isPublished) return waiting("publication", null);
 
-  if (standing.open > 0) {
-    if (!isReached(rules, standing, facts)) return waiting("hosts", null, { soakingSince: null });
-    const soakingSince = standing.soakingSince ?? now;
+  if (status.open > 0) {
+    if (!isReached(rules, status, facts)) return waiting("hosts", null, { soakingSince: null });
+    const soakingSince = status.soakingSince ?? now;
     const soakedAt = soakingSince + rules.soakMs;
     if (now < soakedAt) return waiting("soak", soakedAt, { soakingSince });
-    if (standing.open === rules.labelled.length)
+    if (status.open === rules.labelled.length)
       return { ...still, state: "completed", reason: null, soakingSince, endedAt: now };
-    if (rules.approve && standing.approved <= standing.open) return waiting("approval", null, { soakingSince });
+    if (rules.approve && status.approved <= status.open) return waiting("approval", null, { soakingSince });
     if (!isOpenAt(rules.window, now)) return waiting("window", nextOpening(rules.window!, now), { soakingSince });
   } else if (!isOpenAt(rules.window, now)) return waiting("window", nextOpening(rules.window!, now));
-  return waiting("hosts", null, { open: standing.open + 1, openedAt: now, soakingSince: null });
+  return waiting("hosts", null, { open: status.open + 1, openedAt: now, soakingSince: null });
 }

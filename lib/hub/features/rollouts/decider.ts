@@ -1,6 +1,6 @@
 import type { Logger } from "../../../support/logging.ts";
-import type { View } from "../../records/fleet.ts";
-import type { Target } from "../../records/latest/states.ts";
+import type { FleetKey } from "../../records/fleet.ts";
+import type { TargetRow } from "../../records/latest/states.ts";
 import type { Database } from "../../records/port.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import { rolloutPulses } from "./records.ts";
@@ -64,7 +64,7 @@ export class RolloutDecider implements AsyncDisposable {
   }
 
   /** Marks the target of a view as due, where a rollout waits for its reports. Costs no more than that. */
-  reported(view: View): void {
+  reported(view: FleetKey): void {
     const projectId = this.#targets.get(viewKey(view));
     if (projectId === undefined) return;
     this.#due.add(projectId);
@@ -87,7 +87,7 @@ export class RolloutDecider implements AsyncDisposable {
   }
 
   /** Decides about a target's rollout with all that was stored before the call. Never rejects. */
-  decide(target: Target): Promise<void> {
+  decide(target: TargetRow): Promise<void> {
     this.#subjects.set(subjectOf(target), target.id);
     return this.#rounds.decide(target.id);
   }
@@ -121,4 +121,4 @@ export class RolloutDecider implements AsyncDisposable {
   }
 }
 
-const viewKey = ({ holder, target }: View): string => JSON.stringify([holder, target]);
+const viewKey = ({ holder, target }: FleetKey): string => JSON.stringify([holder, target]);

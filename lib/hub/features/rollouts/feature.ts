@@ -7,7 +7,7 @@ import { rollouts as routes } from "./routes.ts";
 import { rollouts as table } from "./tables.ts";
 import { RolloutPart } from "./target-part.ts";
 
-/** Deeds that change the versions of a target: a rollout of it is decided about before their answer. */
+/** Actions that change the versions of a target: its rollout is decided about before they are answered. */
 const DECIDING: ReadonlySet<ActionName> = new Set<ActionName>([
   ...(["version.publish", "version.import", "version.yank", "version.unyank", "version.release"] as const),
   "project.delete",
@@ -25,7 +25,7 @@ export const rollouts: HubFeature = {
     const decider = new RolloutDecider({ database, clock, logger, onFailure: () => metrics?.upkeepFailed("rollouts") });
     return {
       routes: (options) => routes(options, decider),
-      async afterDeed({ action, subject }) {
+      async afterAudit({ action, subject }) {
         if (DECIDING.has(action)) await decider.versionsChanged(subject);
       },
       afterReports: (view) => decider.reported(view),

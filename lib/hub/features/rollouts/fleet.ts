@@ -1,8 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { lastHeard, runningVersion } from "../../../contract/surfaces/host-record.ts";
-import { type View, viewState } from "../../records/fleet.ts";
+import { type FleetKey, viewState } from "../../records/fleet.ts";
 import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
-import type { Statements } from "../../records/port.ts";
+import type { PreparedStatements } from "../../records/port.ts";
 import { type ChangedHost, changedHosts } from "./hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
 
@@ -36,14 +36,14 @@ function reportedHost({
 
 /** The fleet of a rollout, kept in memory: a look costs what has changed since the one before. */
 export class RolloutFleet {
-  readonly #statements: Statements;
-  readonly #view: View;
+  readonly #statements: PreparedStatements;
+  readonly #view: FleetKey;
   readonly #rollout: Tallied;
   #tally: FleetTally;
   #cursor = 0;
   #readAt = Number.NEGATIVE_INFINITY;
 
-  constructor(statements: Statements, view: View, rollout: Tallied) {
+  constructor(statements: PreparedStatements, view: FleetKey, rollout: Tallied) {
     this.#statements = statements;
     this.#view = view;
     this.#rollout = rollout;

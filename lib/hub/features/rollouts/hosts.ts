@@ -1,6 +1,6 @@
-import type { View } from "../../records/fleet.ts";
+import type { FleetKey } from "../../records/fleet.ts";
 import type { HostsTable } from "../../records/fleet-tables.ts";
-import type { Queries, Statements } from "../../records/port.ts";
+import type { PreparedStatements, Queries } from "../../records/port.ts";
 import { selectWhere } from "../../records/rows.ts";
 
 /** The hosts of a view, as rollouts read them. */
@@ -18,8 +18,8 @@ export type ChangedHost = Pick<
 
 /** Reads the hosts of a view that changed after a change, page by page in the order of their changes. */
 export async function* changedHosts(
-  statements: Statements,
-  { holder, target }: View,
+  statements: PreparedStatements,
+  { holder, target }: FleetKey,
   since: number,
 ): AsyncGenerator<ChangedHost[]> {
   for (let after = since; ;) {
@@ -33,7 +33,7 @@ export async function* changedHosts(
 /** Reads the labels of the hosts of a view that say their name, page by page. */
 export async function* namedHosts(
   db: Queries,
-  { holder, target }: View,
+  { holder, target }: FleetKey,
 ): AsyncGenerator<Pick<HostsTable, "record" | "labels" | "is_bound">[]> {
   for (let after = ""; ;) {
     const page = await selectWhere(db, "hosts", { holder, target })
@@ -50,7 +50,7 @@ export async function* namedHosts(
 }
 
 /** Reads the newest change number of a view; 0 before its first report. */
-export async function changesOf(db: Queries, { holder, target }: View): Promise<number> {
+export async function changesOf(db: Queries, { holder, target }: FleetKey): Promise<number> {
   const row = await selectWhere(db, "views", { holder, target }).select("changes").executeTakeFirst();
   return Number(row?.changes ?? 0);
 }

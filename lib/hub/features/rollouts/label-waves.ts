@@ -2,7 +2,7 @@ import { labelOf, type Labels } from "../../../contract/labels.ts";
 import type { RolloutRules } from "../../../contract/surfaces/rollouts.ts";
 import { closestTo } from "../../../support/suggestion.ts";
 import { HubError } from "../../ground/errors.ts";
-import type { View } from "../../records/fleet.ts";
+import type { FleetKey } from "../../records/fleet.ts";
 import type { HostRecord } from "../../records/host-columns.ts";
 import type { Queries } from "../../records/port.ts";
 import { namedHosts } from "./hosts.ts";
@@ -18,7 +18,7 @@ const MAX_NAMED = 5;
  */
 export async function requireHostsOfLabels(
   db: Queries,
-  view: View,
+  view: FleetKey,
   { waves, bound_hosts: onlyBound }: Pick<RolloutRules, "waves" | "bound_hosts">,
 ): Promise<void> {
   const wanted = waves.filter((wave) => labelOf(wave) !== undefined);

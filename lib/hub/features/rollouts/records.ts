@@ -23,7 +23,7 @@ export interface StoredRollout extends RolloutsTable, Pick<Project, "kind" | "sl
 }
 
 /** Progress of a rollout, apart from its hosts. Times are milliseconds since 1970. */
-export interface Standing {
+export interface RolloutStatus {
   state: RolloutState;
   reason: string | null;
   /** Waves that are open: the first ones. */
@@ -39,19 +39,19 @@ export interface Standing {
   endedAt: number | null;
 }
 
-export const FIRST_STANDING: Standing = {
+export const FIRST_STATUS: RolloutStatus = {
   ...{ state: "running", reason: null, open: 0, openedAt: null, soakingSince: null, approved: 0 },
   ...{ waitingFor: null, until: null, endedAt: null },
 };
 
 export const rulesOf = ({ rules }: Pick<RolloutsTable, "rules">): RolloutRules => JSON.parse(rules) as RolloutRules;
 
-export const standingOf = ({ state, standing }: Pick<RolloutsTable, "state" | "standing">): Standing => ({
-  ...(JSON.parse(standing) as Omit<Standing, "state">),
+export const statusOf = ({ state, standing }: Pick<RolloutsTable, "state" | "standing">): RolloutStatus => ({
+  ...(JSON.parse(standing) as Omit<RolloutStatus, "state">),
   state,
 });
 
-export function standingColumns({ state, ...standing }: Standing): Pick<RolloutsTable, "state" | "standing"> {
+export function statusColumns({ state, ...standing }: RolloutStatus): Pick<RolloutsTable, "state" | "standing"> {
   return { state, standing: JSON.stringify(standing) };
 }
 
@@ -204,10 +204,10 @@ export async function endRollout(
     now,
   }: { state: "halted" | "completed" | "aborted" | "replaced"; reason: string | null; now: number },
 ): Promise<void> {
-  const standing = { ...standingOf(row), state, reason, waitingFor: null, until: null };
+  const standing = { ...statusOf(row), state, reason, waitingFor: null, until: null };
   const hasEnded = state !== "halted";
   await overrideRollout(transaction, row.id, {
-    ...standingColumns(hasEnded ? { ...standing, endedAt: now } : { ...standing, soakingSince: null }),
+    ...statusColumns(hasEnded ? { ...standing, endedAt: now } : { ...standing, soakingSince: null }),
     ...(hasEnded && { base_version: row.latest_version }),
   });
 }

@@ -13,9 +13,9 @@ import {
   changingRollouts,
   overrideRollout,
   type RolloutPulse,
-  type Standing,
-  standingColumns,
-  standingOf,
+  type RolloutStatus,
+  statusColumns,
+  statusOf,
   type StoredRollout,
 } from "./records.ts";
 import { decisionRules, fleetOfRollout, progressText, talliedOf } from "./stored.ts";
@@ -112,11 +112,11 @@ export class RolloutRounds {
     const known = this.#fleetOf(row);
     const now = this.#options.clock();
     const tally = await known.fleet.at(now);
-    const before = standingOf(row);
+    const before = statusOf(row);
     const isPublished = row.gate !== null && gateOf(row.gate).rolling?.id === row.id;
     const after = decide(decisionRules(row), before, { now, isPublished, tally });
     known.dueAt = Math.min(after.until ?? Number.POSITIVE_INFINITY, now + DECIDED_MS);
-    const changes = { ...standingColumns(after), progress: progressText(tally) };
+    const changes = { ...statusColumns(after), progress: progressText(tally) };
     if (changes.standing === row.standing && changes.state === row.state && changes.progress === row.progress) return;
     const { database } = this.#options;
     if (after.open === before.open && after.state === before.state)
@@ -146,7 +146,7 @@ const pulseText = ({ revision, gate, changes, forgotten }: RolloutPulse): string
 async function moveOn(
   transaction: Transacted,
   row: StoredRollout,
-  { after, tally, now }: { after: Standing; tally: Tally; now: number },
+  { after, tally, now }: { after: RolloutStatus; tally: Tally; now: number },
 ): Promise<void> {
   await changeTarget(transaction, row.project_id, now, async (target, touch) => {
     if (!(await changeRollout(transaction, row, { progress: progressText(tally) }))) return;
@@ -155,7 +155,7 @@ async function moveOn(
       return haltByHub(transaction, target, row, after.reason, now);
     }
     await overrideRollout(transaction, row.id, {
-      ...standingColumns(after),
+      ...statusColumns(after),
       ...(after.state === "completed" && { base_version: row.latest_version }),
     });
     if (after.state === "completed") {

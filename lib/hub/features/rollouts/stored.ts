@@ -3,10 +3,10 @@ import type { RolloutRecord } from "../../../contract/surfaces/rollouts.ts";
 import { gateOf } from "../../gate/stored-gate.ts";
 import { wavesOf } from "../../gate/waves.ts";
 import { parseWindow } from "../../gate/window.ts";
-import type { View } from "../../records/fleet.ts";
+import type { FleetKey } from "../../records/fleet.ts";
 import { fleetOf, subjectOf, targetOfSubject } from "../../records/subjects.ts";
 import type { Rules } from "./decide.ts";
-import { isLive, rulesOf, standingOf, type StoredRollout } from "./records.ts";
+import { isLive, rulesOf, statusOf, type StoredRollout } from "./records.ts";
 import type { RolloutsTable } from "./tables.ts";
 import type { Tallied, Tally } from "./tally.ts";
 
@@ -55,14 +55,14 @@ export const emptyProgress = (waves: number): string =>
   });
 
 /** Returns the fleet that a rollout is judged by: the reports of its owner's own keys. */
-export const fleetOfRollout = (rollout: Pick<StoredRollout, "kind" | "slug" | "owner" | "project_id">): View =>
+export const fleetOfRollout = (rollout: Pick<StoredRollout, "kind" | "slug" | "owner" | "project_id">): FleetKey =>
   fleetOf({ ...rollout, id: rollout.project_id });
 
 const timeText = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
 export function rolloutRecord(row: StoredRollout): RolloutRecord {
   const { id, kind, slug, project_id: projectId, version, created_at, created_by } = row;
-  const { state, reason, open, waitingFor, until, openedAt, endedAt } = standingOf(row);
+  const { state, reason, open, waitingFor, until, openedAt, endedAt } = statusOf(row);
   const rules = rulesOf(row);
   const { waves, failing, fresh, keeping } = JSON.parse(row.progress) as Tally;
   const base = isLive(row) ? row.latest_version : row.base_version;

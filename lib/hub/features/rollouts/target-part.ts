@@ -3,11 +3,11 @@ import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import type { TargetChange, TargetPart } from "../../records/hooks.ts";
 import { ranksAbove } from "../../records/latest/change-target.ts";
 import type { RollingVersion } from "../../records/latest/gate.ts";
-import { hold, roll, type Target } from "../../records/latest/states.ts";
+import { hold, roll, type TargetRow } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { subjectOf } from "../../records/subjects.ts";
-import { endRollout, findLiveRollout, newestRolloutOf, rulesOf, standingOf, type StoredRollout } from "./records.ts";
+import { endRollout, findLiveRollout, newestRolloutOf, rulesOf, statusOf, type StoredRollout } from "./records.ts";
 
 /** The part of rollouts in a change of a target (docs/contract/rollouts.md#what-latest-means). */
 export class RolloutPart implements TargetPart {
@@ -73,7 +73,7 @@ export class RolloutPart implements TargetPart {
       await hold(transaction, target, version, { cause: "beside", rollout, reason, now });
     } else if (state === "running" || state === "paused") await roll(transaction, target, version, { rollout, now });
     else if (state === "completed") return false;
-    else await hold(transaction, target, version, { cause: state, rollout, reason: standingOf(newest).reason, now });
+    else await hold(transaction, target, version, { cause: state, rollout, reason: statusOf(newest).reason, now });
     return true;
   }
 
@@ -85,7 +85,7 @@ export class RolloutPart implements TargetPart {
       return undefined;
     }
     const { waves, window, bound_hosts: only_bound } = rulesOf(live);
-    const { open } = standingOf(live);
+    const { open } = statusOf(live);
     const known = Number(live.known_changes);
     const terms = { running: live.state === "running", waves, open, window, known, only_bound };
     return { version: live.version, id: live.id, ...terms };
@@ -105,7 +105,7 @@ export class RolloutPart implements TargetPart {
 /** Halts a live rollout: its version is held, and taken back where the rollout's rules say so. */
 export async function haltByHub(
   transaction: Transacted,
-  target: Target,
+  target: TargetRow,
   live: StoredRollout,
   reason: string | null,
   now: number,
@@ -113,6 +113,6 @@ export async function haltByHub(
   const isTakenBack = rulesOf(live).on_halt === "rollback";
   await endRollout(transaction, live, { state: "halted", reason, now });
   await hold(transaction, target, live.version, { cause: "halted", rollout: live.id, reason, isTakenBack, now });
-  const facts = { rollout: live.id, version: live.version, open: standingOf(live).open, reason };
+  const facts = { rollout: live.id, version: live.version, open: statusOf(live).open, reason };
   await insertAudit(transaction, { action: "rollout.halt", ...BY_HUB, subject: subjectOf(target), facts }, now);
 }

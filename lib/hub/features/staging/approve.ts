@@ -8,7 +8,7 @@ import type { Transacted } from "../../records/port.ts";
 import { updateWhere } from "../../records/rows.ts";
 import { OPEN } from "../../records/version-tables.ts";
 import { findVersionById, removeRows, type Version } from "../../records/versions.ts";
-import { findStaged, type Staged, stagerOf } from "./records.ts";
+import { findStaged, type StagedRow, stagerOf } from "./records.ts";
 
 /** The moves out of the state `staged`; each call is a part of a transaction (docs/contract/staging.md). */
 
@@ -17,7 +17,7 @@ async function stagedVersion(
   transaction: Transacted,
   principal: Principal,
   what: { projectId: string; version: string },
-): Promise<Staged> {
+): Promise<StagedRow> {
   const staged = await findStaged(transaction, principal, what);
   if (staged !== undefined) return staged;
   const { projectId, version } = what;
@@ -31,7 +31,7 @@ async function stagedVersion(
 const ACTORS: Readonly<Record<string, string>> = { person: "person", run: "workflow run", key: "key" };
 
 /** @throws HubError 403 for the one who has staged the version */
-async function requireAnother(transaction: Transacted, staged: Staged, { keyId }: Principal): Promise<void> {
+async function requireAnother(transaction: Transacted, staged: StagedRow, { keyId }: Principal): Promise<void> {
   const approver = await actorOf(transaction, keyId);
   if (approver !== stagerOf(staged) && keyId !== staged.published_by) return;
   const what = ACTORS[approver.slice(0, approver.indexOf(":"))] ?? "key";
@@ -54,7 +54,7 @@ export function approve(
   principal: Principal,
   { project_id: projectId, version, sha256 }: ApprovedVersion,
   now: number,
-): Promise<{ staged: Staged; published: Version }> {
+): Promise<{ staged: StagedRow; published: Version }> {
   return changeTarget(transaction, projectId, now, async (_target, touch, tell) => {
     const staged = await stagedVersion(transaction, principal, { projectId, version });
     if (staged.sha256 !== sha256)
@@ -89,7 +89,7 @@ export function reject(
   principal: Principal,
   what: { projectId: string; version: string },
   now: number,
-): Promise<{ staged: Staged; blobs: string[] }> {
+): Promise<{ staged: StagedRow; blobs: string[] }> {
   return changeTarget(transaction, what.projectId, now, async () => {
     const staged = await stagedVersion(transaction, principal, what);
     return { staged, blobs: await removeRows(transaction, staged) };

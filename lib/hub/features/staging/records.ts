@@ -20,7 +20,7 @@ function visible(db: Queries, principal: Principal) {
 }
 
 /** A staged version with its target. */
-export type Staged = Awaited<ReturnType<typeof listStaged>>[number];
+export type StagedRow = Awaited<ReturnType<typeof listStaged>>[number];
 
 /** Lists the staged versions that a key sees, oldest first. */
 export const listStaged = (db: Queries, principal: Principal, { after, limit }: PageRange) =>
@@ -31,15 +31,15 @@ export const findStaged = (
   db: Queries,
   principal: Principal,
   { projectId, version }: { projectId: string; version: string },
-): Promise<Staged | undefined> =>
+): Promise<StagedRow | undefined> =>
   visible(db, principal).where("v.project_id", "=", projectId).where("v.version", "=", version).executeTakeFirst();
 
 /** The one who staged a version: a person, a workflow run, or a key. */
-export const stagerOf = ({ published_by: id, acts_for }: Pick<Staged, "published_by" | "acts_for">): string =>
+export const stagerOf = ({ published_by: id, acts_for }: Pick<StagedRow, "published_by" | "acts_for">): string =>
   actorOfKey({ id: id ?? "", acts_for });
 
 /** @param approver the one who asks, by {@link stagerOf}; undefined for a key that may not approve */
-export const stagedRecord = (row: Staged, approver: string | undefined): StagedVersion => ({
+export const stagedRecord = (row: StagedRow, approver: string | undefined): StagedVersion => ({
   project_id: row.project_id,
   target: targetText(row),
   ...{ name: row.name, version: row.version, sha256: row.sha256, size_bytes: Number(row.size_bytes) },

@@ -13,7 +13,7 @@ import { parseJson } from "../../../support/documents/limits.ts";
 import type { IncomingBlob } from "../../blobs/port.ts";
 import { forbidden, HubError, tooLarge, unprocessable } from "../../ground/errors.ts";
 import { recordId } from "../../ground/identity.ts";
-import { publish, type Published, type Told } from "../../publications/publication.ts";
+import { type OnPublished, publish, type Published } from "../../publications/publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "../../publications/receive.ts";
 import { decode, requireSigner, type SealedParts } from "../../publications/signed-bytes.ts";
 import { inTransaction } from "../../records/port.ts";
@@ -39,7 +39,7 @@ export async function receiveStatement(
   hub: SealedParts,
   { target, version }: PublishedVersion,
   request: FastifyRequest,
-  told: Told<Statement>,
+  onPublished: OnPublished<Statement>,
 ): Promise<Published<Statement>> {
   await using upload = await receiveUpload(request, {
     blobs: hub.blobs,
@@ -68,7 +68,7 @@ export async function receiveStatement(
         if (endorsed.signer_public_key !== null)
           await requireSigner(transaction, version.project_id, endorsed.signer_public_key);
         const record = await insertStatement(transaction, version, statement, lost);
-        if (record.id === id) await told(transaction, record);
+        if (record.id === id) await onPublished(transaction, record);
         return record;
       }),
     isSameContent: (existing) => existing.sha256 === file.sha256,

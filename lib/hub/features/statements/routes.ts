@@ -3,7 +3,7 @@ import * as routes from "../../../contract/statements/routes.ts";
 import type { StatementKind } from "../../../contract/statements/statements.ts";
 import type { MarketplaceKind } from "../../../contract/surfaces/paths.ts";
 import type { Target } from "../../../contract/target.ts";
-import { witnessOf } from "../../access/audit.ts";
+import { auditWriterOf } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { projectAccess } from "../../access/project-access.ts";
 import { serve, type Served, serveRaw } from "../../access/serve.ts";
@@ -42,12 +42,12 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
     { principal, projectId, target, label }: { principal: Principal; projectId: string; target: Target; label: string },
   ) {
     hub.arrivals.admit(request, reply, principal.owner);
-    const witness = witnessOf(hub, request, principal);
+    const writeAudit = auditWriterOf(hub, request, principal);
     const subject = subjectOf({ ...target, id: projectId });
     const version = await versionOf(projectId, label, principal);
     requireCompletable(principal, version);
     const { record, created } = await receiveStatement(hub, { target, version }, request, (transaction, statement) =>
-      witness(transaction, {
+      writeAudit(transaction, {
         action: "statement.publish",
         subject,
         facts: { version: label, kind: statement.kind, sha256: statement.sha256 },

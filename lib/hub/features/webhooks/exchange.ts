@@ -12,7 +12,7 @@ const MAX_ANSWER_BYTES = 16 * 1024;
 const ANSWER_MS = 1000;
 
 /** The end of an attempt to send a message. */
-export type Outcome =
+export type AttemptOutcome =
   | { kind: "delivered" }
   /** @param retryAfterMs as long as the receiver wants to be left alone */
   | { kind: "failed"; error: string; isGone: boolean; retryAfterMs: number };
@@ -62,7 +62,7 @@ async function ask(destinations: Destinations, url: URL, { headers, body, signal
 }
 
 /** Sends a message. Redirects that keep method and body are followed, each to an address that is checked anew. */
-export async function post(destinations: Destinations, url: URL, message: Post): Promise<Outcome> {
+export async function post(destinations: Destinations, url: URL, message: Post): Promise<AttemptOutcome> {
   try {
     const { answer } = await followRedirects(url, {
       max: MAX_REDIRECTS,

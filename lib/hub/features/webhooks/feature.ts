@@ -2,8 +2,8 @@ import { Destinations } from "../../ground/destinations.ts";
 import type { Queries } from "../../records/port.ts";
 import { countByState, selectWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
-import type { Core, HubFeature, Running } from "../feature.ts";
-import { tellOfDeed, tellOfFailures } from "./outbox-records.ts";
+import type { Core, HubFeature, RunningFeature } from "../feature.ts";
+import { tellOfAudit, tellOfFailures } from "./outbox-records.ts";
 import { removeDeliveries, removeWebhook } from "./records.ts";
 import { webhooks as webhookRoutes } from "./routes.ts";
 import { Webhooks } from "./sender.ts";
@@ -18,7 +18,7 @@ export interface WebhookOptions {
 }
 
 /** Webhooks of a running hub, with those that send. */
-interface RunningWebhooks extends Running {
+interface RunningWebhooks extends RunningFeature {
   sender: Webhooks;
 }
 
@@ -26,7 +26,7 @@ interface RunningWebhooks extends Running {
 export const webhooks: HubFeature<WebhookOptions, RunningWebhooks> = {
   name: "webhooks",
   tables: [webhookTable, webhookDeliveries],
-  onDeed: tellOfDeed,
+  onAudit: tellOfAudit,
   onReports: tellOfFailures,
   contentsOf: async (db, project) => ({ webhooks: (await webhooksOf(db, subjectOf(project))).length }),
   async onDelete(transaction, project) {

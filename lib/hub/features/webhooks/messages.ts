@@ -9,7 +9,7 @@ import { webhookSecretName } from "./records.ts";
 import type { WebhooksTable } from "./tables.ts";
 
 /** The sealed part of a webhook: its path and its secrets. */
-export interface Sealed {
+export interface WebhookSecrets {
   url: string;
   secret: string;
   /** The secret before, which signs until a time, in milliseconds since 1970. */
@@ -19,12 +19,12 @@ export interface Sealed {
 /** Makes a secret by the Standard Webhooks specification: 256 random bits behind `whsec_`. */
 export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64")}`;
 
-export const sealedText = (sealed: Sealed): Buffer => Buffer.from(JSON.stringify(sealed));
+export const sealedText = (sealed: WebhookSecrets): Buffer => Buffer.from(JSON.stringify(sealed));
 
 /** @returns undefined for a webhook that is gone */
-export async function openSealed(db: Queries, keyring: Keyring, id: string): Promise<Sealed | undefined> {
+export async function openSealed(db: Queries, keyring: Keyring, id: string): Promise<WebhookSecrets | undefined> {
   const bytes = await openSecret(db, keyring, webhookSecretName(id));
-  return bytes && (JSON.parse(bytes.toString()) as Sealed);
+  return bytes && (JSON.parse(bytes.toString()) as WebhookSecrets);
 }
 
 /** Slack reads `<…>` as links and mentions; others show the text as it is. */
@@ -47,7 +47,7 @@ export const bodyOf = (format: WebhooksTable["format"], message: string): string
  *
  * @param now milliseconds since 1970
  */
-export function headersOf(sealed: Sealed, id: string, body: string, now: number) {
+export function headersOf(sealed: WebhookSecrets, id: string, body: string, now: number) {
   const { secret, previous } = sealed;
   const secrets = previous !== undefined && previous.until > now ? [secret, previous.secret] : [secret];
   const time = new Date(now);

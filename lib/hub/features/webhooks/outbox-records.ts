@@ -19,8 +19,8 @@ interface Occurrence {
   data: Facts;
 }
 
-/** A deed of the audit log, as its webhooks hear of it. */
-type Deed = Pick<AuditRecord, "action" | "subject" | "actor" | "facts">;
+/** An entry of the audit log, as its webhooks hear of it. */
+type TellableEntry = Pick<AuditRecord, "action" | "subject" | "actor" | "facts">;
 
 /** The part of a report that webhooks hear of. */
 interface ToldReport {
@@ -110,8 +110,8 @@ export const deliveryOf = (webhook: string, message: WebhookMessage, now: number
   created_at: message.timestamp,
 });
 
-/** Tells webhooks of a deed, in the transaction that writes it down. */
-export async function tellOfDeed(db: Queries, { action, subject, actor, facts }: Deed, now: number) {
+/** Stores the messages of webhooks about an audit entry, in its transaction. */
+export async function tellOfAudit(db: Queries, { action, subject, actor, facts }: TellableEntry, now: number) {
   const { event: type, state } = factsOfAction(action) ?? {};
   if (type === undefined) return;
   const subscribers = await subscribersOf(db, subject);

@@ -4,7 +4,7 @@ import type { Destinations } from "../../ground/destinations.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { type Database, inTransaction } from "../../records/port.ts";
-import { type Outcome, post } from "./exchange.ts";
+import { type AttemptOutcome, post } from "./exchange.ts";
 import { bodyOf, headersOf, openSealed } from "./messages.ts";
 import {
   claimDelivery,
@@ -111,7 +111,7 @@ export class Webhooks implements AsyncDisposable {
   }
 
   /** Sends one message to a webhook now, and keeps nothing of it. @returns undefined while it has no turn */
-  async test(webhook: WebhooksTable, id: string, message: string): Promise<Outcome | undefined> {
+  async test(webhook: WebhooksTable, id: string, message: string): Promise<AttemptOutcome | undefined> {
     if (!this.#hasTurn(webhook.id, webhook.owner)) return undefined;
     return await this.#turn(webhook.id, webhook.owner, () => this.#post(webhook, id, message));
   }
@@ -180,7 +180,7 @@ export class Webhooks implements AsyncDisposable {
     }
   }
 
-  async #post({ id: webhookId, format }: WebhooksTable, id: string, message: string): Promise<Outcome> {
+  async #post({ id: webhookId, format }: WebhooksTable, id: string, message: string): Promise<AttemptOutcome> {
     const { database, keyring, destinations, clock, attemptMs = ATTEMPT_MS } = this.#options;
     const sealed = await openSealed(database.kysely, keyring, webhookId);
     if (sealed === undefined)

@@ -1,4 +1,4 @@
-import { byPrecedence, latestOf, type VersionFacts } from "../../../contract/versions.ts";
+import { byPrecedence, latestOf, type RankedVersion } from "../../../contract/versions.ts";
 import { hooksOf, type TargetChange, type TargetPart } from "../hooks.ts";
 import type { Queries, Transacted } from "../port.ts";
 import { lockProject, type Project } from "../projects.ts";
@@ -6,7 +6,7 @@ import { selectWhere, updateWhere } from "../rows.ts";
 import { renewedDetail } from "../target-detail.ts";
 import type { VersionsTable } from "../version-tables.ts";
 import { type AboveVersion, gateText, type RollingVersion } from "./gate.ts";
-import type { Target } from "./states.ts";
+import type { TargetRow } from "./states.ts";
 
 /**
  * Changes a target and what it answers to `latest`: locks its row, carries out the change, and renews the latest open
@@ -83,7 +83,7 @@ async function latestOpen(
 }
 
 /** Finds the best open version among all. @param except one that does not count */
-export async function bestOpen(db: Queries, target: Target, except?: string): Promise<string | null> {
+export async function bestOpen(db: Queries, target: TargetRow, except?: string): Promise<string | null> {
   const open = await openVersions(db, target, undefined);
   return latestOf(open.filter(({ version }) => version !== except))?.version ?? null;
 }
@@ -94,9 +94,9 @@ const isOpen = ({ is_yanked, state }: Pick<VersionsTable, "is_yanked" | "state">
 /** Reads open, unyanked versions. @param only those among them; undefined for all */
 async function openVersions(
   db: Queries,
-  { id }: Pick<Target, "id">,
+  { id }: Pick<TargetRow, "id">,
   only: readonly string[] | undefined,
-): Promise<VersionFacts[]> {
+): Promise<RankedVersion[]> {
   const rows = await selectWhere(db, "versions", { project_id: id })
     .select(["version", "created_at", "is_yanked", "state"])
     .$if(only !== undefined, (query) => query.where("version", "in", only!))
@@ -110,7 +110,7 @@ async function openVersions(
  */
 export async function ranksAbove(
   db: Queries,
-  { id }: Pick<Target, "id">,
+  { id }: Pick<TargetRow, "id">,
   version: string,
   other: string,
   now: number,
@@ -120,7 +120,7 @@ export async function ranksAbove(
     .where("version", "in", [version, other])
     .where((eb) => eb.or([eb("state", "is", null), eb("state", "!=", "staged")]))
     .execute();
-  const factsOf = (label: string): VersionFacts =>
+  const factsOf = (label: string): RankedVersion =>
     rows.find((row) => row.version === label) ?? { version: label, created_at: new Date(now).toISOString() };
   return byPrecedence(factsOf(version), factsOf(other)) < 0;
 }
@@ -128,9 +128,9 @@ export async function ranksAbove(
 /** Reads the unyanked versions that are not open and rank above the latest open one, best first. */
 async function versionsAbove(
   db: Queries,
-  { id }: Pick<Target, "id">,
+  { id }: Pick<TargetRow, "id">,
   latest: string | null,
-): Promise<(AboveVersion & VersionFacts)[]> {
+): Promise<(AboveVersion & RankedVersion)[]> {
   const rows = await selectWhere(db, "versions", { project_id: id, is_yanked: 0 })
     .select(["version", "created_at", "state", "is_taken_back"])
     .where("state", "in", ["rolling", "held"])

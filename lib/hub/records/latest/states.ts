@@ -1,6 +1,6 @@
 import type { StateCause } from "../../../contract/version-states.ts";
 import { BY_HUB, insertAudit } from "../audit.ts";
-import { tellOfDeed } from "../hooks.ts";
+import { runAuditHooks } from "../hooks.ts";
 import type { Queries, Transacted } from "../port.ts";
 import type { Project } from "../projects.ts";
 import { selectWhere, updateWhere } from "../rows.ts";
@@ -13,7 +13,7 @@ import { type Marks, OPEN, type VersionsTable } from "../version-tables.ts";
  */
 
 /** A target, as the moves name it. */
-export type Target = Pick<Project, "id" | "kind" | "slug">;
+export type TargetRow = Pick<Project, "id" | "kind" | "slug">;
 
 /** Shapes the state of a version as the wire has it; undefined for an open one. */
 export const stateRecord = (row: Marks) =>
@@ -60,7 +60,7 @@ export interface Hold {
  * Holds a published version: nobody new gets it. Tells of the entry; a change of the cause is no new entry. A staged
  * version is not published, and stays as it is.
  */
-export async function hold(transaction: Transacted, target: Target, version: string, given: Hold): Promise<void> {
+export async function hold(transaction: Transacted, target: TargetRow, version: string, given: Hold): Promise<void> {
   const before = await findMarks(transaction, target.id, version);
   if (before === undefined || before.state === "staged") return;
   const { cause, rollout, reason, isTakenBack = false, now } = given;
@@ -81,7 +81,7 @@ export async function hold(transaction: Transacted, target: Target, version: str
 }
 
 /** Stages a version that has just been stored: nobody gets it before it is approved. Tells of it, as of a hold. */
-export async function stage(transaction: Transacted, target: Target, version: string, now: number): Promise<void> {
+export async function stage(transaction: Transacted, target: TargetRow, version: string, now: number): Promise<void> {
   const at = new Date(now).toISOString();
   const marks = { ...OPEN, state: "staged", state_cause: "uploaded", state_since: at, told_at: at } as const;
   await markVersion(transaction, { project_id: target.id, version }, marks);
@@ -92,7 +92,7 @@ export async function stage(transaction: Transacted, target: Target, version: st
 /** Gives a published version to the hosts of open waves, whatever it was. */
 export async function roll(
   transaction: Transacted,
-  target: Target,
+  target: TargetRow,
   version: string,
   { rollout, now }: Pick<Hold, "rollout" | "now">,
 ): Promise<void> {
@@ -108,7 +108,7 @@ export async function roll(
 }
 
 /** Opens a version to every host. */
-export async function open(transaction: Transacted, { id }: Target, version: string): Promise<void> {
+export async function open(transaction: Transacted, { id }: TargetRow, version: string): Promise<void> {
   await markVersion(transaction, { project_id: id, version }, OPEN);
 }
 
@@ -132,7 +132,7 @@ export async function tellAgain(transaction: Transacted, row: HeldVersion, now: 
   // Another hub may have told of it, and the version may be held no longer.
   if (!(await markVersion(transaction, { project_id: id, version, told_at }, told))) return;
   const facts = { version, rollout: row.state_rollout, cause: row.state_cause, reason: row.state_reason };
-  await tellOfDeed(
+  await runAuditHooks(
     transaction,
     { action: "version.hold", ...BY_HUB, subject: subjectOf({ id, kind, slug }), facts },
     now,

@@ -1,14 +1,14 @@
 import t from "tap";
 import {
   isTrouble,
-  type Listed,
+  type ListedVersion,
   type Situation,
   whyLine,
   whyNotNewest,
   type WhyReason,
 } from "../../../../lib/agent/newest/why.ts";
 
-const listed = (version: string, facts: Partial<Listed> = {}): Listed => ({
+const listed = (version: string, facts: Partial<ListedVersion> = {}): ListedVersion => ({
   ...{ version, isYanked: false, yankedReason: null, state: undefined, stateReason: null },
   ...facts,
 });

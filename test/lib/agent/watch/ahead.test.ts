@@ -19,7 +19,7 @@ import { marketplaceSource } from "../../../../lib/agent/sources/marketplace.ts"
 import { signatureCheck } from "../../../../lib/agent/sources/trust.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
 import { aheadWish } from "../../../../lib/agent/watch/ahead.ts";
-import type { Facts, Latest } from "../../../../lib/agent/watch/decide.ts";
+import type { Latest, TargetFacts } from "../../../../lib/agent/watch/decide.ts";
 import { projectPoll, type WatchTarget } from "../../../../lib/agent/watch/target.ts";
 import { Watch } from "../../../../lib/agent/watch/watch.ts";
 import { hasAhead, readAhead, writeAhead } from "../../../../lib/releases/ahead.ts";
@@ -409,7 +409,7 @@ t.test("a hub tells a host of a rollout which version it waits for", async (t) =
 });
 
 t.test("only a version that could be deployed may be there before", (t) => {
-  const facts = (given: Partial<Facts> = {}, next: string | null = "2.0.0"): Facts => ({
+  const facts = (given: Partial<TargetFacts> = {}, next: string | null = "2.0.0"): TargetFacts => ({
     running: "1.0.0",
     latest: { version: "1.0.0", identity: null, yanked: [], next },
     quarantine: [],
@@ -422,7 +422,7 @@ t.test("only a version that could be deployed may be there before", (t) => {
   const failed = { version: "2.0.0", identity: null, code: "unhealthy", reason: "x", at: "x" } as never;
   const asks = { version: "2.0.0", identity: null, rights: ["network: a"], at: "x" } as never;
   const opened: Latest = { version: "2.0.0", identity: null, yanked: [] };
-  const cases: [string, Facts, string | null, boolean][] = [
+  const cases: [string, TargetFacts, string | null, boolean][] = [
     ["a window keeps it back", facts(), "2.0.0", true],
     ["nothing runs yet", facts({ running: null }), "2.0.0", true],
     ["the running release is damaged", facts({ damaged: true }), "2.0.0", true],

@@ -1,9 +1,11 @@
 import fc from "fast-check";
 import t from "tap";
-import { decide, type Facts } from "../../../../lib/agent/watch/decide.ts";
+import { decide, type TargetFacts } from "../../../../lib/agent/watch/decide.ts";
 import { isDowngrade } from "../../../../lib/contract/versions.ts";
 
-const facts = (given: Partial<Facts> & { version?: string | null; identity?: string; yanked?: string[] }): Facts => {
+const facts = (
+  given: Partial<TargetFacts> & { version?: string | null; identity?: string; yanked?: string[] },
+): TargetFacts => {
   const { version = "2.0.0", identity = "bytes", yanked = [], ...rest } = given;
   const latest = { version, identity, yanked };
   const own = { running: "1.0.0", latest, quarantine: [], paused: false, damaged: false, allowDowngrade: false };
@@ -17,11 +19,11 @@ const bad = (version: string, identity: string | null = "bytes") => ({
   at: "2026-01-01T00:00:00Z",
 });
 
-const isForced = (asked: Facts["asked"]): boolean => asked === "retry" || asked === "redeploy";
+const isForced = (asked: TargetFacts["asked"]): boolean => asked === "retry" || asked === "redeploy";
 
 const version = fc.constantFrom("0.9.0", "1.0.0", "1.0.0-rc.1", "2.0.0", "nightly", "build-7");
 const identity = fc.constantFrom("one", "two", null);
-const anyFacts: fc.Arbitrary<Facts> = fc.record({
+const anyFacts: fc.Arbitrary<TargetFacts> = fc.record({
   running: fc.option(version),
   latest: fc.record({ version: fc.option(version), identity, yanked: fc.uniqueArray(version) }),
   quarantine: fc.array(fc.tuple(version, identity).map(([label, bytes]) => bad(label, bytes))),

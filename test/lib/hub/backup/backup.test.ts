@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import t, { type Test } from "tap";
 import { backupHub, type CopyOptions, moveHub, restoreHub } from "../../../../lib/hub/backup/backup.ts";
 import type { Omission } from "../../../../lib/hub/backup/omissions.ts";
-import { type Finding, verifyHub } from "../../../../lib/hub/backup/verify.ts";
+import { type StorageFault, verifyHub } from "../../../../lib/hub/backup/verify.ts";
 import { FEATURES } from "../../../../lib/hub/features.ts";
 import type { HubStorage } from "../../../../lib/hub/storage/open.ts";
 import { type Filled, filledHub } from "../../../support/hub/filled-hub.ts";
@@ -88,7 +88,7 @@ t.test("a backup beside a hub that is written to holds what was committed at one
     await backupHub({ hooks: FEATURES, dataDir: hub.dataDir }, join(folder, `backup-${round}`));
     const storage = { hooks: FEATURES, dataDir: join(folder, `restored-${round}`) };
     await restoreHub(join(folder, `backup-${round}`), storage, { trust: "unsigned" });
-    const findings: Finding[] = [];
+    const findings: StorageFault[] = [];
     await verifyHub(storage, { quick: false, onFinding: (finding) => findings.push(finding) });
     t.strictSame(findings, []);
   }
@@ -144,8 +144,8 @@ t.test("verify finds what is gone, cut and changed, and what nobody has recorded
   await writeFile(pathOf(ids[2]!), bytes);
   await mkdir(join(hub.dataDir, "blobs", "00"), { recursive: true });
   await writeFile(join(hub.dataDir, "blobs", "00", `art_${"0".repeat(32)}`), "orphan");
-  const findings: Finding[] = [];
-  const onFinding = (finding: Finding) => findings.push(finding);
+  const findings: StorageFault[] = [];
+  const onFinding = (finding: StorageFault) => findings.push(finding);
   t.match(await verifyHub({ hooks: FEATURES, dataDir: hub.dataDir }, { quick: false, onFinding }), {
     checked: 7,
     findings: 3,

@@ -15,7 +15,7 @@ t.test("hooks hear of a deed in their order, in its transaction, and one that th
   const heard: string[] = [];
   const hook = (name: string): RecordHooks => ({
     name,
-    async onDeed(db, { subject }) {
+    async onAudit(db, { subject }) {
       heard.push(`${name} ${subject} ${db.isTransaction}`);
       if (subject === "refused" && name === "b") throw new HubError(409, "conflict", "no");
     },

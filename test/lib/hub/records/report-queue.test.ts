@@ -1,7 +1,7 @@
 import t, { type Test } from "tap";
 import { FEATURES } from "../../../../lib/hub/features.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
-import type { View } from "../../../../lib/hub/records/fleet.ts";
+import type { FleetKey } from "../../../../lib/hub/records/fleet.ts";
 import { ReportQueue } from "../../../../lib/hub/records/report-queue.ts";
 import { storeProjectReport } from "../../../../lib/hub/records/reports.ts";
 
@@ -13,7 +13,7 @@ async function open(t: Test) {
     onStatement: (text) => text.startsWith('insert into "reports"') && transactions.push(text),
   });
   t.teardown(() => database.close());
-  const views: View[] = [];
+  const views: FleetKey[] = [];
   const queue = new ReportQueue(database.kysely, true, (view) => views.push(view));
   const report = (host_id: string, facts: object = {}, keyHost: string | null = null) =>
     storeProjectReport(

@@ -4,12 +4,12 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import t, { type Test } from "tap";
 import { FEATURES } from "../../../../../lib/hub/features.ts";
 import { Changes } from "../../../../../lib/hub/features/hints/changes.ts";
-import { HintStreams, type Question } from "../../../../../lib/hub/features/hints/streams.ts";
+import { HintStreams, type HintSubscription } from "../../../../../lib/hub/features/hints/streams.ts";
 import { openDatabase } from "../../../../../lib/hub/records/database.ts";
 
-const questionOf = (owner: string): Question => {
+const questionOf = (owner: string): HintSubscription => {
   const sight = new Map([["prj_1", "project:prj_1"]]);
-  return { id: `${owner} project:prj_1`, owner, sight, look: async () => sight };
+  return { id: `${owner} project:prj_1`, owner, visible: sight, look: async () => sight };
 };
 
 /** The streams of a hub with so many connections, and clients that ask for them. */

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import t from "tap";
 import type { RolloutState } from "../../../../../lib/contract/surfaces/rollouts.ts";
-import { decide, type Facts, type Rules } from "../../../../../lib/hub/features/rollouts/decide.ts";
-import { FIRST_STANDING, type Standing } from "../../../../../lib/hub/features/rollouts/records.ts";
+import { decide, type RolloutFacts, type Rules } from "../../../../../lib/hub/features/rollouts/decide.ts";
+import { FIRST_STATUS, type RolloutStatus } from "../../../../../lib/hub/features/rollouts/records.ts";
 import { FleetTally, type ReportedHost, SILENT_MS } from "../../../../../lib/hub/features/rollouts/tally.ts";
 import { waveOf, wavesOf } from "../../../../../lib/hub/gate/waves.ts";
 import { isOpenAt, parseWindow } from "../../../../../lib/hub/gate/window.ts";
@@ -20,12 +20,12 @@ const rules = (given: Partial<Rules> = {}): Rules => ({
   approve: false,
   ...given,
 });
-const standing = (given: Partial<Standing> = {}): Standing => ({
-  ...FIRST_STANDING,
+const standing = (given: Partial<RolloutStatus> = {}): RolloutStatus => ({
+  ...FIRST_STATUS,
   ...given,
 });
 /** @param waves hosts, done and failing of each */
-const facts = (waves: [number, number, number][], given: Partial<Facts> = {}): Facts => ({
+const facts = (waves: [number, number, number][], given: Partial<RolloutFacts> = {}): RolloutFacts => ({
   now: NOW,
   isPublished: true,
   tally: { waves: waves.map(([hosts, done, failing]) => ({ hosts, done, failing })) },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { byPrecedence, isDowngrade, type VersionFacts } from "../../../../../lib/contract/versions.ts";
+import { byPrecedence, isDowngrade, type RankedVersion } from "../../../../../lib/contract/versions.ts";
 import { isOpenAt, nextOpening, parseWindow } from "../../../../../lib/hub/gate/window.ts";
 import { openSimulated } from "../../../../../scripts/simulate/furnish.ts";
 import { compare, isStepDown } from "../../../../../scripts/simulate/oracle/order.ts";
@@ -39,7 +39,7 @@ const times = fc.integer({ min: Date.parse("2026-01-01"), max: Date.parse("2026-
 
 t.test("the oracle's order of versions, which shares nothing with the product's, is the same", (t) => {
   const versions = fc.record({ version: labels, publishedAt: times });
-  const factsOf = ({ version, publishedAt }: { version: string; publishedAt: number }): VersionFacts => ({
+  const factsOf = ({ version, publishedAt }: { version: string; publishedAt: number }): RankedVersion => ({
     version,
     created_at: new Date(publishedAt).toISOString(),
   });
