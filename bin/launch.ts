@@ -18,7 +18,7 @@ const LAST_WORK_MS = 30_000;
 const RUN_INSIDE = "--sealift-run";
 
 interface LaunchOptions {
-  /** Flags of Node that the program runs with, but for help; the process becomes one that has them. */
+  /** Flags of Node that the program runs with, but for help; without them the process becomes one that has them. */
   nodeFlags?: readonly string[];
   /** Variables of that process, where they are not set. */
   env?: Readonly<Record<string, string>>;
@@ -66,7 +66,8 @@ export function launch(
     (emitWarning as (...args: unknown[]) => void)(warning, ...rest);
   };
   const isTold = isOnlyTold(process.argv.slice(2));
-  const missing = nodeFlags.filter((flag) => !process.execArgv.includes(flag));
+  const given = [...process.execArgv, ...(isOneFile() ? "" : (process.env.NODE_OPTIONS ?? "")).split(" ")];
+  const missing = nodeFlags.filter((flag) => !given.includes(flag));
   const canRestart = process.execve !== undefined && process.platform !== "win32";
   if (missing.length > 0 && canRestart && !isTold) {
     const [, script = "", ...words] = process.argv;

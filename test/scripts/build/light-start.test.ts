@@ -84,4 +84,6 @@ t.test("a program starts with its flags of Node, and tells its help without star
   t.equal(await startOf(["--port", "1"]), `${flags} 1`);
   t.equal(await startOf(["--port", "1"], { MALLOC_ARENA_MAX: "4" }), `${flags} 4`);
   t.equal(await startOf(["--help"]), "undefined");
+  const [first, ...others] = SMALL_HEAP.nodeFlags;
+  t.equal(await startOf([], { NODE_OPTIONS: first }), `${others.join()} 1`, "it adds what the environment lacks");
 });
