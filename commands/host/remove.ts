@@ -34,19 +34,22 @@ export class Remove extends withOptions(removal) {
     const layout = projectRootAt(projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
-    const [{ previewRemoval, removeTarget }, { deploySentence }] = await Promise.all([
+    const [{ previewRemoval, removeTarget }, { deploySentence }, { holderOf }] = await Promise.all([
       import("../../lib/agent/deployment/remove.ts"),
       import("../../lib/agent/ground/sentences.ts"),
+      import("../../lib/releases/lock.ts"),
     ]);
+    const { WatchMemory } = await import("../../lib/agent/watch/state.ts");
+    const { state: watched } = await new WatchMemory({ layout }, target!).read();
+    const watcher = await holderOf(layout.watchLock);
     const removed = { ...targetOfName(target!), purge };
     if (dryRun) {
       const preview = await previewRemoval(layout, removed, supervisor);
       for (const unit of preview.units) this.note(`would stop ${unit ?? "the project"}`);
       for (const path of preview.paths) this.note(`would remove ${path}`);
+      if (watched !== undefined) this.warn(watchWarning(this.target, watcher));
       return this.done({ target: this.target, ...preview, purged: false, dry_run: true });
     }
-    const { WatchMemory } = await import("../../lib/agent/watch/state.ts");
-    const { state: watch } = await new WatchMemory({ layout }, target!).read();
     using interrupt = interruptible();
     const { version, releases } = await removeTarget(
       removed,
@@ -57,8 +60,7 @@ export class Remove extends withOptions(removal) {
         else if (sentence !== undefined) this.note(sentence);
       },
     );
-    if (watch !== undefined)
-      this.warn(`A watch that runs here follows ${this.target}, and installs it again: take it out of its targets.`);
+    if (watched !== undefined) this.warn(watchWarning(this.target, watcher));
     const what = version === null ? "nothing ran" : `${version} ran`;
     this.note(
       `Removed ${this.target}: ${what}, ${counted(releases, "release")} gone${purge ? ", data and reports, too" : ""}.`,
@@ -66,3 +68,9 @@ export class Remove extends withOptions(removal) {
     return this.done({ target: this.target, version, releases, purged: purge, dry_run: false });
   }
 }
+
+/** @param watcher the process that watches the project root */
+const watchWarning = (target: string, watcher: string | undefined): string =>
+  watcher === undefined
+    ? `A watch followed ${target} here, and would install it again: take it out of its targets before you start it.`
+    : `The watch that runs here (${watcher}) follows ${target}, and installs it again at its next check: take it out of its targets.`;

@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { lstat, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { deploymentError } from "../contract/errors.ts";
+import { deploymentError, type SealiftError } from "../contract/errors.ts";
 import { makeFolder } from "../support/files.ts";
 import { tryLock } from "../support/process-lock.ts";
 
@@ -15,28 +15,46 @@ export interface LockOptions {
   signal?: AbortSignal;
   /** Called once when somebody else holds the lock, with what is known of them. */
   onWaiting?: (holder: string) => void;
+  /** Makes the error for a wait that is over. Default: `root_busy`. */
+  busy?: (holder: string) => SealiftError;
+}
+
+const NOBODY_KNOWN = "another process";
+const holderFileOf = (path: string): string => `${path}.holder`;
+const readHolder = (path: string): Promise<string> =>
+  readFile(holderFileOf(path), { encoding: "utf8", flag: NO_LINK }).catch(() => NOBODY_KNOWN);
+
+const rootBusy = (holder: string): SealiftError =>
+  deploymentError("root_busy", `The project root is in use by ${holder}.`, {
+    hint: "Wait until it has finished and run the command again.",
+  });
+
+/** Returns what is known of the process that holds a lock, or undefined when nobody does. */
+export async function holderOf(path: string): Promise<string | undefined> {
+  const stats = await lstat(path).catch(() => undefined);
+  if (stats?.isFile() !== true) return undefined;
+  const lock = tryLock(path);
+  if (lock === undefined) return readHolder(path);
+  lock[Symbol.dispose]();
+  return undefined;
 }
 
 /**
  * Takes a lock of a project root ({@link tryLock}).
  *
- * @throws DeploymentError `root_busy` when the wait is over
+ * @throws DeploymentError `root_busy`, or as asked, when the wait is over
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<AsyncDisposable> {
   await makeFolder(dirname(path));
-  const holderFile = `${path}.holder`;
+  const holderFile = holderFileOf(path);
   // Not by the wall clock, which may be set meanwhile.
   const deadline = performance.now() + options.waitMs;
   let lock = tryLock(path);
   for (let announced = false; lock === undefined; lock = tryLock(path)) {
-    const holder = await readFile(holderFile, { encoding: "utf8", flag: NO_LINK }).catch(() => "another process");
+    const holder = await readHolder(path);
     if (!announced) options.onWaiting?.(holder);
     announced = true;
-    if (performance.now() >= deadline) {
-      throw deploymentError("root_busy", `The project root is in use by ${holder}.`, {
-        hint: "Wait until it has finished and run the command again.",
-      });
-    }
+    if (performance.now() >= deadline) throw (options.busy ?? rootBusy)(holder);
     await sleep(POLL_MS, undefined, options.signal && { signal: options.signal });
   }
   const held = lock;

@@ -157,6 +157,7 @@ const INSIDE: Inside = {
   data: { plugins: "folder", extensions: "folder" },
   "journal.json": "file",
   lock: "file",
+  "watch.lock": "file",
 };
 
 /**

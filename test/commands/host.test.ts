@@ -232,12 +232,12 @@ t.test("two releases are compared, a target's logs are shown, and it is removed"
   t.match((await run("status")).stdout, /nothing runs/);
 });
 
-t.test("the removal of a target that a watch follows says that the watch installs it again", async (t) => {
+t.test("the removal of a target that a watch has followed says that the watch installs it again", async (t) => {
   const { layout, run } = await host(t);
   await new WatchMemory({ layout }, GIVEN_TARGET).change({ state: { is: "current", since: "2026-01-01T00:00:00Z" } });
   t.match(await run("remove", TARGET), {
     code: 0,
     stderr:
-      /^warning: A watch that runs here follows .*, and installs it again: take it out of its targets\.\nRemoved/m,
+      /^warning: A watch followed .* here, and would install it again: take it out of its targets before you start it\.\nRemoved/m,
   });
 });

@@ -1,4 +1,4 @@
-import { access, mkdir, readdir, readFile, rename, writeFile } from "node:fs/promises";
+import { access, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { leftovers } from "../support/host/world.ts";
@@ -233,3 +233,55 @@ t.test(
     t.equal(sessions.length, 1, "a project's polls share one session");
   },
 );
+
+t.test("a second watch of a project root ends and names the first; a killed one holds nothing", async (t) => {
+  const { file, folder, config, root, tides, hub, configure } = await place(t);
+  await configure([tides]);
+  await tides.publish("1.0.0");
+  const watching = (...args: string[]) => start(t, "watch", ["--config", file, "--json", ...args], { cwd: folder });
+  const first = watching();
+  await first.untilEvent("deploy.done", { outcome: "deployed" });
+  const byFirst = new RegExp(
+    `^The project root .*/root is watched already, by process ${first.child.pid} since \\d{4}-`,
+  );
+
+  const refused = await watching().ended;
+  t.match(refused, { code: 75, events: [{ event: "result", error: { code: "root_watched", message: byFirst } }] });
+  await symlink(root, join(folder, "other-name"));
+  const clock = await publishedArchive(hub, "service", "clock", config);
+  await configure([clock], { project_root: "../other-name" });
+  t.match((await watching().ended).events.at(-1), { error: { code: "root_watched" } }, "by another name of the folder");
+  t.equal((await watching("--once").ended).code, 0, "one turn beside it is no watch");
+
+  const removed = await run(t, "sealift", ["remove", "plugin:tides", "--project-root", root]);
+  t.match(removed, {
+    code: 0,
+    stderr: new RegExp(`^warning: The watch that runs here \\(process ${first.child.pid} .*installs it again`, "m"),
+  });
+  await first.until(
+    "its second deployment",
+    ({ events }) => events.filter(({ event }) => event === "deploy.done").length === 2,
+  );
+
+  first.child.kill("SIGKILL");
+  await first.ended;
+  const next = watching();
+  await next.untilEvent("watch.started");
+  await configure([tides], { project_root: "../second" });
+  const second = watching();
+  await second.untilEvent("deploy.done");
+  next.child.kill("SIGHUP");
+  await next.until("a warning", ({ events }) => events.some(({ event }) => event === "watch.warning"));
+  t.match(
+    next.said.events.find(({ event }) => event === "watch.warning"),
+    { message: /^The configuration was not taken over: The project root .*\/second is watched already/ },
+  );
+  second.child.kill("SIGTERM");
+  await second.ended;
+  next.child.kill("SIGHUP");
+  await next.until("the other targets", ({ events }) =>
+    events.some(({ event, targets }) => event === "watch.started" && targets[0].target === "plugin:tides"),
+  );
+  await configure([clock]);
+  await watching().untilEvent("watch.started");
+});

@@ -2,6 +2,7 @@ import type { TurnResult } from "./check-result.ts";
 import { DeploymentQueue, HubSlots } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
 import { Hints, type HintTimes } from "./hints.ts";
+import { RootLocks } from "./root-locks.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 import { TargetLoop } from "./target-loop.ts";
 
@@ -28,6 +29,7 @@ export class Watch {
   #loops: readonly TargetLoop[] = [];
   #targets: readonly WatchTarget[];
   #signal: AbortSignal | undefined;
+  readonly #locks = new RootLocks();
   readonly #hintTimes: Partial<HintTimes> | undefined;
   #hints: Hints | undefined;
 
@@ -64,8 +66,14 @@ export class Watch {
     );
   }
 
-  /** Watches until the signal is aborted; then deployments under way finish or undo their switch. */
+  /**
+   * Watches until the signal is aborted; then deployments under way finish or undo their switch.
+   *
+   * @throws DeploymentError `root_watched` where another watch has one of the project roots
+   */
   async run(signal: AbortSignal): Promise<void> {
+    await using locks = this.#locks;
+    await locks.take(this.#targets);
     this.#signal = signal;
     await using hints = new Hints({
       look: (name) => this.#running.get(name)?.loop.wake(),
@@ -114,10 +122,14 @@ export class Watch {
   /**
    * Watches other targets from now on. Those that stay take their new definition, and keep their rhythm unless they
    * fail; dropped ones finish the deployment that they are in, and nobody waits for it but {@link run}.
+   *
+   * @throws DeploymentError `root_watched`, and nothing has changed
    */
   async replace(targets: readonly WatchTarget[]): Promise<void> {
+    if (this.#signal !== undefined && !this.#signal.aborted) await this.#locks.take(targets);
     this.#targets = targets;
     if (this.#signal === undefined || this.#signal.aborted) return;
+    const before = [...this.#running];
     const names = new Set(targets.map(({ name }) => name));
     for (const [name, running] of this.#running) {
       if (names.has(name)) continue;
@@ -127,6 +139,8 @@ export class Watch {
       this.#leaving.add(left);
     }
     await this.#start(targets);
+    const left = before.filter(([name, running]) => this.#running.get(name) !== running);
+    void Promise.all(left.map(([, { done }]) => done)).then(() => this.#locks.keep(this.#targets));
   }
 
   async #start(targets: readonly WatchTarget[]): Promise<void> {
