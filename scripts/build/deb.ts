@@ -12,6 +12,7 @@ import { gzipSync } from "node:zlib";
 import { planUnits, SYSTEMD_SERVICES } from "../../lib/support/systemd/units.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { scriptArguments } from "../arguments.ts";
+import { step } from "./step.ts";
 
 const { chmodSync, globSync, readFileSync, statSync } = fs;
 
@@ -187,13 +188,15 @@ fi
 };
 
 try {
-  await fill();
-  control();
-  for (const path of [...globSync(`${folder}/**/*`), folder]) fs.lutimesSync(path, epoch, epoch);
+  await step("collect the program, its manual, completions and units", fill);
+  await step("write the control files", control);
   const output = join(target, `sealift_${version}_${architecture}.deb`);
-  execFileSync("dpkg-deb", ["--root-owner-group", `-Z${values.compression}`, "--build", folder, output], {
-    env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
-    stdio: ["ignore", "ignore", "inherit"],
+  await step(`compress with ${values.compression}`, () => {
+    for (const path of [...globSync(`${folder}/**/*`), folder]) fs.lutimesSync(path, epoch, epoch);
+    execFileSync("dpkg-deb", ["--root-owner-group", `-Z${values.compression}`, "--build", folder, output], {
+      env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
+      stdio: ["ignore", "ignore", "inherit"],
+    });
   });
   console.log(`${output}: ${statSync(output).size} bytes`);
 } finally {

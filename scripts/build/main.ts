@@ -10,6 +10,7 @@ import packageJson from "../../package.json" with { type: "json" };
 import { scriptArguments } from "../arguments.ts";
 import { type Bundled, bundleGuest, bundlePrograms, bundleZod, copyZodTypes } from "./bundle.ts";
 import { hashOfInputs, isBuiltFrom, removeStamp, writeStamp } from "./inputs.ts";
+import { step } from "./step.ts";
 import { bundledPackages, dependencyFaults, licencesText } from "./third-party.ts";
 
 const node = (...args: string[]): unknown => execFileSync(process.execPath, args, { stdio: "inherit" });
@@ -22,7 +23,10 @@ const { fast: isFast } = scriptArguments(import.meta.filename, {
 async function build(): Promise<void> {
   const programs = Object.values(packageJson.bin).map((path) => basename(path, ".js"));
   const bundled: Bundled = { inputs: {}, outputs: {} };
-  for (const { inputs, outputs } of await Promise.all([bundleGuest(), bundleZod(), bundlePrograms(programs)])) {
+  const parts = await step("bundle the programs", () =>
+    Promise.all([bundleGuest(), bundleZod(), bundlePrograms(programs)]),
+  );
+  for (const { inputs, outputs } of parts) {
     Object.assign(bundled.inputs, inputs);
     Object.assign(bundled.outputs, outputs);
   }
@@ -33,18 +37,21 @@ async function build(): Promise<void> {
   // The hub's pages read them beside themselves.
   for (const name of ["page.css", "page.js"]) copyFileSync(`lib/web/page/${name}`, `dist/lib/chunks/${name}`);
   // The runtime loads the SDK, and the next step starts all programs.
-  node(
-    createRequire(import.meta.url).resolve("typescript/bin/tsc"),
-    ...["-p", "tsconfig.build.json"],
-    ...(isFast ? ["--noCheck"] : []),
+  await step(isFast ? "write the SDK's types" : "check and write the SDK's types", () =>
+    node(
+      createRequire(import.meta.url).resolve("typescript/bin/tsc"),
+      ...["-p", "tsconfig.build.json"],
+      ...(isFast ? ["--noCheck"] : []),
+    ),
   );
   if (isFast) return;
 
-  writeFileSync("dist/THIRD-PARTY-LICENCES.txt", licencesText(bundledPackages(bundled.inputs)));
-  const faults = dependencyFaults(bundled.inputs, packageJson);
-  if (faults.length > 0) throw new Error(faults.join("\n"));
-
-  node("scripts/manual.ts");
+  await step("collect the licences", () => {
+    writeFileSync("dist/THIRD-PARTY-LICENCES.txt", licencesText(bundledPackages(bundled.inputs)));
+    const faults = dependencyFaults(bundled.inputs, packageJson);
+    if (faults.length > 0) throw new Error(faults.join("\n"));
+  });
+  await step("write the manual pages", () => node("scripts/manual.ts"));
 }
 
 const inputs = hashOfInputs();

@@ -11,6 +11,7 @@ import { basename, join, resolve } from "node:path";
 import packageJson from "../../package.json" with { type: "json" };
 import { scriptArguments } from "../arguments.ts";
 import { bundleOneFile } from "./bundle.ts";
+import { step } from "./step.ts";
 
 const { values, positionals } = scriptArguments(import.meta.filename, {
   allowPositionals: true,
@@ -30,10 +31,12 @@ const target = resolve(positionals[0] ?? ".", `sealift-${packageJson.version}-${
 const folder = mkdtempSync(join(tmpdir(), "sealift-one-file-"));
 try {
   const node = join(folder, "node");
-  copyFileSync(values.node, node);
-  // A quarter of it is names for debuggers.
-  execFileSync(STRIP[values.platform] ?? "strip", ["--strip-all", node], { stdio: "inherit" });
-  await bundleOneFile(folder);
+  await step(`strip Node for ${values.platform}`, () => {
+    copyFileSync(values.node, node);
+    // A quarter of it is names for debuggers.
+    execFileSync(STRIP[values.platform] ?? "strip", ["--strip-all", node], { stdio: "inherit" });
+  });
+  await step("bundle the programs into one file", () => bundleOneFile(folder));
   const packed = packageJson.files.filter((name) => !name.startsWith("!")).flatMap(filesIn);
   const assets = Object.fromEntries([
     ...["package.json", ...packed].map((path) => [path, resolve(path)]),
@@ -60,10 +63,12 @@ try {
   };
   mkdirSync(resolve(positionals[0] ?? "."), { recursive: true });
   writeFileSync(join(folder, "config.json"), JSON.stringify(config));
-  execFileSync(process.execPath, ["--build-sea", "config.json"], {
-    cwd: folder,
-    stdio: ["ignore", "ignore", "inherit"],
-  });
+  await step("put the file and its assets into the executable", () =>
+    execFileSync(process.execPath, ["--build-sea", "config.json"], {
+      cwd: folder,
+      stdio: ["ignore", "ignore", "inherit"],
+    }),
+  );
   console.log(`${target}: ${statSync(target).size} bytes`);
 } finally {
   rmSync(folder, { recursive: true, force: true });
