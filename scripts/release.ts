@@ -1,12 +1,14 @@
 /**
  * `npm run release -- VERSION`: writes the version and the changelog's heading, commits, and makes a signed tag.
- * Pushing it starts `.github/workflows/release.yml`. `--dry-run` only says what it would do. `--verify TAG --notes
- * FILE` is for that workflow: it checks that tag, package.json and changelog agree, and writes the release's notes.
+ * Without VERSION it takes that of the heading, which may have its date already. Pushing the tag starts
+ * `.github/workflows/release.yml`. `--dry-run` only says what it would do. `--verify TAG --notes FILE` is for that
+ * workflow: it checks that tag, package.json and changelog agree, and writes the release's notes.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import semver from "semver";
 import { scriptArguments } from "./arguments.ts";
+import { renameVersions } from "./named-versions.ts";
 
 const { values, positionals } = scriptArguments(import.meta.filename, {
   allowPositionals: true,
@@ -37,22 +39,26 @@ if (values.verify !== undefined) {
   process.exit();
 }
 
-const version = semver.valid(positionals[0]) ?? (heading.endsWith("(unreleased)") ? heading.split(" ")[1]! : "");
-if (!semver.valid(version)) fail("Name the version: npm run release -- 1.2.0");
+const [, headed = "", when = ""] = /^## (\S+) \((unreleased|\d{4}-\d\d-\d\d)\)$/.exec(heading) ?? [];
+const isDated = when !== "unreleased";
+const version = semver.valid(positionals[0] ?? headed) ?? "";
+if (version === "") fail("Name the version: npm run release -- 1.2.0");
 if (semver.lt(version, current)) fail(`${version} is lower than ${current}, the version in package.json.`);
-if (!heading.endsWith("(unreleased)")) fail(`CHANGELOG.md begins with "${heading}": nothing in it is unreleased.`);
 if (git("tag", "--list", `v${version}`) !== "") fail(`The tag v${version} exists.`);
+if (isDated && headed !== version)
+  fail(`CHANGELOG.md begins with "${heading}": give ${version} a heading that ends with (unreleased).`);
 const dirty = git("status", "--porcelain");
 if (dirty !== "" && !values["dry-run"]) fail(`Commit or remove these first:\n${dirty}`);
 
-const dated = `## ${version} (${new Date().toISOString().slice(0, 10)})`;
+const dated = isDated ? heading : `## ${version} (${new Date().toISOString().slice(0, 10)})`;
 const steps: [string, () => unknown][] = [
   [
     `write version ${version} to package.json and package-lock.json`,
     () => npm("version", version, "--no-git-tag-version", "--allow-same-version"),
   ],
+  [`write version ${version} to the images and tags of ops/, ci/ and docs/`, () => renameVersions(version)],
   [
-    `change the changelog's heading to "${dated}"`,
+    `have the changelog's heading be "${dated}"`,
     () =>
       writeFileSync(
         "CHANGELOG.md",
@@ -60,7 +66,10 @@ const steps: [string, () => unknown][] = [
       ),
   ],
   ["build and pack, which checks licences and size", () => npm("run", "pack")],
-  [`commit "Release ${version}"`, () => git("commit", "-sam", `Release ${version}`)],
+  [
+    `commit "Release ${version}", unless all of that is committed`,
+    () => git("status", "--porcelain") !== "" && git("commit", "-sam", `Release ${version}`),
+  ],
   [
     `make the signed tag v${version}`,
     () => git("tag", "-s", `v${version}`, "-m", `Release ${version}\n\n${text.trim()}`),

@@ -51,6 +51,12 @@ t.test("npm installs one small package without dependencies, with the licences o
   }
 });
 
+t.test("the installed package passes its self-check", (t) => {
+  const { status, stdout, stderr } = run("sealift", ["self-check"]);
+  t.equal(status, 0, stdout + stderr);
+  t.end();
+});
+
 t.test("installed programs publish a project and deploy it, from compiled code alone", async (t) => {
   await using world = await World.make();
   const root = world.path("host");
