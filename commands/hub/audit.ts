@@ -1,4 +1,5 @@
 import { Command } from "clipanion";
+import { shownFacts } from "../../lib/contract/audit/facts.ts";
 import { auditList } from "../../lib/options/devkeys.ts";
 import { withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
@@ -37,7 +38,7 @@ export class AuditList extends withOptions(auditList) {
         this.print.event({ event: "audit", ...entry });
         continue;
       }
-      const facts = Object.entries(entry.facts).map(([name, value]) => `${name}=${value}`);
+      const facts = shownFacts(entry.facts).map(([name, text]) => `${name}=${text}`);
       this.print.line(lineOf(entry.created_at, entry.action, entry.actor, entry.subject, ...facts));
     }
     if (count === 0) this.note("No entries.");

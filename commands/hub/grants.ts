@@ -12,7 +12,7 @@ async function grantable(options: Connected, text: string) {
   if (kind !== "project") return { client, kind, slug, text: targetText({ kind, slug }) };
   const { usageError } = await import("../../lib/contract/errors.ts");
   throw usageError("usage", `${JSON.stringify(text)} is a project; grants are for plugins and services.`, {
-    hint: "A key that is bound to the project opens it: sealift key create --project NAME",
+    hint: "A key that is bound to the project opens it: `sealift key create --name NAME --project PROJECT`.",
   });
 }
 

@@ -1,10 +1,11 @@
 import type { FastifyRequest } from "fastify";
+import { shownFacts } from "../../contract/audit/facts.ts";
 import { listAudit } from "../../contract/audit/routes.ts";
 import { showReadiness } from "../../contract/health/routes.ts";
 import { showHub } from "../../contract/hub/routes.ts";
 import { listKeys } from "../../contract/keys/routes.ts";
 import { listProjects } from "../../contract/projects/routes.ts";
-import type { AuditRecord, HubFacts } from "../../contract/surfaces/keys.ts";
+import type { HubFacts } from "../../contract/surfaces/keys.ts";
 import { notFound } from "../../hub/ground/errors.ts";
 import { isAdministrator } from "../../hub/ground/principal.ts";
 import { type Api, type ApiCall, callTo, type Listed } from "../page/api.ts";
@@ -49,7 +50,9 @@ export const audit: Screen = async ({ api }, request) => {
         <code>{entry.action}</code>,
         key === "" ? entry.actor : withNotes(entry.actor, <>by the key {named(key, keys.get(key))}</>),
         named(subject, projects.get(subject) ?? keys.get(subject)),
-        factsText(entry.facts),
+        shownFacts(entry.facts)
+          .map(([name, text]) => `${name}: ${text}`)
+          .join(", "),
         entry.address,
       ])}
       empty={<Empty title="Nothing like that was done." />}
@@ -62,12 +65,6 @@ export const audit: Screen = async ({ api }, request) => {
 
 /** The name of something, with its id; the id alone of what has no name here. */
 const named = (id: string, name: string | undefined) => (name === undefined ? id : <span title={id}>{name}</span>);
-
-const factsText = (facts: AuditRecord["facts"]): string =>
-  Object.entries(facts)
-    .filter(([, value]) => value !== null)
-    .map(([name, value]) => `${name}: ${String(value)}`)
-    .join(", ");
 
 /** Pages of a list that are read for names: on a hub with more, some of what is old is shown by its id. */
 const NAME_PAGES = 10;
