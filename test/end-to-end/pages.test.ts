@@ -119,6 +119,23 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
     }
   });
 
+  t.test("on a phone, an administrator's ways stand in a menu that needs no script", async (t) => {
+    const page = await opened({ javaScriptEnabled: false, viewport: { width: 360, height: 740 } });
+    await signIn(page, hub.url, hub.adminKey);
+    const height = async (): Promise<number> => (await page.locator("header.top").boundingBox())!.height;
+    const ways = page.getByRole("navigation", { name: "Hub" });
+    t.equal(await ways.count(), 0, "it is closed");
+    t.ok((await height()) < 80, "and the header takes one line");
+    await page.getByText("Menu", { exact: true }).press("Enter");
+    await ways.getByRole("link", { name: "Webhooks" }).click();
+    await page.getByRole("heading", { name: "Webhooks" }).waitFor();
+    t.equal(await ways.count(), 0, "each page begins with a closed one");
+    await page.setViewportSize({ width: 1280, height: 900 });
+    t.equal(await ways.count(), 1, "on a wide screen the ways need no menu");
+    t.equal(await page.getByText("Menu", { exact: true }).isVisible(), false);
+    await page.context().close();
+  });
+
   t.test("a person with a keyboard signs in, skips to the content, searches and opens what is found", async (t) => {
     const page = await opened();
     await page.goto(`${hub.url}/sign-in`);

@@ -43,13 +43,19 @@ export function Layout({
               Sealift
             </a>
             {principal !== undefined && (
-              <nav aria-label="Hub">
-                {ways.map(({ title: name, path: to }) => (
-                  <a key={to} href={base + to} aria-current={isHere(to) ? "page" : undefined}>
-                    {name}
-                  </a>
-                ))}
-              </nav>
+              <>
+                {/* On a phone, the ways beside it stand below it once it is open. */}
+                <details className="menu">
+                  <summary>Menu</summary>
+                </details>
+                <nav aria-label="Hub">
+                  {ways.map(({ title: name, path: to }) => (
+                    <a key={to} href={base + to} aria-current={isHere(to) ? "page" : undefined}>
+                      {name}
+                    </a>
+                  ))}
+                </nav>
+              </>
             )}
             {principal === undefined ? (
               path !== pagePaths.signIn() && (
