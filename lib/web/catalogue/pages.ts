@@ -1,18 +1,20 @@
 import { type Page, pagesOf } from "../features/feature.ts";
 import { TARGET_KINDS } from "../page/view.ts";
 
-const { get, post } = pagesOf(() => import("./screens.tsx"));
+const ofCatalogue = pagesOf(() => import("./catalogue-screens.tsx"));
+const { get, post } = pagesOf(() => import("./target-screens.tsx"));
+const ofProjects = pagesOf(() => import("./project-screens.tsx"));
 
 /** The catalogue, and the pages of plugins, services and projects. */
 export const cataloguePages: readonly Page[] = [
-  get("/", ({ catalogue }) => catalogue),
+  ofCatalogue.get("/", ({ catalogue }) => catalogue),
   ...(["plugin", "service"] as const).flatMap((kind) => [
     { ...get(`/${kind}s/:slug`, ({ target }) => target(kind)), isPublic: true },
     get(`/${kind}s/:slug/compare`, ({ compare }) => compare(kind)),
   ]),
-  get("/projects", ({ projects }) => projects),
-  post("/projects", (screens) => screens.createProject),
-  get("/projects/:slug", ({ project }) => project),
+  ofProjects.get("/projects", ({ projects }) => projects),
+  ofProjects.post("/projects", (screens) => screens.createProject),
+  ofProjects.get("/projects/:slug", ({ project }) => project),
   ...TARGET_KINDS.flatMap((kind) => [
     post(`/${kind}s/:slug/yank`, ({ yank }) => yank(kind, "yank")),
     post(`/${kind}s/:slug/unyank`, ({ yank }) => yank(kind, "unyank")),

@@ -1,13 +1,20 @@
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { VersionRecord } from "../../contract/surfaces/marketplace.ts";
+import type { VersionMarks } from "../../contract/surfaces/version-facts.ts";
+import { listVersions } from "../../contract/versions/routes.ts";
+import { may } from "../../hub/ground/principal.ts";
+import { callTo } from "../page/api.ts";
 import { Ask, Field, Opened } from "../page/forms.tsx";
 import { Badge, Time } from "../page/parts.tsx";
 import { Marks, STATE_CAUSES } from "../page/version-marks.tsx";
+import { useView } from "../page/view.ts";
 
 /** The cells that tables of versions share, and the forms in them. */
 
+type Shown = Pick<VersionRecord | ManagedVersion, keyof VersionMarks | "version" | "is_yanked" | "state">;
+
 /** A version with its badges. @param of its record */
-export const Version = ({ of, isLatest }: { of: VersionRecord | ManagedVersion; isLatest: boolean }) => (
+export const Version = ({ of, isLatest }: { of: Shown; isLatest: boolean }) => (
   <>
     <span className="num">{of.version}</span> {isLatest && <Badge tone="good">latest</Badge>} <Marks of={of} />
     {of.state !== undefined && <Badge tone={of.state.name === "held" ? "warn" : "busy"}>{of.state.name}</Badge>}
@@ -27,17 +34,24 @@ export const Published = ({ at, by }: { at: string; by: string | undefined }) =>
   </>
 );
 
-/** The form that opens a held version to every host. */
-export const Release = ({ at, version }: { at: string; version: string }) => (
-  <Opened title="Release" to={`${at}/release`}>
-    <input type="hidden" name="version" value={version} />
-    <Field label="Reason" name="reason" maxLength={1024} />
-    <button>Give {version} to every host</button>
-  </Opened>
-);
+/** The forms of a version that a key may send: to yank it or take that back, and to open a held one to every host. */
+export function Acts({ at, of: { version, is_yanked: isYanked, state } }: { at: string; of: Shown }) {
+  const { principal } = useView();
+  return (
+    <>
+      {may(principal!, "publish") && <Yank {...{ at, version, isYanked }} />}
+      {may(principal!, "projects") && state?.name === "held" && (
+        <Opened title="Release" to={`${at}/release`}>
+          <input type="hidden" name="version" value={version} />
+          <Field label="Reason" name="reason" maxLength={1024} />
+          <button>Give {version} to every host</button>
+        </Opened>
+      )}
+    </>
+  );
+}
 
-/** Forms that yank a version, and take that back. */
-export function Yank({ at, version, isYanked }: { at: string; version: string; isYanked: boolean }) {
+function Yank({ at, version, isYanked }: { at: string; version: string; isYanked: boolean }) {
   if (isYanked)
     return (
       <Ask at={at} verb="Unyank" thing={version} sends={{ version }}>
@@ -52,3 +66,18 @@ export function Yank({ at, version, isYanked }: { at: string; version: string; i
     </Opened>
   );
 }
+
+/** Versions of one page of a target. */
+export const VERSIONS = "25";
+
+/** The call for one page of a target's versions, as those who manage it see them. */
+export const managedVersions = (id: string, cursor: string) =>
+  callTo(listVersions, { params: { id }, query: { limit: VERSIONS, cursor } });
+
+/** Returns the names of the keys that have published versions, and of those that have approved them, by version. */
+export const publishersOf = (versions: readonly ManagedVersion[]): ReadonlyMap<string, string> =>
+  new Map(
+    versions.flatMap(({ version, published_by: by = null, approved_by: approver = null }) =>
+      by === null ? [] : [[version, approver === null ? by : `${by}, approved by ${approver}`] as const],
+    ),
+  );
