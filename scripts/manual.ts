@@ -16,7 +16,7 @@ import { EXIT_MEANINGS } from "./exit-meanings.ts";
 /** Words in angle brackets are tags in Markdown. */
 const plain = (text: string): string => text.replaceAll("<", "\\<").replaceAll("*", "\\*").replaceAll("_", "\\_");
 
-/** The same outside of backticks. */
+/** Converts prose outside of backticks. */
 const prose = (text: string): string =>
   text
     .split(/(`[^`]*`)/)

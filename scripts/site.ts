@@ -15,7 +15,7 @@ import { scriptArguments } from "./arguments.ts";
 type Token = ReturnType<InstanceType<typeof MarkdownIt>["parse"]>[number];
 
 interface Page {
-  /** In the repository. */
+  /** Path in the repository. */
   path: string;
   title: string;
   html: string;

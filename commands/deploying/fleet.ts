@@ -147,7 +147,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
 /** Hosts that are held at most, to be put in order. */
 const ORDERED = 10_000;
 
-/** Puts hosts that come state by state in the order of their names, a state with more of them piece by piece. */
+/** Sorts hosts that arrive state by state by their names, and yields a large state in pieces. */
 async function* naturalOrder(hosts: FleetView["hosts"]): AsyncGenerator<FleetHost> {
   let held: FleetHost[] = [];
   const ordered = (): FleetHost[] => held.toSorted((a, b) => naturally(a.host_id, b.host_id));

@@ -24,7 +24,7 @@ export class Logs extends withOptions(logs) {
 
   target = Option.String({ name: "TARGET", required: true });
   plugins = Option.Rest({ name: "PLUGIN" });
-  /** As `journalctl -f` and `docker logs -f` have it. */
+  /** Short form, as in `journalctl -f` and `docker logs -f`. */
   short = Option.Boolean("-f", false, { hidden: true });
 
   protected override keptLayers() {

@@ -45,7 +45,7 @@ export const KeysCreate = ofHub("create", keyCreation, {
       ...(scopes.length > 0 && { scopes: [...scopes] }),
       ...(expires !== undefined && { expires_at: expires === "never" ? null : expires.toISOString() }),
     };
-    // Before a key is made that would be lost.
+    // Opened first: a key that cannot be written down would be lost.
     await using file = out === undefined ? undefined : await openSecretFile(out, "host.env");
     const key = await client.createKey(asked);
     const lines = secretsOf(key);

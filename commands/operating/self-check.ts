@@ -81,7 +81,7 @@ async function filesInside(): Promise<string> {
   return `${counted(digests.length, "file")} ${digests.length === 1 ? "is as it was" : "are as they were"} built`;
 }
 
-/** From a source tree to a deployed plugin, by the programs of this installation. */
+/** Publishes a source tree and deploys it with the programs of this installation. */
 class Tour {
   readonly #folder: string;
   readonly #signal: AbortSignal;

@@ -110,7 +110,7 @@ export class DeployPublish extends withOptions(publish) {
       ]);
       const projectId = await projectNamed(hub, given);
       if (projectName !== undefined) return { projectId, projectName };
-      // A key that may only publish is told no name, and other troubles are better told by the publication itself.
+      // A key that may only publish cannot read the name. The publication itself reports other errors better.
       const known = await new DeployClient(projectId, hub).projectName().catch(() => undefined);
       return { projectId, projectName: known ?? folder };
     }

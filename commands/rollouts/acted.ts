@@ -1,6 +1,6 @@
 import type { RolloutAction } from "../../lib/contract/surfaces/rollouts.ts";
 
-/** The outcome of each action, as it is told after the rollout's name. */
+/** Outcome of each action, printed after the rollout's name. */
 export const ACTED: Readonly<Record<RolloutAction, string>> = {
   pause: "paused: no further host gets the version",
   resume: "goes on",

@@ -5,13 +5,13 @@ import type { SealiftCommand } from "./base.ts";
 
 /** One flag of a command, as help, manual pages and completion tell it. */
 export interface OptionFacts {
-  /** With its dashes. */
+  /** The flag, with its dashes. */
   name: string;
   /** Another flag that does the same, which help leaves out. */
   alias?: string | undefined;
   /** The name of the value in help; empty for a flag. */
   metavar: string;
-  /** Without the default. */
+  /** The help, without the default. */
   description: string;
   /** The default in words, or undefined. */
   defaultText: string | undefined;
@@ -22,7 +22,7 @@ export interface OptionFacts {
   values: readonly string[];
   /** The variable that gives the same. */
   variable: string;
-  /** For a secret itself: help names the flag of its file instead. */
+  /** Marks a secret itself: help names the flag of its file instead. */
   isSecret: boolean;
   /** Whether it names a file with a secret. */
   isSecretFile?: boolean;

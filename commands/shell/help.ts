@@ -115,7 +115,7 @@ export function overview(name: string, commands: readonly CommandClass[], versio
   return `Sealift ${version}\n\n${sections.join("\n")}\n\`${name} COMMAND --help\` explains one of them.\n`;
 }
 
-/** The words that call a command; verbs of one family are told together: `watch pause|resume`. */
+/** Returns the words that call a command; verbs of one family are printed together: `watch pause|resume`. */
 function wordsOf(paths: readonly string[][]): string {
   const [first = []] = paths;
   const family = paths.length > 1 && paths.every((path) => path.length === 2 && path[0] === first[0]);

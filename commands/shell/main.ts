@@ -59,7 +59,7 @@ function callsNothing({ words, command, beyond }: CommandPlace, argv: readonly s
   return command === undefined && beyond.length > 0 && next !== undefined && !next.startsWith("-");
 }
 
-/** `help X` and `version` are other words for options. */
+/** Rewrites `help X` and `version` as the options that they stand for. */
 function plainly(commands: readonly CommandClass[], argv: readonly string[]): readonly string[] {
   const [first, ...rest] = argv;
   if (commands.length === 1) return argv;

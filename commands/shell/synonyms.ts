@@ -167,5 +167,5 @@ export function meantBy(words: readonly string[], names: readonly string[]): str
   return (Object.hasOwn(WORDS, first) ? WORDS[first]! : []).filter((name) => known.has(name));
 }
 
-/** Returns every command that a line may be answered with, beside those with a noun's own verb. */
+/** Returns every command that a synonym can suggest, beside those with a noun's own verb. */
 export const offeredCommands = (): string[] => [...Object.values(WORDS), ...Object.values(PHRASES)].flat();

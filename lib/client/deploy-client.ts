@@ -31,7 +31,7 @@ interface Session {
   token: string;
   /** The project's name, from a hub that tells it. */
   projectName: string | undefined;
-  /** By `performance.now()`. */
+  /** Time of the renewal, by `performance.now()`. */
   renewAt: number;
   endsAt: number;
 }

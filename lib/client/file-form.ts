@@ -67,7 +67,7 @@ async function* readFile(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** As browsers write it (WHATWG HTML, "multipart/form-data encoding algorithm"). */
+/** Quotes a name as browsers do (WHATWG HTML, "multipart/form-data encoding algorithm"). */
 const inQuotes = (name: string): string =>
   `"${name.replaceAll("\n", "%0A").replaceAll("\r", "%0D").replaceAll('"', "%22")}"`;
 

@@ -17,7 +17,7 @@ import { header, type HttpRequest, operationError, send, transportError } from "
 import type { HubConnection } from "./hub-connection.ts";
 
 const hostRecord = z.looseObject({
-  /** In lists of a hub that knows them. */
+  /** State of the host, from hubs that know it. */
   state: z.enum(HOST_STATES).optional(),
   labels: z.record(z.string(), z.string()).optional(),
   version: z.string(),
@@ -83,7 +83,7 @@ export interface HostFilter {
   label?: string;
 }
 
-/** Decides about a host of a hub that knows no filters. */
+/** Tells whether a host is wanted. Filters the answers of a hub that has no filters. */
 function fits(host: FleetHost, { state, label }: HostFilter): boolean {
   if (host.state !== undefined) return true;
   if (state !== undefined && stateOfHost(host, Date.now()) !== state) return false;

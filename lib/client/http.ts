@@ -36,9 +36,9 @@ export interface HttpRequest {
   form?: () => FormBody | Promise<FormBody>;
   /** The body holds a secret: it follows no redirect to another origin. */
   secretBody?: boolean;
-  /** It follows no redirect to another origin: the server is nobody's that we trust. */
+  /** The server is untrusted: cross-origin redirects are never followed. */
   staysOnOrigin?: boolean;
-  /** It changes nothing on the server, although it is no GET: it is repeated like one. */
+  /** Marks a request that changes nothing, though it is no GET: it is repeated like one. */
   isRepeatable?: boolean;
   /** Values that must not come back in an error's text. */
   secrets?: readonly string[];
@@ -47,7 +47,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** As it came over the wire for artifacts, decoded otherwise. */
+  /** The body, decoded; for artifacts as it came over the wire. */
   body: Readable;
   /** The transport's, for {@link bodyOf}. */
   leastRate?: LeastRate | undefined;

@@ -48,7 +48,7 @@ export function exchangeJson(
         // Nothing follows these headers: the connection is as good as new.
         if (BODILESS.has(status)) return void stream.resume();
         stream.destroy();
-        // An answer that has come whole and was not read would keep the process alive as long as the server keeps the
+        // An answer that arrived whole and was not read would keep the process alive while the server holds the
         // connection.
         if (!isOver) sent?.socket?.destroy();
       };

@@ -143,7 +143,7 @@ export async function publishIndex(target: PublishTarget, version: string, file:
 const asking = (hub: PublishTarget): Asking => ({ operation: "publish", hub });
 
 /**
- * The versions whose index is stored: those first that most hosts run, then the newest. Empty for a hub that knows no
+ * Returns the versions with a stored index: those that most hosts run first, then the newest. Empty for a hub without
  * deltas.
  */
 export async function listIndexes(target: PublishTarget): Promise<IndexedVersions> {
@@ -174,7 +174,7 @@ export async function downloadIndex(
   const request = requestOf(routes.readIndex, { params }, asking(target));
   if (mirrors !== undefined && mirrors.urls.length > 0 && (await mirrored(target, request, file, mirrors))) return;
   const response = await send(request, target);
-  // Errors of the file, such as a full disk, are none of the connection.
+  // Errors of the file, such as a full disk, are not the connection's.
   async function* received(): AsyncGenerator<Buffer> {
     try {
       for await (const chunk of response.body as AsyncIterable<Buffer>) yield chunk;

@@ -13,7 +13,10 @@ export interface RankedVersion {
   is_yanked?: boolean;
 }
 
-/** A number beyond 2^53 - 1 is semver, and yet nothing that can be compared here: such a version is a mere label. */
+/**
+ * True for a version that can be compared. A number beyond 2^53 - 1 is valid semver but cannot: it counts as a mere
+ * label.
+ */
 const isSemver = (label: string): boolean => semverLabel.safeParse(label).success && valid(label) !== null;
 
 const newestFirst = (a: RankedVersion, b: RankedVersion): number =>

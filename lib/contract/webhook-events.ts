@@ -110,7 +110,7 @@ export interface WebhookMessage {
   /** ISO 8601. */
   timestamp: string;
   data: {
-    /** As people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+    /** The target as people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
     target: string;
     /** The target's name at the hub. */
     name: string;
@@ -120,7 +120,7 @@ export interface WebhookMessage {
     reason?: string | null;
     /** The version to take instead of one that is advised against. */
     replaced_by?: string | null;
-    /** Of the published bytes, hexadecimal. */
+    /** SHA-256 of the published bytes, hexadecimal. */
     sha256?: string;
     rollout?: string;
     /** Waves that are open. */

@@ -67,7 +67,7 @@ export async function createApp(
     readiness: ReadinessCheck;
     trustedProxies: string[];
     tls: TlsServers | undefined;
-    /** Its pages, with the key of the sessions of people at them; undefined for a hub without pages. */
+    /** Pages, with the key of browser sessions; undefined for a hub without pages. */
     web: { pages: Web; sessionKey: Buffer } | undefined;
     features: readonly RunningFeature[];
   },

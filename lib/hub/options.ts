@@ -41,7 +41,7 @@ export interface HubOptions extends FeatureOptions {
   rateLimits?: Partial<RateLimits> | false;
   /** Bounds of request bodies on their way in; see {@link ArrivalLimits} for the defaults. */
   arrivalLimits?: Partial<ArrivalLimits>;
-  /** This machine's clock, in milliseconds since 1970. */
+  /** The machine's clock, in milliseconds since 1970. */
   clock?: () => number;
   /** The life of a download URL. Default 15 minutes. */
   downloadLifetimeMs?: number;
@@ -53,7 +53,7 @@ export interface HubOptions extends FeatureOptions {
   keepAuditMs?: number;
   /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
   checkArchive?: CheckArchive;
-  /** A listener of its own for `/metrics`, for everybody who reaches it. Default: none. */
+  /** Address of a separate listener for `/metrics`, which needs no key. Default: none. */
   metricsListen?: { host: string; port: number };
   /** Hears every database statement; tests count them. */
   onStatement?: (text: string, durationMs: number) => void;

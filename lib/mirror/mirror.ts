@@ -20,7 +20,7 @@ const IDLE_TIMEOUT_MS = 120_000;
 /** Most connections at one time. */
 const MAX_CONNECTIONS = 4096;
 const CHUNK_BYTES = 256 * 1024;
-/** Answers in flight may take this long to end once the mirror is told to stop. */
+/** Time for answers in flight to end once the mirror is stopped. */
 const CLOSE_GRACE_MS = 10_000;
 
 export interface MirrorOptions {

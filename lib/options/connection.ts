@@ -13,7 +13,7 @@ export const connection = group("Hub", {
   }),
 });
 
-/** The hub that is told of work which needs none. */
+/** Hub for commands that need none, but report to it. */
 export const reporting = { hubUrl: optional(connection.hubUrl), apiKey: optional(connection.apiKey) };
 
 /** The way to the hub. These options are the process's, not one target's. */

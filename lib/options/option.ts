@@ -34,9 +34,9 @@ export interface OptionDeclaration<T> {
 
 export interface Option<T = unknown> {
   readonly kind: OptionKind;
-  /** With dashes, without the first two. */
+  /** Name with dashes, without the leading two. */
   readonly name: string;
-  /** With its first two dashes. */
+  /** Flag with its leading two dashes. */
   readonly flag: string;
   /** Another flag that does the same, which help leaves out. */
   readonly alias: string | undefined;

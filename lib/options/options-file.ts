@@ -10,7 +10,7 @@ export const DEFAULT_FILE = "sealift.yaml";
 
 /** A file of options. */
 export interface OptionsFile extends Layer {
-  /** Its text, as it was read. */
+  /** Text of the file, as it was read. */
   text: string;
   /** The guarded keys that it gives, with their values. */
   guarded: ReadonlyMap<string, Given>;

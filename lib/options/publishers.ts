@@ -31,7 +31,7 @@ export const publisherServing = group("Server", {
   ),
 });
 
-/** Returns what a hub takes of these options. */
+/** Returns the settings of a hub's publishers. */
 export const publisherServingOf = ({ issuerAllow }: Values<typeof publisherServing>) =>
   issuerAllow.length > 0 ? { issuerAllow } : {};
 

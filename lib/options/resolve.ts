@@ -13,8 +13,8 @@ interface Found {
 }
 
 /**
- * The values of a command's options: the first layer that gives an option counts, else its default. Every fault is told
- * at once.
+ * Returns the values of a command's options: the first layer that gives an option counts, else its default. All faults
+ * are reported at once.
  *
  * @param hubUrl the hub that the command asks, where no option says it
  * @throws UsageError `usage`, or `credential_unreadable` when nothing else is wrong
@@ -58,7 +58,7 @@ export const plainValue = <T>(option: Option<T>, layers: readonly Layer[]): T | 
 const isRequired = (option: Option, values: Record<string, unknown>): boolean =>
   option.required || option.requiredWhen?.(values) === true;
 
-/** A value for the conditions of others; its faults are told when its turn comes. */
+/** Returns a value for the conditions of other options; its own faults are reported when its turn comes. */
 function quietly(option: Option, layers: readonly Layer[]): unknown {
   try {
     return plain(option, layers)?.value;
@@ -97,7 +97,7 @@ function checkHubOfKey({ label, keyHub }: Found, hubUrl: unknown): void {
   });
 }
 
-/** Of one layer, the secret itself counts before the file that holds it. */
+/** Finds a secret. Within one layer the secret itself wins over the file that holds it. */
 function secret(option: Option, layers: readonly Layer[]): Found | undefined {
   for (const layer of layers) {
     const given = layer.get(option.name);

@@ -49,7 +49,7 @@ async function signAsAuthor(path: string, seed: Uint8Array, signal: AbortSignal)
 /** A published archive, as its author looks at it before signing. */
 export interface FetchedArchive extends AsyncDisposable {
   bytes: number;
-  /** Of the bytes that came. */
+  /** SHA-256 of the received bytes. */
   sha256: string;
   /** `owner/repo@ref`, as the hub says. */
   repo: string | undefined;

@@ -24,7 +24,7 @@ export type DeltaEvent =
   | { event: "delta.skipped"; base_version: string; reason: string }
   | { event: "warning"; message: string };
 
-/** Which earlier versions deltas are made from. */
+/** Earlier versions that deltas are made from. */
 export type DeltaBases =
   /** The versions that most hosts run, and the last one: this many in all. */
   | { count: number }
@@ -43,7 +43,7 @@ export interface PublishDeltasOptions {
   bases: DeltaBases;
   seed: Uint8Array;
   level: number;
-  /** As of the full artifact. */
+  /** Deterministic signature, as for the full artifact. */
   deterministicSignature?: boolean;
   limits: Limits;
   /** A private folder for what is made on the way. The caller removes it. */
@@ -60,7 +60,7 @@ type MakeDeltasOptions = Omit<PublishDeltasOptions, "visible">;
 /** A delta that hosts may now take, or might. */
 export interface PublishedDelta {
   base_version: string;
-  /** Of the sealed delta. */
+  /** Size of the sealed delta, in bytes. */
   bytes: number;
 }
 

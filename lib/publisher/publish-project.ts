@@ -48,11 +48,11 @@ export interface PublishProjectOptions extends BuildOptions {
   output?: string;
   /** Whether signatures are those of RFC 8032, for which an artifact is read twice more. Default false. */
   deterministicSignature?: boolean;
-  /** Whether the hub is told how a signature begins before its artifact. Default true. */
+  /** Whether the start of the signature is sent before the artifact. Default true. */
   signatureStart?: boolean;
   /** Whether the version waits until another person approves it. Default false. */
   stage?: boolean;
-  /** Without it the artifact is only built, for which `output` is needed. */
+  /** The hub to publish to; without one the artifact is only built, and `output` is required. */
   hub?: HubConnection;
   /** The earlier versions that deltas are made from; without it the version has neither deltas nor an index. */
   deltas?: DeltaBases;
@@ -195,8 +195,8 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
 }
 
 /**
- * Adds what hosts upgrade by, once the version is visible: also for one whose publisher was killed before it had done
- * so. Until then nothing is told.
+ * Adds deltas and the index once the version is visible, also for one whose publisher was killed before it had. Emits
+ * nothing until then.
  */
 async function addDeltas(
   { project, artifact }: SealedProject,

@@ -106,7 +106,7 @@ function* filesBelow(folder: string, kept: readonly string[]): Generator<string>
   for (const name of kept) if (stats(name)?.isFile() === true) yield name;
 }
 
-/** In canonical order of each folder: a later sort finds the list nearly sorted. */
+/** Yields paths in canonical order of each folder: a later sort finds the list nearly sorted. */
 function* walk(folder: string, below: string): Generator<string> {
   const entries = readdirSync(join(folder, below), { withFileTypes: true });
   for (const entry of entries.toSorted((a, b) => comparePaths(a.name, b.name))) {

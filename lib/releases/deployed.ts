@@ -25,8 +25,8 @@ export const deployedFile = (layout: Layout, target: TargetName): string =>
   join(layout.sealift, "state", `deployed-${target}.json`);
 
 /**
- * Tells a folder from every copy of it, which has another number or was made at another moment. Empty where the file
- * system keeps no moment.
+ * Returns a mark that tells a folder from its copies: its inode number and birth time. Empty where the file system
+ * records no birth time.
  */
 async function markOf(folder: string): Promise<string> {
   const stats = await ifThere(stat(folder, { bigint: true }));

@@ -14,7 +14,7 @@ const RENAMEAT2: Partial<Record<NodeJS.Architecture, number>> = { x64: 316, arm6
 /** AT_FDCWD twice, and the flag RENAME_EXCHANGE: exit code 0 when the two names were exchanged. */
 const PERL = "exit(syscall($ARGV[0], -100, $ARGV[1], -100, $ARGV[2], 2) == 0 ? 0 : 1)";
 
-/** Starts a program when it is told to: a run that is killed before it says so exchanges nothing. */
+/** Starts a program that waits for a go: a run that is killed before exchanges nothing. */
 const WHEN_TOLD = ["-c", 'read -r go && exec "$@"', "sh"];
 /** A variable of that program, from its start to its end: the project root whose names it exchanges. */
 const MARK = "SEALIFT_EXCHANGES_IN";

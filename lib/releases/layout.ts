@@ -70,7 +70,7 @@ export const foldersOf = (root: string): RootFolders => ({
 });
 
 export const STAGING_PREFIX = ".staging-";
-/** In a staging folder: which deployment it is of. */
+/** File in a staging folder that names its deployment. */
 export const ATTEMPT_FILE = "attempt.json";
 
 /**

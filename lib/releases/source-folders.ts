@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 
-/** In a release: the files of its source tree that no step installed. */
+/** Folder of a release for files of the source tree that no step installed. */
 export const REST_FOLDER = "rest";
 const REST = `${REST_FOLDER}/`;
 const SHIPPED = "shipped-data/";
@@ -14,7 +14,7 @@ export interface Origin {
 const OWN_FOLDER: Origin = { place: "", source: "" };
 const REST_OF_TREE: Origin = { place: REST, source: "" };
 
-/** Which files of a source tree are where in its release. It is asked for each of many files, and splits no path. */
+/** Finds where files of a source tree lie in its release. Called for each of many files, so it splits no path. */
 export class SourceFolders {
   readonly #byPlace = new Map<string, Origin>();
 
@@ -34,7 +34,7 @@ export class SourceFolders {
   originOf(place: string): Origin {
     if (place.startsWith(REST)) return REST_OF_TREE;
     const from = place.startsWith(SHIPPED) ? SHIPPED.length : 0;
-    // Behind the section, and behind the id in it.
+    // Index after `<section>/<id>/`.
     const end = place.indexOf("/", place.indexOf("/", from) + 1) + 1;
     return this.#byPlace.get(place.slice(0, end)) ?? OWN_FOLDER;
   }

@@ -49,7 +49,7 @@ async function listedInContents(folder: string, release: Release): Promise<Liste
   const files = FileTable.empty();
   const emptyFolders: string[] = [];
   const folders = new SourceFolders(release.source_folders!);
-  /** By the index of a file. */
+  /** Origins by file index. */
   const origins: Origin[] = [];
   for await (const batch of readContentsInBatches(folder))
     for (const listed of batch) {

@@ -26,7 +26,7 @@ export type CacheDouble = {
 
 export interface Doubles {
   databases?: Readonly<Record<string, DatabaseDouble>>;
-  /** Without one, a trial has a cache in memory. */
+  /** Cache of the trial; in memory when left out. */
   cache?: CacheDouble;
   /** Functions of shared services, by the service's name. */
   extensions?: Readonly<Record<string, Readonly<Record<string, (...parameters: never[]) => unknown>>>>;

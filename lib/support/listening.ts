@@ -11,7 +11,7 @@ const REASONS: Record<string, string> = {
 type Where = "address" | "port" | "hostname";
 
 /**
- * Starts a listener. What keeps it from starting is a matter of its options.
+ * Starts a listener. Reports a failure as a fault of its option.
  *
  * @param option the flag that gives the address
  * @throws UsageError `usage`

@@ -4,7 +4,7 @@ export type RedirectFault = "invalid" | "insecure" | "loop" | "too_many";
 /** An answer whose body may still be unread. */
 interface Answer {
   status: number;
-  /** Its `Location`, as it came. */
+  /** The `Location` header as it came. */
   location: string | undefined;
   /** Discards a body that nobody reads. */
   discard(): void;

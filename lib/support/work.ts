@@ -22,7 +22,7 @@ export class Work {
   readonly name: string;
   readonly facts: WorkFacts;
   readonly options: WorkOptions;
-  /** Its place in a trace, if a subscriber gave it one. */
+  /** Place in a trace, if a subscriber assigned one. */
   trace: TraceContext | undefined;
   /** The error code of work that failed without an error. */
   failure: string | undefined;

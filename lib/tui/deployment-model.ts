@@ -10,7 +10,7 @@ export type StageName = (typeof STAGES)[number];
 export interface Stage {
   name: StageName;
   status: "waiting" | "active" | "done" | "failed" | "undone";
-  /** From 0 to 1. */
+  /** Fraction done, from 0 to 1. */
   fraction: number;
 }
 

@@ -29,7 +29,7 @@ export function DeploymentView({ target, width, height, scroll, now }: Props): R
   return rows.slice(start, start + height).map((parts, index) => <Line key={index} width={width} parts={parts} />);
 }
 
-/** A text that is told in full, however many rows it takes. */
+/** Wraps a text over as many rows as it takes. */
 const wholeText = (text: string, look: keyof Theme, width: number): ViewRow[] =>
   wrap(text, width - 2).map((line): ViewRow => [[`  ${line}`, look]]);
 

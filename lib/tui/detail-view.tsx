@@ -12,7 +12,7 @@ import type { TargetView, WatchModel } from "./watch-model.ts";
 /** Hosts, deployments and events that the details tell in full; the views have all of them. */
 const MAX_ROWS = 200;
 
-/** A paragraph of the details: its heading, and a text that is told in full. */
+/** A paragraph of the details: its heading, and a text shown in full. */
 interface Paragraph {
   heading: string;
   text: string;

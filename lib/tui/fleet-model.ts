@@ -35,7 +35,7 @@ export interface FleetQuery {
   /** Part of a host id, a version or an error. */
   search: string;
   filter: FleetFilter;
-  /** Without one, failing hosts come first. */
+  /** Order of hosts; by default failing ones come first. */
   order?: HostOrder;
   /** The version that "not latest" compares with. */
   latest: string | null;

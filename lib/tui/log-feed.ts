@@ -19,7 +19,7 @@ const TURN_MS = 20;
 const AGAIN_MS = 3_000;
 
 /**
- * Follows the log of a target until the signal is aborted. A log that ends, or that cannot be read, is told and read
+ * Follows the log of a target until the signal is aborted. Reports a log that ends or cannot be read, and reads it
  * again.
  *
  * @param againMs milliseconds between two tries

@@ -59,7 +59,7 @@ export interface Shown {
   /** Rows that the current view has in all, and rows that it shows at once. */
   rows: number;
   page: number;
-  /** The same of what is shown in place of the views, where the screen has room for such. */
+  /** Rows and page of the text that is shown in place of the views, where the screen has room for it. */
   overlay?: { rows: number; page: number };
   deploying: boolean;
   /** Keys that act on targets do something; a fleet alone has none. */

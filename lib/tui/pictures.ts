@@ -8,7 +8,7 @@ const PICTURE_MS = 500;
 export class Pictures {
   readonly #listeners = new Set<() => void>();
   #revision = 0;
-  /** By `performance.now()`: a wall clock that is set back would stop the pictures. */
+  /** Time of the last picture, by `performance.now()`: a wall clock set back would stop the pictures. */
   #told = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 

@@ -52,7 +52,7 @@ const question = (confirming: Confirmed | undefined, target: TargetView | undefi
     ? "Keys: arrows select, c checks, r redeploys, b goes back, t retries, p pauses, q quits."
     : `${questionOf(confirming, target)} Press y for yes, any other key for no.`;
 
-/** A target in one sentence. Progress is told in tenths, so that it is not read out all the time. */
+/** Returns a target in one sentence. Progress is in tenths, so that a screen reader is not always speaking. */
 export function sentenceOf(target: TargetView): string {
   const versions = `running ${target.running ?? "nothing"}, latest ${target.latest ?? "nothing"}`;
   const state = stateOf(target);

@@ -17,7 +17,7 @@ interface Props {
   now: number;
 }
 
-/** Columns of the state from which on the reason is told beside it. */
+/** Width from which the reason stands beside the state. Columns. */
 const ROOM_FOR_REASON = 60;
 
 /** All targets: what runs, what is latest, and what is going on. The selected one is always among the rows. */

@@ -41,7 +41,7 @@ export class Transfer {
     return count <= 0 ? [] : this.#pieces.slice(-count);
   }
 
-  /** Milliseconds until `size` bytes are there, or undefined when nobody can tell. */
+  /** Milliseconds until `size` bytes have arrived; undefined while the rate is unknown. */
   remaining(size: number | null): number | undefined {
     const { rate } = this;
     const bytes = this.#points.at(-1)?.bytes ?? 0;

@@ -12,7 +12,7 @@ export interface Machine {
   /** The frequency governor, where the kernel tells. */
   governor: string | undefined;
   memory_gib: number;
-  /** Of the last minute, before the measurement: above 0.5 the figures are of a busy machine. */
+  /** Load average of the minute before the measurement: above 0.5 the machine was busy. */
   load: number;
   /** The file system of the folder on disk. */
   disk: string | undefined;

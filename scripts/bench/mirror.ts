@@ -10,7 +10,7 @@ import { judged, type Row } from "./row.ts";
 import { openStage, publish, type Stage } from "./stage.ts";
 
 const MIB = 512;
-/** They are short, and differ by a half on a busy machine. */
+/** Turns of each measurement: they are short, and differ by half on a busy machine. */
 const TURNS = 9;
 
 /** Compares a mirror with nginx: the same bytes from the page cache over loopback to curl, one download at a time. */

@@ -47,7 +47,7 @@ class Rivals implements Disposable {
     );
   }
 
-  /** As many checks as ours: the signature's hash over a file, then a SHA-256 of every file. */
+  /** Performs the checks of ours: the signature's hash over a file, then a SHA-256 of every file. */
   equalChecks(many: boolean): Promise<Measured> {
     const out = freshFolder(this.#folder, "out", many);
     return shell(
@@ -69,7 +69,7 @@ class Rivals implements Disposable {
   }
 }
 
-/** On disk both sides end with the barrier of durability, and ours may take this much more. */
+/** Factor that ours may exceed the peer by on disk, where both end with the barrier of durability. */
 const DISK_ALLOWANCE = 1.2;
 
 /** deploy-project and deploy-publish against what an operator would type (docs/performance.md). */

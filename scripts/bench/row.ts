@@ -4,7 +4,7 @@ import { type Budget, type BudgetName, BUDGETS } from "./budgets.ts";
 export interface Row {
   name: string;
   against: string;
-  /** In the unit of the budget. */
+  /** Ratio, in the unit of the budget. */
   ratio: number;
   budget: string;
   ok: boolean;

@@ -9,7 +9,7 @@ import { configuration } from "./runtime-project.ts";
 
 const [kind, root = "."] = process.argv.slice(2);
 
-/** The same path, body and answer as a call, with nothing behind it: no key, no plugin, no limits, no metrics. */
+/** Serves a call's path, body and answer with nothing behind it: no key, plugin, limits or metrics. */
 async function bare(): Promise<string> {
   const app = fastify();
   app.post("/plugin/ipc/:plugin/:action", (request) => {

@@ -43,7 +43,7 @@ const TURNS = 20;
 
 type Wall = "required" | "off";
 
-/** In this process, so that a microsecond is not lost among those of HTTP. */
+/** Runs in this process, so that a microsecond is not lost among those of HTTP. */
 async function runtimeOf(project: BenchProject, wall: Wall): Promise<Runtime> {
   const plugins = { ...configuration.plugins, sandbox: { wall } };
   const logger = pino({ level: "silent" });

@@ -129,7 +129,7 @@ const unmappedPackages: Plugin = {
 /** Plugins and the runtime import one and the same module of the SDK. */
 const sharedSdk = apart(/\/lib\/runtime\//, /\/sdk\/[\w-]+\.ts$/, (stem) => `../../sdk/${stem}.js`);
 
-/** In a sandbox the plugin and the code around it share one copy of zod. */
+/** Lets a plugin and the code around it share one copy of zod in a sandbox. */
 const sharedZod = apart(/\/lib\/runtime\//, /^zod$/, () => "../../zod/index.js");
 
 /** The one file that an old Node parses. */

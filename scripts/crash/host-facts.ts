@@ -147,7 +147,7 @@ export class HostFacts {
     }
   }
 
-  /** At most one report of the run that was cut short, and its own one where it had ended. */
+  /** Expects at most one report of the run that was cut short, and its own one where it had ended. */
   async expectReports(id: string): Promise<void> {
     const folder = join(this.#sealift, "reports", this.#target);
     const found: string[] = [];
@@ -178,7 +178,7 @@ function parsed(text: string | undefined): Record<string, unknown> | undefined {
   }
 }
 
-/** Without what differs from run to run, so that equal faults count as one. */
+/** Removes what differs from run to run, so that equal faults count as one. */
 const shortened = (path: string): string =>
   path
     .replace(/[0-9a-f]{12}/g, "*")

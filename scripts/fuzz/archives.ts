@@ -98,7 +98,7 @@ export async function ours(
   }
 }
 
-/** In pieces of any size: what is read must not depend on where the pieces end. */
+/** Unpacks a tar in pieces of any size: the result must not depend on where pieces end. */
 function unpackTar(bytes: Buffer, folder: string, random: Random): void {
   const tree = new TreeWriter(folder, DEFAULT_LIMITS);
   const reader = new TarReader(tree);

@@ -8,7 +8,7 @@ const TIMEOUT_MS = 30_000;
 interface ProgramReader {
   name: string;
   command: (archive: string, folder: string) => [string, ...string[]];
-  /** It takes the names of other alphabets for those of an older system, whatever the archive says. */
+  /** Set for a program that reads non-ASCII names in an older encoding, whatever the archive says. */
   asciiOnly?: true;
 }
 

@@ -22,7 +22,7 @@ import { timesLine } from "../bench/statistics.ts";
 
 /** A reader opens a page this often. */
 const CLICK_MS = 1000;
-/** From one poll, or report, of the fleet to the next. */
+/** Time between two polls, or reports, of the fleet. Milliseconds. */
 const POLL_MS = 10;
 const REPORT_MS = 500;
 const PAGES = ["/", "/plugins/tide-table", "/plugins/tide-table/fleet", "/plugins/tide-table/rollouts", "/fleets"];

@@ -74,7 +74,7 @@ export function measureRequests(): Disposable & { histograms: RequestHistograms;
   };
   const measurement = {
     histograms,
-    /** Of the requests that begin from now on: a word. */
+    /** Phase of the requests that begin from now on: a word. */
     phase: "start",
     [Symbol.dispose]() {
       for (const [name, listener] of listeners) channel(name).unsubscribe(listener);

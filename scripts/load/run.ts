@@ -44,7 +44,7 @@ export interface LoadResult {
   perSecond: number;
   /** Length of the run. */
   seconds: number;
-  /** By error code. */
+  /** Errors by code. */
   errors: Record<string, number>;
   /** Agents that have the version that was published during the run. */
   updated: number;

@@ -39,7 +39,7 @@ const DESCRIPTORS_PER_STREAM = 16 / 9;
 const DESCRIPTORS_BESIDE = 200;
 /** Streams that are opened at once. */
 const BATCH = 100;
-/** From one publication to the next. */
+/** Time between two publications. Milliseconds. */
 const EACH_MS = 4000;
 const POLLS_PER_SECOND = Math.ceil(streams / 60);
 

@@ -17,7 +17,7 @@ const STOP_LIMIT_MS = 15_000;
 export class Programs implements AsyncDisposable {
   readonly #folder: string;
   readonly #built: string;
-  /** Those that have not ended yet, the oldest first. */
+  /** Programs that have not ended yet, the oldest first. */
   readonly #running = new Set<ChildProcess>();
   #shown = false;
   #ended = false;

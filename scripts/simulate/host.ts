@@ -41,7 +41,7 @@ export class SimulatedHost {
     return { owner: this.owner, hostId, labels, running: saysRunning ? this.running : undefined };
   }
 
-  /** The same request as the oracle takes it. */
+  /** Returns the request as the oracle takes it. */
   get asking(): Asking {
     const { hostId: id, labels, running } = this.request;
     return { id, labels, running, holder: this.owner, hostId: this.id };

@@ -2,7 +2,7 @@
 
 export interface Mutation {
   clause: string;
-  /** Of `lib/hub`. */
+  /** File, relative to `lib/hub`. */
   file: string;
   /** Texts that stand there once, or in another file, with what they become. */
   edits: readonly (readonly [find: string, replace: string, file?: string])[];

@@ -5,7 +5,7 @@ import { UNSIGNED } from "../../lib/hub/records/version-tables.ts";
 import type { NewVersion } from "../../lib/hub/records/versions.ts";
 import { SLUG } from "./furnish.ts";
 
-/** Of every version's bytes. */
+/** SHA-256 of every version's bytes. */
 export const SHA256 = "0".repeat(64);
 /** Ids of the keys that versions are published and approved by (furnish.ts). */
 const [STAGER, APPROVER] = ["key_alpha", "key_beta"];
@@ -19,7 +19,7 @@ export const keyOf = (isStager: boolean): Principal => ({
 interface Given {
   target: Pick<Project, "id" | "kind">;
   version: string;
-  /** Of its id. */
+  /** Suffix of its id. */
   suffix: string;
   /** ISO 8601. */
   created_at: string;

@@ -17,7 +17,7 @@ export interface Rules {
 
 export interface HostPlan {
   id: string;
-  /** Whose key it uses; on surface B all are the owner's. */
+  /** Owner of its key; on surface B all are the owner's. */
   key: "owner" | "other" | "nobody";
   labels: Record<string, string>;
   /** Whether its key speaks for it alone. */

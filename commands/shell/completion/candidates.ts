@@ -137,7 +137,7 @@ async function projects(hub: HubConnection, see: (project: Target & { id: string
   for await (const project of new DevkeysClient(hub).listProjects()) see(project);
 }
 
-/** The target that the words before name. */
+/** Returns the target that the earlier words name. */
 async function meant(hub: HubConnection, { before, hasSlug, options }: Question) {
   const { targetCalled } = await import("../../../lib/client/lookup.ts");
   const text = before[0] ?? options.get("--project-id") ?? "";

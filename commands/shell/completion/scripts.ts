@@ -2,9 +2,9 @@ import { type CompletionPlace, ROLES } from "./tree.ts";
 
 const PROGRAMS = ["sealift", ...Object.keys(ROLES)];
 
-/** In single quotes, as bash and zsh read it. */
+/** Returns a text in single quotes, as bash and zsh read it. */
 const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
-/** The same, as fish reads it. */
+/** Returns a text in single quotes, as fish reads it. */
 const fishQuoted = (text: string): string => `'${text.replace(/['\\]/g, "\\$&")}'`;
 
 /** One branch of a `case` for each place that has something to say. */

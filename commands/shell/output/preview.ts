@@ -7,7 +7,7 @@ import { deployLines } from "./deploy-lines.ts";
 import type { Surroundings } from "./deployment.ts";
 import { differenceLine } from "./differences.ts";
 
-/** Files that a person is told by name. */
+/** Files listed by name in a preview. */
 const SHOWN = 40;
 /** Differences in the result event. */
 const MAX_DIFFERENCES = 1000;

@@ -86,7 +86,7 @@ async function fillRelease(
     journal,
     release,
     fetched: { ...staged.fetched, tree: join(release, "tree") },
-    // Steps that need one come later; it is told then which plugins there are.
+    // Steps that need a supervisor come later, with one that knows the plugins.
     supervisor: noSupervisor(),
     provisioners: options.provisioners,
     templateEnv: options.templateEnv ?? [],

@@ -67,7 +67,7 @@ export interface Preview {
   error?: SealiftError;
 }
 
-/** Events that say what was found; steps are told as a plan. */
+/** Events that report findings; steps are shown as a plan. */
 const TOLD = new Set<AgentEvent["event"]>([
   "hub.waiting",
   "resolve.ok",

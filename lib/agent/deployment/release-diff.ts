@@ -27,7 +27,7 @@ export type ListedFiles = Map<string, Pick<ListedFile, "size" | "sha256">>;
 /** One side of a comparison. */
 export interface Compared {
   files: ListedFiles;
-  /** By the plugins' ids; none where they are not known. */
+  /** Descriptors by plugin id; empty where they are not known. */
   descriptors: ReadonlyMap<string, Descriptor>;
   plan: InstallPlan | undefined;
 }

@@ -8,7 +8,7 @@ import { pluginsAmong } from "./supervision.ts";
 type Unit = string | null;
 type Steps = Pick<OrderedPlan, "stop" | "after">;
 
-/** Seconds that one check of a unit may take where the plan has none, and how often a failed one is tried again. */
+/** Seconds for one check of a unit, and retries of a failed one, where the plan sets none. */
 const CHECK_SECONDS = 30;
 const CHECK_RETRIES = 3;
 

@@ -117,7 +117,7 @@ export function beginRun<S extends Deployed>(source: S, options: DeployOptions, 
 }
 
 /**
- * The error of a run as it is told. An abort reaches the steps as errors of many kinds (a closed stream, a lost
+ * Returns the error to report for a run. An abort reaches the steps as errors of many kinds (a closed stream, a lost
  * connection): when the run was ended, that is the reason, whatever was thrown.
  */
 export function errorOf({ layout, options, signal }: Run<Deployed>, thrown: unknown): SealiftError {

@@ -23,7 +23,7 @@ export interface StepContext {
 }
 
 /**
- * Carries out steps in order; the first failure ends them. Each is told about, before and after.
+ * Carries out steps in order until one fails. Reports each step before and after.
  *
  * @param run carries out one step
  * @throws what the step throws

@@ -97,7 +97,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramResult
     clearTimeout(timer);
     clearTimeout(killTimer);
     options.signal?.removeEventListener("abort", end);
-    // Whatever the program left running in its group ends with it.
+    // Ends everything that the program has left running in its group.
     kill("SIGKILL");
     resolve({ ...result, stdout, tail: tail.join("\n"), timedOut });
   };
@@ -124,7 +124,7 @@ export function describeFailure(result: ProgramResult, timeoutMs: number): strin
   const lines = result.tail.split("\n");
   const message = lines.findLastIndex((line) => MESSAGE.test(line));
   const told = message === -1 ? lines.slice(-3) : [lines[message], ...lines.slice(message + 1).slice(-2)];
-  // The sentence that this stands in has a full stop of its own.
+  // The surrounding sentence ends with a full stop of its own.
   const said = told.join(" / ").replace(/[.\s]+$/, "");
   return said === "" ? ending : `${ending}: ${said}`;
 }

@@ -44,7 +44,7 @@ export interface PlannedStep {
 
 /** A plan in the order in which it is carried out. */
 export interface OrderedPlan {
-  /** In staging, before the switch. */
+  /** Steps in staging, before the switch. */
   fill: InstallStep[];
   /** `stop` steps that run just before the switch. */
   stop: InstallStep[];
@@ -175,7 +175,7 @@ function lateSteps(sorted: readonly InstallStep[], byId: ReadonlyMap<string, Ins
 }
 
 /**
- * With no supervisor there is nobody to start or check anything (docs/contract/install-plan.md).
+ * Refuses steps that need a supervisor where there is none (docs/contract/install-plan.md).
  *
  * @throws `needs_supervisor`
  */
@@ -215,7 +215,7 @@ export function unnoticed({ fill, stop, after }: OrderedPlan): string | undefine
   );
 }
 
-/** The steps as they are told before the first one runs. */
+/** Returns the steps as they are announced before the first one runs. */
 export function plannedSteps({ fill, stop, after }: OrderedPlan): PlannedStep[] {
   const named = (steps: readonly InstallStep[], afterSwitch: boolean): PlannedStep[] =>
     steps.map(({ id, action }) => ({ id, action, after_switch: afterSwitch }));

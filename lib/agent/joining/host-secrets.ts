@@ -20,8 +20,8 @@ export interface HostSecrets {
 const secret = (prefix: string): string => `${prefix}_${randomBytes(32).toString("base64url")}`;
 
 /**
- * Takes the secrets of an earlier join that was cut off, or makes new ones: they are on the disk before anybody hears
- * of them, so that a join that is repeated brings the same.
+ * Returns the secrets of an interrupted join, or makes new ones. They are on disk before they are sent, so that a
+ * repeated join sends the same.
  *
  * @throws UsageError `credential_unreadable` for a file that holds something else
  */

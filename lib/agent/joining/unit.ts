@@ -13,7 +13,7 @@ export interface WatchUnitOptions {
   /** The instance: `NAME` in `sealift-watch@NAME`. */
   name: string;
   projectRoot: string;
-  /** The folder that all files are written below: `/`, or an image that is being built. */
+  /** Folder below which all files are written: `/`, or an image under construction. */
   root: string;
 }
 

@@ -57,7 +57,7 @@ async function published(target: Target, hub: HubConnection): Promise<Pick<Targe
   }
 }
 
-/** Whether hosts are told of a version; one that waits for approval is no version to them. */
+/** Tells whether hosts see a version. They do not see one that waits for approval. */
 const isKnownToHosts = ({ state }: ManagedVersion): boolean =>
   state === undefined || state.name === "rolling" || state.name === "held";
 

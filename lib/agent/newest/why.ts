@@ -49,7 +49,7 @@ export interface ListedVersion {
 
 /** Facts about a target of this host. What nobody has asked for is undefined. */
 export interface Situation {
-  /** As people write it. */
+  /** The target as people write it. */
   target: string;
   running: string | null;
   /** The version that the hub gives this host; null for none. */

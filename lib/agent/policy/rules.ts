@@ -8,7 +8,7 @@ import type { VerifiedProvenance } from "./verify-provenance.ts";
 export interface Verdict {
   rule: PolicyRule;
   holds: boolean;
-  /** In words that go on after "because". */
+  /** The reason, in words that follow "because". */
   why: string;
   /** When the rule holds by itself, where that is known: ISO 8601. */
   from?: string;

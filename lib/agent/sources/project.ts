@@ -25,7 +25,7 @@ export interface ProjectSourceOptions extends HubConnection {
   trust: SignerTrust;
   /** Whether a delta may be taken instead of the full artifact. Default true. */
   delta?: boolean;
-  /** For plugins that the manifest fetches from elsewhere. */
+  /** Secrets for plugins that the manifest fetches from elsewhere. */
   sources?: Pick<PinnedPluginOptions, "signingSecret" | "gitTokens">;
 }
 

@@ -11,7 +11,7 @@ const ASKING_TIMEOUT_MS = 20_000;
 export interface Installation {
   /** Whether it is the single executable. */
   isOneFile: boolean;
-  /** Its file, or the folder of its package. */
+  /** The program's file, or the folder of its package. */
   path: string;
   /** The question to Debian's package manager, without the path. */
   asking: readonly [string, ...string[]];

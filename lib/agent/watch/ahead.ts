@@ -45,8 +45,8 @@ interface Fetch {
 }
 
 /**
- * Fetches the version that a window keeps back while the loop of its target goes on. At most one is there, and the disk
- * alone says which: a watch that starts anew finds it.
+ * Fetches a version held back by a window while the loop of its target goes on. There is at most one, and only the disk
+ * records which, so a restarted watch finds it.
  */
 export class AheadFetch {
   readonly #context: Pick<LoopContext, "deployments" | "emit">;

@@ -39,7 +39,7 @@ interface HintsOptions {
   /** Has a target look at its hub now. @param name of the watched target */
   look: (name: string) => void;
   emit: EmitWatch;
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   random: () => number;
   times?: Partial<HintTimes> | undefined;
 }
@@ -128,7 +128,7 @@ export class Hints implements AsyncDisposable {
     for (let failures = 0; !signal.aborted;) {
       const began = performance.now();
       const error = await this.#follow(group, signal, hearing);
-      // A host that was removed hears of it in its next check, and listens no more.
+      // A removed host learns of it in its next check, and stops listening.
       if (signal.aborted || error?.code === "host_removed") return;
       failures = performance.now() - began > provenMs ? 0 : failures + 1;
       const delay = failures === 0 ? spreadMs * random() : this.#pauseAfter(error, failures);

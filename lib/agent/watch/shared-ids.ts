@@ -7,7 +7,7 @@ import { currentRelease } from "../../releases/release.ts";
 export interface Neighbour {
   name: string;
   target: Target;
-  /** Without links. */
+  /** The project root with its links resolved. */
   root: string;
 }
 

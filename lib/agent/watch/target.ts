@@ -54,7 +54,7 @@ export interface LoopContext {
   emit: EmitWatch;
   /** Returns the loop of another target in the same project root. */
   supervisorOf: (layout: Layout, target: TargetName) => SupervisorChoice | undefined;
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   random: () => number;
 }
 

@@ -9,14 +9,14 @@ export interface FileChange {
   entry: FileEntry;
   /** The base file that its bytes, or some of them, are copied from. */
   base?: string;
-  /** With `base` only: copied ranges and new bytes in turn. Without it the file is the whole base file. */
+  /** Copied ranges and new bytes in turn, for a file with a `base`; without pieces it equals the whole base file. */
   pieces?: Piece[];
 }
 
 export type Change = { file: FileChange } | { folder: string } | { drop: string };
 
 export interface TreeChanges {
-  /** In canonical order of their paths. */
+  /** Changes in canonical order of their paths. */
   changes: Change[];
   /** Bytes that the base does not have. */
   newBytes: number;

@@ -27,7 +27,7 @@ const header = z.strictObject({
 export type DeltaHeader = z.infer<typeof header>;
 
 const bytes = z.int().min(0);
-/** As in the tree digest: nothing in front, no slash at the end. What is unsafe in it is found out with the tree. */
+/** A path as in the tree digest, without a leading or trailing slash. Checks of the tree find what is unsafe in it. */
 const path = z.string().regex(/^(?!\.(?:\/|$)).*[^/]$/su);
 
 /**

@@ -95,7 +95,7 @@ function* linesOf(tree: IndexedTree, entries: Iterable<TreeEntry>): Generator<st
 /** An index that was opened: its entries are read from a private file, as often as they are asked for. */
 export interface OpenIndex {
   tree: IndexedTree;
-  /** In canonical order, many at a time. @throws ArtifactError `index_invalid` on the way */
+  /** Yields batches of entries in canonical order. @throws ArtifactError `index_invalid` on the way */
   entries: () => AsyncGenerator<TreeEntry[]>;
 }
 

@@ -33,7 +33,7 @@ export interface DeltaOptions {
   /** zstd level, 1 to 19. */
   level: number;
   limits: Limits;
-  /** As of the full artifact: see `SealOptions`. */
+  /** Deterministic signature, as for the full artifact: see `SealOptions`. */
   deterministic?: boolean;
   durable?: boolean;
   /** The largest share of the full artifact, or of the tree, that a delta may take. Default 0.6. */

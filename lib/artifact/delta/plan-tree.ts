@@ -52,7 +52,7 @@ export interface FileSource {
 /** A finished tree, before any of its files is there. */
 export interface TreePlan extends TreeListing {
   entries: number;
-  /** Of all files. */
+  /** Size of all files, in bytes. */
   bytes: number;
   /** @param file its index */
   sourceOf: (file: number) => FileSource;
@@ -101,9 +101,9 @@ class Draft {
   members = 0;
   readonly #base: BaseTree;
   #pieces = 0;
-  /** Of files that are taken from the base as they are, by index. */
+  /** Indices of files taken unchanged from the base. */
   readonly #kept: number[] = [];
-  /** Of the other files. */
+  /** Sources of all other files, by index. */
   readonly #sources = new Map<number, FileSource>();
 
   constructor(base: BaseTree, limits: Limits) {

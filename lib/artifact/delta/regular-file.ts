@@ -25,7 +25,7 @@ export class RegularFile implements Disposable {
     throw wrong();
   }
 
-  /** Of the open file, as it is now. */
+  /** Returns the current stats of the open file. */
   stats(): Stats {
     return fstatSync(this.#descriptor);
   }

@@ -12,7 +12,7 @@ import { OpeningCipher } from "./cipher.ts";
 import { type Unpacked, Unpacker } from "./unpacker.ts";
 
 export interface OpenOptions {
-  /** It may still be awaited from the hub while the thread that unpacks starts. */
+  /** The DEK, or a promise of it: the unpacking thread can start before the hub has answered. */
   dek: Uint8Array | Promise<Uint8Array>;
   signature: Uint8Array;
   /** The key that the operator trusts, not merely the one that came along. */

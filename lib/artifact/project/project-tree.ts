@@ -40,7 +40,7 @@ export interface ProjectOptions {
 /** A source tree ready to be sealed: what is in it, its digests, its manifest. */
 export interface SourceProject {
   tree: SourceTree;
-  /** Its files with their digests, and its empty folders. */
+  /** Files with their digests, and empty folders. */
   entries: TreeEntries;
   manifest: Manifest;
   /** The manifest as it will stand in the artifact. */

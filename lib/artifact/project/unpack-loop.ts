@@ -15,10 +15,10 @@ export interface UnpackJob extends Job {
 
 export interface UnpackedTree {
   entries: number;
-  /** Of all files. */
+  /** Size of all files, in bytes. */
   bytes: number;
   files: SentFiles;
-  /** In canonical order. */
+  /** Empty folders in canonical order. */
   emptyFolders: string[];
 }
 

@@ -16,7 +16,7 @@ const BATCH_BYTES = 512 * 1024;
 export interface Unpacked {
   entries: number;
   files: number;
-  /** Of all files. */
+  /** Size of all files, in bytes. */
   bytes: number;
   listing: TreeListing;
 }

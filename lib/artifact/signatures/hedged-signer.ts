@@ -7,7 +7,7 @@ import { nonceHash, OnePassSigner } from "./ed25519.ts";
 export interface SigningFacts {
   projectId: string;
   version: string;
-  /** Of the files that are packed, as `MemberList.stampDigest` gives it. */
+  /** Digest of the files to pack, from `MemberList.stampDigest`. */
   listing: Uint8Array;
   /** The key of this artifact alone. */
   dek: Uint8Array;

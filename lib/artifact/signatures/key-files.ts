@@ -173,7 +173,7 @@ export async function generateSigner(
   return { privateKeyFile, publicKeyFile, publicKey: Buffer.from(publicKey).toString("hex") };
 }
 
-/** Random bytes of a signing secret: as many as its HMAC-SHA256 makes use of. */
+/** Length of a signing secret in bytes: as many as HMAC-SHA256 uses. */
 const SECRET_BYTES = 32;
 
 /**

@@ -3,7 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { publicKeyOf } from "./ed25519.ts";
 import { keyFileInvalid, publicKeyIn } from "./key-files.ts";
 
-/** Without PEM, a private key looks like a public one. What lies beside it tells them apart. */
+/** Finds private keys given as public ones. Without PEM both look alike; neighbouring files tell them apart. */
 
 /** Files beside a key that are looked at. */
 const MOST_NEIGHBOURS = 100;

@@ -7,7 +7,7 @@ import { printableJson } from "../../support/printable.ts";
 /** A component of a bill of materials. Absent texts are empty. */
 export interface Component {
   type: string;
-  /** With its group before it: `@babel/core`, `org.apache.logging/log4j-core`. */
+  /** Name with its group: `@babel/core`, `org.apache.logging/log4j-core`. */
   name: string;
   version: string;
   /** Package URL. */

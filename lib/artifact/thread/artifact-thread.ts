@@ -35,7 +35,7 @@ interface Asked {
  */
 export class ArtifactThread implements AsyncDisposable {
   readonly #worker: Worker;
-  /** In the order of the jobs. */
+  /** Open requests, in the order of the jobs. */
   readonly #asked: Asked[] = [];
   #failure: SealiftError | undefined;
 

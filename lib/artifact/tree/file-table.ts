@@ -20,9 +20,9 @@ export interface FileEntry {
 
 /** A file that is on the disk. */
 export interface Written {
-  /** Of its bytes. */
+  /** SHA-256 of the file's bytes. */
   sha256: Uint8Array;
-  /** In milliseconds. */
+  /** Time of the last change, in milliseconds since 1970. */
   mtimeMs?: number;
 }
 
@@ -82,7 +82,7 @@ export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEn
     return { columns: { ...this.columns }, length: this.length, cut: this.cut };
   }
 
-  /** The same files with paths relative to a folder that all of them are in. Nothing is copied. */
+  /** Returns these files with paths relative to a folder that contains all of them. Copies nothing. */
   below(folder: string): FileTable {
     return new FileTable(this.columns, this.length, this.cut + Buffer.byteLength(folder) + 1);
   }

@@ -15,7 +15,7 @@ type Kind = "implied" | "folder" | "file";
  * case or Unicode normalisation, a file where a folder must be.
  */
 export class NameRegistry {
-  /** Of folded names. V8 seeds the hash of a string, so nobody can make names that fall together. */
+  /** Kinds by folded name. V8 seeds string hashes, so names cannot be made to collide. */
   readonly #kinds = new Map<string, Kind>();
   /** Names as spelled, by the folded ones, where they differ. */
   readonly #spelled = new Map<string, string>();

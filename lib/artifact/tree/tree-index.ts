@@ -76,7 +76,7 @@ export class TreeIndexer {
   readonly #chunked: boolean;
   readonly #thread: ChunkThread | undefined;
   readonly #files: FileTable;
-  /** By the index of their file. */
+  /** Chunks by the index of their file. */
   readonly #chunks = new Map<number, ChunkList>();
   /** Indices of the files that the thread cuts. */
   readonly #awaited: number[] = [];

@@ -13,7 +13,7 @@ export type TreeEntry = FileEntry | FolderEntry;
 /** The files of a tree, and its folders that hold nothing. */
 export interface TreeListing {
   files: FileTable;
-  /** In canonical order. */
+  /** Empty folders in canonical order. */
   emptyFolders: readonly string[];
 }
 

@@ -13,9 +13,9 @@ const EMPTY = new Uint8Array(0);
 
 /** A file of the tree that is to be written. */
 interface ClaimedFile {
-  /** In {@link TreeWriter.files}. */
+  /** Index in {@link TreeWriter.files}. */
   index: number;
-  /** Its path on disk. */
+  /** Path of the file on disk. */
   target: string;
 }
 
@@ -24,11 +24,11 @@ interface OpenFile extends ClaimedFile {
   executable: boolean;
   size: number;
   received: number;
-  /** Set once the file is written: of one that comes in one piece, or has no bytes. */
+  /** SHA-256 of the file. Set when a file is written that came in one piece, or is empty. */
   digest?: Buffer;
   /** Set with `digest`. Milliseconds. */
   mtimeMs?: number;
-  /** Of a file that comes in several pieces. */
+  /** Set while a file arrives in pieces. */
   stream?: { file: NewFile; hash: Hash };
 }
 

@@ -32,9 +32,9 @@ export interface CentralHeader {
   crc32: number;
   compressedSize: number;
   uncompressedSize: number;
-  /** Of the local header, in bytes from the archive's start. */
+  /** Offset of the local header, in bytes from the archive's start. */
   localOffset: number;
-  /** Of this header with its name, fields and comment. */
+  /** Length of this header with its name, fields and comment. */
   bytes: number;
 }
 

@@ -4,7 +4,7 @@ import { DEFLATED, STORED } from "./central-header.ts";
 
 /** One regular file of a checked archive. */
 export interface ZipMember {
-  /** As the archive names it, of components that `safe-path.ts` has let through. */
+  /** Path from the archive; `safe-path.ts` has checked its components. */
   path: string;
   executable: boolean;
   method: typeof STORED | typeof DEFLATED;

@@ -14,7 +14,7 @@ import { isSmall, largeContent, smallContent } from "./unzip-member.ts";
 const WINDOW_BYTES = 256 * 1024;
 /** Bytes that hang on an inflater besides its output. */
 const INFLATER_BYTES = 4096;
-/** Bytes of files after which it is told how many there are. */
+/** Bytes of files between two reports of progress. */
 const TELL_BYTES = 1024 * 1024;
 
 export interface UnzipOptions extends ScanOptions {

@@ -4,7 +4,7 @@ import validRange from "semver/ranges/valid.js";
 
 /** A search for components: by name or package URL, and by version. */
 export interface ComponentQuery {
-  /** As a bill of materials has it, with its group: `@babel/core`. Undefined where a package is named. */
+  /** Name from the bill of materials, with its group: `@babel/core`. Undefined where a package URL is given. */
   name: string | undefined;
   /** Package URL without version, qualifiers and subpath, as {@link packageOf} gives it. */
   package: string | undefined;

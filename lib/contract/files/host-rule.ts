@@ -10,7 +10,7 @@ const NAME = /^(?:\*\.(?=[^.]+\.))?[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 const RULE = /^(.+):(\d{1,5})$/;
 
 export interface HostRule {
-  /** In lower case; the name below which one label may stand, for a wildcard. IPv6 addresses have no brackets. */
+  /** Host in lower case; for a wildcard, the name below which one label may stand. IPv6 addresses have no brackets. */
   host: string;
   wildcard: boolean;
   port: number;

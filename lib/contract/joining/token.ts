@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 
-/** The secret of an invite, and what a host checks the hub's answer by. */
+/** Secret of an invite, and the facts by which a host checks the hub's answer. */
 export interface JoinToken {
   /** Secret that the hub knows the invite by: `sjt_` and 256 random bits in base64url. */
   token: string;

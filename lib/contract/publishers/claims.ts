@@ -10,8 +10,8 @@ export const MAX_CLAIMS = 16;
 export const MAX_TOKEN_CHARACTERS = 16_384;
 
 /**
- * Claims of an issuer that a publisher must name, one of each list. They are ids, which never move, and the workflow:
- * whoever takes over the name of a repository that was renamed or deleted gets other ids.
+ * Claims of an issuer that a publisher must name, one of each list. They are the workflow, and ids that never move: an
+ * account that takes over the name of a renamed or deleted repository gets other ids.
  */
 const NEEDED: Readonly<Record<string, readonly (readonly string[])[]>> = {
   [GITHUB_ISSUER]: [["repository_id"], ["repository_owner_id"], ["workflow_ref", "job_workflow_ref"]],

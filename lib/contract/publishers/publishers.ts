@@ -21,7 +21,7 @@ const claims = z
 export const publisherRequest = z.strictObject({
   /** The project, plugin or service that it may publish to. */
   target: targetForm.optional(),
-  /** In its place: what its first publication creates. */
+  /** The target that the first publication creates, in place of `target`. */
   creates: createProjectRequest.omit({ same_name: true }).optional(),
   name: printable(128),
   /** Exactly as in the claim `iss`; its keys are found by OpenID Connect Discovery. */
@@ -89,7 +89,7 @@ export const exchangeAnswer = z.object({
   target: z.string(),
   /** Id of the project, plugin or service. */
   project_id: z.string(),
-  /** Its name for people. */
+  /** The target's name for people. */
   name: z.string(),
   /** Id and name of the publisher whose claims the token has. */
   publisher: z.object({ id: z.string(), name: z.string() }),

@@ -9,7 +9,7 @@ export const stagedVersion = z.object({
   project_id: z.string(),
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
   target: z.string(),
-  /** Its name for people. */
+  /** The target's name for people. */
   name: z.string(),
   version: z.string(),
   /** Digest of the stored bytes, which an approval names. */

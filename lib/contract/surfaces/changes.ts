@@ -35,7 +35,7 @@ export const pollRequest = z.strictObject({
     .array(
       z.strictObject({
         target: targetText,
-        /** Of the caller's last answer to "latest"; null without one. */
+        /** ETag of the caller's last answer to `latest`; null without one. */
         etag: z.string().max(1024).nullable(),
       }),
     )
@@ -44,12 +44,12 @@ export const pollRequest = z.strictObject({
 });
 
 export const marksAnswer = z.object({
-  /** In the order of the request, without those that the caller may not see. */
+  /** Visible targets, in the order of the request. */
   targets: z.array(z.object({ target: z.string(), mark: z.string() })),
 });
 export type MarksAnswer = z.infer<typeof marksAnswer>;
 
 export const pollAnswer = z.object({
-  /** In the order of the request, without those that the caller may not see. */
+  /** Visible targets, in the order of the request. */
   targets: z.array(z.object({ target: z.string(), changed: z.boolean() })),
 });

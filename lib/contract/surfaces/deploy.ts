@@ -141,7 +141,7 @@ export const indexesAnswer = z.object({
     z.object({
       version: versionLabel,
       content_sha256: sha256Hex,
-      /** Of the sealed index. */
+      /** Size of the sealed index, in bytes. */
       size_bytes: z.int().nonnegative(),
       /** Hosts that run this version. */
       hosts: z.int().nonnegative(),
@@ -157,7 +157,7 @@ export const publishResult = z.object({
   content_sha256: z.string(),
   size_bytes: z.int().nonnegative(),
   created_at: z.string(),
-  /** Of the ciphertext; ours adds it. */
+  /** SHA-256 of the ciphertext; ours adds it. */
   artifact_sha256: sha256Hex.optional(),
   /** Ours adds it to a version that not every host may have. */
   state: versionState.optional(),

@@ -17,7 +17,7 @@ export const HEADERS = {
   mirrored: "X-Sealift-Mirrored",
   /** The path and query at which the hub gives the same bytes without a key, for a while. */
   download: "X-Sealift-Download",
-  /** Its labels, such as `env=prod,region=eu`. */
+  /** Labels of the host, such as `env=prod,region=eu`. */
   labels: "X-Sealift-Labels",
   /** The version that the polling host runs, or `none`. */
   running: "X-Sealift-Running",

@@ -15,7 +15,7 @@ export function runningVersion(record: HostVersions): string | null | undefined 
   return record.status === "success" ? record.version : undefined;
 }
 
-/** A host that was neither deployed to nor asked for the latest version in this time is told apart: 30 days. */
+/** Silence after which a host counts as silent: 30 days without a deployment or a question for the latest version. */
 export const STALE_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** Returns when a host was last heard of, in milliseconds since 1970; `undefined` when its record does not tell. */
@@ -76,7 +76,7 @@ export function stateOfHost(
   return isStale(record, STALE_MS, now) ? "silent" : reportedState(record);
 }
 
-/** In place of a version, where none runs. */
+/** Shown in place of a version where none runs. */
 export const NOTHING = "none";
 
 /** Returns the version that a host runs, as it is shown and counted. */

@@ -37,7 +37,7 @@ export const apiKeyRecord = z.object({
   expires_at: z.string().nullable(),
   revoked_at: z.string().nullable(),
   created_at: z.string(),
-  /** To the hour; null for a key that was never used. Added by our hub. */
+  /** Time of the last use, to the hour; null for an unused key. Added by our hub. */
   last_used_at: z.string().nullable().optional(),
   /** The only host that the key speaks for; null for any. Added by our hub. */
   host: z.string().nullable().optional(),
@@ -88,7 +88,7 @@ export type ProjectRecord = z.infer<typeof projectRecord>;
 /** Changes of a project, plugin or service by its id. */
 export const projectChanges = z.strictObject({
   name: z.string().min(1).max(255),
-  /** As {@link createProjectRequest} has it. */
+  /** Allows a name that is taken, as in {@link createProjectRequest}. */
   same_name: z.boolean().optional(),
 });
 
@@ -108,7 +108,7 @@ export type TransferAnswer = z.infer<typeof transferAnswer>;
 /** Numbers of what a deletion of a project, plugin or service takes. */
 export const projectContents = z.object({
   versions: z.int().nonnegative(),
-  /** Of its fleet: the project's, or that of the owner of a plugin or service. */
+  /** Hosts of the fleet: the project's, or that of the owner of a plugin or service. */
   hosts: z.int().nonnegative(),
   /** Hosts of every owner that have reported or asked in the last 30 days. */
   reporting_hosts: z.int().nonnegative(),
@@ -164,7 +164,7 @@ export const versionDeprecationRequest = z.strictObject({
 export const versionReleaseRequest = z.strictObject({ reason: reason.nullish() });
 /** `released` is false for a version that every host may have already. */
 export const versionReleased = z.object({ version: z.string(), released: z.boolean() });
-/** A deletion has a reason, which the audit log keeps and later publishers are told. */
+/** Reason of a deletion, kept in the audit log and shown to later publishers of the label. */
 export const versionDeletion = z.object({ reason });
 
 /** Facts of the hub, for administrators. */

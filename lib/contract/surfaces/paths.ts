@@ -3,14 +3,14 @@ import { segment } from "./segment.ts";
 
 /** The prefixes of the hub's routes (docs/contract/README.md#addressing). */
 export const MOUNTS = {
-  /** Of the hub itself: what watches it asks there. */
+  /** Routes of the hub itself, for monitoring. */
   root: "",
   plugins: "/app/marketplace",
   services: "/app/services",
   deployments: "/app/deployments",
   deploy: "/app/deploy",
   devkeys: "/devkeys",
-  /** The same routes as `devkeys`, for hubs behind a proxy that passes only `/app`. */
+  /** Copies of the `devkeys` routes, for hubs behind a proxy that passes only `/app`. */
   devkeysApp: "/app/devkeys",
 } as const;
 

@@ -58,7 +58,7 @@ const hosts = z.int().nonnegative();
 /** The hosts of one wave by their last reports; a host is in one wave. */
 const waveCounts = z.object({
   hosts,
-  /** Those that run the version. */
+  /** Hosts that run the version. */
   done: hosts,
   failing: hosts,
 });
@@ -103,7 +103,7 @@ export type RolloutAction = (typeof ROLLOUT_ACTIONS)[number];
 
 export const rolloutChange = z.strictObject({
   reason: z.string().min(1).max(1024).optional(),
-  /** Of `abort`: the hosts that took the version go back. */
+  /** With `abort`: hosts that took the version go back. */
   rollback: z.boolean().optional(),
 });
 export type RolloutChange = z.infer<typeof rolloutChange>;

@@ -114,7 +114,7 @@ export const pluginStatus = z.object({
       bound: z.enum(["sampled"]),
       interval_ms: z.int(),
       max_mb: z.number(),
-      /** As last measured. */
+      /** Megabytes in use, as last measured. */
       used_mb: z.number().optional(),
     })
     .optional(),

@@ -5,9 +5,9 @@ import { sha256Hex, timestamp } from "../identifiers.ts";
 export const versionContent = {
   version: z.string(),
   created_at: z.string(),
-  /** Of the stored artifact or archive. */
+  /** Size of the stored artifact or archive, in bytes. */
   size_bytes: z.int().nonnegative(),
-  /** Of the stored bytes. */
+  /** SHA-256 of the stored bytes. */
   sha256: sha256Hex,
 };
 export type VersionContent = z.infer<z.ZodObject<typeof versionContent>>;

@@ -89,7 +89,7 @@ function paramsOf({ params, path }: Route): z.ZodObject | undefined {
   return z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
 }
 
-/** Takes the values of secret fields out of an error, which the client and the log are told. */
+/** Removes the values of secret fields from an error, which goes to the client and the log. */
 function withoutSecrets(error: unknown, body: unknown, secret: readonly string[] = []): unknown {
   if (!(error instanceof Error) || typeof body !== "object" || body === null) return error;
   for (const name of secret) {

@@ -25,7 +25,7 @@ export class PersonKeys {
    * Gives a person the key that their session stands for, and writes the sign-in down. Their earlier keys with other
    * rights end.
    *
-   * @throws HubError 403 for a grant of a project that there is not
+   * @throws HubError 403 for a grant of an unknown project
    */
   async give(
     request: FastifyRequest,

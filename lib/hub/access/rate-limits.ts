@@ -7,13 +7,13 @@ export const RATE_WINDOW_MS = 60_000;
 
 /** The rate at which the hubs of one database may be asked. */
 export interface RateLimits {
-  /** Of one key, or of one address without a key. 0: no limit. */
+  /** Requests of one key, or of one address without a key. 0: no limit. */
   requestsPerMinute: number;
   /** Failed authentications of one address with keys of one prefix; beyond it the answer is 429 instead of 401. */
   failuresPerMinute: number;
 }
 
-/** The same for keys of any prefix, as a multiple: a fleet behind one address has many keys. */
+/** Multiple of `failuresPerMinute` for keys of any prefix from one address: a fleet behind one has many keys. */
 export const FAILURES_OF_ADDRESS = 20;
 
 /** The counters in the form in which @fastify/rate-limit takes them. */
@@ -40,7 +40,7 @@ export async function limitRates(
     max: rateLimits.requestsPerMinute,
     timeWindow: RATE_WINDOW_MS,
     store: storeOf(rateCounts, rateLimits.requestsPerMinute),
-    // A key that counts for nothing could be made up anew for each request.
+    // Only keys of routes that need one count by key: elsewhere a client could invent a key for each request.
     keyGenerator: (request) =>
       (request.routeOptions.schema?.security !== undefined && credentialHash(request)) || request.ip,
     addHeaders: silent,

@@ -6,7 +6,7 @@ import type { Person } from "./sign-in-way.ts";
 /** Marks a request that the pages make of the API in the name of a signed-in key. It never leaves the process. */
 const HEADER = "x-sealift-web";
 const API_KEY = HEADERS.apiKey.toLowerCase();
-/** In place of a key that only its hash is known of. */
+/** Stands for a key of which only the hash is known. */
 const NO_KEY = "signed-in";
 
 declare module "fastify" {
@@ -20,7 +20,7 @@ declare module "fastify" {
 
 /** Lets the pages call the API in this process with the hash of a key: the key itself is not kept anywhere. */
 export class WebCalls {
-  /** Of this process only: nobody on the network can send it. */
+  /** Secret of this process: nobody on the network can send it. */
   readonly #secret = randomBytes(32).toString("hex");
 
   /** Recognizes the calls, before their rate is counted. */

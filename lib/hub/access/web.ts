@@ -16,7 +16,7 @@ export interface WebHub extends ErrorListeners {
   signIn: SignInWay | undefined;
 }
 
-/** Serves pages for browsers beside the routes. The hub is given it, and knows no page. */
+/** Pages for browsers, served beside the routes. The hub gets them as a plugin and knows none of them. */
 export type Web = FastifyPluginAsync<
   MountOptions<WebHub> & { webCalls: WebCalls; unknownPaths: UnknownPaths; personKeys: PersonKeys }
 >;

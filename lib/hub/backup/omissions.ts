@@ -3,7 +3,7 @@ import type { CopiedRow, CopiedTables, RowName } from "../records/copy.ts";
 
 /** A record that a copy of a hub does without. */
 export interface Omission extends RowName {
-  /** It was deleted while the copy was made, it is damaged, or it belongs to a record that is left out. */
+  /** Reason: deleted during the copy, damaged, or part of a record that is left out. */
   reason: "deleted" | "damaged" | "orphaned";
   fault: string;
 }

@@ -16,7 +16,7 @@ const BATCH_CHARACTERS = 64 * 1024;
 
 /** The facts that a backup's manifest tells about its records. */
 export interface RecordsFacts {
-  /** Of the file, hexadecimal. */
+  /** SHA-256 of the file, hexadecimal. */
   sha256: string;
   /** Records of each table. */
   counts: Record<string, number>;

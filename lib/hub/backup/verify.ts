@@ -14,7 +14,7 @@ import { Omissions } from "./omissions.ts";
 export interface StorageFault extends Partial<BlobVersion> {
   table: string;
   id: string;
-  /** Of an artifact, or in words that of a record. */
+  /** Code for an artifact, words for a record. */
   fault: BlobFault | (string & {});
 }
 

@@ -28,11 +28,11 @@ export interface BlobEntry {
 
 /** The blobs port: immutable bytes under the ids of their records. */
 export interface Blobs {
-  /** As messages name the storage. */
+  /** Name of the storage in messages. */
   readonly name: string;
-  /** Which database the storage belongs to; undefined while none has claimed it. */
+  /** Returns the database that the storage belongs to; undefined while none has claimed it. */
   owner(): Promise<string | undefined>;
-  /** Makes the storage that database's own, if it is nobody's. @returns the owner */
+  /** Claims the storage for a database, unless another one has it. @returns the owner */
   claim(owner: string): Promise<string | undefined>;
   create(): Promise<IncomingBlob>;
   /** @throws ENOENT when there is no such blob */

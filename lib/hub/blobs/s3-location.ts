@@ -3,9 +3,9 @@ import { usageError } from "../../contract/errors.ts";
 /** The place of a bucket, from `--blob-url s3://…`. */
 export interface S3Location {
   bucket: string;
-  /** In front of every id; empty or ending with a slash. */
+  /** Prefix of every id; empty or ending with a slash. */
   prefix: string;
-  /** Of another storage than Amazon's. */
+  /** Endpoint of a storage other than Amazon's. */
   endpoint?: string;
   region?: string;
   /**

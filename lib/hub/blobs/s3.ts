@@ -22,7 +22,7 @@ import type { S3Location } from "./s3-location.ts";
 
 /** Beside the blobs: says which database they belong to. */
 const OWNER_KEY = "sealift-database";
-/** In front of the id of a blob that is in the trash. */
+/** Prefix of blobs that are in the trash. */
 const TRASH = "trash/";
 /** Bytes of a part, the least that S3 takes. Two parts at once need 20 MB more and gain no time. */
 const PART_BYTES = 5 * 1024 * 1024;

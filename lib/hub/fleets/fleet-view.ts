@@ -57,7 +57,7 @@ function cursorOf(since: string | undefined, { changes, forgotten }: { changes: 
   return cursor > changes || cursor < forgotten ? 0 : cursor;
 }
 
-/** A fleet, the moment at which it is looked at, and what a view without any report is. */
+/** A fleet, the time of the look at it, and the rule for a fleet without reports. */
 export interface AskedFleet {
   view: FleetKey;
   /** Milliseconds since 1970. */

@@ -10,7 +10,7 @@ export interface Gate {
   rolling: Rolling | undefined;
 }
 
-/** Which hosts may have the rolling version. */
+/** Rules that decide which hosts may have the rolling version. */
 export interface Rolling extends Knowing {
   /** Places hosts in waves: each id has other hosts in its first ones. */
   id: string;

@@ -23,7 +23,7 @@ interface Detail {
   etag: string;
 }
 
-/** Of each record there are a few forms while a target has a gate, and thousands of hosts ask for them. */
+/** Forms of detail records. A target behind a gate has a few of each, and thousands of hosts ask for them. */
 const details = new LRUCache<string, Detail>({
   max: 64,
   maxSize: 16 * 1024 * 1024,

@@ -24,14 +24,14 @@ export function wavesOf(waves: readonly string[]): Waves {
   return { count: waves.length, labelled, shares };
 }
 
-/** Places of a host among all, of which a wave of 1% has the first hundredth. */
+/** Number of places that hosts are spread over; a wave of 1% takes the first hundredth. */
 const PLACES = 2 ** 48;
 
 /** Returns the place of a host among all, from 0 to below 100. It needs no list, so that new hosts have one, too. */
 const cohortOf = (seed: string, hostId: string): number =>
   (Number.parseInt(hash("sha256", `${seed}\0${hostId}`).slice(0, 12), 16) / PLACES) * 100;
 
-/** Which hosts a rollout knows. */
+/** Hosts that a rollout knows. */
 export interface Knowing {
   /** The change number of the owner's view at the start: hosts that reported first after it are new. */
   known: number;

@@ -14,7 +14,7 @@ const timedOut = (): Error => Object.assign(new Error("no answer"), { code: "ETI
 
 const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1").replace(/\.$/, "");
 
-/** Ports of mail, databases and the like are nobody's webhooks. */
+/** True for the scheme's own port and for unprivileged ones: webhooks reach no mail server or database. */
 const isUsualPort = ({ port }: URL): boolean => port === "" || Number(port) >= 1024;
 
 /**

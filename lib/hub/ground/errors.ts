@@ -32,7 +32,7 @@ export const keyMissing = (what = "an API key in X-API-Key") =>
 export const keyRejected = (what = "API key") =>
   new HubError(401, "key_rejected", `The ${what} is unknown, revoked or has expired.`);
 
-/** The answer to the key of a host that was removed: whoever shows the key is no stranger. */
+/** Returns the error for the key of a removed host. The caller holds the key, so the reason may be named. */
 export const hostRemoved = (host: string) =>
   new HubError(401, "host_removed", `The host ${host} was removed: its key has been revoked.`);
 

@@ -12,7 +12,10 @@ export function issue(kind: CredentialKind): string {
   return PREFIXES[kind] + randomBytes(32).toString("base64url");
 }
 
-/** Returns the hash that is stored. For 256 random bits a plain one is enough, and looking it up tells no timing. */
+/**
+ * Returns the stored hash of a secret. Plain SHA-256 is enough for 256 random bits, and makes lookups safe from timing
+ * attacks.
+ */
 export function hashOf(secret: string): string {
   return hash("sha256", secret);
 }

@@ -62,7 +62,8 @@ export function storageTrouble(error: unknown): StorageTrouble | undefined {
 }
 
 /**
- * The SDK says by names what happened: `NoSuchBucket`. Several addresses that all failed have no message of their own.
+ * Returns the reason in words. The SDK puts it in the error's name (`NoSuchBucket`); an AggregateError of several
+ * addresses has no message, only a code.
  */
 function whyOf({ name = "Error", message, code }: Reason): string {
   const named = /^(error|AggregateError)$/i.test(name) ? "" : `${name}: `;

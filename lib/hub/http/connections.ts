@@ -25,7 +25,7 @@ export function mostConnections(known: Descriptors | undefined, databasePoolSize
 }
 
 interface Connection {
-  /** With TLS, the encrypted one once its handshake is done. */
+  /** The socket; with TLS the encrypted one, once its handshake is done. */
   socket: Socket;
   /** Whether a request of it has shown a valid key, session or download URL. */
   isVouched: boolean;
@@ -33,14 +33,14 @@ interface Connection {
   group: Set<Connection>;
   /** Requests in flight. */
   readonly requests: Set<FastifyReply>;
-  /** Those of them whose answer is endless: a client may ask for more than one on a connection. */
+  /** Replies that never end: a client may ask for more than one on a connection. */
   readonly endless: Set<FastifyReply>;
 }
 
 /** The connections of a hub, as `/readyz` and the metrics show them. */
 export interface ConnectionNumbers {
   open: number;
-  /** Those that have shown a valid key. */
+  /** Connections that have shown a valid key. */
   vouched: number;
   /** The bound, given the endless answers of now; undefined without one. */
   most: number | undefined;
@@ -56,14 +56,14 @@ export interface ConnectionNumbers {
 export class Connections {
   readonly #most: number;
   readonly #all = new Map<Socket, Connection>();
-  /** Each in the order in which its connections came into it. */
+  /** Connections of strangers and of key holders, idle and busy. Each set keeps the order in which they joined it. */
   readonly #idleStrangers = new Set<Connection>();
   readonly #busyStrangers = new Set<Connection>();
   readonly #idleVouched = new Set<Connection>();
   readonly #busyVouched = new Set<Connection>();
-  /** Those with TLS whose handshake is under way, by the address of their client. */
+  /** Connections whose TLS handshake is under way, by client address. */
   readonly #shaking = new Map<string, Connection>();
-  /** Those that carry an endless answer now. */
+  /** Connections that carry an endless answer now. */
   readonly #endless = new Set<Connection>();
   #shed = 0;
   /** Most connections at one moment, since somebody has set it back. */

@@ -41,7 +41,7 @@ export function errors(...statuses: (keyof typeof MEANINGS)[]): Record<number, z
   return Object.fromEntries([...statuses, 429, 500, 503].map((status) => [status, errorSchema(Number(status))]));
 }
 
-/** The statuses with which the hub refuses a request before any route sees it, by what the request has. */
+/** Returns the statuses of refusals before any route runs, by the parts that the request has. */
 function sharedStatuses({ method, url, schema }: Parameters<SwaggerTransform<FastifySchema>>[0]["route"]): number[] {
   const hasBody = !["GET", "HEAD"].includes(String(method));
   const hasParameters = url.includes(":");
@@ -61,7 +61,7 @@ export const describeRoute: SwaggerTransform<FastifySchema> = ({ schema, route, 
   return jsonSchemaTransform({ schema: { security: [], ...schema, response }, route, ...rest });
 };
 
-/** OpenAPI's names of the credentials, as @fastify/swagger is told them. */
+/** OpenAPI's names of the credentials, for @fastify/swagger. */
 export const security = {
   key: [{ apiKey: [] }],
   session: [{ session: [] }],

@@ -56,7 +56,7 @@ const TROUBLES: Record<StorageTrouble, { status: number; code: Code; message: st
 const NO_FREE_CONNECTION = "timeout exceeded when trying to connect";
 const BUSY = "No connection to the hub's database became free in time; try again in a moment.";
 
-/** The codes of PostgreSQL for a text that it cannot store; SQLite takes them all. */
+/** PostgreSQL's error code for a text that it cannot store; SQLite stores any. */
 const POSTGRES_BAD_TEXT = "22021";
 
 interface ErrorBody {
@@ -70,7 +70,7 @@ const bodyOf = (message: string, code: Code): ErrorBody => ({ error: message, de
 
 const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500 ? "hub_refused" : "hub_unavailable");
 
-/** Returns the answer to an error that is no {@link HubError}; a defect is told by its request id only. */
+/** Returns the answer to an error that is no {@link HubError}; for a defect it has the request id only. */
 function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   const trouble = storageTrouble(error);
   if (trouble !== undefined) {

@@ -8,7 +8,7 @@ const COMMENT = Buffer.from(":\n\n");
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #stuckMs: number;
-  /** When the connection last took no more, by `performance.now()`. */
+  /** Time since which the connection takes no more, by `performance.now()`. */
   #stuckSince: number | undefined;
   /** Whether an event could not be sent. */
   #isBehind = false;
@@ -47,7 +47,7 @@ export class EventStream {
     else this.#write(event);
   }
 
-  /** Shows that the stream is alive, and ends one whose client takes nothing. */
+  /** Sends a comment, or ends a stream whose client reads nothing. */
   beat(): void {
     if (this.#stuckSince !== undefined && performance.now() - this.#stuckSince > this.#stuckMs)
       this.#response.destroy();

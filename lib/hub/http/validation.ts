@@ -51,5 +51,5 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
     return refused === undefined ? { value: parsed.data } : { error: refused };
   };
 
-/** For routes that read their own body: the schema is documentation. */
+/** Skips validation: such routes read their own body, and the schema only documents it. */
 export const unvalidated: FastifySchemaCompiler<z.ZodType> = () => (value: unknown) => ({ value });

@@ -6,7 +6,7 @@ import { type Kek, kekFileVersion, parseKeks, readKekFile } from "./kek-file.ts"
 
 /** The source of the key-encryption keys. */
 export interface KekSource {
-  /** As messages name it. */
+  /** Name of the source in messages. */
   readonly name: string;
   /** The file that the hub may write; undefined where the keys are managed elsewhere. */
   readonly path?: string;

@@ -8,7 +8,7 @@ import { foreignKeks, type KekLocation, type KekSource, kekSource } from "./kek-
 import { dekContext, seal, secretContext, unseal } from "./sealing.ts";
 
 export interface RotateKekOptions extends DatabasePlace {
-  /** Default: `<dataDir>/kek.json`. */
+  /** Location of the KEKs. Default: `<dataDir>/kek.json`. */
   keks?: KekLocation;
   clock?: () => number;
   /** Only counts what a rotation would change. */

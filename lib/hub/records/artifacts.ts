@@ -5,7 +5,7 @@ import { selectWhere } from "./rows.ts";
 import type { SealedSecret } from "./secrets.ts";
 import { type BlobsTable, type Marks, type SealedDek, UNMARKED, type VersionsTable } from "./version-tables.ts";
 
-/** An artifact, or a delta that leads to its version, with what a host is told of both. */
+/** An artifact, or a delta that leads to its version, with the facts that hosts get. */
 export type SealedBlob = BlobsTable & { signature: string; signer_public_key: string } & Pick<
     VersionsTable,
     "content_sha256" | "published_by"

@@ -134,7 +134,7 @@ async function* rowsOf(db: Queries, { name: table, key }: AnyTable): AsyncGenera
   }
 }
 
-/** As many as the parameters of one statement allow. */
+/** Rows of one statement: as many as its parameters allow. */
 const BATCH_ROWS = 100;
 
 export interface Replacement {

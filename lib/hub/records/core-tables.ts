@@ -77,7 +77,7 @@ export const apiKeys = table(
     expires_at: text.nullable(),
     revoked_at: text.nullable(),
     created_at: time,
-    /** To the hour. */
+    /** Time of the last use, to the hour. */
     last_used_at: time.nullable(),
   },
   {
@@ -110,7 +110,7 @@ export const signers = table(
   "signers",
   {
     project_id: projectId,
-    /** As artifacts have it. */
+    /** Public key, as artifacts have it. */
     public_key: base64,
     name: text,
     added_at: time,

@@ -39,7 +39,7 @@ export interface DatabaseOptions {
   onLostConnection?: (error: Error) => void;
 }
 
-/** For PostgreSQL; SQLite is in this process. */
+/** Defaults for PostgreSQL; SQLite runs in this process. */
 export const POSTGRES_DEFAULTS = { poolSize: 10, statementTimeoutMs: 10_000, connectTimeoutMs: 3000 } as const;
 
 function sqlitePath({ dataDir, url }: DatabaseOptions): string {

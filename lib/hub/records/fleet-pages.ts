@@ -15,7 +15,7 @@ export interface FleetCursor {
 /** The hosts that a list asks for. Filters that are undefined let every host through. */
 export interface FleetFilter {
   state: HostState | undefined;
-  /** As it is shown. */
+  /** The version as it is shown. */
   version: string | undefined;
   /** `name=value`, or a name alone. */
   label: string | undefined;

@@ -99,7 +99,7 @@ export const views = table(
     changes: count,
     /** The change with which a host was last forgotten; 0 for never. An older cursor says nothing of that host. */
     forgotten: count,
-    /** Of its reports in the log: quotas count them. */
+    /** Bytes of its reports in the log, which quotas count. */
     bytes: z.int(),
   },
   { key: ["holder", "target"], defaults: { forgotten: 0, bytes: 0 } },

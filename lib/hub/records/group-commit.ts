@@ -46,7 +46,7 @@ const READ = /^\s*(?:select\b|with\b(?!.*\b(?:insert|update|delete)\b))/is;
 
 /** Primary result code of SQLite. */
 const SQLITE_BUSY = 5;
-/** The time that another writer of the file has, and the pause between two looks. Milliseconds. */
+/** Longest wait for another writer of the file, and the pause between two tries. Milliseconds. */
 const PATIENCE_MS = 5000;
 const PAUSE_MS = 20;
 
@@ -54,7 +54,7 @@ class GroupCommitDriver implements Driver {
   readonly #writer: PreparedDatabase;
   readonly #openReader: () => PreparedDatabase;
   #reader: PreparedDatabase | undefined;
-  /** Those who wait for their turn to write. */
+  /** Writers waiting for their turn. */
   readonly #queue: (() => void)[] = [];
   #isTaken = false;
   /** Transactions that are done, and not yet on the disk. */

@@ -43,7 +43,7 @@ export interface TargetPart {
  */
 export interface RecordHooks {
   name: string;
-  /** Its own tables, which refer to each other and to those of the core. */
+  /** Tables of the feature, which refer to each other and to those of the core. */
   tables?: readonly AnyTable[];
   /** Decides whether an upload may be stored; the target's row is locked. @throws HubError for one that may not */
   admit?(transaction: Transacted, upload: Upload): Promise<void>;

@@ -8,8 +8,8 @@ import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 
 /**
- * All writes of hosts: of reports, polls, labels, and of hosts that go. Whoever changes a row here renews the columns
- * that are made from it and the rows of its labels, in the same transaction.
+ * All writes of hosts: from reports, polls and labels, and removals. A write also renews the columns made from the row,
+ * and the rows of its labels, in the same transaction.
  */
 
 /** Hosts of one page. */
@@ -112,8 +112,8 @@ export async function seeHosts(db: Queries, view: FleetKey, ids: readonly string
 }
 
 /**
- * Notes that hosts say their names in their polls, as soon as the hub hears of it: from then on features count them.
- * The view's change number tells every hub.
+ * Notes hosts that name themselves in polls, as soon as the hub learns it: from then on features count them. The view's
+ * change number tells every hub.
  *
  * @param now ISO 8601
  */

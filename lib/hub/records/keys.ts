@@ -93,7 +93,7 @@ export async function actorOf(db: Queries, id: string): Promise<string> {
   return actorOfKey({ id, acts_for: row?.acts_for ?? null });
 }
 
-/** Which keys someone sees: an owner's, or all of them (administrator); one project's for a bound key. */
+/** Keys that a caller sees: an owner's, all for an administrator, one project's for a bound key. */
 export interface KeyView {
   owner: string | undefined;
   projectId: string | null;

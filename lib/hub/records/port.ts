@@ -44,7 +44,7 @@ export interface Database {
   readonly dialect: Dialect;
   /** The URL of a PostgreSQL, with its password, or the path of an SQLite file. */
   readonly location: string;
-  /** Those of the core, then those of features. */
+  /** All tables, the core's first. */
   readonly tables: readonly AnyTable[];
   readonly kysely: Queries;
   readonly statements: PreparedStatements;
@@ -70,6 +70,6 @@ export interface Records {
   database: Database;
   /** Milliseconds since 1970, by the clock of the database. */
   clock: () => number;
-  /** The same moment as ISO 8601 with milliseconds, the form in which it is stored. */
+  /** Returns the current time as ISO 8601 with milliseconds, the stored form. */
   now: () => string;
 }

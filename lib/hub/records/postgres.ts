@@ -54,7 +54,7 @@ export interface PostgresOptions {
   poolSize: number;
   /** The server cancels a statement that takes longer; a silent server is given up a second later. 0: never. */
   statementTimeoutMs: number;
-  /** For making a connection, and for waiting until one is free. */
+  /** Limit for making a connection, and for waiting for a free one. Milliseconds. */
   connectTimeoutMs: number;
   /** A connection was lost, idle or in use; the pool replaces it by itself. */
   onLostConnection: (error: Error) => void;

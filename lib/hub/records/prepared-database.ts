@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 
-/** More distinct statements than the hub has; a bound, in case a query is ever built from a list. */
+/** Most statements kept prepared: more than the hub has, in case a query is ever built from a list. */
 const STATEMENT_CACHE = 500;
 
 interface PreparedStatement {

@@ -36,7 +36,7 @@ export function listReports(
 export interface ReportRules {
   /** Newest reports of each host, of deployments that succeeded, and as many of others. */
   perHost: number;
-  /** Those of deployments that succeeded are kept when they were received then or later. ISO 8601 in UTC. */
+  /** Start of the kept time: successful deployments received then or later are kept. ISO 8601 in UTC. */
   since: string;
   /** The others are kept when they were received then or later. */
   failuresSince: string;

@@ -22,16 +22,16 @@ export const hostOfReport = ({ host_id: host = DEFAULT_HOST }: Pick<ProjectRepor
 /** A deployment report on its way into the log and the fleet view. */
 export interface IncomingReport {
   id: string;
-  /** On surface A the owner of the reporting key; on surface B empty: the project is the view. */
+  /** Owner of the reporting key on surface A; empty on surface B, where the project is the view. */
   holder: string;
   target: string;
   hostId: string;
   version: string;
   status: "success" | "failed" | "rolled_back";
   deploymentId: string | null;
-  /** As the log keeps it: JSON. */
+  /** The report as the log keeps it: JSON. */
   record: string;
-  /** As the fleet view shows it. */
+  /** The record that the fleet view shows. */
   hostRecord: ReportRecord | ProjectHost;
   /** Whether the host said its name in the request's header, as in its polls. */
   isNamed: boolean;

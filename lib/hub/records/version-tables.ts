@@ -42,7 +42,7 @@ export const versions = table(
     created_at: time,
     /** Id of the key that published it. */
     published_by: text.nullable(),
-    /** Of the packed tree, as the publisher says; null for an archive, as is the next one. */
+    /** SHA-256 of the packed tree, as the publisher says; null for an archive, as is the next one. */
     content_sha256: sha256Hex.nullable(),
     project_name: name.nullable(),
     /** The value of X-Signature; null for an artifact, as is the next one. */
@@ -98,7 +98,7 @@ export const blobs = table(
     base_version: text,
     base_content_sha256: sha256Hex.nullable(),
     size_bytes: count,
-    /** Of the stored bytes, as the hub counted them. */
+    /** SHA-256 of the stored bytes, as the hub counted them. */
     sha256: sha256Hex,
     /**
      * Ed25519 over the stored bytes, in its one canonical form: authorize looks artifacts and deltas up by it. Null for
@@ -142,7 +142,7 @@ export const deletedVersions = table(
   {
     project_id: projectId,
     version: name,
-    /** Of the bytes that it named. */
+    /** SHA-256 of the deleted bytes. */
     sha256: sha256Hex,
     reason: text,
     deleted_at: time,

@@ -32,7 +32,9 @@ const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS targe
   LEFT JOIN versions v ON v.project_id = p.id AND v.version = COALESCE(CAST(? AS text), p.latest_version)
   LEFT JOIN blobs b ON b.id = v.id`;
 
-/** Of an artifact, delta or index no rights but the life of its key are asked: the key has located it. */
+/**
+ * SQL for artifacts, deltas and indexes: needs a live key and no further rights, since the key has located the bytes.
+ */
 const SHOWN = `SELECT k.id AS key_id,
     CASE WHEN b.part <> 'archive' OR p.id IS NOT NULL THEN b.size_bytes END AS size, b.sha256
   FROM (SELECT CAST(? AS text) AS id, CAST(? AS text) AS blob, CAST(? AS text) AS moment) q
@@ -43,7 +45,7 @@ const SHOWN = `SELECT k.id AS key_id,
 const MATCHES = `(CAST(? AS text) = '' OR lower(p.slug) LIKE ? ESCAPE '!' OR lower(p.name) LIKE ? ESCAPE '!'
     OR lower(COALESCE(p.description, '')) LIKE ? ESCAPE '!')`;
 
-/** The place of a target in a list. It is a cursor, too: those of names are no longer than cursors may be. */
+/** SQL of a target's place in a list. It is also the cursor, so names are cut to the length that cursors may have. */
 const BY_NAME = "substr(lower(p.name), 1, 100) || ' ' || p.slug";
 
 const list = (place: string, after: string, order = place) =>

@@ -11,7 +11,7 @@ const WARN_MS = 60_000;
 export interface HubClock extends Disposable {
   /** Milliseconds since 1970. */
   now: () => number;
-  /** The same moment as ISO 8601 with milliseconds. */
+  /** Returns the current time as ISO 8601 with milliseconds. */
   iso: () => string;
 }
 

@@ -8,7 +8,7 @@ import { knownBlobs } from "../records/blobs.ts";
 import { findKeks } from "../records/keks.ts";
 import type { Database } from "../records/port.ts";
 
-/** In the data folder: says which database it belongs to. */
+/** File in the data folder that names the database it belongs to. */
 const CLAIM_FILE = "database-id";
 /** Blobs that are looked up in the database before it may claim a storage that nobody has claimed. */
 const SAMPLE_BLOBS = 500;

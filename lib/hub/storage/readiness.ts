@@ -15,7 +15,7 @@ export type StoragePart = "database_read" | "database_write" | "blobs";
 export interface PartHealth {
   ok: boolean;
   duration_ms: number;
-  /** Why it cannot be used; `failed` is told in the log only. */
+  /** Reason why it cannot be used; details of `failed` are in the log only. */
   trouble?: StorageTrouble | "failed";
 }
 

@@ -9,7 +9,7 @@ const EXPLAINED_BLOBS = 20;
 const EXPLAINED_PART = 0.01;
 /** A record that is younger may belong to a blob that was stored after the listing began. */
 const SETTLED_MS = 10 * 60 * 1000;
-/** Lost blobs that are told one by one. */
+/** Lost blobs that are reported one by one. */
 const MAX_LOST_TOLD = 100;
 
 export interface SweepOptions {

@@ -61,7 +61,7 @@ export class Upkeep implements AsyncDisposable {
     return this.#lastAt;
   }
 
-  /** Does everything once, after what is running. What fails is told in the log, and is tried again in an hour. */
+  /** Runs all chores, after those that are running. Failures go to the log, and are tried again in an hour. */
   run(): Promise<void> {
     const next = this.#running.then(async () => {
       await this.#attempt("what crashes left", () => this.#clearIncoming());

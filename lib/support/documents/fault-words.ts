@@ -80,7 +80,7 @@ export function faultText(issue: Issue, known: Known = {}): string {
 
 const first = (issues: readonly Issue[]): string => (issues[0] === undefined ? "not valid" : faultText(issues[0]));
 
-/** Whether a field that must be there is not. */
+/** Whether a required field is missing. */
 const isMissing = ({ code, message }: Issue): boolean =>
   code === "invalid_type" && message.endsWith("received undefined");
 

@@ -12,7 +12,7 @@ export interface DocumentLimits {
 
 const MIB = 1024 * 1024;
 
-/** Of YAML. A plan of 1,000 steps has about 8,000 nodes. */
+/** Limits for YAML. A plan of 1,000 steps has about 8,000 nodes. */
 export const YAML_LIMITS: Readonly<DocumentLimits> = { maxBytes: MIB, maxDepth: 64, maxNodes: 20_000, maxMarks: 500 };
 
 /** YAML within these bounds takes a few milliseconds, whatever it holds: a thread would take longer to start. */
@@ -23,7 +23,7 @@ export const SMALL_YAML: Readonly<DocumentLimits> = {
   maxMarks: 50,
 };
 
-/** Of JSON that a hub or an artifact brings: a manifest of 10,000 plugins has 2 MB and 120,000 values. */
+/** Limits for JSON from a hub or artifact: a manifest of 10,000 plugins has 2 MB and 120,000 values. */
 export const JSON_LIMITS: Readonly<DocumentLimits> = {
   maxBytes: 4 * MIB,
   maxDepth: 64,

@@ -33,6 +33,6 @@ let privateAddresses: BlockList | undefined;
 export const isListed = (list: BlockList, address: string): boolean =>
   list.check(address, isIP(address) === 6 ? "ipv6" : "ipv4");
 
-/** True for an address of the public internet. An IPv4 address that is written as an IPv6 one counts as what it is. */
+/** True for an address of the public internet. An IPv4 address in IPv6 notation counts as IPv4. */
 export const isPublic = (address: string): boolean =>
   isIP(address) !== 0 && !isListed((privateAddresses ??= addressList(PRIVATE)), address);

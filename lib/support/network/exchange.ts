@@ -48,7 +48,7 @@ export interface ExchangeOptions extends Pick<RequestOptions, "method" | "header
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** Its reader hears of errors behind the head. */
+  /** The body. Errors after the head reach its reader. */
   body: IncomingMessage;
 }
 

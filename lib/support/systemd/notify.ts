@@ -157,7 +157,7 @@ class SystemdNotifier implements Notifier {
     this.#pinging = false;
   }
 
-  /** Never rejects. */
+  /** Sends variables to the service manager. Never rejects. */
   #notify(variables: readonly string[], signal?: AbortSignal): Promise<void> {
     const { socket, path, warn } = this.#connection;
     const options = {

@@ -22,9 +22,11 @@ export interface UnitOptions {
   root: string;
 }
 
-/** A file as it will be, and what stands in its place: `edited` is whatever was not written by us, or changed since. */
+/**
+ * A unit file to write, and what is in its place: `edited` for a file that we did not write, or that was changed since.
+ */
 export interface UnitFile {
-  /** Its path on the host. */
+  /** Path on the host. */
   path: string;
   /** The path that it is written to: the same, below the root. */
   target: string;
@@ -54,7 +56,7 @@ const PROGRAMS: Record<SystemdService, string> = {
   watch: "dist/bin/watch.js",
 };
 
-/** The same as commands of `sealift`. */
+/** Services as commands of `sealift`. */
 const COMMANDS: Record<SystemdService, string> = {
   hub: "hub serve",
   mirror: "mirror serve",

@@ -29,7 +29,7 @@ export function samplerOf(name = "parentbased_always_on", argument = "1"): Sampl
 /** The configuration of traces, from the variables that all programs with OpenTelemetry read: docs/metrics.md. */
 export interface TracingSettings {
   url: URL;
-  /** For the collector; they hold its credentials. */
+  /** Headers for the collector; they hold its credentials. */
   headers: Record<string, string>;
   timeoutMs: number;
   resource: Record<string, string>;
@@ -74,7 +74,7 @@ const isSendable = ([name, value]: [string, string]): boolean =>
   /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t -~]*$/.test(value);
 
 /**
- * Reads the settings. What cannot be used is told to `warn` by its variable, never by its value, and left out.
+ * Reads the settings. Unusable ones are left out, and reported to `warn` by their variable, never by their value.
  *
  * @returns undefined without an endpoint that can be used
  */

@@ -54,7 +54,7 @@ async function ourTimes(folder: string, { fill, edit }: Shape): Promise<Times> {
   return { publish: first, deploy: deployed, upgrade: upgraded.wall, bytes: deltaOf(upgraded).size_bytes };
 }
 
-/** The same with a peer. */
+/** Times the operations with a peer. */
 async function peerTimes(folder: string, { open }: Peer, { fill, edit }: Shape): Promise<Times> {
   rmSync(folder, { recursive: true, force: true });
   const [source, own] = [join(folder, "source"), join(folder, "peer")];

@@ -9,7 +9,7 @@ export const components = table(
   "components",
   {
     id: count,
-    /** SHA-256 of all the others. */
+    /** SHA-256 over all other columns. */
     digest: name,
     name: text,
     version: text,

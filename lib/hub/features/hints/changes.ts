@@ -2,7 +2,7 @@ import type { Logger } from "../../../support/logging.ts";
 import { openChangeFeed } from "../../records/change-feed.ts";
 import type { Database } from "../../records/port.ts";
 
-/** Changes of so long are told together: a publication is several. Milliseconds. */
+/** Time over which changes are collected into one hint: a publication is several. Milliseconds. */
 const GATHER_MS = 50;
 
 /**

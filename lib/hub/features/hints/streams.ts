@@ -14,7 +14,7 @@ const PART_OF_OWNER = 3 / 4;
 const RETRY_AFTER_SECONDS = 60;
 /** Looks at the streams between two comments of one: each look is for a part of them. */
 const TICKS_OF_BEAT = 15;
-/** Streams that are told in one turn of the event loop. */
+/** Streams written to in one turn of the event loop. */
 const TOLD_AT_ONCE = 200;
 /**
  * After so many new streams garbage is collected: a fleet that comes back at once leaves 60 MB of it for each ten
@@ -33,7 +33,7 @@ export interface StreamTimes {
   beatMs: number;
   /** Keys and rights are looked at again after so long, or half as long again. */
   recheckMs: number;
-  /** A reader that takes nothing of what it was sent is ended after so long. */
+  /** Time after which a stream ends whose reader takes no bytes. */
   stuckMs: number;
 }
 
@@ -63,15 +63,15 @@ interface StreamGroup {
 export class HintStreams implements AsyncDisposable {
   readonly #most: number;
   readonly #times: StreamTimes;
-  /** Tells the ids of this hub from those of others, and of its earlier lives. */
+  /** Tells event ids of this hub from those of other hubs, and of its earlier runs. */
   readonly #epoch = randomUUID().slice(0, 8);
   readonly #timer: NodeJS.Timeout;
   readonly #subscription: Disposable;
-  /** In the order of their last checks. */
+  /** Groups by subscription, in the order of their last checks. */
   readonly #groups = new Map<string, StreamGroup>();
   readonly #byProject = new Map<string, Set<StreamGroup>>();
   readonly #ofOwner = new Map<string, number>();
-  /** By the tick of their comments. */
+  /** Streams by the tick of their comments. */
   readonly #beats = Array.from({ length: TICKS_OF_BEAT }, () => new Set<EventStream>());
   #ticks = 0;
   #open = 0;

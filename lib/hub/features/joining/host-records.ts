@@ -104,7 +104,7 @@ export const enter = (
     .returning("host_id")
     .executeTakeFirst();
 
-/** Approves a host. @returns the state that it had; undefined for a host that there is not */
+/** Approves a host. @returns the state that it had; undefined for an unknown host */
 export async function approve(transaction: Transacted, named: Named): Promise<string | undefined> {
   const approved = await updateWhere(own(transaction), "joined_hosts", { ...named, state: "pending" })
     .set({ state: "approved" })
@@ -117,7 +117,7 @@ export async function approve(transaction: Transacted, named: Named): Promise<st
 /**
  * Ends the keys that speak for a host, and takes it out of the fleet.
  *
- * @returns how many keys have ended; undefined for a host that there is not
+ * @returns how many keys have ended; undefined for an unknown host
  */
 export async function remove(transaction: Transacted, named: Named, now: string): Promise<number | undefined> {
   const { project_id, host_id } = named;
@@ -140,7 +140,7 @@ export async function add(transaction: Transacted, host: JoinedHostsTable): Prom
 /**
  * Lets the keys of a host speak for another name. The old name leaves the fleet.
  *
- * @returns undefined for a host that there is not, false when another one has the name
+ * @returns undefined for an unknown host, false when another one has the name
  */
 export async function rename(transaction: Transacted, named: Named, to: string): Promise<boolean | undefined> {
   const { project_id, host_id } = named;

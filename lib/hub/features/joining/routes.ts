@@ -23,7 +23,9 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
   const db = hub.database.kysely;
   const controlled = controlledBy(hub);
 
-  /** A project that hosts deploy whole: those of plugins have secrets that no hub gives away. */
+  /**
+   * Returns a project that hosts may join. Plugins and services are excluded: no hub hands out their signing secrets.
+   */
   async function projectOf(principal: Principal, id: string): Promise<{ id: string }> {
     const project = await controlled(principal, id);
     if (project.kind !== "project") throw unprocessable("Hosts join projects, and no plugins or services.");

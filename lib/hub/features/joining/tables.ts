@@ -11,7 +11,7 @@ export const hostInvites = table(
   {
     id: name,
     project_id: projectId,
-    /** Whose the keys of its hosts are. */
+    /** Owner of the keys of its hosts. */
     owner: name,
     /** SHA-256 of the token, hexadecimal. The token itself is nowhere. */
     hash: sha256Hex,

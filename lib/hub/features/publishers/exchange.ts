@@ -97,7 +97,7 @@ async function candidatesFor({ database }: ExchangeParts, target: Target, token:
   return { issuer, publishers };
 }
 
-/** The same for a target that is not there: strangers learn nothing of that. */
+/** Returns one error for unknown targets and for targets without a publisher: strangers cannot tell them apart. */
 const noPublisher = (target: Target, issuer: unknown): HubError =>
   forbidden(
     `${targetText(target)} trusts no workflow of the issuer ${printable(String(issuer)).slice(0, 200)}. ` +

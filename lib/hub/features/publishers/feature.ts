@@ -16,7 +16,7 @@ export const publishers: HubFeature<PublisherOptions> = {
   name: "publishers",
   tables: [table, publisherKeys, usedTokens],
   async onAudit(db, { action, subject, facts }, now) {
-    // Whoever gives a target away keeps no workflow that publishes to it.
+    // The former owner of a target must not keep a workflow that publishes to it.
     if (action !== "project.transfer") return;
     const id = await projectOfSubject(db, subject);
     if (facts["keep_keys"] === true) await givePublishers(db, id, String(facts["to"]));

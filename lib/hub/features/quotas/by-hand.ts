@@ -22,9 +22,9 @@ export interface UsedQuota extends Quota {
 }
 
 /**
- * Sets a quota beside the running hub. What is stored already stays.
+ * Sets a quota beside the running hub. Stored bytes stay, even beyond it.
  *
- * @throws UsageError `usage` for a project that there is not
+ * @throws UsageError `usage` for an unknown project
  */
 export function setQuota(place: DatabasePlace, given: Quota): Promise<UsedQuota> {
   return onDatabase(place, async (database) => {

@@ -8,7 +8,7 @@ import type { Tally } from "./tally.ts";
 /** The rules of a rollout, as they were given. */
 export interface Rules {
   version: string;
-  /** For each wave, whether a label chooses its hosts. */
+  /** Tells for each wave whether a label chooses its hosts. */
   labelled: readonly boolean[];
   soakMs: number;
   maxFailing: Amount;

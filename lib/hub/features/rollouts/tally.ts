@@ -39,7 +39,7 @@ const MAX_NAMED = 20;
 
 /** The hosts of a rollout. A host that is new, or keeps a greater version, is in no wave's counts. */
 export interface Tally {
-  /** By wave. */
+  /** Counts by wave. */
   waves: readonly WaveCounts[];
   /** Some of those that fail. */
   failing: readonly FailingHost[];

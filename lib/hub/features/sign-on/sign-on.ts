@@ -5,7 +5,7 @@ import { ATTEMPT_MS, type Grant, type SignedOn, type SignInWay } from "../../acc
 import { HubError } from "../../ground/errors.ts";
 
 export interface SignOnOptions {
-  /** Of the identity provider, which has a discovery document. */
+  /** Issuer URL; must serve OIDC discovery. */
   issuer: string;
   clientId: string;
   /** Undefined for a public client. */

@@ -8,7 +8,7 @@ import { targetOfSubject } from "../../records/subjects.ts";
 import { visibleName } from "../../records/visible-targets.ts";
 import { own, type WebhooksTable } from "./tables.ts";
 
-/** Messages of one webhook that wait at most: a fleet that fails at once is told by the first ones. */
+/** Most waiting messages of one webhook. Of a fleet that fails at once, the first failures are sent. */
 const MAX_WAITING = 1000;
 const MAX_TEXT = 500;
 

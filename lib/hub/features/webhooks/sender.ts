@@ -40,7 +40,7 @@ interface WebhooksOptions {
   clock: () => number;
   logger: Logger | undefined;
   onFailure: () => void;
-  /** From 0 to 1. */
+  /** Random number from 0 to 1. */
   random?: () => number;
   attemptMs?: number;
 }

@@ -8,7 +8,7 @@ const MAX_VERSIONS = 1000;
 export interface StoredGate {
   /** Published, unyanked versions that are not open and rank above the latest open one, best first. */
   above: { version: string; rolling?: true; taken_back?: true }[];
-  /** Which hosts may have the version that rolls; left out without one. */
+  /** Terms of the rolling version; left out without one. */
   rolling?: RollingTerms;
 }
 
