@@ -29,6 +29,8 @@ export class SandboxSeat {
   #current: SandboxProcess | undefined;
   /** The start of the next process: there is no current one, or its loop may be blocked. */
   #starting: Promise<SandboxProcess | undefined> | undefined;
+  /** Resolves when the next process takes over; made when somebody waits for it. */
+  #takeover: PromiseWithResolvers<void> | undefined;
   readonly #retired = new Set<SandboxProcess>();
   #restarts = 0;
   #stopped = false;
@@ -72,7 +74,11 @@ export class SandboxSeat {
   get changes(): Promise<unknown>[] {
     const { calls, exited } = this.#current ?? {};
     const starting = this.#starting?.catch(() => undefined);
-    return [calls?.suspicion ?? exited, starting].filter((change) => change !== undefined);
+    const own = [calls?.suspicion ?? exited, starting].filter((change) => change !== undefined);
+    if (own.length === 0) return [];
+    // The start of a successor may begin while its loop is still in doubt.
+    this.#takeover ??= Promise.withResolvers();
+    return [...own, this.#takeover.promise];
   }
 
   async health(timeoutMs: number): Promise<Required<HealthReport>> {
@@ -111,6 +117,8 @@ export class SandboxSeat {
 
   #adopt(process: SandboxProcess): void {
     this.#current = process;
+    this.#takeover?.resolve();
+    this.#takeover = undefined;
     void process.exited.then((reason) => {
       this.#retired.delete(process);
       if (this.#current !== process) return;
