@@ -38,6 +38,9 @@ export interface Inspect {
   port: number;
 }
 
+/** Megabytes of V8's young heap at first: enough to load a plugin of a few lines before garbage is collected. */
+const START_SEMI_SPACE_MB = 2;
+
 /**
  * Removes what a patched `spawn` may have put into the environment (test runners and tracing agents patch it),
  * forbids core dumps, which would write memory to disk, and has the kernel refuse files larger than the disk limit.
@@ -109,6 +112,7 @@ function nodeArguments(
     ...(inspect ? [...INSPECTOR_FLAGS, `--inspect=${inspect.host}:${inspect.port}`] : []),
     `--max-old-space-size=${memory.oldSpaceMb}`,
     `--max-semi-space-size=${memory.semiSpaceMb}`,
+    `--min-semi-space-size=${Math.min(START_SEMI_SPACE_MB, memory.semiSpaceMb)}`,
     "--disable-sigusr1",
     "--disable-warning=ExperimentalWarning",
     "--disable-warning=MODULE_TYPELESS_PACKAGE_JSON",
