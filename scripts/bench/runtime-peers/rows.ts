@@ -176,10 +176,12 @@ export async function runtimePeerRows(turns: number): Promise<Row[]> {
 
   judge(
     "peer_loop",
-    await byTurns(2, async (kind) => {
-      const looped = await host(kind).ask("echo/loop");
-      if (looped === 200) throw new Error("the loop ended");
-      return untilGood(host(kind), "echo/echo");
+    // By a host of its own each: ours waits before it starts what loops again within a minute.
+    await byTurns(turns, async (kind) => {
+      await using own = await Host.start(kind, root);
+      await own.ask("echo/echo");
+      if ((await own.ask("echo/loop")) === 200) throw new Error("the loop ended");
+      return await untilGood(own, "echo/echo");
     }),
     "ms",
     false,
