@@ -34,22 +34,22 @@ export class Remove extends withOptions(removal) {
     const layout = projectRootAt(projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
     const supervisor = await supervisorFrom(this.options);
-    const [{ previewRemoval, removeTarget }, { deploySentence }, { holderOf }] = await Promise.all([
+    const [{ previewRemoval, removeTarget }, { deploySentence }, { watcherOf }] = await Promise.all([
       import("../../lib/agent/deployment/remove.ts"),
       import("../../lib/agent/ground/sentences.ts"),
-      import("../../lib/releases/lock.ts"),
+      import("../../lib/agent/watch/root-locks.ts"),
     ]);
     const { WatchMemory } = await import("../../lib/agent/watch/state.ts");
     const { state: watched } = await new WatchMemory({ layout }, target!).read();
-    const watcher = await holderOf(layout.watchLock);
     const removed = { ...targetOfName(target!), purge };
     if (dryRun) {
       const preview = await previewRemoval(layout, removed, supervisor);
       for (const unit of preview.units) this.note(`would stop ${unit ?? "the project"}`);
       for (const path of preview.paths) this.note(`would remove ${path}`);
-      if (watched !== undefined) this.warn(watchWarning(this.target, watcher));
+      if (watched !== undefined) this.warn(watchWarning(this.target, undefined));
       return this.done({ target: this.target, ...preview, purged: false, dry_run: true });
     }
+    const watcher = await watcherOf(layout, { allowForeignRoot });
     using interrupt = interruptible();
     const { version, releases } = await removeTarget(
       removed,

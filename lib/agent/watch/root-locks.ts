@@ -1,14 +1,20 @@
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import { asSealiftError, deploymentError } from "../../contract/errors.ts";
-import { layoutOf } from "../../releases/layout.ts";
-import { acquireLock } from "../../releases/lock.ts";
-import { openProjectRoot } from "../../releases/project-root.ts";
+import { type Layout, layoutOf } from "../../releases/layout.ts";
+import { acquireLock, holderOf } from "../../releases/lock.ts";
+import { openProjectRoot, type RootOptions } from "../../releases/project-root.ts";
 import { makeFolder } from "../../support/files.ts";
 import type { WatchTarget } from "./target.ts";
 
 /** Milliseconds in which a watch that was told to end may give its project roots up. */
 const HANDOVER_MS = 1_000;
+
+/** Returns what is known of the process that watches a project root; nothing of one that this process may not enter. */
+export async function watcherOf(layout: Layout, options: RootOptions): Promise<string | undefined> {
+  await using root = await openProjectRoot(layout, options).catch(() => undefined);
+  return root === undefined ? undefined : await holderOf(root.layout.watchLock);
+}
 
 /** The project roots of a watch, each locked for it while it runs: two watches would each undo what the other does. */
 export class RootLocks implements AsyncDisposable {
