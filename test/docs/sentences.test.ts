@@ -3,6 +3,7 @@ import { readPage, repositoryFiles } from "../support/docs/pages.ts";
 import { sentencesOf, wordsOf } from "../support/docs/sentences.ts";
 
 const MOST_WORDS = 35;
+const MOST_ENTRIES = 40;
 
 /** The changelog's entries and another project's text. */
 const OTHERS = ["CHANGELOG.md", "CODE_OF_CONDUCT.md"];
@@ -38,6 +39,17 @@ t.test("what a sentence is", (t) => {
     counted(`# ${long}\n\n| ${long} |\n| --- |\n| ${long} |\n\n\`\`\`sh\n${long}\n\`\`\`\n<!-- ${long} -->`),
     [],
   );
+  t.end();
+});
+
+t.test("what is new in a version fits a screen or two, under the role that it is for", (t) => {
+  const [newest = ""] = readPage("CHANGELOG.md").split(/^## /m).slice(1);
+  const [, ...roles] = newest.split(/^### /m);
+  t.ok(roles.length > 1);
+  const entries = roles.map((role) => role.match(/^- /gm)?.length ?? 0);
+  t.notOk(entries.includes(0), "each role has an entry");
+  const sum = entries.reduce((all, some) => all + some, 0);
+  t.ok(sum <= MOST_ENTRIES, `${sum} entries`);
   t.end();
 });
 
