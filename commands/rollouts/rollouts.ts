@@ -144,14 +144,15 @@ export const RolloutAbort = ofRollout("abort", rolloutAbort, {
     const { projectId, rollout } = await find(id);
     const took = rollout.waves.reduce((sum, { done }) => sum + done, 0);
     const isStuck = rollback && rollout.base_version === null;
-    const fate = isStuck ? "keep it, since no other version is open" : rollback ? "go back" : "keep it";
+    const on = `it runs on ${counted(took, "host")}`;
+    const fate = isStuck ? "stays, since no other version is open" : rollback ? "is taken back there" : "stays";
     if (dryRun) {
-      note(`would abort ${rollout.id} of ${rollout.version}; ${counted(took, "host")} run it and would ${fate}`);
+      note(`would abort ${rollout.id} of ${rollout.version}: ${on}, and ${fate}`);
       return done({ rollout, hosts: took, rollback, dry_run: true });
     }
     const change = { rollback, ...(reason !== undefined && { reason }) };
     const changed = await client.actOnRollout(projectId, rollout.id, "abort", change);
-    note(`${changed.id} of ${changed.version} ${ACTED.abort}; ${counted(took, "host")} run it and ${fate}.`);
+    note(`${changed.id} of ${changed.version} ${ACTED.abort}; ${on}, and ${fate}.`);
     return done({ rollout: changed, hosts: took, rollback, dry_run: false });
   },
 });
