@@ -1,4 +1,3 @@
-import type { CommandClass } from "clipanion";
 import { connection } from "../../lib/options/connection.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { showList } from "../shell/output/listing.ts";
@@ -28,7 +27,9 @@ function versionsText({ versions }: Day): string {
   ].join(", ");
 }
 
-export const fleetAdoption: CommandClass = resource("fleet", ["TARGET"], daysOf)("adoption", connection, {
+const ofFleet = resource("fleet", ["TARGET"], daysOf);
+
+export const fleetAdoption = ofFleet("adoption", connection, {
   category: "Deploying",
   description: "Show a fleet's hosts by version, day by day",
   details: `
