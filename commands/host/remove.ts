@@ -37,7 +37,7 @@ export class Remove extends withOptions(removal) {
     const [{ previewRemoval, removeTarget }, { deploySentence }, { watcherOf }] = await Promise.all([
       import("../../lib/agent/deployment/remove.ts"),
       import("../../lib/agent/ground/sentences.ts"),
-      import("../../lib/agent/watch/root-locks.ts"),
+      import("../../lib/agent/watch/target-locks.ts"),
     ]);
     const { WatchMemory } = await import("../../lib/agent/watch/state.ts");
     const { state: watched } = await new WatchMemory({ layout }, target!).read();
@@ -49,7 +49,7 @@ export class Remove extends withOptions(removal) {
       if (watched !== undefined) this.warn(watchWarning(this.target, undefined));
       return this.done({ target: this.target, ...preview, purged: false, dry_run: true });
     }
-    const watcher = await watcherOf(layout, { allowForeignRoot });
+    const watcher = await watcherOf(layout, target!, { allowForeignRoot });
     using interrupt = interruptible();
     const { version, releases } = await removeTarget(
       removed,
@@ -69,7 +69,7 @@ export class Remove extends withOptions(removal) {
   }
 }
 
-/** @param watcher the process that watches the project root */
+/** @param watcher the process that watches the target */
 const watchWarning = (target: string, watcher: string | undefined): string =>
   watcher === undefined
     ? `A watch followed ${target} here, and would install it again: take it out of its targets before you start it.`

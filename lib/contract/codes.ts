@@ -176,7 +176,7 @@ export const CODES = {
   id_taken: failed("Another target has already installed a plugin or extension of this id in the project root."),
   data_conflict: failed("A plugin's data exists both in its folder and under .sealift/data."),
   root_busy: tryAgain("Another deployment holds the lock of the project root."),
-  root_watched: tryAgain("Another watch follows targets in the project root."),
+  target_watched: tryAgain("Another watch follows the target in this project root."),
   journal_unreadable: failed(
     "The journal of a deployment that was cut short is damaged or of another version of Sealift; nothing was touched.",
   ),

@@ -26,8 +26,8 @@ export interface Layout {
   section(section: Section): string;
   /** Held while a switch, its undo or a recovery is under way: by one deployment of the project root at a time. */
   lock: string;
-  /** Held by the watch of the project root while it runs. */
-  watchLock: string;
+  /** Held by the watch of the target while it runs. */
+  watchLock(target: TargetName): string;
   /** Held by one deployment of the target at a time, from its first request to the end. */
   targetLock(target: TargetName): string;
   journal: string;
@@ -90,7 +90,7 @@ export function layoutOf(
     sealift,
     section: (section) => folders[section],
     lock: join(sealift, "lock"),
-    watchLock: join(sealift, "watch.lock"),
+    watchLock: (target) => join(sealift, "state", `${target}.watch.lock`),
     targetLock: (target) => join(sealift, "state", `${target}.lock`),
     journal: join(sealift, "journal.json"),
     link: ({ section, id }) => join(folders[section], id),

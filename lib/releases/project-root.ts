@@ -157,7 +157,6 @@ const INSIDE: Inside = {
   data: { plugins: "folder", extensions: "folder" },
   "journal.json": "file",
   lock: "file",
-  "watch.lock": "file",
 };
 
 /**

@@ -234,7 +234,7 @@ t.test(
   },
 );
 
-t.test("a second watch of a project root ends and names the first; a killed one holds nothing", async (t) => {
+t.test("a second watch of a target ends and names the first; a killed one holds nothing", async (t) => {
   const { file, folder, config, root, tides, hub, configure } = await place(t);
   await configure([tides]);
   await tides.publish("1.0.0");
@@ -242,15 +242,26 @@ t.test("a second watch of a project root ends and names the first; a killed one 
   const first = watching();
   await first.untilEvent("deploy.done", { outcome: "deployed" });
   const byFirst = new RegExp(
-    `^The project root .*/root is watched already, by process ${first.child.pid} since \\d{4}-`,
+    `^plugin:tides in .*/root is watched already, by process ${first.child.pid} since \\d{4}-`,
   );
 
   const refused = await watching().ended;
-  t.match(refused, { code: 75, events: [{ event: "result", error: { code: "root_watched", message: byFirst } }] });
+  t.match(refused, { code: 75, events: [{ event: "result", error: { code: "target_watched", message: byFirst } }] });
   await symlink(root, join(folder, "other-name"));
+  await configure([tides], { project_root: "../other-name" });
+  t.match(
+    (await watching().ended).events.at(-1),
+    { error: { code: "target_watched" } },
+    "by another name of the folder",
+  );
   const clock = await publishedArchive(hub, "service", "clock", config);
-  await configure([clock], { project_root: "../other-name" });
-  t.match((await watching().ended).events.at(-1), { error: { code: "root_watched" } }, "by another name of the folder");
+  const other = join(config, "other.yaml");
+  const shared = { hub_url: hub.url, project_root: "../root", interval: 1 };
+  await writeFile(other, watchYaml(shared, [{ target: clock.name, ...clock.options }]));
+  const beside = start(t, "watch", ["--config", other, "--json"], { cwd: folder });
+  await beside.untilEvent("watch.started");
+  beside.child.kill("SIGTERM");
+  t.equal((await beside.ended).code, 0, "another target of the root may be another watch's");
   t.equal((await watching("--once").ended).code, 0, "one turn beside it is no watch");
 
   const removed = await run(t, "sealift", ["remove", "plugin:tides", "--project-root", root]);
@@ -274,7 +285,7 @@ t.test("a second watch of a project root ends and names the first; a killed one 
   await next.until("a warning", ({ events }) => events.some(({ event }) => event === "watch.warning"));
   t.match(
     next.said.events.find(({ event }) => event === "watch.warning"),
-    { message: /^The configuration was not taken over: The project root .*\/second is watched already/ },
+    { message: /^The configuration was not taken over: plugin:tides in .*\/second is watched already/ },
   );
   second.child.kill("SIGTERM");
   await second.ended;

@@ -2,8 +2,8 @@ import type { TurnResult } from "./check-result.ts";
 import { DeploymentQueue, HubSlots } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
 import { Hints, type HintTimes } from "./hints.ts";
-import { RootLocks } from "./root-locks.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
+import { TargetLocks } from "./target-locks.ts";
 import { TargetLoop } from "./target-loop.ts";
 
 /** Polls of one hub that are under way at one time. */
@@ -29,7 +29,7 @@ export class Watch {
   #loops: readonly TargetLoop[] = [];
   #targets: readonly WatchTarget[];
   #signal: AbortSignal | undefined;
-  readonly #locks = new RootLocks();
+  readonly #locks = new TargetLocks();
   readonly #hintTimes: Partial<HintTimes> | undefined;
   #hints: Hints | undefined;
 
@@ -69,7 +69,7 @@ export class Watch {
   /**
    * Watches until the signal is aborted; then deployments under way finish or undo their switch.
    *
-   * @throws DeploymentError `root_watched` where another watch has one of the project roots
+   * @throws DeploymentError `target_watched` where another watch has one of the targets
    */
   async run(signal: AbortSignal): Promise<void> {
     await using locks = this.#locks;
@@ -123,7 +123,7 @@ export class Watch {
    * Watches other targets from now on. Those that stay take their new definition, and keep their rhythm unless they
    * fail; dropped ones finish the deployment that they are in, and nobody waits for it but {@link run}.
    *
-   * @throws DeploymentError `root_watched`, and nothing has changed
+   * @throws DeploymentError `target_watched`, and nothing has changed
    */
   async replace(targets: readonly WatchTarget[]): Promise<void> {
     if (this.#signal !== undefined && !this.#signal.aborted) await this.#locks.take(targets);

@@ -1,0 +1,102 @@
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
+import { asSealiftError, deploymentError } from "../../contract/errors.ts";
+import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
+import { type Layout, layoutOf } from "../../releases/layout.ts";
+import { acquireLock, holderOf } from "../../releases/lock.ts";
+import { openProjectRoot, type RootOptions } from "../../releases/project-root.ts";
+import { makeFolder } from "../../support/files.ts";
+import type { WatchTarget } from "./target.ts";
+
+/** Milliseconds in which a watch that was told to end may give its targets up. */
+const HANDOVER_MS = 1_000;
+
+/** Returns what is known of the process that watches a target; nothing in a root that this process may not enter. */
+export async function watcherOf(layout: Layout, target: TargetName, options: RootOptions): Promise<string | undefined> {
+  await using root = await openProjectRoot(layout, options).catch(() => undefined);
+  return root === undefined ? undefined : await holderOf(root.layout.watchLock(target));
+}
+
+const nameOf = ({ source }: WatchTarget): TargetName => source("latest").target;
+const keyOf = (target: WatchTarget): string => `${resolve(target.options.projectRoot)}\n${nameOf(target)}`;
+
+/** The targets of a watch, each locked for it while it runs: two watches of one would each undo what the other does. */
+export class TargetLocks implements AsyncDisposable {
+  /** By project root, as the target names it, and target. */
+  readonly #held = new Map<string, AsyncDisposable>();
+  readonly #places = new Set<string>();
+  readonly #waitMs: number;
+  /** Configurations may come faster than locks are taken. */
+  #turn: Promise<unknown> = Promise.resolve();
+
+  constructor(waitMs = HANDOVER_MS) {
+    this.#waitMs = waitMs;
+  }
+
+  /**
+   * Locks targets. One in a project root that cannot be written stays without a lock: each check says why.
+   *
+   * @throws DeploymentError `target_watched`
+   */
+  take(targets: readonly WatchTarget[]): Promise<void> {
+    return this.#inTurn(() => this.#take(targets));
+  }
+
+  /** Gives up all targets but these. */
+  keep(targets: readonly WatchTarget[]): Promise<void> {
+    return this.#inTurn(() => this.#keep(targets));
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.keep([]);
+  }
+
+  #inTurn(work: () => Promise<void>): Promise<void> {
+    const done = this.#turn.then(work);
+    this.#turn = done.catch(() => {});
+    return done;
+  }
+
+  async #take(targets: readonly WatchTarget[]): Promise<void> {
+    for (const target of targets) {
+      const key = keyOf(target);
+      if (this.#held.has(key)) continue;
+      try {
+        this.#held.set(key, await this.#lock(target));
+      } catch (thrown) {
+        if (asSealiftError(thrown).code === "target_watched") throw thrown;
+      }
+    }
+  }
+
+  async #keep(targets: readonly WatchTarget[]): Promise<void> {
+    const wanted = new Set(targets.map(keyOf));
+    for (const [key, lock] of this.#held) {
+      if (wanted.has(key)) continue;
+      this.#held.delete(key);
+      await lock[Symbol.asyncDispose]();
+    }
+  }
+
+  async #lock(target: WatchTarget): Promise<AsyncDisposable> {
+    const [root, name] = [resolve(target.options.projectRoot), nameOf(target)];
+    await using opened = new AsyncDisposableStack();
+    const { layout } = opened.use(await openProjectRoot(layoutOf(root), target.options));
+    await makeFolder(layout.sealift);
+    // Two names of one folder: this process has its lock already.
+    const place = `${await realpath(root)}\n${name}`;
+    if (this.#places.has(place)) return opened.move();
+    const busy = (holder: string) =>
+      deploymentError(
+        "target_watched",
+        `${targetText(targetOfName(name))} in ${root} is watched already, by ${holder}.`,
+        {
+          hint: "Stop that watch first, or take the target out of one of the two.",
+        },
+      );
+    opened.use(await acquireLock(layout.watchLock(name), { waitMs: this.#waitMs, busy }));
+    this.#places.add(place);
+    opened.defer(() => void this.#places.delete(place));
+    return opened.move();
+  }
+}
