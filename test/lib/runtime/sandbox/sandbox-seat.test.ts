@@ -17,27 +17,30 @@ const processOf = (suspicion?: Promise<void>): SandboxProcess =>
     kill: () => undefined,
   }) as unknown as SandboxProcess;
 
-t.test("a call that comes before a loop is known to be blocked goes to the successor, once that is there", async (t) => {
-  const blocked = processOf(NEVER);
-  const successor = processOf();
-  let late: LateProcess | undefined;
-  const started = [blocked, successor];
-  const seat = new SandboxSeat({
-    start: (hears) => {
-      late ??= hears;
-      return Promise.resolve(started.shift()!);
-    },
-    policy: new RestartPolicy(LIMITS),
-    limits: LIMITS,
-    graceMs: 60_000,
-    finishMs: 60_000,
-    logger: createLogger({ name: "seat", level: "silent" }),
-    onRestarted: () => undefined,
-    onFailed: ({ message }) => t.fail(message),
-  });
-  t.teardown(() => seat.giveUp());
-  await seat.load();
-  const waiting = whenServing([seat], 5000);
-  late!.silent(blocked);
-  t.equal(await waiting, successor);
-});
+t.test(
+  "a call that comes before a loop is known to be blocked goes to the successor, once that is there",
+  async (t) => {
+    const blocked = processOf(NEVER);
+    const successor = processOf();
+    let late: LateProcess | undefined;
+    const started = [blocked, successor];
+    const seat = new SandboxSeat({
+      start: (hears) => {
+        late ??= hears;
+        return Promise.resolve(started.shift()!);
+      },
+      policy: new RestartPolicy(LIMITS),
+      limits: LIMITS,
+      graceMs: 60_000,
+      finishMs: 60_000,
+      logger: createLogger({ name: "seat", level: "silent" }),
+      onRestarted: () => undefined,
+      onFailed: ({ message }) => t.fail(message),
+    });
+    t.teardown(() => seat.giveUp());
+    await seat.load();
+    const waiting = whenServing([seat], 5000);
+    late!.silent(blocked);
+    t.equal(await waiting, successor);
+  },
+);
