@@ -10,6 +10,7 @@ export class PlanInit extends withOptions(plan) {
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Write an install plan to start from",
+    details: "NAME is a slug, or for a project its id or name. It may say its kind, as in `service:harbour-clock`.",
     examples: [
       ["For a plugin of the marketplace", "$0 plan init tide-table --out install.yaml"],
       ["For a service", "$0 plan init harbour-clock --kind service --out clock.yaml"],
@@ -20,7 +21,7 @@ export class PlanInit extends withOptions(plan) {
     ],
   });
 
-  slug = Option.String({ name: "NAME", required: true });
+  called = Option.String({ name: "NAME", required: true });
 
   override async run(): Promise<number> {
     const [{ writeFile }, { dirname }, { makeFolder }, { itemsOfSource, starterPlan }] = await Promise.all([
@@ -29,10 +30,11 @@ export class PlanInit extends withOptions(plan) {
       import("../../lib/support/files.ts"),
       import("../../lib/agent/starters.ts"),
     ]);
-    const { kind, supervised, out } = this.options;
-    const own = { section: kind === "service" ? ("extensions" as const) : ("plugins" as const), id: this.slug };
-    const items = kind === "project" ? itemsOfSource(out) : [own];
-    const slug = kind === "project" ? await this.#projectId() : this.slug;
+    const { supervised, out } = this.options;
+    const { kind, name } = this.#target();
+    const slug = kind === "project" ? await this.#projectId(name) : await slugOf(kind, name);
+    const section = kind === "service" ? "extensions" : "plugins";
+    const items = kind === "project" ? itemsOfSource(out) : [{ section, id: slug } as const];
     const text = starterPlan({ slug, items, supervised });
     if (kind === "project") await makeFolder(dirname(out));
     await writeFile(out, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
@@ -46,18 +48,40 @@ export class PlanInit extends withOptions(plan) {
     return this.done({ file: out });
   }
 
-  /** The id of the project that NAME is the id or name of. Only a name has to be asked for. */
-  async #projectId(): Promise<string> {
+  /** Takes the kind from NAME where it has one. @throws UsageError `usage` when `--kind` says another one */
+  #target(): { kind: Kind; name: string } {
+    const { kind } = this.options;
+    const [, named, rest] = /^(plugin|service|project):(.+)$/s.exec(this.called) ?? [];
+    if (named === undefined || rest === undefined) return { kind, name: this.called };
+    if (kind !== "plugin" && kind !== named)
+      throw usageError("usage", `${this.called} is a ${named}, and --kind says ${kind}.`);
+    return { kind: named as Kind, name: rest };
+  }
+
+  /** Returns the id of a project by its id or name. Only a name has to be asked for. */
+  async #projectId(name: string): Promise<string> {
     const { hubUrl, apiKey, timeoutMs } = this.options;
     const { projectId } = await import("../../lib/contract/identifiers.ts");
-    if (projectId.safeParse(this.slug).success) return this.slug;
+    if (projectId.safeParse(name).success) return name;
     if (hubUrl === undefined || apiKey === undefined)
-      throw usageError("usage", `${JSON.stringify(this.slug)} is no project's id, and no hub is known that has it.`, {
+      throw usageError("usage", `${JSON.stringify(name)} is no project's id, and no hub is known that has it.`, {
         hint: "Give the id that `sealift project list` shows, or name the hub: --hub-url, or `sealift login`.",
       });
     const { idOf } = await managed({ hubUrl, apiKey, timeoutMs });
-    return idOf(/^project:/.test(this.slug) ? this.slug : `project:${this.slug}`);
+    return idOf(`project:${name}`);
   }
+}
+
+type Kind = PlanInit["options"]["kind"];
+
+/** @throws UsageError `usage` for a name that no plugin or service can have */
+async function slugOf(kind: Kind, name: string): Promise<string> {
+  const { slug } = await import("../../lib/contract/identifiers.ts");
+  const parsed = slug.safeParse(name);
+  if (parsed.success) return parsed.data;
+  throw usageError("usage", `${JSON.stringify(name)} is no ${kind}'s slug: ${parsed.error.issues[0]!.message}.`, {
+    hint: "`sealift marketplace search` finds slugs; for a project give --kind project.",
+  });
 }
 
 export class PlanValidate extends withOptions(planCheck) {
