@@ -73,7 +73,7 @@ export const pages: Web = async (root, options) => {
   const live = new Live(api);
   // A hub whose pages nobody opens does without React.
   const rendering = () => import("./page/render.tsx");
-  const fleetScreens = () => import("./fleets/screens.tsx");
+  const fleetScreens = () => import("./fleets/fleet-screens.tsx");
   await root.register(assets);
   root.addHook("preClose", (done) => {
     live[Symbol.dispose]();

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
-import type { FleetAdoption } from "../../contract/fleets/adoption.ts";
 import * as routes from "../../contract/fleets/routes.ts";
 import type { Labels } from "../../contract/labels.ts";
+import type { AnswerOf, Route } from "../../contract/route.ts";
 import {
   heldBy,
   HOST_STATES,
@@ -12,8 +12,10 @@ import {
 } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus, FleetCounts, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { naturally } from "../../support/natural-order.ts";
-import { type Api, type ApiCall, callTo } from "../page/api.ts";
-import type { TargetKind } from "../page/view.ts";
+import { type Api, type ApiCall, callTo, type Question } from "../page/api.ts";
+import type { NamedTarget } from "../page/named-target.ts";
+
+type Target = Pick<NamedTarget, "kind" | "slug">;
 
 /** Characters of an error that lists show. */
 const ERROR_CHARACTERS = 200;
@@ -88,35 +90,24 @@ export interface HostScreen {
   next: string | undefined;
 }
 
-/** The call for the hosts of a target. */
-export const hostsCall = (kind: TargetKind, slug: string): ApiCall =>
-  kind === "project"
-    ? callTo(routes.listProjectHosts, { params: { project_id: slug } })
-    : callTo(routes.listTargetHosts, { params: { kind, slug } });
-const fleetCall = (kind: TargetKind, slug: string): ApiCall<FleetCounts> =>
-  kind === "project"
-    ? callTo(routes.countProjectFleet, { params: { project_id: slug } })
-    : callTo(routes.countTargetFleet, { params: { kind, slug } });
+/** Returns the call of a route of a fleet, whose target may be a project or not. @param host id of one of its hosts */
+export function fleetCall<R extends Route>(
+  [ofProject, ofTarget]: readonly [Route, R],
+  { kind, slug }: Target,
+  host = "",
+): ApiCall<AnswerOf<R>> {
+  const params = { project_id: slug, kind, slug, host_id: host };
+  return callTo(kind === "project" ? ofProject : ofTarget, { params } as unknown as Question<Route>) as ApiCall<
+    AnswerOf<R>
+  >;
+}
 
-/** Reads the versions of a fleet day by day. @throws HubError as the route answers it */
-export const readAdoption = (
-  api: Api,
-  request: FastifyRequest,
-  kind: TargetKind,
-  slug: string,
-): Promise<FleetAdoption> =>
-  api.call<FleetAdoption>(
-    request,
-    kind === "project"
-      ? callTo(routes.showProjectAdoption, { params: { project_id: slug } })
-      : callTo(routes.showTargetAdoption, { params: { kind, slug } }),
-  );
+/** The calls for the hosts of a target, and for their numbers. */
+export const hostsCall = (target: Target): ApiCall =>
+  fleetCall([routes.listProjectHosts, routes.listTargetHosts], target);
+export const countsCall = (target: Target) => fleetCall([routes.countProjectFleet, routes.countTargetFleet], target);
 
 const isState = (text: string): boolean => (HOST_STATES as readonly string[]).includes(text);
-
-/** Reads the numbers of a fleet. @throws HubError as the route answers it */
-export const readCounts = (api: Api, request: FastifyRequest, kind: TargetKind, slug: string): Promise<FleetCounts> =>
-  api.call(request, fleetCall(kind, slug));
 
 /** The hosts of a fleet that need somebody. */
 export interface Trouble {
@@ -134,16 +125,15 @@ export const troubleOf = ({ states: { failed, held } }: FleetCounts): Trouble =>
 const COUNTED = 100;
 
 /** Counts the hosts of a large fleet that need somebody, up to a screen of each: that costs little of any fleet. */
-export async function readTrouble(api: Api, request: FastifyRequest, kind: TargetKind, slug: string): Promise<Trouble> {
+export async function readTrouble(api: Api, request: FastifyRequest, target: Target): Promise<Trouble> {
   const inState = async (state: HostState) =>
-    api.members<HostRecord>(request, { ...hostsCall(kind, slug), query: { state, limit: String(COUNTED) } });
+    api.members<HostRecord>(request, { ...hostsCall(target), query: { state, limit: String(COUNTED) } });
   const [failed, held] = [await inState("failed"), await inState("held")];
   return { failing: failed.records.length, isMore: failed.next !== undefined, held: held.records.length };
 }
 
 interface Wanted {
-  kind: TargetKind;
-  slug: string;
+  target: Target;
   filter: FleetFilter;
   after: string;
   limit: number;
@@ -153,7 +143,7 @@ interface Wanted {
 export async function readHosts(
   api: Api,
   request: FastifyRequest,
-  { kind, slug, filter, after, limit }: Wanted,
+  { target, filter, after, limit }: Wanted,
 ): Promise<HostScreen> {
   const { state, ...others } = filter;
   const isCursor = isState(after.split(/:|%3A/)[0]!);
@@ -162,7 +152,7 @@ export async function readHosts(
     state: isState(state) ? state : "",
     after: isCursor ? after : "",
   };
-  const { records, next } = await api.members<HostRecord>(request, { ...hostsCall(kind, slug), query });
+  const { records, next } = await api.members<HostRecord>(request, { ...hostsCall(target), query });
   return { shown: inOrder(records.map(([id, record]) => hostOf(id, record))), next };
 }
 

@@ -1,14 +1,15 @@
 import { type Page, pagesOf } from "../features/feature.ts";
 import { TARGET_KINDS } from "../page/view.ts";
 
-const { get, post } = pagesOf(() => import("./screens.tsx"));
+const { get } = pagesOf(() => import("./fleet-screens.tsx"));
+const ofHosts = pagesOf(() => import("./host-screens.tsx"));
 
 /** Fleets and their hosts. */
 export const fleetPages: readonly Page[] = [
   get("/fleets", ({ allFleets }) => allFleets),
   ...TARGET_KINDS.flatMap((kind) => [
     get(`/${kind}s/:slug/fleet`, ({ fleet }) => fleet(kind)),
-    get(`/${kind}s/:slug/fleet/:host`, ({ host }) => host(kind)),
-    post(`/${kind}s/:slug/fleet/:host/forget`, ({ forget }) => forget(kind)),
+    ofHosts.get(`/${kind}s/:slug/fleet/:host`, ({ host }) => host(kind)),
+    ofHosts.post(`/${kind}s/:slug/fleet/:host/forget`, ({ forget }) => forget(kind)),
   ]),
 ];

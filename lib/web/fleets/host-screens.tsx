@@ -1,29 +1,20 @@
+import type { FastifyRequest } from "fastify";
+import * as routes from "../../contract/fleets/routes.ts";
 import { labelsText } from "../../contract/labels.ts";
+import { listReports } from "../../contract/reports/routes.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
-import type { Paged } from "../page/api.ts";
+import { may } from "../../hub/ground/principal.ts";
+import { type Api, callTo, unlessHidden } from "../page/api.ts";
+import { param, principalOf, type Screen } from "../page/context.ts";
 import { Remove } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
 import { Badge, Facts, Go, Live, Pager, Section, Table, Time, type Tone } from "../page/parts.tsx";
 import { KeyName } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind } from "../page/view.ts";
-import { StateBadge } from "./fleet-page.tsx";
-import type { FleetHost } from "./fleets.ts";
-
-export interface HostView {
-  kind: TargetKind;
-  slug: string;
-  name: string;
-  host: FleetHost;
-  /** The whole error of the last report. */
-  error: string | null;
-  /** Of the last report; none where the agent does not tell them. */
-  steps: readonly StepOutcome[];
-  plugins: { name: string; version: string }[];
-  /** Undefined where the hub keeps no history that the key may read. */
-  history: Paged<ReportRecord> | undefined;
-  mayForget: boolean;
-}
+import { StateBadge } from "./fleet-parts.tsx";
+import { fleetScreen } from "./fleet-screens.tsx";
+import { fleetCall, type HostDetail, hostOf } from "./fleets.ts";
 
 const OUTCOMES: Record<ReportRecord["status"], [text: string, tone: Tone]> = {
   success: ["success", "good"],
@@ -36,14 +27,22 @@ const STEP_TONES: Record<StepOutcome["status"], Tone> = { done: "good", failed: 
 const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 /** One host: its last report, and those before. */
-export function HostPage({ kind, slug, name, host, error, steps, plugins, history, mayForget }: HostView) {
-  const here = pagePaths.host(kind, slug, host.id);
+export const host = fleetScreen(async ({ api }, request, target) => {
+  const { kind, slug, name } = target;
+  const id = param(request, "host");
+  const asked = fleetCall([routes.showProjectHost, routes.showTargetHost], target, id);
+  const detail = (await api.call(request, asked)) as HostDetail;
+  const host = hostOf(id, detail);
+  const { error_message: error, steps, plugins = [] } = detail;
+  const text = (value: unknown): string => (typeof value === "string" ? value : "");
+  const history = await reportsOf(api, request, kind);
+  const here = pagePaths.host(kind, slug, id);
   return (
-    <Layout title={`${host.id}: ${name}`}>
+    <Layout title={`${id}: ${name}`}>
       <p className="kind">
         <Go to={pagePaths.fleet(kind, slug)}>Fleet of {name}</Go>
       </p>
-      <h1>{host.id}</h1>
+      <h1>{id}</h1>
       <Live id="host" of={pagePaths.target(kind, slug)}>
         <Facts
           of={{
@@ -82,9 +81,9 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
         {plugins.length > 0 && (
           <Section id="plugins" title="Plugins">
             <ul className="plain-list">
-              {plugins.map(({ name: plugin, version }) => (
-                <li key={plugin}>
-                  {plugin} <span className="num">{version}</span>
+              {plugins.map(({ id: plugin, name: title, version }) => (
+                <li key={text(plugin) || text(title)}>
+                  {text(plugin) || text(title)} <span className="num">{text(version)}</span>
                 </li>
               ))}
             </ul>
@@ -107,13 +106,29 @@ export function HostPage({ kind, slug, name, host, error, steps, plugins, histor
           </Section>
         )}
       </Live>
-      {mayForget && (
+      {may(principalOf(request), "projects") && (
         <Section id="forget" title="Forget this host">
-          <Remove at={here} verb="Forget" thing={host.id}>
-            Forget {host.id}? It leaves the fleet until it reports again.
+          <Remove at={here} verb="Forget" thing={id}>
+            Forget {id}? It leaves the fleet until it reports again.
           </Remove>
         </Section>
       )}
     </Layout>
   );
+});
+
+/** Reads the reports of a host; undefined where the hub keeps none, or none that the key may read. */
+async function reportsOf(api: Api, request: FastifyRequest, kind: TargetKind) {
+  if (kind === "project") return undefined;
+  const params = { kind, slug: param(request, "slug") };
+  const query = { host_id: param(request, "host"), limit: "20" };
+  return unlessHidden(api.page(request, callTo(listReports, { params, query })));
 }
+
+export const forget =
+  (kind: TargetKind): Screen =>
+  async ({ api }, request) => {
+    const [slug, id] = [param(request, "slug"), param(request, "host")];
+    await api.call(request, fleetCall([routes.forgetProjectHost, routes.forgetTargetHost], { kind, slug }, id));
+    return { goTo: pagePaths.fleet(kind, slug) };
+  };

@@ -1,0 +1,90 @@
+import type { HostState } from "../../contract/surfaces/host-record.ts";
+import type { FleetCounts } from "../../contract/surfaces/reports.ts";
+import { Bar, type Share } from "../page/bar.tsx";
+import { Badge, type Tone } from "../page/parts.tsx";
+import { useView } from "../page/view.ts";
+import type { FleetHost, Trouble } from "./fleets.ts";
+
+/** States of hosts in words. */
+export const STATES: Record<HostState, [text: string, tone: Tone]> = {
+  ok: ["deployed", "good"],
+  failed: ["failed", "bad"],
+  held: ["held", "warn"],
+  silent: ["silent", "calm"],
+};
+
+const HOLDS = { rights: "waits for consent to its rights", policy: "held by its policy" } as const;
+
+/** A host's state; of one that holds a version also what holds it. */
+export function StateBadge({ of: { state, heldBy } }: { of: Pick<FleetHost, "state" | "heldBy"> }) {
+  const [text, tone] = STATES[state];
+  return <Badge tone={tone}>{state === "held" && heldBy !== undefined ? HOLDS[heldBy] : text}</Badge>;
+}
+
+/** Versions that a bar tells apart; the others are one share. */
+const BAR_VERSIONS = 8;
+
+/** A share of a fleet; an address leads to its hosts. */
+interface VersionShare extends Share {
+  query?: { version: string; state?: HostState };
+}
+
+const FAILED = "(failed)";
+
+/** Returns the shares of a bar: of each version those hosts that fail apart from the others. */
+export function sharesOf({ hosts: total, versions }: FleetCounts, latest: string): VersionShare[] {
+  const tone = (version: string): Tone => (version === latest ? "good" : version === "none" ? "calm" : "busy");
+  const named = versions.slice(0, BAR_VERSIONS);
+  const shares = named.flatMap(({ version, hosts, failing }): VersionShare[] => {
+    const label = version.endsWith(FAILED) ? version : `${version} ${FAILED}`;
+    const others = { label: version, count: hosts - failing, tone: tone(version), query: { version } };
+    const failed = { label, count: failing, tone: "bad" as const, query: { version, state: "failed" as const } };
+    return [others, failed].filter(({ count }) => count > 0);
+  });
+  const rest = total - named.reduce((sum, { hosts }) => sum + hosts, 0);
+  return rest === 0 ? shares : [...shares, { label: "others", count: rest, tone: "calm" }];
+}
+
+/** The versions of a fleet as a bar with its legend, each a way to its hosts. */
+export function Versions({
+  shares,
+  total,
+  wayTo,
+}: {
+  shares: readonly VersionShare[];
+  total: number;
+  wayTo?: (query: VersionShare["query"]) => string;
+}) {
+  const { base } = useView();
+  const label = shares.map(({ label: version, count }) => `${count} on ${version}`).join(", ");
+  return (
+    <>
+      <Bar shares={shares} label={`Hosts by version: ${label}`} />
+      <ul className="legend">
+        {shares.map(({ label: version, count, tone, query }, index) => (
+          <li key={version}>
+            <span className={`dot ${tone} step-${index % 4}`} aria-hidden="true" />
+            {wayTo === undefined || query === undefined ? version : <a href={base + wayTo(query)}>{version}</a>}
+            <span className="num">
+              {count} <span className="faint">({Math.round((count / total) * 100)}%)</span>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
+/** The number of a fleet's hosts, and of those that need somebody. */
+export const Figure = ({ total, trouble: { failing, isMore, held } }: { total: number; trouble: Trouble }) => (
+  <>
+    <span className="num">{total}</span> {total === 1 ? "host" : "hosts"}{" "}
+    {failing > 0 && (
+      <Badge tone="bad">
+        {isMore && "more than "}
+        {failing} failing
+      </Badge>
+    )}{" "}
+    {held > 0 && <Badge tone="warn">{held} held</Badge>}
+  </>
+);

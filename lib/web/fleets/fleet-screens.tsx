@@ -1,0 +1,236 @@
+import type { FastifyRequest } from "fastify";
+import * as routes from "../../contract/fleets/routes.ts";
+import { labelsText } from "../../contract/labels.ts";
+import type { FleetCounts } from "../../contract/surfaces/reports.ts";
+import { parseTarget } from "../../contract/target.ts";
+import { forbidden, HubError, notFound } from "../../hub/ground/errors.ts";
+import { callTo, unlessHidden } from "../page/api.ts";
+import { watchCommand } from "../page/commands.ts";
+import { type PageContext, param, queryOf, type Screen } from "../page/context.ts";
+import { Field, Filter, Select } from "../page/forms.tsx";
+import { Layout } from "../page/layout.tsx";
+import { named, type NamedTarget } from "../page/named-target.ts";
+import { Empty, Go, KIND_NAMES, Live, Pager, type Row, Table, Time } from "../page/parts.tsx";
+import { TargetLayout } from "../page/target-layout.tsx";
+import { pagePaths, type TargetKind, withQuery } from "../page/view.ts";
+import { Adoption } from "./adoption.tsx";
+import { Figure, sharesOf, StateBadge, STATES, Versions } from "./fleet-parts.tsx";
+import {
+  countsCall,
+  fleetCall,
+  type FleetFilter,
+  type FleetHost,
+  hostsCall,
+  readHosts,
+  readTrouble,
+  type Trouble,
+  troubleOf,
+} from "./fleets.ts";
+
+const HOSTS = 100;
+const PAGE_FLEETS = "20";
+/** A fleet with more hosts is not counted on the page of all fleets. */
+const COUNTED_HOSTS = 5000;
+
+/** Requires that the route of the API shows this key a fleet. @throws HubError 403, 404 */
+async function requireFleet(
+  { api }: PageContext,
+  request: FastifyRequest,
+  kind: TargetKind,
+  slug: string,
+): Promise<void> {
+  const { status } = await api.send(request, { ...hostsCall({ kind, slug }), method: "HEAD" });
+  if (status === 403 && kind !== "project") throw forbidden("The key may not see fleets: it lacks the scope read.");
+  if (status === 403 || status === 404) throw notFound(`There is no such ${kind}, or none that the key may see.`);
+  if (status >= 400) throw new HubError(status, "hub_unavailable", "The fleet cannot be read now.");
+}
+
+/** Names the target whose changes an open page of it follows. */
+export async function watchedTarget(
+  context: PageContext,
+  request: FastifyRequest,
+  kind: TargetKind,
+): Promise<string[]> {
+  const slug = param(request, "slug");
+  await requireFleet(context, request, kind, slug);
+  return [`${kind}:${slug}`];
+}
+
+/** Names the fleets that an open page of all fleets follows: those of its first page. */
+export async function watchedFleets({ api }: PageContext, request: FastifyRequest): Promise<string[]> {
+  const { items } = await api.page(request, callTo(routes.listFleets, { query: { limit: PAGE_FLEETS } }));
+  return items.map(({ target }) => target);
+}
+
+/** Returns a screen of a fleet, by the kind of its target, for keys that the route of the API shows the fleet. */
+export const fleetScreen =
+  (show: (context: PageContext, request: FastifyRequest, target: NamedTarget) => ReturnType<Screen>) =>
+  (kind: TargetKind): Screen =>
+  async (context, request) => {
+    const slug = param(request, "slug");
+    await requireFleet(context, request, kind, slug);
+    return show(context, request, await named(context, request, kind, slug));
+  };
+
+/** Which version runs where. */
+export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
+  const { kind, slug, name, latest } = target;
+  const [version, label] = [queryOf(request, "version"), queryOf(request, "label")];
+  const filter = { version, label, state: queryOf(request, "state"), text: queryOf(request, "q") };
+  const after = queryOf(request, "after");
+  const counts = await api.call(request, countsCall(target));
+  const { hosts: total, versions, labels } = counts;
+  const { shown, next } = await readHosts(api, request, { target, filter, after, limit: HOSTS });
+  // The days of a larger fleet take longer to read than its page may.
+  const adoption =
+    total <= COUNTED_HOSTS
+      ? await api.call(request, fleetCall([routes.showProjectAdoption, routes.showTargetAdoption], target))
+      : undefined;
+  const here = pagePaths.fleet(kind, slug);
+  const query = { version, label, state: filter.state, q: filter.text };
+  return (
+    <TargetLayout {...{ kind, slug, name }} at="Fleet">
+      {total === 0 ? (
+        <Empty title="No host has reported yet." command={watchCommand({ kind, slug, hubUrl: hub.publicUrl() })}>
+          Hosts appear with their first deployment. On a host, a loop follows the latest version:
+        </Empty>
+      ) : (
+        <>
+          <Live id="fleet-shares" of={pagePaths.target(kind, slug)}>
+            <p className="figure">
+              <Figure total={total} trouble={troubleOf(counts)} />
+            </p>
+            <Versions
+              shares={sharesOf(counts, latest)}
+              total={total}
+              wayTo={(which) => withQuery(here, { ...query, ...which })}
+            />
+          </Live>
+          {adoption !== undefined && (
+            <Live id="fleet-adoption" of={pagePaths.target(kind, slug)}>
+              <Adoption of={adoption} latest={latest} />
+            </Live>
+          )}
+          <HostFilter {...{ here, filter, versions, labels }} />
+          <Live id="fleet-hosts" of={pagePaths.target(kind, slug)}>
+            <Table
+              label="Hosts"
+              empty={<Empty title="No host is like that.">Change the filter, or show all.</Empty>}
+              columns={["Host", "State", "Runs", "Last report", "Heard of", ["Labels", "labels"]]}
+              rows={shown.map((host) => rowOf(host, pagePaths.host(kind, slug, host.id)))}
+            />
+            <Pager to={here} query={query} at={after} next={next} name="after" />
+          </Live>
+        </>
+      )}
+    </TargetLayout>
+  );
+});
+
+function rowOf(host: FleetHost, to: string): Row {
+  return [
+    host.id,
+    <>
+      <Go to={to}>{host.id}</Go>
+      {host.error !== null && <p className="why">{host.error}</p>}
+    </>,
+    <StateBadge of={host} />,
+    <>
+      <span className="num">{host.version}</span>
+      {host.tried !== null && <p className="why">tried {host.tried}</p>}
+    </>,
+    <Time at={host.completedAt} />,
+    <Time at={host.heardAt} />,
+    labelsText(host.labels).replaceAll(",", ", "),
+  ];
+}
+
+interface Offered {
+  here: string;
+  filter: FleetFilter;
+  versions: FleetCounts["versions"];
+  labels: readonly string[];
+}
+
+function HostFilter({ here, filter, versions, labels }: Offered) {
+  const isFiltered = Object.values(filter).some((value) => value !== "");
+  const all = ["", "all"] as const;
+  const states = Object.entries(STATES).map(([state, [text]]) => [state, text] as const);
+  const pairs = (values: readonly string[]) => [all, ...values.map((each) => [each, each] as const)];
+  const offered = versions.map(({ version }) => version);
+  return (
+    <Filter to={here} label="Hosts">
+      <Field label="Host" name="q" type="search" defaultValue={filter.text} maxLength={255} />
+      <Select label="Version" name="version" value={filter.version} of={pairs(offered)} />
+      <Select label="State" name="state" value={filter.state} of={[all, ...states]} />
+      {labels.length > 0 && <Select label="Label" name="label" value={filter.label} of={pairs(labels)} />}
+      <button>Show</button>
+      {isFiltered && <Go to={here}>Show all</Go>}
+    </Filter>
+  );
+}
+
+interface ListedFleet {
+  kind: TargetKind;
+  slug: string;
+  name: string;
+  /** Its hosts. */
+  count: number;
+  latest: string;
+  trouble: Trouble;
+  /** Undefined for a fleet that is too large to count here. */
+  counts: FleetCounts | undefined;
+}
+
+/** The fleets that the key may see, those first in which hosts fail. */
+export const allFleets: Screen = async (context, request) => {
+  const { api } = context;
+  const listed = await api.page(request, callTo(routes.listFleets, { query: { limit: PAGE_FLEETS } }));
+  const { items, next, cursor } = listed;
+  const fleets: ListedFleet[] = [];
+  for (const { target, name: given, hosts: count } of items) {
+    const { kind, slug } = parseTarget(target);
+    const counts = count <= COUNTED_HOSTS ? await api.call(request, countsCall({ kind, slug })) : undefined;
+    const trouble = counts === undefined ? await readTrouble(api, request, { kind, slug }) : troubleOf(counts);
+    const found = await unlessHidden(named(context, request, kind, slug));
+    fleets.push({
+      kind,
+      slug,
+      name: given ?? found?.name ?? slug,
+      count,
+      latest: found?.latest ?? "",
+      trouble,
+      counts,
+    });
+  }
+  fleets.sort((a, b) => Number(b.trouble.failing > 0) - Number(a.trouble.failing > 0));
+  return (
+    <Layout title="Fleets">
+      <h1>Fleets</h1>
+      {fleets.length === 0 && (
+        <Empty title="No host has reported yet.">
+          Hosts appear with their first deployment. The command for it is on the page of each plugin, service or
+          project: see the <Go to={pagePaths.home()}>catalogue</Go> and the <Go to={pagePaths.projects()}>projects</Go>.
+        </Empty>
+      )}
+      <Live id="fleets" of={pagePaths.fleets()}>
+        <ul className="fleets">
+          {fleets.map(({ kind, slug, name, count, latest, trouble, counts }) => (
+            <li key={`${kind}:${slug}`}>
+              <h2>
+                <Go to={pagePaths.fleet(kind, slug)}>{name}</Go> <span className="kind">{KIND_NAMES[kind]}</span>
+                <span className="figure">
+                  <Figure total={count} trouble={trouble} />
+                </span>
+              </h2>
+              {counts !== undefined && counts.versions.length > 0 && (
+                <Versions shares={sharesOf(counts, latest)} total={count} />
+              )}
+            </li>
+          ))}
+        </ul>
+      </Live>
+      <Pager to={pagePaths.fleets()} at={cursor} next={next} />
+    </Layout>
+  );
+};
