@@ -5,7 +5,7 @@ import { listVersions } from "../../contract/versions/routes.ts";
 import { may } from "../../hub/ground/principal.ts";
 import { callTo } from "../page/api.ts";
 import { Ask, Field, Opened } from "../page/forms.tsx";
-import { Badge, Time } from "../page/parts.tsx";
+import { Badge, Time, withNotes } from "../page/parts.tsx";
 import { Marks, STATE_CAUSES } from "../page/version-marks.tsx";
 import { useView } from "../page/view.ts";
 
@@ -27,12 +27,8 @@ export const Version = ({ of, isLatest }: { of: Shown; isLatest: boolean }) => (
 );
 
 /** When a version was published. @param by the name of the key */
-export const Published = ({ at, by }: { at: string; by: string | undefined }) => (
-  <>
-    <Time at={at} />
-    {by !== undefined && <p className="slug">by the key {by}</p>}
-  </>
-);
+export const Published = ({ at, by }: { at: string; by: string | undefined }) =>
+  withNotes(<Time at={at} />, ...(by === undefined ? [] : [`by the key ${by}`]));
 
 /** The forms of a version that a key may send: to yank it or take that back, and to open a held one to every host. */
 export function Acts({ at, of: { version, is_yanked: isYanked, state } }: { at: string; of: Shown }) {

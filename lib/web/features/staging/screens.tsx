@@ -10,7 +10,7 @@ import { callTo } from "../../page/api.ts";
 import type { Contents } from "../../page/archive.ts";
 import { field, type PageContext, param, type Screen } from "../../page/context.ts";
 import { ChangedFiles, MoreRights, Rights } from "../../page/differences.tsx";
-import { Field, Opened } from "../../page/forms.tsx";
+import { Ask, Field, Opened } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
 import { ListPage } from "../../page/list-page.tsx";
 import { Badge, Command, Empty, Facts, Go, RightsUnknown, Section, Size, Time, withNotes } from "../../page/parts.tsx";
@@ -145,13 +145,9 @@ function Answers({ staged }: { staged: StagedVersion }) {
         <p className="notice">Another person approves it: who has staged a version does not.</p>
       )}
       {mayApprove && !isYanked && (
-        <Opened title="Approve" to={`${at}/approve`}>
-          <p>
-            Publish {version} with the digest {shortHex(sha256)}? Hosts that follow the latest version get it.
-          </p>
-          <input type="hidden" name="sha256" value={sha256} />
-          <button>Approve {version}</button>
-        </Opened>
+        <Ask at={at} verb="Approve" thing={version} sends={{ sha256 }}>
+          Publish {version} with the digest {shortHex(sha256)}? Hosts that follow the latest version get it.
+        </Ask>
       )}
       <Opened title="Reject" to={`${at}/reject`}>
         <p>Its bytes are removed, and its label is free again.</p>

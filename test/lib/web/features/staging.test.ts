@@ -30,7 +30,11 @@ t.test("a version is compared, approved and rejected on the page, without a scri
   const { html } = await person.request(at);
   t.match(html, /Rights it did not ask for before.+network: api\.tides\.example:443/s);
   t.match(plain(html), /Files that differ from 1\.0\.0.+new\.js.+added/s);
-  t.match(plain(html), /<summary>Approve<\/summary>.+Publish 1\.1\.0 with the digest [0-9a-f]{16}\?/s, "it asks first");
+  t.match(
+    plain(html),
+    /<summary aria-label="Approve 1.1.0">Approve<\/summary>.+Publish 1\.1\.0 with the digest [0-9a-f]{16}\?/s,
+    "it asks first",
+  );
   const [, sha256 = ""] = /name="sha256" value="([0-9a-f]{64})"/.exec(html)!;
   t.match(await person.submit(at, `${at}/approve`, { sha256: "0".repeat(64) }), {
     status: 409,
