@@ -7,7 +7,9 @@ import ts from "typescript";
 /** `npm run check -- --without NAME`: what a copy of the sources is worth without a feature of the hub. */
 
 /** The rooms that a feature has a folder or a file of its name in. */
-const ROOMS = ["lib/contract", "lib/hub", "lib/web", "lib/options", "commands"];
+const ROOMS = ["lib/contract", "lib/hub", "lib/web", "lib/options", "lib/client", "commands", "test/support"];
+/** Rooms where only a whole folder is a feature's. */
+const FOLDER_ROOMS = ["lib/agent"];
 /** The lists of features. A feature's lines in them go with it. */
 const LISTS = [
   ...["lib/hub/features.ts", "lib/web/features.ts", "lib/options/all.ts", "lib/options/hub.ts"],
@@ -90,7 +92,8 @@ export function checkWithout(name: string, withTests: boolean): boolean {
   const cwd = mkdtempSync(join(tmpdir(), `sealift-without-${name}-`));
   try {
     copyTo(cwd);
-    const removed = new Set(filesOf(name, ROOMS, ".{ts,tsx}", cwd));
+    const folders = FOLDER_ROOMS.flatMap((room) => globSync(`${room}/${name}/**/*.ts`, { cwd }));
+    const removed = new Set([...filesOf(name, ROOMS, ".{ts,tsx}", cwd), ...folders]);
     const read = (path: string): string => readFileSync(join(cwd, path), "utf8");
     for (const path of removed) rmSync(join(cwd, path));
     for (const path of LISTS) writeFileSync(join(cwd, path), withoutLines(path, read(path), removed));

@@ -13,7 +13,7 @@ import { type Connected, resource } from "../shell/resource.ts";
 /** Invites and hosts of the project that people call so. @throws as `idOf` of {@link managed} */
 async function hostsOf(options: Connected, text: string) {
   const [{ JoiningClient }, { client, idOf }] = await Promise.all([
-    import("../../lib/client/joining-client.ts"),
+    import("../../lib/client/joining.ts"),
     managed(options),
   ]);
   const id = await idOf(text);

@@ -1,4 +1,4 @@
-import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import type { WebhooksClient } from "../../lib/client/webhooks.ts";
 import type { WebhookRecord, WebhookSecret } from "../../lib/contract/surfaces/webhooks.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { webhookAddition, webhookRedelivery, webhookRemoval, webhookRotation } from "../../lib/options/webhooks.ts";
@@ -8,16 +8,15 @@ import type { CommandFeature } from "../shell/feature.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
-async function clientOf(options: Connected): Promise<DevkeysClient> {
-  const { DevkeysClient } = await import("../../lib/client/devkeys-client.ts");
-  return new DevkeysClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
+async function clientOf(options: Connected): Promise<WebhooksClient> {
+  const { WebhooksClient } = await import("../../lib/client/webhooks.ts");
+  return new WebhooksClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
 }
 
 /** The webhook that a person calls by its name or id. @throws DeploymentError `not_found` */
 async function called(options: Connected, text: string) {
-  const { webhookCalled } = await import("../../lib/client/lookup.ts");
   const client = await clientOf(options);
-  return { client, webhook: await webhookCalled(client, text) };
+  return { client, webhook: await client.called(text) };
 }
 
 const webhooksVerb = resource("webhook", [], clientOf);
@@ -56,7 +55,7 @@ const add = webhooksVerb("add", webhookAddition, {
   async run(client, { options, json, print, note, done }) {
     const { webhookUrl: url, name, event, target, format } = options;
     const connected = hubConnection(options, DEPLOY_TIMEOUT_MS);
-    const webhook = await client.addWebhook({
+    const webhook = await client.add({
       ...{ url, format },
       ...(name !== undefined && { name }),
       ...(event.length > 0 && { events: [...event] }),
@@ -77,7 +76,7 @@ const list = webhooksVerb("list", connection, {
   run: (client, shell) =>
     showList(shell, {
       event: "webhook",
-      rows: client.listWebhooks(),
+      rows: client.list(),
       columns: {
         WEBHOOK: shownName,
         TO: ({ origin }) => origin,
@@ -97,7 +96,7 @@ const deliveries = webhookVerb("deliveries", connection, {
   run: ({ client, webhook }, shell) =>
     showList(shell, {
       event: "delivery",
-      rows: client.listDeliveries(webhook.id),
+      rows: client.deliveries(webhook.id),
       columns: {
         MESSAGE: ({ id }) => id,
         EVENT: ({ type }) => type,
@@ -114,7 +113,7 @@ const test = webhookVerb("test", connection, {
   description: "Send a message to a webhook now, and tell whether it arrived",
   examples: [["Try it", "$0 webhook test ops"]],
   async run({ client, webhook }, { note, done }) {
-    const { delivered, error } = await client.testWebhook(webhook.id);
+    const { delivered, error } = await client.test(webhook.id);
     if (!delivered) {
       const { deploymentError } = await import("../../lib/contract/errors.ts");
       throw deploymentError("webhook_failed", `No message reaches ${shownName(webhook)}: ${error}.`);
@@ -143,7 +142,7 @@ const rotate = webhookVerb("rotate", webhookRotation, {
   details: "For the time of `--grace` messages are signed with both, so that no receiver misses one.",
   examples: [["Within two days", "$0 webhook rotate ops --grace 2d"]],
   async run({ client, webhook }, { options, json, print, note, done }) {
-    const rotated = await client.rotateWebhook(webhook.id, Math.ceil(options.graceMs / 1000));
+    const rotated = await client.rotate(webhook.id, Math.ceil(options.graceMs / 1000));
     if (json) return done({ webhook: rotated });
     note(`${shownName(webhook)} has a new secret. It is shown this once:`);
     print.line(secretLine(rotated));
@@ -156,7 +155,7 @@ const enable = webhookVerb("enable", connection, {
   details: "The hub disables one to which nothing has arrived for five days, or that answers 410.",
   examples: [["It works again", "$0 webhook enable ops"]],
   async run({ client, webhook }, { note, done }, [text]) {
-    const enabled = await client.enableWebhook(webhook.id);
+    const enabled = await client.enable(webhook.id);
     note(`${shownName(webhook)} hears of events again. Send what it missed: sealift webhook redeliver ${text}`);
     return done({ webhook: enabled });
   },
@@ -166,7 +165,7 @@ const remove = webhookVerb("remove", webhookRemoval, {
   description: "Remove a webhook with its messages",
   examples: [["The chat is gone", "$0 webhook remove ops"]],
   async run({ client, webhook }, { options: { dryRun }, note, done }) {
-    if (!dryRun) await client.removeWebhook(webhook.id);
+    if (!dryRun) await client.remove(webhook.id);
     const messages = webhook.pending + webhook.dead;
     note(`${dryRun ? "would remove" : "Removed"} ${shownName(webhook)}, and ${counted(messages, "message")} with it.`);
     return done({ id: webhook.id, messages, dry_run: dryRun });

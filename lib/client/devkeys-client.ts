@@ -26,15 +26,7 @@ import type { MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { RolloutAction, RolloutChange, RolloutRecord, RolloutRequest } from "../contract/surfaces/rollouts.ts";
 import type { SignerRecord } from "../contract/surfaces/signers.ts";
 import type { Deprecation } from "../contract/surfaces/version-facts.ts";
-import type {
-  DeliveryRecord,
-  WebhookRecord,
-  WebhookRequest,
-  WebhookSecret,
-  WebhookTest,
-} from "../contract/surfaces/webhooks.ts";
 import * as versions from "../contract/versions/routes.ts";
-import * as webhooks from "../contract/webhooks/routes.ts";
 import { ask, type Asking, askPages, type RouteInput } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
@@ -164,45 +156,6 @@ export class DevkeysClient {
   /** Gives a host of the fleet labels in place of its own; null takes that back. */
   labelHost(id: string, host: string, labels: Labels | null): Promise<void> {
     return this.#ask(rollouts.labelHost, { params: { id, host_id: host }, body: { labels } });
-  }
-
-  /** Registers a receiver of events. Its secret is shown this once. */
-  addWebhook(webhook: WebhookRequest): Promise<WebhookSecret> {
-    return this.#ask(webhooks.addWebhook, { body: webhook });
-  }
-
-  /** Own webhooks, page by page. */
-  listWebhooks(): AsyncGenerator<WebhookRecord> {
-    return this.#pages(webhooks.listWebhooks, {});
-  }
-
-  /** Messages of a webhook that wait or are dead, newest first, page by page. */
-  listDeliveries(id: string): AsyncGenerator<DeliveryRecord> {
-    return this.#pages(webhooks.listDeliveries, { params: { webhook: id } });
-  }
-
-  /** Sends a message to a webhook now. */
-  testWebhook(id: string): Promise<WebhookTest> {
-    return this.#ask(webhooks.testWebhook, { params: { webhook: id } });
-  }
-
-  /** Has one dead message sent again, or all of them. */
-  async redeliver(id: string, delivery?: string): Promise<number> {
-    return (await this.#ask(webhooks.redeliver, { params: { webhook: id }, body: { delivery } })).redelivered;
-  }
-
-  /** Gives a webhook another secret; messages are signed with the old one, too, for a grace. */
-  rotateWebhook(id: string, graceSeconds: number): Promise<WebhookSecret> {
-    return this.#ask(webhooks.rotateWebhook, { params: { webhook: id }, body: { grace_seconds: graceSeconds } });
-  }
-
-  /** Lets a webhook that the hub has disabled hear of events again. */
-  enableWebhook(id: string): Promise<WebhookRecord> {
-    return this.#ask(webhooks.enableWebhook, { params: { webhook: id } });
-  }
-
-  removeWebhook(id: string): Promise<void> {
-    return this.#ask(webhooks.removeWebhook, { params: { webhook: id } });
   }
 
   /** Owners who may see a private plugin or service, page by page. */

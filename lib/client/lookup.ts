@@ -1,6 +1,5 @@
 import { deploymentError, usageError } from "../contract/errors.ts";
 import type { ApiKeyRecord, ProjectRecord } from "../contract/surfaces/keys.ts";
-import type { WebhookRecord } from "../contract/surfaces/webhooks.ts";
 import { parseTarget, type Target } from "../contract/target.ts";
 import { printableJson } from "../support/printable.ts";
 import { closestTo } from "../support/suggestion.ts";
@@ -125,12 +124,3 @@ export async function keyIdOf(client: DevkeysClient, text: string): Promise<stri
   });
   return key.id;
 }
-
-/** A webhook by its id or name. @throws as {@link projectCalled} */
-export const webhookCalled = (client: DevkeysClient, text: string): Promise<WebhookRecord> =>
-  findOne(text, client.listWebhooks(), [({ id }) => id === text, ({ name }) => name === text], {
-    what: "webhook",
-    list: "sealift webhook list",
-    nameOf: ({ name }) => name,
-    shown: ({ id, origin }) => `${id} (${origin})`,
-  });

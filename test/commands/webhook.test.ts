@@ -4,7 +4,7 @@ import t from "tap";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { startHub } from "../support/hub/harness.ts";
 import { signatureOf, startReceiver } from "../support/hub/receiver.ts";
-import { senderOf } from "../support/hub/webhook-sender.ts";
+import { senderOf } from "../support/hub/webhooks.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Transport } from "../../client/http.ts";
-import { join } from "../../client/joining-client.ts";
+import { join } from "../../client/joining.ts";
 import { EXIT } from "../../contract/codes.ts";
 import { artifactError, deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { JoinAnswer } from "../../contract/joining/records.ts";

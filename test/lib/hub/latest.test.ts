@@ -4,7 +4,7 @@ import t, { type Test } from "tap";
 import { isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { operatedFleet, QUICK, until } from "../../support/hub/project-fleet.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
-import { senderOf } from "../../support/hub/webhook-sender.ts";
+import { senderOf } from "../../support/hub/webhooks.ts";
 
 /** Sequences of what operators do, and what hosts are told after each (docs/contract/rollouts.md). */
 

@@ -2,7 +2,7 @@ import t from "tap";
 import { createProject, publication, startHub } from "../../../support/hub/harness.ts";
 import { startReceiver } from "../../../support/hub/receiver.ts";
 import { Visitor } from "../../../support/hub/web.ts";
-import { senderOf } from "../../../support/hub/webhook-sender.ts";
+import { senderOf } from "../../../support/hub/webhooks.ts";
 
 t.test("webhooks are added, tested, enabled, sent again and removed on their pages", async (t) => {
   const receiver = await startReceiver(t);

@@ -16,7 +16,7 @@ import {
 } from "../../../../support/hub/harness.ts";
 import { startPostgres } from "../../../../support/hub/postgres-server.ts";
 import { type Receiver, signatureOf, startReceiver } from "../../../../support/hub/receiver.ts";
-import { senderOf } from "../../../../support/hub/webhook-sender.ts";
+import { senderOf } from "../../../../support/hub/webhooks.ts";
 
 const SCOPES = ["publish", "projects", "deploy", "report", "read"];
 const LOCAL = { webhookAllow: ["127.0.0.0/8"], rateLimits: false } as const;
