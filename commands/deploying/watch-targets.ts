@@ -15,7 +15,7 @@ import { targetOptions } from "../../lib/options/watch.ts";
 import type { WatchEntry } from "../../lib/options/watch-file.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 
-/** A target with what the dashboard needs beside the loop: whose fleet to read, and how, and its log. */
+/** A watched target with what its dashboard needs: the fleet to read, the way to it, and the log. */
 export interface WatchedDefinition extends WatchTarget {
   fleet: { target: Target; connection: HubConnection };
   /** @param lines of each unit to begin with */

@@ -11,7 +11,7 @@ import { showList } from "./output/listing.ts";
 /** The exit code of a shell that does not find a program. */
 const NO_PROGRAM = 127;
 
-/** The pages of commands that neither the first word nor the category names. */
+/** Pages of commands that neither their first word nor their category names. */
 const PAGES: Record<string, string> = {
   artifact: "contract/delta",
   completion: "installing",

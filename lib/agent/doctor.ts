@@ -190,7 +190,7 @@ const roomOfHub = z.object({
 /** The part of its connections or descriptors beyond which a hub is nearly full. */
 const NEARLY_FULL = 0.8;
 
-/** The room that the hub has for further connections and files; nothing from a hub that does not tell. */
+/** Reports the hub's room for further connections and files. Yields nothing if the hub does not tell. */
 async function* roomFinding(hub: HubConnection): AsyncGenerator<Finding> {
   const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/readyz?verbose` };
   const told = await send(request, hub)

@@ -42,7 +42,7 @@ export async function versionDifferences(
     emit({ event: "resolve.ok", version: resolved.version, running_version: null });
     const staging = join(folder, "staging");
     await mkdir(staging, { mode: 0o700 });
-    // No release here could be completed by a delta.
+    // There is no release here that a delta could complete.
     const layout = layoutOf(join(folder, "root"));
     const { target } = source;
     const fetched = await resolved.fetch({ layout, target, staging, limits, emit, signal });

@@ -9,7 +9,7 @@ export interface NamedBytes {
 }
 
 /**
- * Passes bytes on and compares them with what was named. At most the named size is passed on.
+ * Passes bytes on and compares them with their named digest and size. Passes at most the named size.
  *
  * @throws the error that `differing` makes, after the last byte, when they are others
  */

@@ -155,7 +155,7 @@ export async function listIndexes(target: PublishTarget): Promise<IndexedVersion
   }
 }
 
-/** Mirrors of a publication. Each hears why it is left; the caller asks it no more. */
+/** Mirrors of a publication. `onLeft` gets the reason why one is left; it is asked no more. */
 export type IndexMirrors = Pick<MirrorUse, "urls" | "onLeft">;
 
 /**

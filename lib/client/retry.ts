@@ -29,7 +29,7 @@ export const isTransient = (error: unknown): boolean => error instanceof Sealift
 /** A failure after which there is another attempt. */
 export interface Retry {
   error: SealiftError;
-  /** The number of the next attempt, and how many there are at most. */
+  /** Number of the next attempt, and the most there are. */
   attempt: number;
   attempts: number;
   /** Milliseconds that the server asks to wait; 0 if it does not. */

@@ -74,7 +74,7 @@ export async function createApp(
 ): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
-    // The proxies whose X-Forwarded-For is believed: none, unless told.
+    // Proxies whose X-Forwarded-For is believed. Default: none.
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit: MAX_BODY_BYTES,
     connectionTimeout: IDLE_TIMEOUT_MS,

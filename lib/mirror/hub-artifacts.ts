@@ -30,7 +30,7 @@ export type HubVerdict = Artifact | HubRefusal;
 
 export const isRefusal = (verdict: HubVerdict): verdict is HubRefusal => "status" in verdict;
 
-/** The hub's side of a mirror: it shows a caller's download URL, which is the only right that a mirror ever has. */
+/** The hub as a mirror sees it. A mirror shows it the caller's download URL, and has no other right. */
 export class HubArtifacts {
   readonly #base: string;
   readonly #transport: Transport;

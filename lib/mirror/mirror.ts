@@ -15,7 +15,7 @@ import { type Artifact, HubArtifacts, type HubVerdict, isRefusal } from "./hub-a
 import { MirrorMetrics, type RequestOutcome } from "./metrics.ts";
 import { DOWNLOAD, ShownUrls } from "./shown-urls.ts";
 
-/** A connection on which nothing moves. */
+/** Time-out of a connection on which nothing moves. Milliseconds. */
 const IDLE_TIMEOUT_MS = 120_000;
 /** Most connections at one time. */
 const MAX_CONNECTIONS = 4096;
@@ -284,7 +284,7 @@ class CachedArtifacts {
 
 interface OpenBytes extends AsyncDisposable {
   outcome: RequestOutcome;
-  /** Each may be used until the next is asked for. */
+  /** Chunks of the answer. Each is valid until the next is asked for. */
   chunks: AsyncIterable<Buffer>;
 }
 

@@ -2,8 +2,8 @@ import { MOUNTS } from "../contract/surfaces/paths.ts";
 import type { Artifact } from "./hub-artifacts.ts";
 
 /**
- * The one form of a download URL of the hub: a mirror asks the hub for nothing else. An id does not begin with a dot,
- * however that is written, so that none leads to another path.
+ * The form of the hub's download URLs; a mirror asks for no others. An id begins with no dot, in any encoding, so no
+ * URL leads to another path.
  */
 export const DOWNLOAD = new RegExp(
   `^${MOUNTS.deploy}/v1/downloads/(\\w[\\w.~%-]{0,255})\\?expires=(\\d{1,16})(?:&key=[\\w.~%-]{1,64})?&signature=([0-9a-f]{1,128})$`,

@@ -201,7 +201,7 @@ export const hub = {
   }),
 };
 
-/** Returns what the features of a hub take of its options. */
+/** Returns the options that a hub's features read. */
 export const hubFeatures = (values: Values<typeof hub>) => ({
   ...importingOf(values),
   ...webhookServingOf(values),

@@ -5,7 +5,7 @@ import type { Given, Option, OptionDeclaration, OptionKind } from "./option.ts";
 
 const quoted = (given: Given): string => JSON.stringify(given);
 
-/** A single value as text. @throws Error for a list or a yes-or-no */
+/** Returns a single value as text. @throws Error for a list, or for yes or no */
 function textOf(given: Given): string {
   if (typeof given === "object" || typeof given === "boolean") throw new Error(`takes one value, not ${quoted(given)}`);
   return String(given);

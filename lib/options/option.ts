@@ -99,7 +99,7 @@ export function group<const T extends OptionTable>(heading: string, options: T):
   ) as unknown as T;
 }
 
-/** The answer of a condition: the option must be given, is of use where it is given, or is of no use. */
+/** Result of a condition: the option is required, is useful where given, or has no use. */
 type Need = boolean | "if given";
 
 /** The option, which must be given. */

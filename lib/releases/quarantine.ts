@@ -49,7 +49,7 @@ export const condemns = (error: SealiftError, switched: boolean): boolean =>
 /** A version that may be held back, by what is known of it and of this host. */
 export interface QuarantineCandidate {
   version: string;
-  /** Null when its bytes are not known: they may be the same ones. */
+  /** Identity of the bytes. Null when it is not known: they may be the quarantined ones. */
   identity: string | null;
   /** Whether its author has signed it: one that was refused without a signature may have got it since. */
   isSigned?: boolean | undefined;

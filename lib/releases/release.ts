@@ -17,7 +17,7 @@ export const releaseRecord = z.object({
   /** Tells two artifacts of one version apart: a signature or a digest. Null for an adopted folder. */
   identity: z.string().nullable(),
   items: z.array(item),
-  /** The plan's steps around the switch, which a rollback to it repeats. Left out of adopted folders. */
+  /** Steps of the plan around the switch, which a rollback repeats. Left out for adopted folders. */
   steps: z.object({ stop: z.array(installStep), after: z.array(installStep) }).optional(),
   content_sha256: z.string().nullable(),
   /** The trusted Ed25519 key that has signed it, hexadecimal; null where none was demanded. Older records lack it. */

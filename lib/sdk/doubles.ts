@@ -12,7 +12,7 @@ type Awaitable<T> = T | Promise<T>;
 /** A database that answers by functions. Statements of a transaction come the same way. */
 export interface DatabaseDouble {
   query?(sql: string, parameters: readonly unknown[]): Awaitable<readonly Record<string, unknown>[]>;
-  /** Nothing in return counts as no rows and no changes. */
+  /** Answers a statement; undefined counts as no rows and no changes. */
   execute?(
     sql: string,
     parameters: readonly unknown[],

@@ -45,7 +45,7 @@ function collection(): Collect {
   if (collect === undefined) {
     setFlagsFromString("--expose-gc");
     collect = runInNewContext("gc") as Collect;
-    // V8 refuses compiled code that was made under other flags, that of modules which are loaded later included.
+    // V8 rejects code cached under other flags, also for modules that are loaded later.
     setFlagsFromString("--no-expose-gc");
   }
   return collect;

@@ -53,7 +53,7 @@ export class DeploymentModel {
   #committed = false;
   #rolledBack = false;
   #stepsAfter = 0;
-  /** The bytes are not what they should be: wherever they were, it is their verification that has failed. */
+  /** Whether verification has rejected the bytes, at whichever stage they were. */
   #rejected = false;
 
   constructor(version: string, previous: string | null, at: number) {

@@ -9,7 +9,7 @@ import { makeFolder } from "../../../lib/support/files.ts";
 
 /** Milliseconds for which an answer is used without asking again. */
 const FRESH_MS = 60_000;
-/** Milliseconds for which an answer stands in for a hub that is late or away. */
+/** Milliseconds for which a kept answer replaces that of a slow or unreachable hub. */
 const KEPT_MS = 600_000;
 /** Milliseconds for which one process at most goes on with a question. */
 const ASKING_MS = 15_000;

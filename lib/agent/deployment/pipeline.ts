@@ -53,7 +53,7 @@ export interface RunPlan<S extends Deployed> {
   precheck(run: Run<S>): Promise<void>;
   /** Finds what to switch to, and switches. Both locks are taken in here or held. */
   follow(run: Run<S>, previous: Release | undefined): Promise<RunOutcome>;
-  /** Work that is left when the target is free again. */
+  /** Work that is done after the target is free again. */
   afterwards?(run: Run<S>): Promise<void>;
 }
 

@@ -10,7 +10,7 @@ import type { RunMirrors } from "./mirrors.ts";
 import type { VerifiedTree } from "./project-delta.ts";
 import type { FetchContext } from "./source.ts";
 
-/** The most bytes that a sealed artifact can have. */
+/** Maximum size of a sealed artifact, in bytes. */
 export const MAX_SEALED_BYTES = MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES;
 
 /** A version that surface B has located, and the client whose session located it. */

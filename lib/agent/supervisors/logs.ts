@@ -66,7 +66,7 @@ export async function readLogs(commands: readonly LogCommand[], reading: LogRead
   for (const result of ended) if (result.status === "rejected") throw result.reason;
 }
 
-/** Milliseconds that a program has to end in. */
+/** Grace period for a program to end, in milliseconds. */
 const KILL_AFTER_MS = 2_000;
 
 async function readProgram(command: LogCommand["command"], unit: string | null, reading: LogReading): Promise<void> {

@@ -45,7 +45,7 @@ export interface SourceProject {
   manifest: Manifest;
   /** The manifest as it will stand in the artifact. */
   manifestBytes: Buffer;
-  /** Seconds. */
+  /** Time of all members, in seconds since 1970. */
   mtime: number;
 }
 
@@ -60,7 +60,7 @@ export interface ListedProject {
   projectId: string;
   version: string;
   tree: SourceTree;
-  /** Seconds. */
+  /** Time of all members, in seconds since 1970. */
   mtime: number;
   /** Bytes that the manifest will have: digests are of one length. */
   manifestBytes: number;

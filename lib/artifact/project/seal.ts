@@ -24,7 +24,7 @@ export interface SealOptions {
   onPacked?: (done: number, total: number) => void;
   /** Called with the artifact's bytes when it is written. */
   onSealed?: (bytes: number) => void;
-  /** Keys that were drawn for this artifact before; they serve for no other one. */
+  /** Keys drawn for this artifact in advance. Never used for another one. */
   keys?: SealingKeys;
   /** Whether the nonce of the signature comes from the bytes, as RFC 8032 says: they are read twice more for that. */
   deterministic?: boolean;

@@ -163,7 +163,7 @@ export async function generateSigner(
     await publicFile.writeFile(pem(PUBLIC_LABEL, Buffer.concat([SPKI_PREFIX, publicKey])));
     await publicFile.sync();
   } catch (error) {
-    // Half a pair helps nobody, and the next try would take it for a key in use.
+    // Half a pair is useless, and the next try would take it for a key in use.
     if (made) await rm(privateKeyFile, { force: true });
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw usageError("usage", `${folder} holds a signer.key or signer.pub already.`, {

@@ -147,7 +147,7 @@ export async function readBill(
   chunks: AsyncIterable<Uint8Array>,
   onComponent: (component: Component) => void = () => {},
 ): Promise<BillFacts> {
-  // Its types know neither that it takes bytes nor that it answers at once when all of its parts do.
+  // The types of the parser declare neither bytes as input nor a synchronous answer for synchronous parts.
   const parse = fun(parser({ streamValues: false })) as unknown as (piece: Uint8Array | typeof none) => Many<Token>;
   const reader = new BillReader(onComponent);
   const take = (piece: Uint8Array | typeof none): void => {

@@ -43,7 +43,7 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
   #order: Uint32Array | undefined;
   #isOrdered = false;
   #wanted = Buffer.alloc(0);
-  /** The place in the order behind the item that was found last. */
+  /** Position in the order after the last item found. */
   #next = 0;
 
   /**

@@ -8,7 +8,7 @@ const age = z
   .regex(/^\d{1,6}[smhd]$/, "must be a time such as 30m, 24h or 7d")
   .transform((text) => Number(text.slice(0, -1)) * UNITS_MS[text.at(-1)!]!);
 
-/** `policy.yaml`: rules that a version must meet on a host (docs/policy.md). One that is left out asks for nothing. */
+/** `policy.yaml`: rules that a version must meet on a host (docs/policy.md). A missing rule demands nothing. */
 export const policyFile = z
   .strictObject({
     /** Issuer of the identity that has signed the provenance: `https://token.actions.githubusercontent.com`. */

@@ -118,7 +118,7 @@ export const pluginStatus = z.object({
       used_mb: z.number().optional(),
     })
     .optional(),
-  /** Sandboxed plugins that run in more than one process: each of them. */
+  /** Processes of a sandboxed plugin that runs in more than one. */
   instances: z
     .array(
       z.object({

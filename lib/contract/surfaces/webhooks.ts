@@ -15,7 +15,7 @@ export const webhookRequest = z.strictObject({
   name: z.string().max(128).optional(),
   /** Left out: all of them. */
   events: z.array(subscribed).min(1).max(WEBHOOK_EVENTS.length).optional(),
-  /** The only target to hear of. Left out: all. */
+  /** Target to hear of; all when left out. */
   target: targetForm.optional(),
   format: webhookFormat.optional(),
 });

@@ -102,7 +102,7 @@ export class IncomingFile implements IncomingBlob {
     await this.#handle.sync();
   }
 
-  /** Each chunk lies in one buffer that the next one overwrites. */
+  /** Reads the bytes back. Each chunk is a buffer that the next one overwrites. */
   readBack(): AsyncIterable<Uint8Array> {
     return readChunks(this.#handle);
   }

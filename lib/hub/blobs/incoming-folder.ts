@@ -4,7 +4,7 @@ import { makeFolder, statsOf } from "../../support/files.ts";
 import { IncomingFile } from "./incoming-file.ts";
 import type { IncomingBlob } from "./port.ts";
 
-/** Enough bytes that a full disk refuses them. */
+/** Bytes to write as a probe: enough for a full disk to refuse. */
 const PROBE_BYTES = 4096;
 
 /** The folder of this machine in which uploads arrive, whatever becomes of them. */

@@ -9,7 +9,9 @@ import { silentBefore } from "./fleet-view.ts";
 const KEPT_FLEETS = 500;
 /** Polls and time change a state without a change of the view: numbers are not kept for longer. */
 const KEPT_MS = 30_000;
-/** A fleet with more hosts takes a while to count: its numbers may be this old, though hosts have reported since. */
+/**
+ * Number of hosts from which a fleet is slow to count: its numbers may be this old, though hosts have reported since.
+ */
 const LARGE_HOSTS = 5000;
 const LARGE_KEPT_MS = 2000;
 

@@ -12,7 +12,7 @@ export interface Gate {
 
 /** Rules that decide which hosts may have the rolling version. */
 export interface Rolling extends Knowing {
-  /** Places hosts in waves: each id has other hosts in its first ones. */
+  /** Seed by which hosts are placed in waves: each rollout has other hosts in its first ones. */
   id: string;
   /** False while it is paused. */
   isRunning: boolean;
@@ -63,7 +63,7 @@ export function answerTo(gate: Gate, latest: string | null, host: AskingHost, no
   /** True for a version of the gate that ranks above the answer. */
   const isAbove = (index: number): boolean => index !== -1 && (best === -1 || index < best);
   const running = above.findIndex(({ version }) => version === host.running);
-  // A host goes up rather than back.
+  // Going up is preferred to going back.
   if (isAbove(running) && above[running]!.isTakenBack) answer.withdrawn = above[running]!.version;
   const ahead = above.findIndex(({ isRolling }) => isRolling);
   if (rolling?.window === undefined || !rolling.isRunning || !isAbove(ahead)) return answer;

@@ -4,7 +4,7 @@ import { addressList, isListed, isPublic } from "../../support/network/addresses
 import { type Lookup, lookupBy, type Resolve, resolveBySystem } from "../../support/network/lookup.ts";
 import { within } from "../../support/within.ts";
 
-/** The reason for which a webhook may not lead to an address; it continues "The address …". */
+/** Error with the reason why a webhook may not use an address; its message continues "The address …". */
 export class BadDestination extends Error {}
 
 /** Milliseconds that a name server may take: the system's resolver tries for longer. */

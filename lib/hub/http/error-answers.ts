@@ -115,7 +115,7 @@ export interface ErrorListeners {
   metrics: HubMetrics | undefined;
 }
 
-/** Returns the answer to an error, once log and metrics have heard of it; undefined when nobody is left to be told. */
+/** Logs and counts an error, and returns the answer to it; undefined when the client has left. */
 export function answerTo(
   error: FastifyError | HubError,
   request: FastifyRequest,

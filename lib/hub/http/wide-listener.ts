@@ -47,7 +47,7 @@ export class WideListener implements AsyncDisposable {
   /** @returns the URL of the address */
   async listen(address: Address): Promise<string> {
     if (process.platform !== "linux") return await this.#app.listen(address);
-    // For port 0 the system chooses one that nobody has.
+    // For port 0 the system chooses a free port.
     if (address.port !== 0) await refuseTaken(address);
     const shared = { ...address, reusePort: true };
     // Fastify passes all options on to Node, and its types know fewer.

@@ -77,7 +77,7 @@ export async function writeKekFile(path: string, keks: readonly Kek[]): Promise<
   await writeFileAtomic(path, formatKeks(keks), { mode: 0o600 });
 }
 
-/** Changes whenever the file was replaced. */
+/** Returns a mark that changes whenever the file is replaced. */
 export async function kekFileVersion(path: string): Promise<string> {
   const { ino, mtimeNs, size } = await stat(path, { bigint: true });
   return `${ino}:${mtimeNs}:${size}`;

@@ -5,7 +5,7 @@ import { selectWhere } from "./rows.ts";
 export interface Deletion {
   version: string;
   reason: string;
-  /** ISO 8601. */
+  /** Time of the deletion, ISO 8601. */
   now: string;
 }
 

@@ -23,7 +23,7 @@ export type TargetChange =
 /** The part that a feature takes in one transaction that changes a target. */
 export interface TargetPart {
   /**
-   * Hears of a change that was made, or in the case of a release is about to be.
+   * Runs after a change; for a release, before it.
    *
    * @returns whether it has changed the state of the version
    * @throws HubError when the change may not be

@@ -86,7 +86,7 @@ export async function findAnswer(statements: PreparedStatements, id: string, hos
   return { id, owner, latestVersion, gate, host: pollingHostOf(row) };
 }
 
-/** Reads what is another text after each change of a project, its versions and what features keep for it. */
+/** Returns a text that changes with every change of a project, its versions and what features keep for it. */
 export async function readPulse({ kysely, statements }: Database, id: string): Promise<string> {
   const kept = hooksOf(kysely).flatMap(({ name, pulse }) => (pulse === undefined ? [] : `, ${pulse} AS "${name}"`));
   const text = `SELECT p.latest_version, p.detail_etag, p.gate${kept.join("")} FROM projects p WHERE p.id = ?`;

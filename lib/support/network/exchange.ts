@@ -73,7 +73,7 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
   };
   const fail = (error: Error): void => {
     request.emit("error", error);
-    // Without a reason of its own, a body ends as one that the server broke off.
+    // Without this error the body would look as if the server had broken off.
     (body ?? request).destroy(error);
   };
   request.on("error", settle);

@@ -69,7 +69,7 @@ class NoNotifier implements Notifier {
 interface Connection {
   socket: string;
   path: string | undefined;
-  /** Milliseconds. */
+  /** Interval of the watchdog, in milliseconds; undefined without one. */
   intervalMs: number | undefined;
   warn: (message: string) => void;
 }

@@ -7,7 +7,7 @@ import { forgetUnused, storeList, unindexed } from "./records.ts";
 
 /** An indexing that began longer ago was broken off. */
 const BROKEN_OFF_MS = 10 * 60 * 1000;
-/** Two hubs that number their rows at the same moment: one of them tries again. */
+/** Tries of numbering rows: when two hubs do so at the same moment, one fails and tries again. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 50;
 /** Components that are looked at in one hour for whether any version has them. */

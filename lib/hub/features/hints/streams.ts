@@ -78,7 +78,7 @@ export class HintStreams implements AsyncDisposable {
   #opened = 0;
   #sent = 0;
   #number = 0;
-  /** The changes that were hinted last, up to `#number`; undefined for everything. */
+  /** Last changes that were hinted, up to `#number`; undefined stands for everything. */
   #remembered: (ReadonlySet<string> | undefined)[] = [];
   #telling: Promise<void> = Promise.resolve();
   #isChecking = false;

@@ -5,13 +5,13 @@ export interface Machine {
   /** Random, for as long as the watch runs. */
   instance: string;
   address: string;
-  /** When it was last heard of, ISO 8601. */
+  /** Time of the last request, ISO 8601. */
   at: string;
   /** Whether the machine has polled again after another one. */
   again: boolean;
 }
 
-/** Most that are remembered of one host. */
+/** Most machines remembered of one host. */
 const MAX_MACHINES = 8;
 /** Silence after which a machine is no clone any more. */
 const CLONE_MS = 6 * 60 * 60 * 1000;

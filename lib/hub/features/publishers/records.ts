@@ -10,7 +10,7 @@ import type { OwnTables, PublishersTable } from "./tables.ts";
 /** Most publishers of one owner. */
 const MAX_PUBLISHERS = 1000;
 
-/** A publisher with what is known of its target. */
+/** A publisher with the facts of its target. */
 export interface Publisher extends Selectable<PublishersTable> {
   kind: "plugin" | "service" | "project" | null;
   slug: string | null;
