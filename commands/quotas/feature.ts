@@ -1,7 +1,7 @@
 import { Command } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { UsedQuota } from "../../lib/hub/features/quotas/by-hand.ts";
-import type { QuotaSubject } from "../../lib/hub/features/quotas/records.ts";
+import type { StorageHolder } from "../../lib/hub/records/usage.ts";
 import { quotaListing, quotaRemoval, quotaSetting } from "../../lib/options/quotas.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { databaseOf } from "../hub/storage.ts";
@@ -10,7 +10,7 @@ import type { CommandFeature } from "../shell/feature.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 
 /** @throws UsageError `usage` unless one of the two is given */
-function subjectOf({ owner, project }: { owner: string | undefined; project: string | undefined }): QuotaSubject {
+function holderIn({ owner, project }: { owner: string | undefined; project: string | undefined }): StorageHolder {
   if (owner !== undefined && project === undefined) return `owner/${owner}`;
   if (project !== undefined && owner === undefined) return `project/${project}`;
   throw usageError("usage", "A quota belongs to an owner or to a project.", { hint: "Give --owner or --project." });
@@ -55,7 +55,7 @@ class HubQuotaSet extends withOptions(quotaSetting) {
     }
     const { setQuota } = await import("../../lib/hub/features/quotas/by-hand.ts");
     const quota = await setQuota(await databaseOf(this.options), {
-      subject: subjectOf(this.options),
+      subject: holderIn(this.options),
       max_bytes: maxBytes,
       max_versions: maxVersions,
     });
@@ -76,7 +76,7 @@ class HubQuotaRemove extends withOptions(quotaRemoval) {
   });
 
   override async run(): Promise<number> {
-    const subject = subjectOf(this.options);
+    const subject = holderIn(this.options);
     const { dropQuota } = await import("../../lib/hub/features/quotas/by-hand.ts");
     const { dryRun } = this.options;
     const quota = await dropQuota(await databaseOf(this.options), subject, { dryRun });

@@ -3,9 +3,9 @@ import { get, type IncomingMessage } from "node:http";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";
 import { FEATURES } from "../../../lib/hub/features.ts";
-import { usageOf } from "../../../lib/hub/features/quotas/records.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { removeReports } from "../../../lib/hub/records/report-history.ts";
+import { usageOf } from "../../../lib/hub/records/usage.ts";
 import { retainVersions } from "../../../lib/hub/upkeep/retention.ts";
 import { isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
 

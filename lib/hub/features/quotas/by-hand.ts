@@ -2,8 +2,9 @@ import { usageError } from "../../../contract/errors.ts";
 import { BY_HAND, insertAudit } from "../../records/audit.ts";
 import { type Database, inTransaction } from "../../records/port.ts";
 import { projectIdCalled } from "../../records/projects.ts";
+import { type StorageHolder, type Usage, usageOf } from "../../records/usage.ts";
 import { type DatabasePlace, openHubDatabase } from "../../storage/open.ts";
-import { listQuotas, type Quota, type QuotaSubject, removeQuota, type Usage, usageOf, writeQuota } from "./records.ts";
+import { listQuotas, type Quota, removeQuota, writeQuota } from "./records.ts";
 
 async function onDatabase<T>(place: DatabasePlace, work: (database: Database) => Promise<T>): Promise<T> {
   await using opened = await openHubDatabase(place);
@@ -11,7 +12,7 @@ async function onDatabase<T>(place: DatabasePlace, work: (database: Database) =>
 }
 
 /** The subject with the project's id in the place of its name. @throws UsageError `usage` as {@link projectIdCalled} */
-async function meant(db: Database["kysely"], subject: QuotaSubject): Promise<QuotaSubject> {
+async function meant(db: Database["kysely"], subject: StorageHolder): Promise<StorageHolder> {
   const [kind, name = ""] = subject.split("/");
   return kind === "project" ? `project/${await projectIdCalled(db, name)}` : subject;
 }
@@ -47,7 +48,7 @@ export function setQuota(place: DatabasePlace, given: Quota): Promise<UsedQuota>
  * @returns the quota
  * @throws UsageError `usage` when there is no such quota
  */
-export function dropQuota(place: DatabasePlace, given: QuotaSubject, { dryRun = false } = {}): Promise<UsedQuota> {
+export function dropQuota(place: DatabasePlace, given: StorageHolder, { dryRun = false } = {}): Promise<UsedQuota> {
   return onDatabase(place, async (database) => {
     const { kysely } = database;
     const quotas = await listQuotas(kysely);

@@ -1,25 +1,16 @@
-import { sql } from "kysely";
 import { HubError } from "../../ground/errors.ts";
 import type { Upload } from "../../records/hooks.ts";
 import type { Queries, Transacted } from "../../records/port.ts";
 import { deleteWhere } from "../../records/rows.ts";
+import { type StorageHolder, type Usage, usageOf } from "../../records/usage.ts";
 import type { QuotasTable } from "./tables.ts";
-
-/** The holder of a quota: an owner, with all that is theirs, or one project, plugin or service by its id. */
-export type QuotaSubject = `owner/${string}` | `project/${string}`;
 
 /** The most that an owner or project may store; null is no limit. */
 export interface Quota {
-  subject: QuotaSubject;
+  subject: StorageHolder;
   /** Bytes of artifacts, archives, deltas, indexes and reports. */
   max_bytes: number | null;
   max_versions: number | null;
-}
-
-/** The part of a quota that is used. */
-export interface Usage {
-  bytes: number;
-  versions: number;
 }
 
 /** The database with the table of quotas. */
@@ -33,24 +24,6 @@ function quotaExceeded({ subject, max_bytes, max_versions }: Quota, usage: Usage
     ? `${usage.bytes} of ${max_bytes} bytes, and this needs ${added.bytes}`
     : `${usage.versions} of ${max_versions} versions`;
   return new HubError(413, "quota_exceeded", `The quota of the ${kind} ${name} is used up: ${what}.`);
-}
-
-/** Sums up what an owner or project stores. Reports of surface A count for their owner, others for the project. */
-export async function usageOf(db: Queries, subject: QuotaSubject): Promise<Usage> {
-  const [kind, ...names] = subject.split("/");
-  const name = names.join("/");
-  const column = kind === "owner" ? sql.ref("p.owner") : sql.ref("p.id");
-  const ownReports = sql`union all select bytes, 0 from views where holder = ${name}`;
-  const { rows } = await sql<{ bytes: number | null; versions: number | null }>`
-    select sum(bytes) as bytes, sum(is_version) as versions from (
-      select u.size_bytes as bytes, u.is_version from (
-        select b.size_bytes, case when b.part in ('artifact', 'archive') then 1 else 0 end as is_version, b.project_id
-          from blobs b
-        union all select v.bytes, 0, v.target from views v where v.holder = ''
-      ) u join projects p on p.id = u.project_id where ${column} = ${name}
-      ${kind === "owner" ? ownReports : sql``}
-    ) stored`.execute(db);
-  return { bytes: Number(rows[0]?.bytes ?? 0), versions: Number(rows[0]?.versions ?? 0) };
 }
 
 /**
@@ -77,7 +50,7 @@ export async function requireRoom(transaction: Transacted, { project, ...added }
 }
 
 const quotaOf = (row: { subject: string; max_bytes: number | null; max_versions: number | null }): Quota => ({
-  subject: row.subject as QuotaSubject,
+  subject: row.subject as StorageHolder,
   max_bytes: row.max_bytes === null ? null : Number(row.max_bytes),
   max_versions: row.max_versions === null ? null : Number(row.max_versions),
 });
@@ -92,7 +65,7 @@ export async function writeQuota(db: Queries, { subject, ...limits }: Quota): Pr
 }
 
 /** @returns false when there was none */
-export async function removeQuota(db: Queries, subject: QuotaSubject): Promise<boolean> {
+export async function removeQuota(db: Queries, subject: StorageHolder): Promise<boolean> {
   const { numDeletedRows } = await deleteWhere(own(db), "quotas", { subject }).executeTakeFirst();
   return numDeletedRows > 0n;
 }

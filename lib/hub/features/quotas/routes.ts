@@ -5,14 +5,15 @@ import { serve, type Served } from "../../access/serve.ts";
 import { isAdministrator } from "../../ground/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import type { Records } from "../../records/port.ts";
-import { listQuotas, type QuotaSubject, usageOf } from "./records.ts";
+import { type StorageHolder, usageOf } from "../../records/usage.ts";
+import { listQuotas } from "./records.ts";
 
 /** Quotas with what is used of them. They are set on the machine of the hub. */
 export const quotas = ({ hub }: MountOptions<Records>): readonly Served[] => [
   serve(routes.listQuotas, async (request, principal) => {
     const db = hub.database.kysely;
     const { owner, projectId } = principal;
-    const own: QuotaSubject = projectId === null ? `owner/${owner}` : `project/${projectId}`;
+    const own: StorageHolder = projectId === null ? `owner/${owner}` : `project/${projectId}`;
     const limits = new Map((await listQuotas(db)).map((quota) => [quota.subject, quota]));
     const subjects = isAdministrator(principal) ? new Set([own, ...limits.keys()]) : new Set([own]);
     return pageOf(request.query, { by: "subject" }, async ({ after, limit }) => {
