@@ -56,7 +56,7 @@ const floors = {
     ["."],
   ],
   web: [["page"], ["features"], ["catalogue", "fleets", "account"], featuresOf("web"), ["."]],
-  agent: [["ground"], ["sources", "supervisors", "reports", "policy"], ["deployment"], ["watch", "upgrade"], ["."]],
+  agent: [["base"], ["sources", "supervisors", "reports", "policy"], ["deployment"], ["watch", "upgrade"], ["."]],
   runtime: [
     ["guest"],
     ["ground"],

@@ -98,8 +98,8 @@ export class PlanValidate extends withOptions(planCheck) {
   override async run(): Promise<number> {
     const [{ readFile }, { orderPlan, unnoticed }, { parsePlan }, { scopeOf }] = await Promise.all([
       import("node:fs/promises"),
-      import("../../lib/agent/ground/plan.ts"),
-      import("../../lib/agent/ground/documents.ts"),
+      import("../../lib/agent/base/plan.ts"),
+      import("../../lib/agent/base/documents.ts"),
       import("../../lib/agent/starters.ts"),
     ]);
     const text = await readFile(this.file, "utf8").catch((error: Error) => {

@@ -36,7 +36,7 @@ export class Remove extends withOptions(removal) {
     const supervisor = await supervisorFrom(this.options);
     const [{ previewRemoval, removeTarget }, { deploySentence }, { watcherOf }] = await Promise.all([
       import("../../lib/agent/deployment/remove.ts"),
-      import("../../lib/agent/ground/sentences.ts"),
+      import("../../lib/agent/base/sentences.ts"),
       import("../../lib/agent/watch/target-locks.ts"),
     ]);
     const { WatchMemory } = await import("../../lib/agent/watch/state.ts");

@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
+import type { Reporter } from "../../lib/agent/base/reporter.ts";
 import type { DeployResult } from "../../lib/agent/deployment/run.ts";
-import type { Reporter } from "../../lib/agent/ground/reporter.ts";
 import { type Target, targetOfName } from "../../lib/contract/target.ts";
 import { rollback } from "../../lib/options/inspection.ts";
 import type { Values } from "../../lib/options/option.ts";

@@ -179,7 +179,7 @@ class Tour {
 
   /** @returns what it prints @throws Error with its last words when it fails or takes a minute */
   async #run(...words: string[]): Promise<string> {
-    const { describeFailure, runProgram } = await import("../../lib/agent/ground/child-program.ts");
+    const { describeFailure, runProgram } = await import("../../lib/agent/base/child-program.ts");
     const program = { command: this.#command(words), cwd: this.#folder, env: this.#env, timeoutMs: STEP_LIMIT_MS };
     const result = await runProgram({ ...program, signal: this.#signal });
     if (result.code !== 0) throw new Error(`${words.slice(0, 2).join(" ")}: ${describeFailure(result, STEP_LIMIT_MS)}`);

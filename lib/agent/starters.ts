@@ -8,7 +8,7 @@ import { DESCRIPTOR_FILE, PLAN_FILE } from "../contract/files/manifest.ts";
 import type { MarketplaceKind } from "../contract/surfaces/paths.ts";
 import { type Target, targetText } from "../contract/target.ts";
 import type { Item } from "../releases/layout.ts";
-import type { PlanScope } from "./ground/plan.ts";
+import type { PlanScope } from "./base/plan.ts";
 
 /** The template of a plugin's environment, where it has one. */
 const TEMPLATE = ".env.template";

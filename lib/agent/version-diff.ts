@@ -9,6 +9,7 @@ import { downloadIndex, type PublishTarget } from "../client/publish-client.ts";
 import { MANIFEST_FILE } from "../contract/files/manifest.ts";
 import { digestOf } from "../releases/contents.ts";
 import { layoutOf } from "../releases/layout.ts";
+import type { Emit } from "./base/events.ts";
 import {
   type Compared,
   descriptorsIn,
@@ -16,7 +17,6 @@ import {
   differencesBetween,
   type ListedFiles,
 } from "./deployment/release-diff.ts";
-import type { Emit } from "./ground/events.ts";
 import type { Fetched, Source } from "./sources/source.ts";
 
 /** Two versions of a hub, compared. */

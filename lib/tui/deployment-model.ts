@@ -1,6 +1,6 @@
+import type { AgentEvent } from "../agent/base/events.ts";
+import { deploySentence } from "../agent/base/sentences.ts";
 import type { DeployResult } from "../agent/deployment/run.ts";
-import type { AgentEvent } from "../agent/ground/events.ts";
-import { deploySentence } from "../agent/ground/sentences.ts";
 import { type Code, CODES, EXIT } from "../contract/codes.ts";
 import { Transfer } from "./transfer.ts";
 

@@ -1,4 +1,4 @@
-import type { AgentEvent } from "../agent/ground/events.ts";
+import type { AgentEvent } from "../agent/base/events.ts";
 import type { WatchedTarget, WatchEvent } from "../agent/watch/events.ts";
 import { watchSentences } from "../agent/watch/sentences.ts";
 import { factsAfter, factsAtStart, stateOf, TARGET_STATES, type TargetFacts } from "../agent/watch/target-state.ts";

@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { Emit } from "../../lib/agent/base/events.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { rollback } from "../../lib/agent/deployment/rollback.ts";
 import { DEPLOY_DEFAULTS, type DeployOptions, type DeployResult } from "../../lib/agent/deployment/run.ts";
-import type { Emit } from "../../lib/agent/ground/events.ts";
 import { projectSource } from "../../lib/agent/sources/project.ts";
 import type { Source } from "../../lib/agent/sources/source.ts";
 import { DEFAULT_LIMITS } from "../../lib/artifact/limits.ts";

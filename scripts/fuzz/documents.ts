@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import { parseForeignPlan } from "../../lib/agent/ground/documents.ts";
+import { parseForeignPlan } from "../../lib/agent/base/documents.ts";
 import { artifactError } from "../../lib/contract/errors.ts";
 import { descriptor } from "../../lib/contract/files/descriptor.ts";
 import { excessOfYaml } from "../../lib/support/documents/limits.ts";

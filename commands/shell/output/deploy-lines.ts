@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
-import type { AgentEvent, Emit } from "../../../lib/agent/ground/events.ts";
-import { deploySentence } from "../../../lib/agent/ground/sentences.ts";
+import type { AgentEvent, Emit } from "../../../lib/agent/base/events.ts";
+import { deploySentence } from "../../../lib/agent/base/sentences.ts";
 import { openProgress } from "./progress.ts";
 
 /** The agent's events as plain lines for people, with a progress bar where there is a terminal. */

@@ -1,5 +1,5 @@
+import type { Emit } from "../../../lib/agent/base/events.ts";
 import type { DeployOptions, DeployResult } from "../../../lib/agent/deployment/run.ts";
-import type { Emit } from "../../../lib/agent/ground/events.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import type { SealiftError } from "../../../lib/contract/errors.ts";
 import { interruptible } from "../base.ts";

@@ -1,6 +1,6 @@
+import type { Emit } from "../../../lib/agent/base/events.ts";
 import type { Preview, PreviewedChanges } from "../../../lib/agent/deployment/preview.ts";
 import type { DeployOptions } from "../../../lib/agent/deployment/run.ts";
-import type { Emit } from "../../../lib/agent/ground/events.ts";
 import type { Source } from "../../../lib/agent/sources/source.ts";
 import { interruptible } from "../base.ts";
 import { deployLines } from "./deploy-lines.ts";

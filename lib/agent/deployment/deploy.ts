@@ -1,7 +1,7 @@
 import { Journal } from "../../releases/journal.ts";
 import type { Release } from "../../releases/release.ts";
 import { traced } from "../../support/work.ts";
-import type { Emit } from "../ground/events.ts";
+import type { Emit } from "../base/events.ts";
 import { sendReports } from "../reports/outbox.ts";
 import type { Source } from "../sources/source.ts";
 import { endInterrupted } from "./interrupted.ts";

@@ -9,7 +9,7 @@ import { nextMoment, type Release, writeRelease } from "../../releases/release.t
 import { REST_FOLDER, SourceFolders } from "../../releases/source-folders.ts";
 import { planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
-import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps, unnoticed } from "../ground/plan.ts";
+import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps, unnoticed } from "../base/plan.ts";
 import type { Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/supervisor.ts";
 import type { Arriving } from "./compare-rights.ts";

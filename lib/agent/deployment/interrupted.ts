@@ -6,7 +6,7 @@ import type { Layout } from "../../releases/layout.ts";
 import { quarantine } from "../../releases/quarantine.ts";
 import { recoverJournal, sweepRoot, sweepTarget } from "../../releases/recovery.ts";
 import { whatRuns } from "../../releases/release.ts";
-import type { Emit } from "../ground/events.ts";
+import type { Emit } from "../base/events.ts";
 import { interruptedReport } from "../reports/draft.ts";
 import { hasReport, writeReport } from "../reports/report.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";

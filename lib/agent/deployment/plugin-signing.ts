@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { writePluginSignature } from "../../artifact/signatures/plugin-signature.ts";
 import type { Item } from "../../releases/layout.ts";
-import { readDescriptor } from "../ground/documents.ts";
+import { readDescriptor } from "../base/documents.ts";
 
 /**
  * Writes `plugin.sig` for every trusted plugin of a finished release (docs/contract/marketplace.md). It comes after

@@ -11,7 +11,7 @@ import { linkState } from "../../releases/links.ts";
 import { isForeignRoot } from "../../releases/project-root.ts";
 import { currentRelease, listReleases, outdatedReleases, readRelease, type Release } from "../../releases/release.ts";
 import { statsOf } from "../../support/files.ts";
-import type { AgentEvent, Emit } from "../ground/events.ts";
+import type { AgentEvent, Emit } from "../base/events.ts";
 import type { Source } from "../sources/source.ts";
 import { DEPLOYMENT } from "./deploy.ts";
 import type { Installed } from "./install.ts";

@@ -10,7 +10,7 @@ import type { Release } from "../../releases/release.ts";
 import { REST_FOLDER } from "../../releases/source-folders.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { ifThere, readTextFile, statsOf } from "../../support/files.ts";
-import { parseForeignPlan, readDescriptor } from "../ground/documents.ts";
+import { parseForeignPlan, readDescriptor } from "../base/documents.ts";
 
 type Change = "added" | "removed" | "changed";
 

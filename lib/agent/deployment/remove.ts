@@ -9,7 +9,7 @@ import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { removeTree } from "../../releases/open-folder.ts";
 import { currentRelease, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
-import type { Emit } from "../ground/events.ts";
+import type { Emit } from "../base/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { endInterrupted, recover } from "./interrupted.ts";
 import { beginRun, DEPLOY_DEFAULTS, type FewerOptions, lockRoot, lockTarget, openRoot } from "./run.ts";

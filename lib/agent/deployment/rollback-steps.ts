@@ -1,6 +1,6 @@
 import { type InstallStep, unitOf } from "../../contract/files/install-plan.ts";
 import { namedUnits, type Release } from "../../releases/release.ts";
-import type { OrderedPlan } from "../ground/plan.ts";
+import type { OrderedPlan } from "../base/plan.ts";
 import type { SupervisorName } from "../supervisors/supervisor.ts";
 import { pluginsAmong } from "./supervision.ts";
 

@@ -7,9 +7,9 @@ import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } 
 import { listReleases, type Release } from "../../releases/release.ts";
 import { planSwitch } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
-import type { Emit } from "../ground/events.ts";
-import { checkSupervised, plannedSteps } from "../ground/plan.ts";
-import type { Reporter } from "../ground/reporter.ts";
+import type { Emit } from "../base/events.ts";
+import { checkSupervised, plannedSteps } from "../base/plan.ts";
+import type { Reporter } from "../base/reporter.ts";
 import { sendReports, tellUnsent } from "../reports/outbox.ts";
 import { endInterrupted } from "./interrupted.ts";
 import {

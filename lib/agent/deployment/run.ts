@@ -11,7 +11,7 @@ import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
 import { makeFolder } from "../../support/files.ts";
-import type { AgentEvent, Emit } from "../ground/events.ts";
+import type { AgentEvent, Emit } from "../base/events.ts";
 import type { Policy } from "../policy/policy-file.ts";
 import { ReportDraft } from "../reports/draft.ts";
 import type { Source } from "../sources/source.ts";

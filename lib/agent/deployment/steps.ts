@@ -5,8 +5,8 @@ import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { counted } from "../../support/counted.ts";
 import { traced } from "../../support/work.ts";
-import { childEnvironment, describeFailure, runProgram } from "../ground/child-program.ts";
-import type { Emit } from "../ground/events.ts";
+import { childEnvironment, describeFailure, runProgram } from "../base/child-program.ts";
+import type { Emit } from "../base/events.ts";
 import { capital, type Supervisor } from "../supervisors/supervisor.ts";
 
 /** Milliseconds before the second attempt of a healthcheck; each further one waits longer. */

@@ -3,7 +3,7 @@ import type { Journal, JournalEntry } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { currentName, currentRelease } from "../../releases/release.ts";
 import { undoSwitch } from "../../releases/switch.ts";
-import type { Emit } from "../ground/events.ts";
+import type { Emit } from "../base/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
 import { pluginsAmong, supervisorOf } from "./supervision.ts";

@@ -6,7 +6,7 @@ import type { TargetName } from "../../contract/target.ts";
 import type { Attempt } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { RunningRelease } from "../../releases/release.ts";
-import type { AgentEvent, Emit } from "../ground/events.ts";
+import type { AgentEvent, Emit } from "../base/events.ts";
 
 /** Characters of an error that a hub takes in a report. */
 const MAX_MESSAGE = 4000;

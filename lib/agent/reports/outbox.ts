@@ -4,8 +4,8 @@ import { localReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
-import type { Emit } from "../ground/events.ts";
-import type { Reporter } from "../ground/reporter.ts";
+import type { Emit } from "../base/events.ts";
+import type { Reporter } from "../base/reporter.ts";
 import { markSent, reportPath, unsentNames } from "./report.ts";
 
 /** Reports that wait for the hub at the most; the oldest beyond it are kept as files only. */

@@ -5,7 +5,7 @@ import type { DeployClient } from "../../client/deploy-client.ts";
 import { asSealiftError } from "../../contract/errors.ts";
 import type { HubLocation } from "../../contract/surfaces/deploy.ts";
 import { type FetchedAhead, sealedAhead } from "../../releases/ahead.ts";
-import { type Emit, throttled } from "../ground/events.ts";
+import { type Emit, throttled } from "../base/events.ts";
 import type { RunMirrors } from "./mirrors.ts";
 import type { VerifiedTree } from "./project-delta.ts";
 import type { FetchContext } from "./source.ts";
@@ -44,7 +44,7 @@ interface Fetching {
 export const fetchTree = async (fetching: Fetching): Promise<VerifiedTree> =>
   (await tryDelta(fetching)) ?? (await fetchFull(fetching));
 
-export const loadPlanParser = () => import("../ground/documents.ts");
+export const loadPlanParser = () => import("../base/documents.ts");
 
 /** Returns the sealed bytes of a signature: those that were fetched ahead, else those of a mirror or of the hub. */
 function sealedBytes(

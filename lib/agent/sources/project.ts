@@ -10,7 +10,7 @@ import { targetName } from "../../contract/target.ts";
 import { type FetchedAhead, readAhead, writeAhead } from "../../releases/ahead.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile } from "../../support/files.ts";
-import type { Reporter } from "../ground/reporter.ts";
+import type { Reporter } from "../base/reporter.ts";
 import { RunMirrors } from "./mirrors.ts";
 import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import { deltaOf, fetchTree, loadPlanParser, type Located, MAX_SEALED_BYTES } from "./project-fetch.ts";

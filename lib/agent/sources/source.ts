@@ -7,9 +7,9 @@ import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { FetchedAhead } from "../../releases/ahead.ts";
 import type { Layout } from "../../releases/layout.ts";
-import type { Emit } from "../ground/events.ts";
-import type { PlanOrigin } from "../ground/plan.ts";
-import type { Reporter } from "../ground/reporter.ts";
+import type { Emit } from "../base/events.ts";
+import type { PlanOrigin } from "../base/plan.ts";
+import type { Reporter } from "../base/reporter.ts";
 
 /** A version that a source has found, before any of its bytes. */
 export interface Resolved {

@@ -7,7 +7,7 @@ import { ArchiveVerifier } from "../../artifact/signatures/archive-hmac.ts";
 import { installError } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
-import { type AgentEvent, throttled } from "../ground/events.ts";
+import { type AgentEvent, throttled } from "../base/events.ts";
 import { isProven } from "./proven-secret.ts";
 import type { FetchContext } from "./source.ts";
 import type { SignatureCheck } from "./trust.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { describeFailure } from "../ground/child-program.ts";
+import { describeFailure } from "../base/child-program.ts";
 import { answers, inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
 
 export interface DockerOptions {

@@ -6,7 +6,7 @@ import { type TargetName, targetOfName, targetText } from "../../contract/target
 import type { Layout } from "../../releases/layout.ts";
 import { currentRelease, namedUnits } from "../../releases/release.ts";
 import { LineCutter } from "../../support/lines.ts";
-import { childEnvironment } from "../ground/child-program.ts";
+import { childEnvironment } from "../base/child-program.ts";
 import { type SupervisorName, unitName } from "./supervisor.ts";
 
 /** One line that a unit has written. */

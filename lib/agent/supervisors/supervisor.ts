@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
-import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../ground/child-program.ts";
+import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../base/child-program.ts";
 
 /**
  * Starts, stops, restarts and checks what an installation runs (docs/contract/install-plan.md). A `plugin` of null is

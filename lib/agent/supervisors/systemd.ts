@@ -1,4 +1,4 @@
-import { describeFailure } from "../ground/child-program.ts";
+import { describeFailure } from "../base/child-program.ts";
 import { answers, inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
 
 export interface SystemdOptions {

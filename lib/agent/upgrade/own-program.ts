@@ -3,7 +3,7 @@ import { dirname, sep } from "node:path";
 import { deploymentError, usageError } from "../../contract/errors.ts";
 import { IS_ONE_FILE } from "../../support/one-file.ts";
 import { packageFolder } from "../../support/package-folder.ts";
-import { runProgram } from "../ground/child-program.ts";
+import { runProgram } from "../base/child-program.ts";
 
 const ASKING_TIMEOUT_MS = 20_000;
 

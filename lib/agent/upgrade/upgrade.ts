@@ -4,11 +4,11 @@ import { asSealiftError, deploymentError } from "../../contract/errors.ts";
 import { layoutOf } from "../../releases/layout.ts";
 import { counted } from "../../support/counted.ts";
 import { ifThere } from "../../support/files.ts";
+import { childEnvironment, describeFailure, runProgram } from "../base/child-program.ts";
+import type { Emit } from "../base/events.ts";
 import { refuseDowngrade } from "../deployment/admit.ts";
 import { deploy } from "../deployment/deploy.ts";
 import type { DeployOptions, DeployResult } from "../deployment/run.ts";
-import { childEnvironment, describeFailure, runProgram } from "../ground/child-program.ts";
-import type { Emit } from "../ground/events.ts";
 import type { Source } from "../sources/source.ts";
 import type { ProgramFile } from "./program-file.ts";
 

@@ -1,6 +1,6 @@
 import type { Code } from "../../contract/codes.ts";
+import type { AgentEvent } from "../base/events.ts";
 import type { DeployResult } from "../deployment/run.ts";
-import type { AgentEvent } from "../ground/events.ts";
 
 /** Why a new version is not followed (docs/contract/host.md). */
 export type HoldReason = "paused" | "quarantined" | "downgrade" | "rights" | "policy";

@@ -1,5 +1,5 @@
 import { counted } from "../../support/counted.ts";
-import { deploySentence } from "../ground/sentences.ts";
+import { deploySentence } from "../base/sentences.ts";
 import type { WatchEvent } from "./events.ts";
 
 /** The end of the sentence about a host that was removed. */

@@ -1,6 +1,6 @@
 /** A provisioner that prints 1.2 GB without a newline ended the agent, and a watch at each of its starts. */
 import t from "tap";
-import { runProgram } from "../../../lib/agent/ground/child-program.ts";
+import { runProgram } from "../../../lib/agent/base/child-program.ts";
 
 const run = (script: string) => {
   const lines: string[] = [];

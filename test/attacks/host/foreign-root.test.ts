@@ -17,11 +17,11 @@ import {
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
+import type { AgentEvent } from "../../../lib/agent/base/events.ts";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { removeTarget } from "../../../lib/agent/deployment/remove.ts";
 import { rollback } from "../../../lib/agent/deployment/rollback.ts";
 import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
-import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { requestAction } from "../../../lib/agent/watch/operator-requests.ts";
 import { Watch } from "../../../lib/agent/watch/watch.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
-import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
+import type { AgentEvent } from "../../../lib/agent/base/events.ts";
 import { forgedZip, LINK } from "../../support/forged/zip.ts";
 import { marketplaceHost, pluginZip } from "../../support/host/marketplace-host.ts";
 

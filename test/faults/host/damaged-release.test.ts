@@ -2,10 +2,10 @@
 import { appendFile, chmod, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import type { AgentEvent } from "../../../lib/agent/base/events.ts";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { examine, type Finding } from "../../../lib/agent/doctor.ts";
-import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { CONTENTS_FILE } from "../../../lib/releases/contents.ts";
 import { currentName } from "../../../lib/releases/release.ts";
 import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";

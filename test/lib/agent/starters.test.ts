@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import t from "tap";
-import { parsePlan } from "../../../lib/agent/ground/documents.ts";
-import { orderPlan, unnoticed } from "../../../lib/agent/ground/plan.ts";
+import { parsePlan } from "../../../lib/agent/base/documents.ts";
+import { orderPlan, unnoticed } from "../../../lib/agent/base/plan.ts";
 import { itemsOfSource, scopeOf, starterPlan } from "../../../lib/agent/starters.ts";
 
 t.test("a plan to start from is valid, whatever it is for", (t) => {

@@ -1,5 +1,5 @@
 import t from "tap";
-import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
+import type { AgentEvent } from "../../../lib/agent/base/events.ts";
 import { DeploymentModel } from "../../../lib/tui/deployment-model.ts";
 
 const outcome = (id: string, status: "done" | "failed" = "done", error: string | null = null): AgentEvent => ({

@@ -5,9 +5,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { dirname, join } from "node:path";
 import type { Test } from "tap";
+import type { AgentEvent } from "../../../lib/agent/base/events.ts";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS, type DeployOptions, type DeployResult } from "../../../lib/agent/deployment/run.ts";
-import type { AgentEvent } from "../../../lib/agent/ground/events.ts";
 import { projectSource, type ProjectSourceOptions } from "../../../lib/agent/sources/project.ts";
 import type { Code } from "../../../lib/contract/codes.ts";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";

@@ -1,6 +1,6 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { parsePlan } from "../../../lib/agent/ground/documents.ts";
+import { parsePlan } from "../../../lib/agent/base/documents.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "../../../lib/agent/sources/source.ts";
 import { FileTable } from "../../../lib/artifact/tree/file-table.ts";
 import type { LocalReport } from "../../../lib/contract/surfaces/reports.ts";

@@ -1,10 +1,10 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import type { AgentEvent } from "../../../../lib/agent/base/events.ts";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { rollback } from "../../../../lib/agent/deployment/rollback.ts";
 import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../../lib/agent/deployment/run.ts";
-import type { AgentEvent } from "../../../../lib/agent/ground/events.ts";
 import { readReports } from "../../../../lib/agent/reports/report.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
+import { parsePlan } from "../../../../lib/agent/base/documents.ts";
 import { rollbackSteps } from "../../../../lib/agent/deployment/rollback-steps.ts";
-import { parsePlan } from "../../../../lib/agent/ground/documents.ts";
 import type { SupervisorName } from "../../../../lib/agent/supervisors/supervisor.ts";
 import type { Release } from "../../../../lib/releases/release.ts";
 

@@ -1,9 +1,9 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
+import type { AgentEvent } from "../../../../lib/agent/base/events.ts";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { beginRun, DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
-import type { AgentEvent } from "../../../../lib/agent/ground/events.ts";
 import { reportOf } from "../../../../lib/agent/reports/draft.ts";
 import { readReports } from "../../../../lib/agent/reports/report.ts";
 import { deploymentError } from "../../../../lib/contract/errors.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
-import { parsePlan } from "../../../../lib/agent/ground/documents.ts";
-import { checkSupervised, orderPlan, unnoticed } from "../../../../lib/agent/ground/plan.ts";
+import { parsePlan } from "../../../../lib/agent/base/documents.ts";
+import { checkSupervised, orderPlan, unnoticed } from "../../../../lib/agent/base/plan.ts";
 
 const scope = { projectId: "prj_0123456789", plugins: new Set(["a", "b"]), extensions: new Set(["x"]) };
 const plan = (steps: string, projectId = scope.projectId): string =>

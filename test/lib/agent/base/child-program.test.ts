@@ -1,5 +1,5 @@
 import t from "tap";
-import { describeFailure, runProgram } from "../../../../lib/agent/ground/child-program.ts";
+import { describeFailure, runProgram } from "../../../../lib/agent/base/child-program.ts";
 
 const failureOf = async (...command: [string, ...string[]]): Promise<string> =>
   describeFailure(await runProgram({ command, env: {}, timeoutMs: 10_000 }), 10_000);
