@@ -139,6 +139,7 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
   t.test("a person with a keyboard signs in, skips to the content, searches and opens what is found", async (t) => {
     const page = await opened();
     await page.goto(`${hub.url}/sign-in`);
+    await page.locator("#key:focus").waitFor();
     await page.keyboard.type(hub.adminKey);
     await page.keyboard.press("Enter");
     await page.getByRole("heading", { name: "Catalogue" }).waitFor();
