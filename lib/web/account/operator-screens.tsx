@@ -48,7 +48,7 @@ export const audit: Screen = async ({ api }, request) => {
         id,
         <Time at={entry.created_at} hasSeconds />,
         <code>{entry.action}</code>,
-        key === "" ? entry.actor : withNotes(entry.actor, <>by the key {named(key, keys.get(key))}</>),
+        withNotes(entry.actor, key !== "" && <>by the key {named(key, keys.get(key))}</>),
         named(subject, projects.get(subject) ?? keys.get(subject)),
         shownFacts(entry.facts)
           .map(([name, text]) => `${name}: ${text}`)

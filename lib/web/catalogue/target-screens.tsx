@@ -61,6 +61,7 @@ export const target =
     // Only these pages need the parser.
     const { Readme } = await import("./readme.tsx");
     const here = pagePaths.target(kind, slug);
+    const compared = (from: string, to: string) => withQuery(pagePaths.compare(kind, slug), { from, to });
     const archive = `--kind ${kind} --version 1.0.0 --archive ${slug}.zip`;
     return (
       <TargetLayout
@@ -90,30 +91,21 @@ export const target =
                 columns={["Version", "Published", "Size", "Source", ["", "acts"]]}
                 rows={versions.map(({ version, signer_public_key: signer, ...each }, index) => [
                   version,
-                  <>
-                    <Version of={{ version, ...each }} isLatest={version === latest} />
-                    {withNotes("", <Digest sha256={each.sha256} />)}
-                    {signer !== undefined &&
-                      withNotes(
-                        "",
-                        <>
-                          signed by <Signer of={signer} />
-                        </>,
-                      )}
-                  </>,
+                  withNotes(
+                    <Version of={{ version, ...each }} isLatest={version === latest} />,
+                    <Digest sha256={each.sha256} />,
+                    signer !== undefined && (
+                      <>
+                        signed by <Signer of={signer} />
+                      </>
+                    ),
+                  ),
                   <Published at={each.created_at} by={publishers?.get(version)} />,
                   <Size bytes={each.size_bytes} />,
                   each.repo ?? <span className="faint">uploaded</span>,
                   <>
                     {versions[index + 1] !== undefined && (
-                      <Go
-                        to={withQuery(pagePaths.compare(kind, slug), {
-                          from: versions[index + 1]!.version,
-                          to: version,
-                        })}
-                      >
-                        Changes
-                      </Go>
+                      <Go to={compared(versions[index + 1]!.version, version)}>Changes</Go>
                     )}
                     {managed !== undefined && <Acts at={here} of={{ version, ...each }} />}
                   </>,

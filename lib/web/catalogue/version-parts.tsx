@@ -28,7 +28,7 @@ export const Version = ({ of, isLatest }: { of: Shown; isLatest: boolean }) => (
 
 /** When a version was published. @param by the name of the key */
 export const Published = ({ at, by }: { at: string; by: string | undefined }) =>
-  withNotes(<Time at={at} />, ...(by === undefined ? [] : [`by the key ${by}`]));
+  withNotes(<Time at={at} />, by !== undefined && `by the key ${by}`);
 
 /** The forms of a version that a key may send: to yank it or take that back, and to open a held one to every host. */
 export function Acts({ at, of: { version, is_yanked: isYanked, state } }: { at: string; of: Shown }) {

@@ -59,15 +59,18 @@ export const Badge = ({ tone, children }: { tone: Tone; children: ReactNode }) =
   <span className={`badge ${tone}`}>{children}</span>
 );
 
-/** A text with smaller lines below it. */
+/** A text with smaller lines below it; those that are false are left out. */
 export const withNotes = (text: ReactNode, ...notes: ReactNode[]) => (
   <>
     {text}
-    {notes.map((note, index) => (
-      <p key={index} className="slug">
-        {note}
-      </p>
-    ))}
+    {notes.map(
+      (note, index) =>
+        note !== false && (
+          <p key={index} className="slug">
+            {note}
+          </p>
+        ),
+    )}
   </>
 );
 
