@@ -15,7 +15,7 @@ interface Progress {
   hosts: number;
   running: number;
   failing: number;
-  /** Hosts that were silent for so long that they do not count. */
+  /** Hosts left out, since they were silent for too long. */
   stale: number;
 }
 

@@ -19,12 +19,12 @@ import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 
 /**
- * A session is renewed after this part of its life, each client at a moment of its own: the agents of a fleet that was
- * started at once would otherwise all come back at once.
+ * Share of a session's life after which it is renewed, with a spread: the agents of a fleet that started at once would
+ * otherwise all return at once.
  */
 const RENEW_AFTER_PART = 0.8;
 const RENEW_SPREAD_PART = 0.15;
-/** A renewal that failed while the session still lives is tried again after this time. */
+/** Time after which a failed renewal is tried again while the session lives. */
 const RENEW_AGAIN_MS = 30_000;
 
 interface Session {

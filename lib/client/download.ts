@@ -47,7 +47,7 @@ export interface DownloadOptions extends Transport {
   url: string;
   /** Asks for a fresh address when the old one has expired while resuming. */
   renew: () => Promise<string>;
-  /** Bytes that an artifact can have at the most. */
+  /** Maximum size of the artifact, in bytes. */
   maxBytes: number;
   /** The length of the whole, where the hub has told it. */
   expectedBytes?: number | undefined;

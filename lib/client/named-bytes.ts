@@ -4,7 +4,7 @@ import type { SealiftError } from "../contract/errors.ts";
 /** The size and digest of bytes, as they were named before they came. */
 export interface NamedBytes {
   size: number;
-  /** Hexadecimal. */
+  /** SHA-256, hexadecimal. */
   sha256: string;
 }
 

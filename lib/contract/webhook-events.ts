@@ -107,7 +107,7 @@ export const WEBHOOK_FORMATS = ["json", "slack"] as const;
 /** A message as receivers get it. */
 export interface WebhookMessage {
   type: WebhookEvent;
-  /** ISO 8601. */
+  /** Time of the event, ISO 8601. */
   timestamp: string;
   data: {
     /** The target as people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */

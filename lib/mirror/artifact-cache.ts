@@ -5,7 +5,7 @@ import { usageError } from "../contract/errors.ts";
 import { makeFolder, missing } from "../support/files.ts";
 import { tryLock } from "../support/process-lock.ts";
 
-/** The time of last use of an entry is written at most this often. Milliseconds. */
+/** Shortest time between two notes of an entry's last use. Milliseconds. */
 const TOUCH_INTERVAL_MS = 60_000;
 const CHUNK_BYTES = 1024 * 1024;
 

@@ -10,7 +10,7 @@ const MAX_REFUSAL_BYTES = 64 * 1024;
 
 /** Bytes that a download URL leads to, as the hub names them. */
 export interface Artifact {
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
   /** SHA-256, hexadecimal; undefined at a hub that does not name it: such bytes are never cached. */
   sha256: string | undefined;

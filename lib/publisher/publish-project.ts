@@ -33,7 +33,7 @@ export interface BuildOptions {
   version: string;
   include: readonly string[];
   limits: Limits;
-  /** Seconds. */
+  /** Time of all members, in seconds since 1970. */
   sourceDateEpoch?: number;
   /** Whether large files are cut into chunks, for deltas. Default false. */
   chunks?: boolean;

@@ -6,9 +6,7 @@ const MIB = 1024 * 1024;
 interface Pace {
   /** Bytes of buffers that may pass between two collections. */
   intervalBytes: number;
-  /**
-   * One collection in so many is a full one, which also throws away compiled code; the others are of the young heap.
-   */
+  /** Number of collections of which one is full, and also drops compiled code; the others are of the young heap. */
   fullEvery: number;
   /** Bytes of garbage for each byte or character that is counted. */
   weight: number;

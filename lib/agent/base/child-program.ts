@@ -9,7 +9,7 @@ export interface ProgramOptions {
   cwd?: string;
   /** The whole environment of the child. */
   env: NodeJS.ProcessEnv;
-  /** Milliseconds. */
+  /** Time limit in milliseconds. */
   timeoutMs: number;
   signal?: AbortSignal;
   /** Called with each line of stdout and stderr. */

@@ -6,8 +6,8 @@ import type { Resolved } from "../sources/source.ts";
 import type { Run } from "./run.ts";
 
 /**
- * A watch looks again at a version after this time, then after twice as long each time: statements follow a publication
- * within seconds, or never.
+ * Time after which a watch looks again at a refused version, doubled each time: statements follow a publication within
+ * seconds, or never.
  */
 const FIRST_AGAIN_MS = 5_000;
 /** The longest time between two looks. */

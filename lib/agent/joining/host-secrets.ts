@@ -5,7 +5,7 @@ import { usageError } from "../../contract/errors.ts";
 import { makeFolder, missing, readFault, readTextFile, syncFolder } from "../../support/files.ts";
 import { HOST_KEYS } from "../starters.ts";
 
-/** Bytes of a file of secrets at most. */
+/** Maximum size of a file of secrets, in bytes. */
 const MAX_BYTES = 4096;
 
 /** The key and the credential that a host has made for itself. */

@@ -17,7 +17,7 @@ const MAX_NAME_CHARACTERS = 4000;
 export interface HintTimes {
   /** The first connection comes after a random part of it, and so does one after a stream that lived. */
   spreadMs: number;
-  /** A stream that lived for so long has proved that it can: the next try is soon. */
+  /** Life of a stream that proves it stable: after it the next try comes soon. */
   provenMs: number;
   silenceMs: number;
   /** Pauses after streams that did not live, doubled each time. */

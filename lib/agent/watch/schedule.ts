@@ -2,9 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 
 /** The longest pause between two tries, when the interval itself is not longer. Milliseconds. */
 const MAX_BACKOFF_MS = 15 * 60_000;
-/**
- * Checks of one interval are spread by this part of it, so that a fleet that started together does not stay together.
- */
+/** Share of the interval by which checks are spread, so that a fleet that started together does not stay together. */
 const JITTER = 0.1;
 /** Hosts that wait for the same moment ask within this time, and as long after it. Milliseconds. */
 const SPREAD_MS = 1000;

@@ -16,7 +16,7 @@ export interface FileCopy {
   from: string;
   to: string;
   executable: boolean;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
   /** Lower-case hex. */
   sha256: string;

@@ -36,7 +36,7 @@ export interface SealOptions {
 
 export interface SealedArtifact {
   path: string;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
   dek: Buffer;
   signature: Uint8Array;

@@ -8,7 +8,7 @@ export interface FileEntry {
   /** POSIX, relative to the tree's root. */
   path: string;
   executable: boolean;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
   /** Lower-case hex of the file's bytes. */
   sha256: string;

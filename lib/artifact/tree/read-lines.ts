@@ -7,7 +7,7 @@ const NEWLINE = 10;
 const READ_BYTES = 128 * 1024;
 /** Bytes whose lines come together: what V8 finds in use when it collects its young heap grows old. */
 const PIECE_BYTES = 32 * 1024;
-/** A character of UTF-16 has at most so many bytes in UTF-8. */
+/** Most bytes that a UTF-16 unit has in UTF-8. */
 const MAX_CHARACTER_BYTES = 3;
 
 /**

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Route } from "../route.ts";
 import { componentQuery } from "./query.ts";
 
-/** Versions and hosts of one version that an answer names at most. */
+/** Most versions, and hosts of one version, that an answer names. */
 export const MOST_VERSIONS = 1000;
 export const MOST_HOSTS = 1000;
 

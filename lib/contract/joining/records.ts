@@ -6,7 +6,7 @@ import { signerKey } from "../surfaces/signers.ts";
 
 /** Hosts that join by themselves (docs/contract/joining.md). */
 
-/** Hosts that one invite lets in at most. */
+/** Most hosts that one invite lets in. */
 const MOST_USES = 100_000;
 
 export const inviteRequest = z.strictObject({

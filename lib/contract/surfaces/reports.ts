@@ -40,7 +40,7 @@ export type FleetSummary = z.infer<typeof fleetSummary>;
 /** State of a host; `silent` after 30 days without a report or poll. */
 export const hostState = z.enum(HOST_STATES);
 
-/** Versions and labels that the numbers of a fleet name at most. */
+/** Most versions and labels that the numbers of a fleet name. */
 export const MOST_NAMED = 100;
 
 /** A fleet in numbers. */

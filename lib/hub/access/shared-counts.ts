@@ -2,9 +2,9 @@ import type { Logger } from "../../support/logging.ts";
 import type { Database } from "../records/port.ts";
 import { addCounts, removeCounts } from "../records/rate-counts.ts";
 
-/** Counts are exchanged this often: for so long the hubs may know too little of each other. */
+/** Time between two exchanges of counts: hubs may know too little of each other for as long. */
 const EXCHANGE_INTERVAL_MS = 1000;
-/** A counter that is below this part of its limit here is no other hub's business. */
+/** Share of its limit below which a counter is not exchanged with other hubs. */
 const EXCHANGED_PART = 0.05;
 /** Most counters of one window; the oldest give way, those beyond half of their limit last. */
 const MAX_COUNTERS = 20_000;

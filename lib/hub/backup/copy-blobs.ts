@@ -6,9 +6,9 @@ import { countBuffered } from "../ground/buffer-collection.ts";
 /** A blob with what its record says of it. */
 export interface ExpectedBlob {
   id: string;
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
-  /** Hexadecimal. */
+  /** SHA-256, hexadecimal. */
   sha256: string;
 }
 

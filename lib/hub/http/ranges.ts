@@ -8,7 +8,7 @@ import { HubError } from "../ground/errors.ts";
 
 /** A representation with a strong validator. */
 export interface Representation {
-  /** Bytes. */
+  /** Size in bytes. */
   size: number;
   /** SHA-256 of the bytes, hexadecimal; the ETag is made of it. */
   sha256: string;

@@ -72,7 +72,7 @@ export class WideListener implements AsyncDisposable {
   }
 }
 
-/** Connections that have become idle while draining are closed this often. */
+/** Time between two looks for connections that became idle while draining. */
 const IDLE_SWEEP_MS = 50;
 
 /** Stops accepting, lets what is in flight end, and cuts what has not ended after `timeoutMs`. */

@@ -5,7 +5,7 @@ import type { Kek } from "./kek-file.ts";
 import type { KekSource } from "./kek-source.ts";
 import { seal, unseal } from "./sealing.ts";
 
-/** The source is looked at again at most this often when nothing forces it. */
+/** Shortest time between two looks at the source, unless one is forced. */
 const CHECK_INTERVAL_MS = 1000;
 
 /** The KEKs of a running hub, read again when the file has changed or a row names one that is not known. */

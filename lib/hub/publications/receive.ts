@@ -16,7 +16,7 @@ const FORM_OVERHEAD_BYTES = 1024 * 1024;
 /** Bytes that arrived whole, with their digest. */
 export interface UploadedFile {
   blob: IncomingBlob;
-  /** Hexadecimal. */
+  /** SHA-256, hexadecimal. */
   sha256: string;
 }
 

@@ -77,7 +77,7 @@ export interface SealedParts extends PublicationParts {
 interface SealedInsertion<Row extends { id: string }> {
   id: string;
   projectId: string;
-  /** ISO 8601. */
+  /** Current time, ISO 8601. */
   now: string;
   fields: SignedFields;
   insert: (transaction: Transacted, dek: SealedDek) => Promise<Row>;

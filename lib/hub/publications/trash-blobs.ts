@@ -1,7 +1,7 @@
 import type { Logger } from "../../support/logging.ts";
 import type { Blobs } from "../blobs/port.ts";
 
-/** Blobs that a request moves to the trash at most. */
+/** Most blobs that one request moves to the trash. */
 const MOST_BLOBS = 500;
 
 /** Moves bytes to the trash, which keeps them for a database that is restored. The sweep moves what is left here. */

@@ -4,10 +4,10 @@ import { CHANGES_CHANNEL } from "./migrations.ts";
 import type { Database } from "./port.ts";
 import { socketOf } from "./silence.ts";
 
-/** SQLite tells nobody of a change, so that every hub of a file looks this often. */
+/** Time between two looks of a hub on SQLite, which announces no changes. */
 const TICK_MS = 250;
 const PAGE = 500;
-/** PostgreSQL is asked this often whether the connection that listens is alive. */
+/** Time between two checks that the listening connection to PostgreSQL is alive. */
 const PULSE_MS = 15_000;
 const ANSWER_MS = 5000;
 const FIRST_PAUSE_MS = 500;

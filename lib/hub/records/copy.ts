@@ -24,7 +24,7 @@ export interface RowName {
   id: string;
 }
 
-/** The tables whose rows are copied, in the order in which they are: each after those that it refers to. */
+/** Tables whose rows are copied, each after the tables that it refers to. */
 export class CopiedTables {
   readonly #tables: ReadonlyMap<string, AnyTable>;
   /** The names of all migrations: the version of the schema. */

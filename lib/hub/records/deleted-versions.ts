@@ -5,7 +5,7 @@ import { selectWhere } from "./rows.ts";
 export interface Deletion {
   version: string;
   reason: string;
-  /** Time of the deletion, ISO 8601. */
+  /** Current time, ISO 8601. */
   now: string;
 }
 
@@ -13,7 +13,7 @@ export interface Deletion {
 export class VersionDeleted extends Error {
   readonly version: string;
   readonly reason: string;
-  /** ISO 8601. */
+  /** Time of the deletion, ISO 8601. */
   readonly deletedAt: string;
 
   constructor(version: string, { reason, deletedAt }: { reason: string; deletedAt: string }) {

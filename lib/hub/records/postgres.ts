@@ -62,7 +62,7 @@ export interface PostgresOptions {
 
 /** A server that is silent gets this much longer than a statement may take. */
 const SILENCE_MARGIN_MS = 1000;
-/** A transaction that waits for the hub for so long belongs to one that is gone. */
+/** Time that a transaction may wait for its hub: after that the hub is gone. */
 const IDLE_TRANSACTION_MS = 60_000;
 /** The server only lets itself be read: it is a standby, or has become one. */
 const READ_ONLY = "25006";
@@ -112,9 +112,7 @@ function timeWaits(pool: pg.Pool): () => number {
   };
 }
 
-/**
- * One connection in so many is for the constant statements alone: polls do not wait for the transactions of publishers.
- */
+/** Share of connections reserved for the constant statements, as one in this many: polls never wait for publishers. */
 const PART_OF_POLLS = 3;
 /** A hub with fewer connections shares them all. */
 const LEAST_TO_SHARE = 4;

@@ -3,7 +3,7 @@ import type { FleetKey } from "./fleet.ts";
 import type { Queries } from "./port.ts";
 import { type IncomingReport, storeReports } from "./reports.ts";
 
-/** Reports of one transaction at most. */
+/** Most reports of one transaction. */
 const MAX_TOGETHER = 64;
 /** Characters of their records at most, unless one alone has more: a report may name thousands of plugins. */
 const MAX_CHARACTERS = 1_000_000;

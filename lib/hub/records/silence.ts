@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import type pg from "pg";
 
-/** A connection that waits for its server for so long is looked at. */
+/** Wait for the server after which a connection is examined. */
 const SUSPICIOUS_MS = 1500;
 const TICK_MS = 500;
 /** A server that takes longer to answer a new connection does not answer. */

@@ -8,7 +8,7 @@ export interface OwnerChange {
   owner: string;
   /** Whether the keys that are bound to the project become the new owner's; they are revoked otherwise. */
   keepKeys: boolean;
-  /** ISO 8601. */
+  /** Current time, ISO 8601. */
   now: string;
 }
 

@@ -69,7 +69,7 @@ export interface TargetQuery {
   credentialHash: string | undefined;
   /** The polling host, if it names itself. */
   hostId?: string | undefined;
-  /** ISO 8601. */
+  /** Current time, ISO 8601. */
   now: string;
 }
 

@@ -1,7 +1,7 @@
 import type { Logger } from "../../support/logging.ts";
 import type { Database } from "../records/port.ts";
 
-/** The database's clock is read this often. */
+/** Time between two readings of the database's clock. */
 const SYNC_INTERVAL_MS = 30_000;
 /** An answer that took longer says too little of the time. */
 const MAX_ROUND_TRIP_MS = 2000;

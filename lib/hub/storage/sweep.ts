@@ -4,7 +4,7 @@ import type { Database } from "../records/port.ts";
 
 /** Blobs that are looked up in the database at once. */
 const BATCH_BLOBS = 500;
-/** More blobs without a record than this, and than this part of all, are no leftovers of crashes, and stay in place. */
+/** Blobs without a record that crashes explain. More than these, and than their share of all, stay in place. */
 const EXPLAINED_BLOBS = 20;
 const EXPLAINED_PART = 0.01;
 /** A record that is younger may belong to a blob that was stored after the listing began. */

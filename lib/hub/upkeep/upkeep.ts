@@ -15,7 +15,7 @@ const INTERVAL_MS = 60 * 60 * 1000;
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 /** The time that the trash keeps a blob without a record. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
-/** Features hear of a hold again after this time. */
+/** Time after which features hear of a hold again. */
 const HELD_AGAIN_MS = 24 * 60 * 60 * 1000;
 
 /** The parts of the hub that its upkeep works on. */

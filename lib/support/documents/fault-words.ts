@@ -9,7 +9,7 @@ type IssueOf<Code extends Issue["code"]> = Extract<Issue, { code: Code }>;
 /** A message of zod itself. One that a schema gives begins with a small letter: it continues the name of a field. */
 const OF_ZOD = /^(?:Invalid|Too small|Too big|Unrecognized keys?)\b/;
 
-/** Values that a message lists at most. */
+/** Most values that a message lists. */
 const MAX_LISTED = 40;
 
 const KINDS: Readonly<Record<string, string>> = {

@@ -13,7 +13,7 @@ import {
 } from "../work.ts";
 import type { Span, Tracer } from "./tracer.ts";
 
-/** Makes spans of all work that this program tells of. @returns ends it */
+/** Turns all work that the program reports into spans. @returns a function that ends it */
 export function subscribeTracer(tracer: Tracer): () => void {
   const spans = new WeakMap<Work, Span>();
   const onChannels = [

@@ -7,9 +7,9 @@ import { HubError } from "../../ground/errors.ts";
 import { eventBytes, EventStream } from "../../http/event-stream.ts";
 import type { Changes } from "./changes.ts";
 
-/** Streams may have this part of the room for them; the polls and all else need the rest. */
+/** Share of the hub's connections that streams may have; polls and all else need the rest. */
 const PART_OF_ROOM = 3 / 4;
-/** One owner may have this part of the streams. */
+/** Share of the streams that one owner may have. */
 const PART_OF_OWNER = 3 / 4;
 const RETRY_AFTER_SECONDS = 60;
 /** Looks at the streams between two comments of one: each look is for a part of them. */
@@ -29,9 +29,9 @@ const MAX_REMEMBERED = 1000;
 
 /** Times of streams, in milliseconds. */
 export interface StreamTimes {
-  /** Each stream has a comment this often: a proxy that gathers the answer is noticed. */
+  /** Time between two comments of a stream, which reveal a proxy that gathers the answer. */
   beatMs: number;
-  /** Keys and rights are looked at again after so long, or half as long again. */
+  /** Time between two checks of keys and rights; up to half as long again. */
   recheckMs: number;
   /** Time after which a stream ends whose reader takes no bytes. */
   stuckMs: number;

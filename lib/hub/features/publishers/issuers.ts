@@ -25,7 +25,7 @@ const MAX_LIFE_SECONDS = 24 * 60 * 60;
 
 const ANSWER_MS = 10_000;
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** The addresses and keys of an issuer are asked for again after this time, or for a key that is not among them. */
+/** Time for which addresses and keys of an issuer are kept; an unknown key is asked for at once. */
 const KEYS_MS = 60 * 60 * 1000;
 const COOLDOWN_MS = 30_000;
 /** Issuers whose keys are kept. */
@@ -100,7 +100,7 @@ export class Issuers {
     this.#known.delete(issuer);
     this.#known.set(issuer, { keys, until: now + KEYS_MS });
     if (this.#known.size > MAX_ISSUERS) this.#known.delete(this.#known.keys().next().value!);
-    // What was not found is looked for again.
+    // A failed lookup is not kept, so the next question tries again.
     keys.catch(() => {
       if (this.#known.get(issuer)?.keys === keys) this.#known.delete(issuer);
     });

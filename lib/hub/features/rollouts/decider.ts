@@ -8,7 +8,7 @@ import { RolloutRounds } from "./rounds.ts";
 import { fleetOfRollout } from "./stored.ts";
 
 const TICK_MS = 1000;
-/** Reports are decided about together after this time. */
+/** Time over which reports are gathered before a decision. */
 const REPORTS_MS = 100;
 
 /** Timers of a hub, which tests replace by those of a virtual time. */

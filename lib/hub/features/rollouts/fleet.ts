@@ -6,7 +6,7 @@ import type { PreparedStatements } from "../../records/port.ts";
 import { type ChangedHost, changedHosts } from "./hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
 
-/** A poll says when a host was heard of, and changes no view: after this time all hosts are read anew. */
+/** Time after which all hosts are read anew: a poll says when a host was heard of, but changes no view. */
 const READ_ANEW_MS = 15 * 60 * 1000;
 
 function reportedHost({

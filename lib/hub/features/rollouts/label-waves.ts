@@ -7,7 +7,7 @@ import type { HostRecord } from "../../records/host-columns.ts";
 import type { Queries } from "../../records/port.ts";
 import { namedHosts } from "./hosts.ts";
 
-/** Labels that an error names at most. */
+/** Most labels that an error names. */
 const MAX_NAMED = 5;
 
 /**

@@ -22,7 +22,7 @@ import { decisionRules, fleetOfRollout, progressText, talliedOf } from "./stored
 import type { Tally } from "./tally.ts";
 import { haltByHub } from "./target-part.ts";
 
-/** A rollout is decided about at least this often: hosts fall silent by themselves. */
+/** Longest time between two decisions about a rollout: hosts fall silent by themselves. */
 const DECIDED_MS = 60_000;
 
 interface RoundOptions {

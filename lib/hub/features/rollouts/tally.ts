@@ -2,7 +2,7 @@ import type { Labels } from "../../../contract/labels.ts";
 import type { FailingHost, WaveCounts } from "../../../contract/surfaces/rollouts.ts";
 import { isKnown, type Knowable, type Knowing, waveOf, type Waves } from "../../gate/waves.ts";
 
-/** The last report of a host, as far as a rollout asks. */
+/** Facts of a host's last report that a rollout needs. */
 export interface ReportedHost extends Knowable {
   id: string;
   labels: Labels;
@@ -31,7 +31,7 @@ export interface Tallied extends Knowing {
   kept: readonly string[];
 }
 
-/** A host that was silent for so long does not count: it is switched off, or gone. One that failed does. */
+/** Silence after which a host does not count: it is switched off, or gone. A failed host does count. */
 export const SILENT_MS = 24 * 60 * 60 * 1000;
 
 /** Failing hosts that are kept with their reasons. */
@@ -58,7 +58,7 @@ interface Counted {
   heardAt: number;
 }
 
-/** A count is made anew after this time, since hosts fall silent by themselves. */
+/** Time after which a count is made anew, since hosts fall silent by themselves. */
 const COUNT_MS = 60_000;
 
 /** The hosts of a rollout by their last reports. Each counts once, however many reports it sent. */

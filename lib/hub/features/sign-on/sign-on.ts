@@ -18,7 +18,7 @@ export interface SignOnOptions {
   grants: readonly Grant[];
 }
 
-/** The identity provider's addresses and keys are asked for again after this time. */
+/** Time for which addresses and keys of the identity provider are kept. */
 const CONFIGURATION_MS = 60 * 60 * 1000;
 /** The clock of the identity provider may be ahead by so much. */
 const CLOCK_AHEAD_SECONDS = 5 * 60;

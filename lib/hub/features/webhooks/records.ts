@@ -4,7 +4,7 @@ import { own, type WebhookDeliveriesTable, type WebhooksTable } from "./tables.t
 
 // A transaction that changes a webhook and its messages takes the webhook's row first: two of them meet in no deadlock.
 
-/** Webhooks of one owner at most. */
+/** Most webhooks of one owner. */
 export const MAX_WEBHOOKS = 20;
 /** Dead messages of one webhook at most: the newest ones. */
 const MAX_DEAD = 1000;
@@ -140,7 +140,7 @@ export async function claimDelivery(db: Queries, due: DueDelivery, until: string
   return numUpdatedRows > 0n ? { ...due, due_at: next_at, attempts, next_at: until } : undefined;
 }
 
-/** Gives a message back that was not sent: the hub ends. */
+/** Returns a claimed message unsent to the queue, since the hub is closing. */
 export async function releaseDelivery(db: Queries, { id, attempts }: Claimed, now: string): Promise<void> {
   const set = { next_at: now, attempts: Number(attempts) - 1 };
   await updateWhere(own(db), "webhook_deliveries", { id }).set(set).execute();

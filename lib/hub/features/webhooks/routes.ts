@@ -36,7 +36,7 @@ import {
 import type { Webhooks } from "./sender.ts";
 import type { WebhookDeliveriesTable, WebhooksTable } from "./tables.ts";
 
-/** The old secret signs for so long, unless the request says otherwise. */
+/** Time for which the old secret still signs, unless the request gives another. */
 const GRACE_SECONDS = 86_400;
 
 function recordOf({ events, target, disabled_at: disabledAt, owner: _owner, ...row }: CountedWebhook): WebhookRecord {

@@ -7,9 +7,9 @@ const PAUSES_MS = [...[MINUTE_MS, 5 * MINUTE_MS, 30 * MINUTE_MS], ...[2 * HOUR_M
 /** A pause is longer or shorter by up to this share: receivers that come back are not asked by all at once. */
 const JITTER = 0.2;
 
-/** A message that was due so long ago is dead without an attempt: its hub was down, or it is of an old backup. */
+/** Overdue time after which a message is dead without an attempt: its hub was down, or restored from an old backup. */
 export const MAX_OVERDUE_MS = 4 * DAY_MS;
-/** A webhook to which nothing has arrived for so long is disabled when a message dies. */
+/** Time without any delivery after which a dying message disables its webhook. */
 export const DISABLED_AFTER_MS = 5 * DAY_MS;
 
 /**

@@ -20,14 +20,14 @@ import { DISABLED_AFTER_MS, MAX_OVERDUE_MS, pauseAfter } from "./schedule.ts";
 import type { WebhooksTable } from "./tables.ts";
 
 const TICK_MS = 1000;
-/** Messages that one hub sends at a time, and of these to one webhook. */
+/** Most messages that one hub sends at a time, and most of them to one webhook. */
 const MAX_AT_ONCE = 16;
 const MAX_OF_ONE = 2;
 /** Messages that are looked at for free turns. */
 const CANDIDATES = 64;
 /** The time that an attempt may take. */
 const ATTEMPT_MS = 15_000;
-/** A hub that takes a message and dies keeps it from the others for so long. */
+/** Time after which other hubs take over a message from a hub that has died. */
 const CLAIM_MS = 60_000;
 /** The time that a hub that ends gives to the attempts that are under way. */
 const CLOSE_MS = 3000;
@@ -54,7 +54,7 @@ class Counts {
     return this.#counts.get(name) ?? 0;
   }
 
-  /** Names those that have so many, or more. */
+  /** Returns the names counted at least `least` times. */
   from(least: number): string[] {
     return [...this.#counts].filter(([, count]) => count >= least).map(([name]) => name);
   }
