@@ -43,7 +43,7 @@ export interface DoctorOptions {
   supervisor: SupervisorChoice;
   /** Reads every byte of what runs. */
   verify?: boolean;
-  /** Left out where no hub was named. */
+  /** Hub to ask; left out where none was named. */
   hub?: HubConnection & { projectId?: string };
 }
 

@@ -22,7 +22,7 @@ export interface StepView {
   message?: string;
 }
 
-/** Checks that both sources carry out: three each. */
+/** Number of checks that each source makes. */
 const CHECKS = 3;
 const MAX_WARNINGS = 5;
 /** Lines of a plugin's or program's output that are kept. */

@@ -19,7 +19,7 @@ export class Transfer {
   add(at: number, bytes: number): void {
     this.#began ??= at;
     const second = Math.floor((at - this.#began) / PIECE_MS);
-    // Of a long silence only its end is of interest.
+    // A long silence counts as its last pieces.
     this.#seconds = Math.max(this.#seconds, second - MAX_PIECES);
     for (; this.#seconds <= second; this.#seconds++) this.#pieces.push(0);
     this.#pieces.splice(0, this.#pieces.length - MAX_PIECES);

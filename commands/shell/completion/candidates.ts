@@ -96,7 +96,7 @@ async function targetsHere({ options }: Question) {
   return known.map((name: TargetName) => ({ layout, name, text: targetText(targetOfName(name)) }));
 }
 
-/** The target that the first argument names, by its slug or id alone where one does. */
+/** Returns the targets here that the first argument names, in full or by slug or id alone. */
 async function meantHere(question: Question) {
   const [given = ""] = question.before;
   return (await targetsHere(question)).filter(({ text }) => text === given || text.endsWith(`:${given}`));

@@ -68,7 +68,7 @@ export interface DeployResult {
 
 /** The subject of a deployment, as reports name it. */
 export type Deployed = Pick<Source, "kind" | "slug" | "target" | "requestedVersion"> & {
-  /** Whether a kept release is gone back to. */
+  /** Whether the run goes back to a kept release. */
   isRollback?: boolean;
 };
 

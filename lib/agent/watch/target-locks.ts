@@ -22,7 +22,7 @@ const keyOf = (target: WatchTarget): string => `${resolve(target.options.project
 
 /** The targets of a watch, each locked for it while it runs: two watches of one would each undo what the other does. */
 export class TargetLocks implements AsyncDisposable {
-  /** By project root, as the target names it, and target. */
+  /** Locks by project root, as the target names it, and target. */
   readonly #held = new Map<string, AsyncDisposable>();
   readonly #places = new Set<string>();
   readonly #waitMs: number;

@@ -26,7 +26,7 @@ interface OpenFile extends ClaimedFile {
   received: number;
   /** SHA-256 of the file. Set when a file is written that came in one piece, or is empty. */
   digest?: Buffer;
-  /** Set with `digest`. Milliseconds. */
+  /** Time of the last change, in milliseconds; set with `digest`. */
   mtimeMs?: number;
   /** Set while a file arrives in pieces. */
   stream?: { file: NewFile; hash: Hash };

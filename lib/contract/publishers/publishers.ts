@@ -24,7 +24,7 @@ export const publisherRequest = z.strictObject({
   /** The target that the first publication creates, in place of `target`. */
   creates: createProjectRequest.omit({ same_name: true }).optional(),
   name: printable(128),
-  /** Exactly as in the claim `iss`; its keys are found by OpenID Connect Discovery. */
+  /** Issuer, exactly as in the claim `iss`; its keys are found by OpenID Connect Discovery. */
   issuer: z.url().max(512),
   /** A value of the claim `aud`: the hub's URL, so that a token for another hub is of no use here. */
   audience: printable(512),

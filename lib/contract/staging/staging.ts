@@ -47,7 +47,7 @@ export const approvalAnswer = z.object({
       project_id: z.string(),
       version: z.string(),
       sha256: sha256Hex,
-      /** Left out where every host may have it: a rollout may hold it, or bring it wave by wave. */
+      /** State of the version, where not every host may have it: a rollout may hold it, or bring it wave by wave. */
       state: versionState.optional(),
     }),
   ),

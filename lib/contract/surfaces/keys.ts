@@ -140,7 +140,7 @@ export const managedVersion = z.object({
   signer_public_key: z.string().nullable(),
   is_latest: z.boolean(),
   ...versionMarks,
-  /** Left out for a version that every host may have. */
+  /** State of the version; left out where every host may have it. */
   state: versionState.optional(),
   /** Why it is in that state, in the words of the hub or of the person who caused it. */
   state_reason: z.string().nullish(),

@@ -33,7 +33,7 @@ export const versionRecord = z.object({
   repo: z.string().nullable(),
   /** The Ed25519 key of the author, base64; left out for a version that only the signing secret vouches for. */
   signer_public_key: z.string().optional(),
-  /** Left out for a version that every host may have. */
+  /** State of the version; left out where every host may have it. */
   state: versionState.optional(),
 });
 export type VersionRecord = z.infer<typeof versionRecord>;

@@ -24,7 +24,7 @@ export type Deprecation = z.infer<typeof deprecation>;
 export const versionMarks = {
   is_yanked: z.boolean(),
   yanked_reason: z.string().nullable(),
-  /** Left out for a version that nobody advises against. */
+  /** Advice against the version; left out where there is none. */
   deprecated: deprecation.optional(),
   /** When somebody approved its bytes; left out for a version that nobody has approved. */
   approved_at: timestamp.optional(),

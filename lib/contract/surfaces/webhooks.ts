@@ -13,7 +13,7 @@ export const webhookRequest = z.strictObject({
   /** The receiver's address. It may hold a secret: no answer shows more than its origin. */
   url: z.string().min(1).max(2048),
   name: z.string().max(128).optional(),
-  /** Left out: all of them. */
+  /** Events to hear of; all when left out. */
   events: z.array(subscribed).min(1).max(WEBHOOK_EVENTS.length).optional(),
   /** Target to hear of; all when left out. */
   target: targetForm.optional(),
@@ -70,6 +70,6 @@ export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 export const webhookTest = z.object({ delivered: z.boolean(), error: z.string().nullable() });
 export type WebhookTest = z.infer<typeof webhookTest>;
 
-/** Left out: every message that is dead. */
+/** Message to send again; every dead one when left out. */
 export const redeliveryRequest = z.strictObject({ delivery: z.string().max(64).optional() });
 export const redeliveryAnswer = z.object({ redelivered: z.int().nonnegative() });

@@ -44,7 +44,7 @@ export interface ProjectAccessParts extends Records {
 export function projectAccess({ hub, authentication }: MountOptions<ProjectAccessParts>): ProjectAccess {
   const { kysely: db, statements } = hub.database;
 
-  /** Only administrators hear that there is no such project: to everyone else it is another's. */
+  /** Tells only administrators that a project does not exist: to everyone else it looks like another's. */
   async function requireControl(principal: Principal, projectId: string, refusal: string): Promise<{ name: string }> {
     const project = await findOwnership(statements, projectId);
     if (project?.kind === "project" && controls(principal, project)) return project;

@@ -11,7 +11,7 @@ export interface RotateKekOptions extends DatabasePlace {
   /** Location of the KEKs. Default: `<dataDir>/kek.json`. */
   keks?: KekLocation;
   clock?: () => number;
-  /** Only counts what a rotation would change. */
+  /** Counts what a rotation would change, and changes nothing. */
   dryRun?: boolean;
 }
 

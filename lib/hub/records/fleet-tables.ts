@@ -52,7 +52,10 @@ export const hosts = table(
     first_change: count,
     /** Whether a key reported it that speaks for it alone. From then on no other key reports it. */
     is_bound: yes,
-    /** By its record alone; it is silent where `heard_at` is long ago. Made with the next two by host-columns.ts. */
+    /**
+     * State by the record alone; the host is silent where `heard_at` is long ago. Made with the next two by
+     * host-columns.ts.
+     */
     state: z.enum(["failed", "held", "ok"]),
     /** The version that runs, or words in its place. */
     shown_version: text,

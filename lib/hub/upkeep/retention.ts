@@ -66,7 +66,7 @@ export interface RetentionOptions extends RetentionRules {
   reportLimits?: ReportLimits;
   /** The id, slug or name of one project, plugin or service. Default: all. */
   project: string | undefined;
-  /** Only tells what would go. */
+  /** Reports what would go, and removes nothing. */
   dryRun: boolean;
   onRemoved: (project: Project, version: StoredVersion) => void;
 }
