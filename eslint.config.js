@@ -17,7 +17,7 @@ const rooms = {
   sdk: ["contract"],
   hub: [...base, "options", "artifact", "client"],
   // Pages ask the routes that programs ask: what a page can do, a program can. The hub is given them, and knows none.
-  web: [...base, "client", "artifact", "hub/ground", "hub/http", "hub/access"],
+  web: [...base, "client", "artifact", "hub/base", "hub/http", "hub/access"],
   agent: [...base, "artifact", "client", "releases"],
   runtime: [...base, "artifact", "releases", "sdk"],
   publisher: [...base, "artifact", "client"],
@@ -43,7 +43,7 @@ const featuresOf = (room) =>
 const floors = {
   artifact: [["."], ["thread"], ["tree"], ["signatures"], ["project", "zip", "statements"], ["delta"]],
   hub: [
-    ["ground"],
+    ["base"],
     ["records", "blobs"],
     ["storage"],
     ["observability"],

@@ -2,7 +2,7 @@ import { setImmediate } from "node:timers/promises";
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { Web } from "../hub/access/web.ts";
 import { actAs } from "../hub/access/web-calls.ts";
-import { HubError } from "../hub/ground/errors.ts";
+import { HubError } from "../hub/base/errors.ts";
 import { answerTo } from "../hub/http/error-answers.ts";
 import { freeBuffer } from "../support/buffer-pacing.ts";
 import { accountPages } from "./account/pages.ts";

@@ -1,11 +1,11 @@
 /** Two hubs on one database and virtual time, with the product's own transactions, decisions and answers. */
+import { HubError } from "../../lib/hub/base/errors.ts";
 import { actOnRollout, startRollout } from "../../lib/hub/features/rollouts/commands.ts";
 import { listRollouts, statusOf } from "../../lib/hub/features/rollouts/records.ts";
 import { approve, reject } from "../../lib/hub/features/staging/approve.ts";
 import type { HostAnswer } from "../../lib/hub/gate/answer.ts";
 import { answerHost } from "../../lib/hub/gate/host-answer.ts";
 import { answerEtag, detailFor } from "../../lib/hub/gate/latest.ts";
-import { HubError } from "../../lib/hub/ground/errors.ts";
 import { findSession } from "../../lib/hub/records/access.ts";
 import { VersionDeleted } from "../../lib/hub/records/deleted-versions.ts";
 import type { FleetKey } from "../../lib/hub/records/fleet.ts";

@@ -1,5 +1,5 @@
 /** Versions as publishers give them to the hubs, and the keys that publish and approve them. */
-import type { Principal } from "../../lib/hub/ground/principal.ts";
+import type { Principal } from "../../lib/hub/base/principal.ts";
 import type { Project } from "../../lib/hub/records/projects.ts";
 import { UNSIGNED } from "../../lib/hub/records/version-tables.ts";
 import type { NewVersion } from "../../lib/hub/records/versions.ts";

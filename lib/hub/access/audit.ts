@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ActionName } from "../../contract/audit-actions.ts";
-import type { Principal } from "../ground/principal.ts";
+import type { Principal } from "../base/principal.ts";
 import { insertAudit } from "../records/audit.ts";
 import { inTransaction, type Records, type Transacted } from "../records/port.ts";
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { hostRemoved, HubError, keyMissing, keyRejected } from "../ground/errors.ts";
-import { hashOf, shownPrefix } from "../ground/identity.ts";
-import type { Principal } from "../ground/principal.ts";
+import { hostRemoved, HubError, keyMissing, keyRejected } from "../base/errors.ts";
+import { hashOf, shownPrefix } from "../base/identity.ts";
+import type { Principal } from "../base/principal.ts";
 import type { Connections } from "../http/connections.ts";
 import { findKey, findRemovedHost, findSession, type Session } from "../records/access.ts";
 import type { KeyUse } from "../records/key-use.ts";

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
-import { forbidden, notFound } from "../ground/errors.ts";
-import { hashOf } from "../ground/identity.ts";
-import type { Principal } from "../ground/principal.ts";
+import { forbidden, notFound } from "../base/errors.ts";
+import { hashOf } from "../base/identity.ts";
+import type { Principal } from "../base/principal.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { findAuthorization, readSealedDek } from "../records/artifacts.ts";

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { badRequest } from "../ground/errors.ts";
-import { hashOf } from "../ground/identity.ts";
+import { badRequest } from "../base/errors.ts";
+import { hashOf } from "../base/identity.ts";
 
 const API_KEY = HEADERS.apiKey.toLowerCase();
 /** Longer than anything the hub issues; what is longer need not be hashed. */

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { download } from "../../contract/downloads/routes.ts";
 import { pathOf } from "../../contract/surfaces/paths.ts";
-import { HubError } from "../ground/errors.ts";
+import { HubError } from "../base/errors.ts";
 
 /** The life of a download URL. */
 const DOWNLOAD_LIFETIME_MS = 15 * 60 * 1000;

@@ -5,8 +5,8 @@ import {
   DEFAULT_SCOPES,
   type Scope,
 } from "../../contract/surfaces/keys.ts";
-import { forbidden, unprocessable } from "../ground/errors.ts";
-import { isAdministrator, may, type Principal } from "../ground/principal.ts";
+import { forbidden, unprocessable } from "../base/errors.ts";
+import { isAdministrator, may, type Principal } from "../base/principal.ts";
 import type { KeyView, NewKey } from "../records/keys.ts";
 
 type GrantableKey = Omit<NewKey, "withCredential" | "actsFor">;

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type * as z from "zod";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
-import { conflict, HubError, unprocessable } from "../ground/errors.ts";
-import { recordId } from "../ground/identity.ts";
+import { conflict, HubError, unprocessable } from "../base/errors.ts";
+import { recordId } from "../base/identity.ts";
 import type { Transacted } from "../records/port.ts";
 import { deletedAt } from "../records/project-deletion.ts";
 import { insertProject, namesake, type Project } from "../records/projects.ts";

@@ -1,5 +1,5 @@
-import { HubError } from "../ground/errors.ts";
-import type { Principal } from "../ground/principal.ts";
+import { HubError } from "../base/errors.ts";
+import type { Principal } from "../base/principal.ts";
 
 /**
  * Refuses what a key that speaks for one host says of another one.

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import type { Logger } from "../../support/logging.ts";
-import { forbidden } from "../ground/errors.ts";
-import type { Principal } from "../ground/principal.ts";
+import { forbidden } from "../base/errors.ts";
+import type { Principal } from "../base/principal.ts";
 import { keyOfPerson, revokeKeysOfPerson } from "../records/keys.ts";
 import { inTransaction, type Records } from "../records/port.ts";
 import { findProject } from "../records/projects.ts";

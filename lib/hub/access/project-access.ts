@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "../../contract/surfaces/keys.ts";
-import { forbidden, notFound } from "../ground/errors.ts";
-import { hashOf } from "../ground/identity.ts";
-import { isAdministrator, type Principal, requireScope } from "../ground/principal.ts";
-import { controls } from "../ground/rights.ts";
+import { forbidden, notFound } from "../base/errors.ts";
+import { hashOf } from "../base/identity.ts";
+import { isAdministrator, type Principal, requireScope } from "../base/principal.ts";
+import { controls } from "../base/rights.ts";
 import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { findKey, type Session } from "../records/access.ts";
 import type { Records } from "../records/port.ts";

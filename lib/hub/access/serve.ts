@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Route, Who } from "../../contract/route.ts";
 import type { Scope } from "../../contract/surfaces/keys.ts";
-import { forbidden } from "../ground/errors.ts";
-import { isAdministrator, type Principal, requireScope } from "../ground/principal.ts";
+import { forbidden } from "../base/errors.ts";
+import { isAdministrator, type Principal, requireScope } from "../base/principal.ts";
 import type { Session } from "../records/access.ts";
 import type { Authentication } from "./authentication.ts";
 import { keyOf } from "./credentials.ts";

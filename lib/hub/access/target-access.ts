@@ -1,11 +1,11 @@
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { forbidden, keyMissing, notFound } from "../base/errors.ts";
+import type { Principal } from "../base/principal.ts";
+import { controls } from "../base/rights.ts";
 import { answerHost, type AskedBy } from "../gate/host-answer.ts";
 import { detailFor } from "../gate/latest.ts";
-import { forbidden, keyMissing, notFound } from "../ground/errors.ts";
-import type { Principal } from "../ground/principal.ts";
-import { controls } from "../ground/rights.ts";
 import type { FleetKey } from "../records/fleet.ts";
 import type { Records } from "../records/port.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { missing } from "../../support/files.ts";
+import { countBuffered } from "../base/buffer-collection.ts";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
-import { countBuffered } from "../ground/buffer-collection.ts";
 
 /** A blob with what its record says of it. */
 export interface ExpectedBlob {

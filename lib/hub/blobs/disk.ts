@@ -4,8 +4,8 @@ import { dirname, join } from "node:path";
 import { Readable } from "node:stream";
 import { makeFolder, missing, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import type { ByteRange } from "../../support/network/byte-ranges.ts";
-import { countBuffered } from "../ground/buffer-collection.ts";
-import { blobName, isBlobId } from "../ground/identity.ts";
+import { countBuffered } from "../base/buffer-collection.ts";
+import { blobName, isBlobId } from "../base/identity.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
 import type { BlobEntry, Blobs, IncomingBlob } from "./port.ts";
 

@@ -5,7 +5,7 @@ import type { AuthenticationParts, MountOptions } from "../access/authentication
 import type { Served } from "../access/serve.ts";
 import type { SignInWay } from "../access/sign-in-way.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
-import type { Principal } from "../ground/principal.ts";
+import type { Principal } from "../base/principal.ts";
 import type { Arrivals } from "../http/arrivals.ts";
 import type { Connections } from "../http/connections.ts";
 import type { DeployParts } from "../mounts/deploy.ts";

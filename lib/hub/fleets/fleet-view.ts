@@ -10,8 +10,8 @@ import {
 } from "../../contract/surfaces/fleet.ts";
 import { HOST_STATES, type HostState, STALE_MS, stateOfHost } from "../../contract/surfaces/host-record.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
-import { countRows } from "../ground/buffer-collection.ts";
-import { notFound, unprocessable } from "../ground/errors.ts";
+import { countRows } from "../base/buffer-collection.ts";
+import { notFound, unprocessable } from "../base/errors.ts";
 import { findHost, type FleetKey, hostPages, type HostRow, viewState } from "../records/fleet.ts";
 import { type FleetCursor, listHosts } from "../records/fleet-pages.ts";
 import type { HostRecord } from "../records/host-columns.ts";

@@ -1,8 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { LEAST_BYTES_PER_SECOND } from "../../contract/deployment-defaults.ts";
 import { collectGarbage } from "../../support/buffer-pacing.ts";
-import { countBuffered } from "../ground/buffer-collection.ts";
-import { HubError } from "../ground/errors.ts";
+import { countBuffered } from "../base/buffer-collection.ts";
+import { HubError } from "../base/errors.ts";
 import { type Connections, giveUp } from "./connections.ts";
 
 /** Bounds of bodies on their way in. */

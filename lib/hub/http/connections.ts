@@ -2,7 +2,7 @@ import type { Socket } from "node:net";
 import { Server as TlsServer } from "node:tls";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Descriptors } from "../../support/descriptors.ts";
-import { HubError } from "../ground/errors.ts";
+import { HubError } from "../base/errors.ts";
 
 /** Descriptors that connections leave to the database, the storage, the listeners and the modules that come late. */
 const RESERVE = 96;

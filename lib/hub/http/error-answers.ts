@@ -4,8 +4,8 @@ import type { FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from
 import type { Code } from "../../contract/codes.ts";
 import type { Logger } from "../../support/logging.ts";
 import { traceIdOf } from "../../support/work.ts";
-import { HubError, notFound } from "../ground/errors.ts";
-import { type StorageTrouble, storageTrouble } from "../ground/storage-error.ts";
+import { HubError, notFound } from "../base/errors.ts";
+import { type StorageTrouble, storageTrouble } from "../base/storage-error.ts";
 import type { HubMetrics } from "../observability/hub-metrics.ts";
 
 const CODE_OF_STATUS: Record<number, Code> = {

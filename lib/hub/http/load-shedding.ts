@@ -1,7 +1,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { FastifyInstance } from "fastify";
-import { HubError } from "../ground/errors.ts";
+import { HubError } from "../base/errors.ts";
 import type { Database } from "../records/port.ts";
 
 /** Beyond this wait for a database connection the hub takes on no new work, which would give up and come again. */

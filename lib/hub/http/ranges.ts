@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { missing } from "../../support/files.ts";
 import { askedRange, type ByteRange } from "../../support/network/byte-ranges.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
+import { HubError } from "../base/errors.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { HubError } from "../ground/errors.ts";
 
 /** A representation with a strong validator. */
 export interface Representation {

@@ -1,7 +1,7 @@
 import type { FastifySchemaCompiler } from "fastify";
 import type * as z from "zod";
 import { faultText } from "../../support/documents/fault-words.ts";
-import { badRequest, type HubError, unprocessable } from "../ground/errors.ts";
+import { badRequest, type HubError, unprocessable } from "../base/errors.ts";
 
 /** Fields that carry bytes: a malformed one is 400 (docs/contract/deploy.md), every other fault of a field is 422. */
 const BINARY_FIELDS: ReadonlySet<PropertyKey> = new Set([

@@ -2,7 +2,7 @@ import { readFile, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { syncFolder, writeFileAtomic } from "../../support/files.ts";
-import { hashOf, issue } from "../ground/identity.ts";
+import { hashOf, issue } from "../base/identity.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
 import { adminKeyHash, insertAdminKey, replaceAdminKey } from "../records/keys.ts";
 import type { Database } from "../records/port.ts";

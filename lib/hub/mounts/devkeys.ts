@@ -5,9 +5,9 @@ import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey, renewedExpiry, viewOf } from "../access/key-rights.ts";
 import { addProject, newProject, requireFreeName } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
-import { conflict, forbidden, keyRejected, notFound } from "../ground/errors.ts";
-import { isAdministrator, may, type Principal, requireScope } from "../ground/principal.ts";
-import { controlled, controls } from "../ground/rights.ts";
+import { conflict, forbidden, keyRejected, notFound } from "../base/errors.ts";
+import { isAdministrator, may, type Principal, requireScope } from "../base/principal.ts";
+import { controlled, controls } from "../base/rights.ts";
 import { pageOf } from "../http/documentation.ts";
 import {
   actorOf,

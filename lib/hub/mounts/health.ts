@@ -1,7 +1,7 @@
 import * as routes from "../../contract/health/routes.ts";
 import { descriptors } from "../../support/descriptors.ts";
 import { serve, type Served } from "../access/serve.ts";
-import { HubError } from "../ground/errors.ts";
+import { HubError } from "../base/errors.ts";
 import type { Connections } from "../http/connections.ts";
 import type { ReadinessCheck } from "../storage/readiness.ts";
 import type { Upkeep } from "../upkeep/upkeep.ts";

@@ -7,7 +7,7 @@ import type { MountOptions } from "../access/authentication.ts";
 import { serve, type Served } from "../access/serve.ts";
 import type { SeenTarget, TargetAccessParts } from "../access/target-access.ts";
 import { targetAccess } from "../access/target-access.ts";
-import { notFound } from "../ground/errors.ts";
+import { notFound } from "../base/errors.ts";
 import { pageOf } from "../http/documentation.ts";
 import { addGrant, listGrants, removeGrant } from "../records/grants.ts";
 import { yankVersion } from "../records/managed-versions.ts";

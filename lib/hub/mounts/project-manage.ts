@@ -7,10 +7,10 @@ import type { MountOptions } from "../access/authentication.ts";
 import { requireFreeName } from "../access/new-project.ts";
 import { controlledBy } from "../access/project-access.ts";
 import { type Asked, serve, type Served } from "../access/serve.ts";
+import { forbidden, HubError, notFound, unprocessable } from "../base/errors.ts";
+import { isAdministrator, type Principal } from "../base/principal.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { silentBefore } from "../fleets/fleet-view.ts";
-import { forbidden, HubError, notFound, unprocessable } from "../ground/errors.ts";
-import { isAdministrator, type Principal } from "../ground/principal.ts";
 import { pageOf } from "../http/documentation.ts";
 import { trashBlobs } from "../publications/trash-blobs.ts";
 import {

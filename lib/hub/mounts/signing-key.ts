@@ -2,7 +2,7 @@ import * as routes from "../../contract/signing-key/routes.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { serve, type Served } from "../access/serve.ts";
-import { notFound } from "../ground/errors.ts";
+import { notFound } from "../base/errors.ts";
 import { storeSecret } from "../keys/hub-secret.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import type { Records } from "../records/port.ts";

@@ -1,7 +1,7 @@
 import { Ed25519Verifier } from "../../artifact/signatures/ed25519.ts";
 import type { AuthorSignature } from "../../contract/surfaces/marketplace.ts";
+import { conflict, HubError, notFound, unprocessable } from "../base/errors.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { conflict, HubError, notFound, unprocessable } from "../ground/errors.ts";
 import { blobBytes } from "../http/ranges.ts";
 import { changeTarget } from "../records/latest/change-target.ts";
 import { inTransaction, type Records } from "../records/port.ts";

@@ -1,5 +1,5 @@
-import { approvalRequired, forbidden } from "../ground/errors.ts";
-import { may, type Principal } from "../ground/principal.ts";
+import { approvalRequired, forbidden } from "../base/errors.ts";
+import { may, type Principal } from "../base/principal.ts";
 import type { Queries } from "../records/port.ts";
 import { findProject } from "../records/projects.ts";
 import type { VersionsTable } from "../records/version-tables.ts";

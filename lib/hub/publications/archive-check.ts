@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { HubError } from "../ground/errors.ts";
+import { HubError } from "../base/errors.ts";
 
 /**
  * Looks at a ZIP archive as an agent would before installing it.

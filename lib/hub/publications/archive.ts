@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import { ARCHIVE_PART, type VersionFields, versionFields } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { unprocessable } from "../ground/errors.ts";
-import { recordId } from "../ground/identity.ts";
-import type { Principal } from "../ground/principal.ts";
+import { unprocessable } from "../base/errors.ts";
+import { recordId } from "../base/identity.ts";
+import type { Principal } from "../base/principal.ts";
 import { inTransaction } from "../records/port.ts";
 import { type BlobSignature, UNSIGNED } from "../records/version-tables.ts";
 import { findVersionById, insertVersion, type NewVersion, type Version } from "../records/versions.ts";

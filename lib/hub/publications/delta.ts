@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
 import { ARTIFACT_PART, deltaFields, INDEX_PART } from "../../contract/surfaces/deploy.ts";
-import { conflict, HubError, notFound } from "../ground/errors.ts";
-import { recordId } from "../ground/identity.ts";
-import type { Principal } from "../ground/principal.ts";
+import { conflict, HubError, notFound } from "../base/errors.ts";
+import { recordId } from "../base/identity.ts";
+import type { Principal } from "../base/principal.ts";
 import { findArtifact, type SealedBlob } from "../records/artifacts.ts";
 import { findBlob } from "../records/blobs.ts";
 import { insertDelta, insertIndex } from "../records/deltas.ts";

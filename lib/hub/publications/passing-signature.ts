@@ -3,8 +3,8 @@ import type * as z from "zod";
 import { Ed25519Verifier, R_BYTES } from "../../artifact/signatures/ed25519.ts";
 import { base64Of } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { HubError, unprocessable } from "../base/errors.ts";
 import type { IncomingBlob } from "../blobs/port.ts";
-import { HubError, unprocessable } from "../ground/errors.ts";
 import { faultsAnswer } from "../http/validation.ts";
 import { decode, type SignedFields } from "./signed-bytes.ts";
 

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { ARTIFACT_PART, type PublishFields, publishFields } from "../../contract/surfaces/deploy.ts";
-import { recordId } from "../ground/identity.ts";
-import type { Principal } from "../ground/principal.ts";
+import { recordId } from "../base/identity.ts";
+import type { Principal } from "../base/principal.ts";
 import { findVersionById, insertVersion, type Version } from "../records/versions.ts";
 import { isStaged, stagingCheck } from "./approval.ts";
 import { PassingSignature } from "./passing-signature.ts";

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
+import { HubError } from "../base/errors.ts";
+import { concernsConnection } from "../base/storage-error.ts";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
-import { HubError } from "../ground/errors.ts";
-import { concernsConnection } from "../ground/storage-error.ts";
 import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { VersionDeleted } from "../records/deleted-versions.ts";
 import type { Records, Transacted } from "../records/port.ts";

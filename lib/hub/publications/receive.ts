@@ -2,9 +2,9 @@ import { createHash } from "node:crypto";
 import type { MultipartFile } from "@fastify/multipart";
 import type { FastifyRequest } from "fastify";
 import * as z from "zod";
+import { countBuffered } from "../base/buffer-collection.ts";
+import { badRequest, HubError, tooLarge, unprocessable } from "../base/errors.ts";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
-import { countBuffered } from "../ground/buffer-collection.ts";
-import { badRequest, HubError, tooLarge, unprocessable } from "../ground/errors.ts";
 import { parseOrRefuse } from "../http/validation.ts";
 import { uploadTurns } from "./upload-turns.ts";
 

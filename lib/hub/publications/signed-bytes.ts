@@ -1,5 +1,5 @@
 import { publicKeyOf } from "../../artifact/signatures/ed25519.ts";
-import { HubError } from "../ground/errors.ts";
+import { HubError } from "../base/errors.ts";
 import { type Keyring, sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { signersOf } from "../records/artifacts.ts";

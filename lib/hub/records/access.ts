@@ -1,4 +1,4 @@
-import { type Principal, scopesOf } from "../ground/principal.ts";
+import { type Principal, scopesOf } from "../base/principal.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./polling-host.ts";
 import type { PreparedStatements } from "./port.ts";
 

@@ -1,5 +1,5 @@
-import { may, type Principal } from "../ground/principal.ts";
-import { seesStaged } from "../ground/rights.ts";
+import { may, type Principal } from "../base/principal.ts";
+import { seesStaged } from "../base/rights.ts";
 import type { PreparedStatements, Queries } from "./port.ts";
 import { selectWhere } from "./rows.ts";
 import type { SealedSecret } from "./secrets.ts";

@@ -1,5 +1,5 @@
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
-import { recordId } from "../ground/identity.ts";
+import { recordId } from "../base/identity.ts";
 import { runAuditHooks } from "./hooks.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { given, newestWhere } from "./rows.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { BLOB_ID } from "../ground/identity.ts";
+import { BLOB_ID } from "../base/identity.ts";
 
 /** Rules of columns, which rows of a backup or of another database are held against. */
 

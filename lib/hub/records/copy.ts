@@ -1,6 +1,6 @@
 import { Kysely, sql } from "kysely";
 import { faultText } from "../../support/documents/fault-words.ts";
-import { storageTrouble } from "../ground/storage-error.ts";
+import { storageTrouble } from "../base/storage-error.ts";
 import { renewTarget } from "./latest/change-target.ts";
 import { versionOf } from "./migrations.ts";
 import type { Database, Queries, Transacted } from "./port.ts";

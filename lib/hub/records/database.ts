@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import { Kysely, type LogEvent, sql } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import { statsOf } from "../../support/files.ts";
-import { concernsConnection, storageError, storageTrouble } from "../ground/storage-error.ts";
+import { concernsConnection, storageError, storageTrouble } from "../base/storage-error.ts";
 import { carryHooks, type RecordHooks } from "./hooks.ts";
 import { migrate } from "./migrations.ts";
 import type { Database, PreparedStatements, Queries } from "./port.ts";

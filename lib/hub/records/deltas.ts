@@ -1,5 +1,5 @@
-import type { Principal } from "../ground/principal.ts";
-import { seesStaged } from "../ground/rights.ts";
+import type { Principal } from "../base/principal.ts";
+import { seesStaged } from "../base/rights.ts";
 import { admit } from "./hooks.ts";
 import type { Queries, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";

@@ -1,4 +1,4 @@
-import { firstId } from "../ground/identity.ts";
+import { firstId } from "../base/identity.ts";
 import type { FleetKey } from "./fleet.ts";
 import type { PreparedStatements } from "./port.ts";
 

@@ -1,6 +1,6 @@
 import type { Selectable } from "kysely";
 import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
-import { hashOf, issue, recordId, shownPrefix } from "../ground/identity.ts";
+import { hashOf, issue, recordId, shownPrefix } from "../base/identity.ts";
 import type { ApiKeysTable } from "./core-tables.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import { deleteWhere, given, selectWhere, updateWhere } from "./rows.ts";

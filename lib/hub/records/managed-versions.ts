@@ -1,7 +1,7 @@
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
-import { conflict, unprocessable } from "../ground/errors.ts";
-import type { Principal } from "../ground/principal.ts";
+import { conflict, unprocessable } from "../base/errors.ts";
+import type { Principal } from "../base/principal.ts";
 import type { Deletion } from "./deleted-versions.ts";
 import { deltaSizes } from "./deltas.ts";
 import { hooksOf } from "./hooks.ts";

@@ -1,7 +1,7 @@
 import type { Selectable } from "kysely";
 import { usageError } from "../../contract/errors.ts";
 import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
-import { notFound } from "../ground/errors.ts";
+import { notFound } from "../base/errors.ts";
 import type { ProjectsTable } from "./core-tables.ts";
 import { hooksOf } from "./hooks.ts";
 import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./polling-host.ts";

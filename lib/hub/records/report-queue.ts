@@ -1,4 +1,4 @@
-import { StorageError, storageTrouble } from "../ground/storage-error.ts";
+import { StorageError, storageTrouble } from "../base/storage-error.ts";
 import type { FleetKey } from "./fleet.ts";
 import type { Queries } from "./port.ts";
 import { type IncomingReport, storeReports } from "./reports.ts";

@@ -4,8 +4,8 @@ import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.
 import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
-import { HubError } from "../ground/errors.ts";
-import { recordId } from "../ground/identity.ts";
+import { HubError } from "../base/errors.ts";
+import { recordId } from "../base/identity.ts";
 import type { ReportsTable } from "./fleet-tables.ts";
 import { hooksOf } from "./hooks.ts";
 import type { HostRecord } from "./host-columns.ts";

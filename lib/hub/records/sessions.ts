@@ -1,4 +1,4 @@
-import { hashOf } from "../ground/identity.ts";
+import { hashOf } from "../base/identity.ts";
 import type { Queries } from "./port.ts";
 
 /** The life of a session in seconds (docs/contract/deploy.md). */

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { VersionContent, VersionMarks } from "../../contract/surfaces/version-facts.ts";
-import { approvalRequired } from "../ground/errors.ts";
-import { may, type Principal } from "../ground/principal.ts";
+import { approvalRequired } from "../base/errors.ts";
+import { may, type Principal } from "../base/principal.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
 import { admit } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";

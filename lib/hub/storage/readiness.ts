@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../support/logging.ts";
+import { StorageError, type StorageTrouble, storageTrouble } from "../base/storage-error.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { StorageError, type StorageTrouble, storageTrouble } from "../ground/storage-error.ts";
 import type { Database } from "../records/port.ts";
 
 /** No part may keep a load balancer waiting for longer. */

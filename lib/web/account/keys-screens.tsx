@@ -8,8 +8,8 @@ import {
   type ProjectRecord,
   type Scope,
 } from "../../contract/surfaces/keys.ts";
-import { unprocessable } from "../../hub/ground/errors.ts";
-import { may, type Principal, requireScope } from "../../hub/ground/principal.ts";
+import { unprocessable } from "../../hub/base/errors.ts";
+import { may, type Principal, requireScope } from "../../hub/base/principal.ts";
 import { act } from "../page/act.ts";
 import { callTo } from "../page/api.ts";
 import { field, principalOf, type Screen } from "../page/context.ts";

@@ -1,7 +1,7 @@
 import { showOwnKey } from "../../contract/keys/routes.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { forbidden, HubError, notFound } from "../../hub/ground/errors.ts";
-import { hashOf } from "../../hub/ground/identity.ts";
+import { forbidden, HubError, notFound } from "../../hub/base/errors.ts";
+import { hashOf } from "../../hub/base/identity.ts";
 import { callerOf, callTo } from "../page/api.ts";
 import { field, type PageContext, queryOf, type Screen } from "../page/context.ts";
 import { SignInFailed } from "../page/errors.ts";

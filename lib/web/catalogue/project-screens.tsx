@@ -1,5 +1,5 @@
 import * as routes from "../../contract/projects/routes.ts";
-import { may } from "../../hub/ground/principal.ts";
+import { may } from "../../hub/base/principal.ts";
 import { callTo } from "../page/api.ts";
 import { deployCommand } from "../page/commands.ts";
 import { field, param, principalOf, queryOf, type Screen } from "../page/context.ts";

@@ -4,7 +4,7 @@ import { rightsOf } from "../../contract/rights.ts";
 import type { TargetDetail } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { releaseVersion, unyankVersion, yankVersion } from "../../contract/versions/routes.ts";
-import { notFound } from "../../hub/ground/errors.ts";
+import { notFound } from "../../hub/base/errors.ts";
 import { callTo } from "../page/api.ts";
 import type { Contents } from "../page/archive.ts";
 import { deployCommand } from "../page/commands.ts";

@@ -2,7 +2,7 @@ import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { VersionRecord } from "../../contract/surfaces/marketplace.ts";
 import type { VersionMarks } from "../../contract/surfaces/version-facts.ts";
 import { listVersions } from "../../contract/versions/routes.ts";
-import { may } from "../../hub/ground/principal.ts";
+import { may } from "../../hub/base/principal.ts";
 import { callTo } from "../page/api.ts";
 import { Ask, Field, Opened } from "../page/forms.tsx";
 import { Badge, Time, withNotes } from "../page/parts.tsx";

@@ -1,4 +1,4 @@
-import type { Principal } from "../../hub/ground/principal.ts";
+import type { Principal } from "../../hub/base/principal.ts";
 import type { Screen } from "../page/context.ts";
 import type { Tab, Way } from "../page/view.ts";
 

@@ -3,7 +3,7 @@ import * as routes from "../../contract/fleets/routes.ts";
 import { labelsText } from "../../contract/labels.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
 import { parseTarget } from "../../contract/target.ts";
-import { forbidden, HubError, notFound } from "../../hub/ground/errors.ts";
+import { forbidden, HubError, notFound } from "../../hub/base/errors.ts";
 import { callTo, unlessHidden } from "../page/api.ts";
 import { watchCommand } from "../page/commands.ts";
 import { type PageContext, param, queryOf, type Screen } from "../page/context.ts";

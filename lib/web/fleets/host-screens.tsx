@@ -4,7 +4,7 @@ import { labelsText } from "../../contract/labels.ts";
 import { listReports } from "../../contract/reports/routes.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
-import { may } from "../../hub/ground/principal.ts";
+import { may } from "../../hub/base/principal.ts";
 import { type Api, callTo, unlessHidden } from "../page/api.ts";
 import { param, principalOf, type Screen } from "../page/context.ts";
 import { Remove } from "../page/forms.tsx";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import type { FastifyReply } from "fastify";
 import { readMarks } from "../../contract/hints/routes.ts";
 import { MAX_HINTED_TARGETS } from "../../contract/surfaces/changes.ts";
-import { HubError } from "../../hub/ground/errors.ts";
+import { HubError } from "../../hub/base/errors.ts";
 import { eventBytes, EventStream } from "../../hub/http/event-stream.ts";
 import { type Api, type Caller, callTo } from "../page/api.ts";
 

@@ -6,7 +6,7 @@ import { NEXT_HEADER } from "../../contract/surfaces/fleet.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { pathOf, type PathParams } from "../../contract/surfaces/paths.ts";
 import type { WebCalls } from "../../hub/access/web-calls.ts";
-import { HubError, notFound } from "../../hub/ground/errors.ts";
+import { HubError, notFound } from "../../hub/base/errors.ts";
 import { queryOf } from "./context.ts";
 
 const NEXT = NEXT_HEADER.toLowerCase();

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { FastifyPluginCallback } from "fastify";
-import { notFound } from "../../hub/ground/errors.ts";
+import { notFound } from "../../hub/base/errors.ts";
 import { compressed } from "./compression.ts";
 
 const ICON =

@@ -1,4 +1,4 @@
-import { HubError } from "../../hub/ground/errors.ts";
+import { HubError } from "../../hub/base/errors.ts";
 
 /** A key that was refused: its answer is the page that asks again. */
 export class SignInFailed extends HubError {

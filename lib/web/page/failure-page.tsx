@@ -1,4 +1,4 @@
-import type { HubError } from "../../hub/ground/errors.ts";
+import type { HubError } from "../../hub/base/errors.ts";
 import { Layout } from "./layout.tsx";
 import { Go } from "./parts.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { showTarget } from "../../contract/marketplace/routes.ts";
 import { showProject } from "../../contract/projects/routes.ts";
-import { notFound } from "../../hub/ground/errors.ts";
+import { notFound } from "../../hub/base/errors.ts";
 import { callTo } from "./api.ts";
 import { type PageContext, param, type Screen } from "./context.ts";
 import type { TargetKind } from "./view.ts";

@@ -1,6 +1,6 @@
 import type { ReactElement } from "react";
 import { renderToStaticMarkup } from "react-dom/server";
-import type { HubError } from "../../hub/ground/errors.ts";
+import type { HubError } from "../../hub/base/errors.ts";
 import { SignInFailed } from "./errors.ts";
 import { FailurePage } from "./failure-page.tsx";
 import { SignInPage } from "./sign-in-page.tsx";

@@ -1,6 +1,6 @@
 import { createContext, useContext } from "react";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import type { Principal } from "../../hub/ground/principal.ts";
+import type { Principal } from "../../hub/base/principal.ts";
 
 export type TargetKind = MarketplaceKind | "project";
 export const TARGET_KINDS = ["plugin", "service", "project"] as const satisfies readonly TargetKind[];

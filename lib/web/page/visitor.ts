@@ -2,8 +2,8 @@ import { randomBytes } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { ATTEMPT_MS } from "../../hub/access/sign-in-way.ts";
 import { SESSION_MS, type WebSessions } from "../../hub/access/web-sessions.ts";
-import { forbidden } from "../../hub/ground/errors.ts";
-import type { Principal } from "../../hub/ground/principal.ts";
+import { forbidden } from "../../hub/base/errors.ts";
+import type { Principal } from "../../hub/base/principal.ts";
 
 /** The person who looks at a page. */
 export interface Visitor {

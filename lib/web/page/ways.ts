@@ -1,4 +1,4 @@
-import { isAdministrator, may, type Principal } from "../../hub/ground/principal.ts";
+import { isAdministrator, may, type Principal } from "../../hub/base/principal.ts";
 import { pagePaths, type Way } from "./view.ts";
 
 const way = (title: string, path: string, isFor: (principal: Principal) => boolean) => ({ title, path, isFor });

@@ -1,5 +1,5 @@
 import t from "tap";
-import { hashOf } from "../../../lib/hub/ground/identity.ts";
+import { hashOf } from "../../../lib/hub/base/identity.ts";
 import { startHub } from "../../support/hub/harness.ts";
 import { Visitor } from "../../support/hub/web.ts";
 

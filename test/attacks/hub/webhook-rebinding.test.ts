@@ -1,7 +1,7 @@
 import type { LookupAddress } from "node:dns";
 import t from "tap";
+import { Destinations } from "../../../lib/hub/base/destinations.ts";
 import { post } from "../../../lib/hub/features/webhooks/exchange.ts";
-import { Destinations } from "../../../lib/hub/ground/destinations.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
 
 const message = { headers: {}, body: "{}" };

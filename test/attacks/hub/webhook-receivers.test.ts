@@ -1,8 +1,8 @@
 import type { AddressInfo } from "node:net";
 import { createServer, type Socket } from "node:net";
 import t, { type Test } from "tap";
+import { Destinations } from "../../../lib/hub/base/destinations.ts";
 import { post } from "../../../lib/hub/features/webhooks/exchange.ts";
-import { Destinations } from "../../../lib/hub/ground/destinations.ts";
 
 const destinations = new Destinations(["127.0.0.1"]);
 

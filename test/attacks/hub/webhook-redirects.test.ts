@@ -1,6 +1,6 @@
 import t from "tap";
+import { Destinations } from "../../../lib/hub/base/destinations.ts";
 import { post } from "../../../lib/hub/features/webhooks/exchange.ts";
-import { Destinations } from "../../../lib/hub/ground/destinations.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
 
 t.test("a redirect is checked as a webhook's address is, and keeps the message or is refused", async (t) => {

@@ -1,9 +1,9 @@
 import { sql } from "kysely";
 import t, { type Test } from "tap";
 import type { Scope } from "../../../lib/contract/surfaces/keys.ts";
+import type { Principal } from "../../../lib/hub/base/principal.ts";
+import { controlled, CONTROLS, controls, VISIBLE } from "../../../lib/hub/base/rights.ts";
 import { FEATURES } from "../../../lib/hub/features.ts";
-import type { Principal } from "../../../lib/hub/ground/principal.ts";
-import { controlled, CONTROLS, controls, VISIBLE } from "../../../lib/hub/ground/rights.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { listProjects } from "../../../lib/hub/records/projects.ts";
 import { isErrorBody, startHub } from "../../support/hub/harness.ts";

@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { ComponentQuery } from "../../../contract/components/query.ts";
-import type { Principal } from "../../ground/principal.ts";
-import { controlled } from "../../ground/rights.ts";
+import type { Principal } from "../../base/principal.ts";
+import { controlled } from "../../base/rights.ts";
 import type { FleetKey } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
 import { SUBJECT_SQL } from "../../records/subjects.ts";

@@ -6,7 +6,7 @@ import {
   MOST_VERSIONS,
 } from "../../../contract/components/routes.ts";
 import { targetText } from "../../../contract/target.ts";
-import type { Principal } from "../../ground/principal.ts";
+import type { Principal } from "../../base/principal.ts";
 import type { FleetKey } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
 import { fleetOf } from "../../records/subjects.ts";

@@ -1,7 +1,7 @@
 import { type Kysely, sql } from "kysely";
 import type { Component } from "../../../artifact/statements/cyclonedx.ts";
 import { packageOf } from "../../../contract/components/query.ts";
-import { hashOf } from "../../ground/identity.ts";
+import { hashOf } from "../../base/identity.ts";
 import { inTransaction, type Queries } from "../../records/port.ts";
 import type { Schema } from "../../records/schema.ts";
 import type { OwnTables } from "./tables.ts";

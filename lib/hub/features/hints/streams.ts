@@ -3,7 +3,7 @@ import type { ServerResponse } from "node:http";
 import { setImmediate } from "node:timers/promises";
 import { type ChangeHint, HINT_EVENT } from "../../../contract/surfaces/changes.ts";
 import { collectGarbage } from "../../../support/buffer-pacing.ts";
-import { HubError } from "../../ground/errors.ts";
+import { HubError } from "../../base/errors.ts";
 import { eventBytes, EventStream } from "../../http/event-stream.ts";
 import type { Changes } from "./changes.ts";
 

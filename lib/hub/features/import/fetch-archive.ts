@@ -2,7 +2,7 @@ import { atLeastRate, LEAST_RATE, type LeastRate } from "../../../client/least-r
 import type { Logger } from "../../../support/logging.ts";
 import { exchange, ImproperAnswerError } from "../../../support/network/exchange.ts";
 import { followRedirects } from "../../../support/redirects.ts";
-import { HubError, notFound, tooLarge } from "../../ground/errors.ts";
+import { HubError, notFound, tooLarge } from "../../base/errors.ts";
 import type { SourceHost, SourceHosts } from "./source-hosts.ts";
 
 /** A source host redirects to its download server, and perhaps over a renamed repository. */

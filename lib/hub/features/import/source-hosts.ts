@@ -1,4 +1,4 @@
-import { unprocessable } from "../../ground/errors.ts";
+import { unprocessable } from "../../base/errors.ts";
 
 /** The way in which a source host writes the URL of an archive. */
 export type SourceShape = "github" | "gitlab" | "gitea";

@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { HEADERS } from "../../../contract/surfaces/headers.ts";
-import type { Principal } from "../../ground/principal.ts";
+import type { Principal } from "../../base/principal.ts";
 import { HourlyNotes } from "../../records/hourly-notes.ts";
 import type { Queries } from "../../records/port.ts";
 import { type Heard, noteMachines } from "./host-records.ts";

@@ -1,6 +1,6 @@
 import type { InviteRecord, InviteRequest } from "../../../contract/joining/records.ts";
 import type { Labels } from "../../../contract/labels.ts";
-import { hashOf, issue, recordId } from "../../ground/identity.ts";
+import { hashOf, issue, recordId } from "../../base/identity.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
 import { newestWhere, updateWhere } from "../../records/rows.ts";
 import { type HostInvitesTable, own } from "./tables.ts";

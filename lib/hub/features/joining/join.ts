@@ -1,7 +1,7 @@
 import type { JoinRequest } from "../../../contract/joining/records.ts";
 import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
-import { conflict, HubError } from "../../ground/errors.ts";
-import { hashOf } from "../../ground/identity.ts";
+import { conflict, HubError } from "../../base/errors.ts";
+import { hashOf } from "../../base/identity.ts";
 import { issueKey } from "../../records/keys.ts";
 import type { Transacted } from "../../records/port.ts";
 import { selectWhere } from "../../records/rows.ts";

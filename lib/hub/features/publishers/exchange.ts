@@ -4,7 +4,7 @@ import { type Target, targetText } from "../../../contract/target.ts";
 import { printable } from "../../../support/printable.ts";
 import { auditWriterOf } from "../../access/audit.ts";
 import { addProject, newProject } from "../../access/new-project.ts";
-import { conflict, forbidden, HubError } from "../../ground/errors.ts";
+import { conflict, forbidden, HubError } from "../../base/errors.ts";
 import { issueKey } from "../../records/keys.ts";
 import { inTransaction, type Records, type Transacted } from "../../records/port.ts";
 import { findProject, type Project } from "../../records/projects.ts";

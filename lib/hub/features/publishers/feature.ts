@@ -1,4 +1,4 @@
-import { Destinations } from "../../ground/destinations.ts";
+import { Destinations } from "../../base/destinations.ts";
 import { projectOfSubject } from "../../records/projects.ts";
 import type { HubFeature } from "../feature.ts";
 import { Issuers } from "./issuers.ts";

@@ -1,8 +1,8 @@
 import type { JWTPayload, JWTVerifyGetKey } from "jose";
 import * as z from "zod";
 import { boundedFetch } from "../../../support/network/bounded-fetch.ts";
-import { BadDestination, type Destinations } from "../../ground/destinations.ts";
-import { HubError, unprocessable } from "../../ground/errors.ts";
+import { BadDestination, type Destinations } from "../../base/destinations.ts";
+import { HubError, unprocessable } from "../../base/errors.ts";
 
 /** Signatures with a key that only the issuer has: none with a shared secret, and no "none". */
 const ALGORITHMS = [

@@ -1,8 +1,8 @@
 import type { Selectable } from "kysely";
 import type { PublisherRecord } from "../../../contract/publishers/publishers.ts";
 import { type Target, targetText } from "../../../contract/target.ts";
-import { conflict } from "../../ground/errors.ts";
-import { hashOf } from "../../ground/identity.ts";
+import { conflict } from "../../base/errors.ts";
+import { hashOf } from "../../base/identity.ts";
 import { type KeyView, revokeKey } from "../../records/keys.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
 import type { OwnTables, PublishersTable } from "./tables.ts";

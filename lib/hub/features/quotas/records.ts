@@ -1,4 +1,4 @@
-import { HubError } from "../../ground/errors.ts";
+import { HubError } from "../../base/errors.ts";
 import type { Upload } from "../../records/hooks.ts";
 import type { Queries, Transacted } from "../../records/port.ts";
 import { deleteWhere } from "../../records/rows.ts";

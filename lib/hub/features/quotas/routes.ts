@@ -2,7 +2,7 @@ import * as routes from "../../../contract/quotas/routes.ts";
 import type { QuotaRecord } from "../../../contract/surfaces/keys.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { serve, type Served } from "../../access/serve.ts";
-import { isAdministrator } from "../../ground/principal.ts";
+import { isAdministrator } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import type { Records } from "../../records/port.ts";
 import { type StorageHolder, usageOf } from "../../records/usage.ts";

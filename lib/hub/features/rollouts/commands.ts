@@ -5,9 +5,9 @@ import type {
   RolloutRequest,
   RolloutRules,
 } from "../../../contract/surfaces/rollouts.ts";
+import { conflict, type HubError, notFound, unprocessable } from "../../base/errors.ts";
+import { recordId } from "../../base/identity.ts";
 import { parseWindow } from "../../gate/window.ts";
-import { conflict, type HubError, notFound, unprocessable } from "../../ground/errors.ts";
-import { recordId } from "../../ground/identity.ts";
 import { bestOpen, changeTarget, ranksAbove } from "../../records/latest/change-target.ts";
 import { hold, roll, type TargetRow } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";

@@ -1,7 +1,7 @@
 import { labelOf, type Labels } from "../../../contract/labels.ts";
 import type { RolloutRules } from "../../../contract/surfaces/rollouts.ts";
 import { closestTo } from "../../../support/suggestion.ts";
-import { HubError } from "../../ground/errors.ts";
+import { HubError } from "../../base/errors.ts";
 import type { FleetKey } from "../../records/fleet.ts";
 import type { HostRecord } from "../../records/host-columns.ts";
 import type { Queries } from "../../records/port.ts";

@@ -1,4 +1,4 @@
-import { conflict } from "../../ground/errors.ts";
+import { conflict } from "../../base/errors.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import type { TargetChange, TargetPart } from "../../records/hooks.ts";
 import { ranksAbove } from "../../records/latest/change-target.ts";

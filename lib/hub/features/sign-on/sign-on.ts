@@ -2,7 +2,7 @@ import { createHash, createHmac, randomBytes, timingSafeEqual } from "node:crypt
 import type { Configuration, IDToken } from "openid-client";
 import { boundedFetch } from "../../../support/network/bounded-fetch.ts";
 import { ATTEMPT_MS, type Grant, type SignedOn, type SignInWay } from "../../access/sign-in-way.ts";
-import { HubError } from "../../ground/errors.ts";
+import { HubError } from "../../base/errors.ts";
 
 export interface SignOnOptions {
   /** Issuer URL; must serve OIDC discovery. */

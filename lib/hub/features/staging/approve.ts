@@ -1,6 +1,6 @@
 import type { ApprovedVersion } from "../../../contract/staging/staging.ts";
-import { conflict, HubError, notFound } from "../../ground/errors.ts";
-import type { Principal } from "../../ground/principal.ts";
+import { conflict, HubError, notFound } from "../../base/errors.ts";
+import type { Principal } from "../../base/principal.ts";
 import { actorOf } from "../../records/keys.ts";
 import { changeTarget } from "../../records/latest/change-target.ts";
 import { findMarks } from "../../records/latest/states.ts";

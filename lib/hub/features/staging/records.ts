@@ -1,7 +1,7 @@
 import type { StagedVersion } from "../../../contract/staging/staging.ts";
 import { targetText } from "../../../contract/target.ts";
-import { may, type Principal } from "../../ground/principal.ts";
-import { controlled } from "../../ground/rights.ts";
+import { may, type Principal } from "../../base/principal.ts";
+import { controlled } from "../../base/rights.ts";
 import { actorOfKey } from "../../records/keys.ts";
 import type { PageRange, Queries } from "../../records/port.ts";
 import { selectVersions } from "../../records/versions.ts";

@@ -10,9 +10,9 @@ import {
 } from "../../../contract/statements/statements.ts";
 import type { Target } from "../../../contract/target.ts";
 import { parseJson } from "../../../support/documents/limits.ts";
+import { forbidden, HubError, tooLarge, unprocessable } from "../../base/errors.ts";
+import { recordId } from "../../base/identity.ts";
 import type { IncomingBlob } from "../../blobs/port.ts";
-import { forbidden, HubError, tooLarge, unprocessable } from "../../ground/errors.ts";
-import { recordId } from "../../ground/identity.ts";
 import { type OnPublished, publish, type Published } from "../../publications/publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "../../publications/receive.ts";
 import { decode, requireSigner, type SealedParts } from "../../publications/signed-bytes.ts";

@@ -1,5 +1,5 @@
 import type { StatementKind, StatementRecord } from "../../../contract/statements/statements.ts";
-import { HubError, notFound } from "../../ground/errors.ts";
+import { HubError, notFound } from "../../base/errors.ts";
 import { admit } from "../../records/hooks.ts";
 import type { Queries, Transacted } from "../../records/port.ts";
 import { lockProject } from "../../records/projects.ts";

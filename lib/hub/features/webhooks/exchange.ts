@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { exchange, ImproperAnswerError, SilenceError } from "../../../support/network/exchange.ts";
 import { followRedirects } from "../../../support/redirects.ts";
 import { settledWithin } from "../../../support/within.ts";
-import { BadDestination, type Destinations } from "../../ground/destinations.ts";
+import { BadDestination, type Destinations } from "../../base/destinations.ts";
 
 const MAX_REDIRECTS = 3;
 /** Milliseconds for connecting, for the answer's head, and for each silence. */

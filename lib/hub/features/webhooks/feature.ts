@@ -1,4 +1,4 @@
-import { Destinations } from "../../ground/destinations.ts";
+import { Destinations } from "../../base/destinations.ts";
 import type { Queries } from "../../records/port.ts";
 import { countByState, selectWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";

@@ -1,7 +1,7 @@
 import { factsOfAction } from "../../../contract/audit-actions.ts";
 import type { AuditRecord } from "../../../contract/surfaces/keys.ts";
 import type { WebhookEvent, WebhookMessage } from "../../../contract/webhook-events.ts";
-import { recordId } from "../../ground/identity.ts";
+import { recordId } from "../../base/identity.ts";
 import type { Queries } from "../../records/port.ts";
 import { selectWhere, updateWhere } from "../../records/rows.ts";
 import { targetOfSubject } from "../../records/subjects.ts";

@@ -1,6 +1,6 @@
 import type { Logger } from "../../../support/logging.ts";
 import { settledWithin } from "../../../support/within.ts";
-import type { Destinations } from "../../ground/destinations.ts";
+import type { Destinations } from "../../base/destinations.ts";
 import type { Keyring } from "../../keys/keyring.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { type Database, inTransaction } from "../../records/port.ts";

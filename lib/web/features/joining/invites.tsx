@@ -7,7 +7,7 @@ import { joinLine } from "../../../contract/joining/token.ts";
 import { labelsIn, labelsText } from "../../../contract/labels.ts";
 import { listSigners } from "../../../contract/signers/routes.ts";
 import { listVersions } from "../../../contract/versions/routes.ts";
-import { unprocessable } from "../../../hub/ground/errors.ts";
+import { unprocessable } from "../../../hub/base/errors.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type PageContext, param } from "../../page/context.ts";

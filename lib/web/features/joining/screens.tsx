@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { JoinedHost } from "../../../contract/joining/records.ts";
 import * as routes from "../../../contract/joining/routes.ts";
 import { labelsText } from "../../../contract/labels.ts";
-import { may } from "../../../hub/ground/principal.ts";
+import { may } from "../../../hub/base/principal.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, param, principalOf } from "../../page/context.ts";

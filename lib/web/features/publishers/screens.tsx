@@ -1,7 +1,7 @@
 import { GITHUB_ISSUER, GITLAB_ISSUER } from "../../../contract/publishers/claims.ts";
 import type { PublisherRecord } from "../../../contract/publishers/publishers.ts";
 import * as routes from "../../../contract/publishers/routes.ts";
-import { unprocessable } from "../../../hub/ground/errors.ts";
+import { unprocessable } from "../../../hub/base/errors.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type Screen } from "../../page/context.ts";

@@ -1,7 +1,7 @@
 import * as routes from "../../../contract/rollouts/routes.ts";
 import { ROLLOUT_ACTIONS, type RolloutAction, type RolloutRecord } from "../../../contract/surfaces/rollouts.ts";
-import { notFound } from "../../../hub/ground/errors.ts";
-import { may } from "../../../hub/ground/principal.ts";
+import { notFound } from "../../../hub/base/errors.ts";
+import { may } from "../../../hub/base/principal.ts";
 import { callTo } from "../../page/api.ts";
 import { field, param, principalOf } from "../../page/context.ts";
 import { targetScreen } from "../../page/named-target.ts";

@@ -1,6 +1,6 @@
 import { showProject } from "../../../contract/projects/routes.ts";
 import * as routes from "../../../contract/staging/routes.ts";
-import { may } from "../../../hub/ground/principal.ts";
+import { may } from "../../../hub/base/principal.ts";
 import { callTo } from "../../page/api.ts";
 import { field, principalOf } from "../../page/context.ts";
 import { Opened } from "../../page/forms.tsx";

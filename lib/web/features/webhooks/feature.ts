@@ -1,4 +1,4 @@
-import { may } from "../../../hub/ground/principal.ts";
+import { may } from "../../../hub/base/principal.ts";
 import { pagesOf, type WebFeature } from "../feature.ts";
 import { webhooksPath } from "./paths.ts";
 

@@ -2,7 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { DeliveryRecord, WebhookRecord, WebhookSecret, WebhookTest } from "../../../contract/surfaces/webhooks.ts";
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../../../contract/webhook-events.ts";
 import * as routes from "../../../contract/webhooks/routes.ts";
-import { notFound } from "../../../hub/ground/errors.ts";
+import { notFound } from "../../../hub/base/errors.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type PageContext, param, type Screen } from "../../page/context.ts";

@@ -6,8 +6,8 @@ import { MOUNTS } from "../../../../lib/contract/surfaces/paths.ts";
 import { addRoutes } from "../../../../lib/hub/access/add-routes.ts";
 import type { Authentication } from "../../../../lib/hub/access/authentication.ts";
 import { serve, type Served, serveRaw } from "../../../../lib/hub/access/serve.ts";
-import { forbidden, type HubError, unprocessable } from "../../../../lib/hub/ground/errors.ts";
-import type { Principal } from "../../../../lib/hub/ground/principal.ts";
+import { forbidden, type HubError, unprocessable } from "../../../../lib/hub/base/errors.ts";
+import type { Principal } from "../../../../lib/hub/base/principal.ts";
 import { validatorCompiler } from "../../../../lib/hub/http/validation.ts";
 
 const base = { method: "POST", mount: "devkeys", ok: { 201: z.object({}) }, summary: "", tags: [] } as const;

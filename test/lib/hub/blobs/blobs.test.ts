@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { recordId } from "../../../../lib/hub/base/identity.ts";
 import { openBlobs } from "../../../../lib/hub/blobs/open.ts";
 import type { Blobs } from "../../../../lib/hub/blobs/port.ts";
-import { recordId } from "../../../../lib/hub/ground/identity.ts";
 import { startS3 } from "../../../support/hub/s3-server.ts";
 import { startWire } from "../../../support/hub/wire.ts";
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { Kysely } from "kysely";
 import t from "tap";
-import { HubError } from "../../../../lib/hub/ground/errors.ts";
+import { HubError } from "../../../../lib/hub/base/errors.ts";
 import { BY_HUB, insertAudit } from "../../../../lib/hub/records/audit.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import type { RecordHooks } from "../../../../lib/hub/records/hooks.ts";

@@ -1,7 +1,7 @@
 import { mkdir, rm, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { recordId } from "../../../../lib/hub/ground/identity.ts";
+import { recordId } from "../../../../lib/hub/base/identity.ts";
 import { createProject, isErrorBody, publication, startHub, storedFiles } from "../../../support/hub/harness.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import t, { type Test } from "tap";
+import { Destinations } from "../../../../../lib/hub/base/destinations.ts";
 import { FEATURES } from "../../../../../lib/hub/features.ts";
 import { newSecret, sealedText } from "../../../../../lib/hub/features/webhooks/messages.ts";
 import { deliveryOf, tellOfFailures } from "../../../../../lib/hub/features/webhooks/outbox-records.ts";
@@ -14,7 +15,6 @@ import {
 } from "../../../../../lib/hub/features/webhooks/records.ts";
 import { Webhooks } from "../../../../../lib/hub/features/webhooks/sender.ts";
 import { own } from "../../../../../lib/hub/features/webhooks/tables.ts";
-import { Destinations } from "../../../../../lib/hub/ground/destinations.ts";
 import { Keyring, sealInTransaction } from "../../../../../lib/hub/keys/keyring.ts";
 import { secretContext } from "../../../../../lib/hub/keys/sealing.ts";
 import { openDatabase } from "../../../../../lib/hub/records/database.ts";

@@ -1,6 +1,6 @@
 import t from "tap";
 import { usageError } from "../../../../lib/contract/errors.ts";
-import { concernsConnection, storageError } from "../../../../lib/hub/ground/storage-error.ts";
+import { concernsConnection, storageError } from "../../../../lib/hub/base/storage-error.ts";
 import { createHub } from "../../../../lib/hub/hub.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 
