@@ -276,6 +276,11 @@ t.test("a second watch of a target ends and names the first; a killed one holds 
 
   first.child.kill("SIGKILL");
   await first.ended;
+  const heir = watching();
+  await heir.untilEvent("watch.started");
+  heir.child.kill("SIGTERM");
+  await heir.ended;
+  await configure([clock]);
   const next = watching();
   await next.untilEvent("watch.started");
   await configure([tides], { project_root: "../second" });
@@ -293,6 +298,5 @@ t.test("a second watch of a target ends and names the first; a killed one holds 
   await next.until("the other targets", ({ events }) =>
     events.some(({ event, targets }) => event === "watch.started" && targets[0].target === "plugin:tides"),
   );
-  await configure([clock]);
-  await watching().untilEvent("watch.started");
+  await start(t, "watch", ["--config", other, "--json"], { cwd: folder }).untilEvent("watch.started");
 });
