@@ -48,7 +48,7 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("a labelled wave waits for a host", TERMS, ["if (current?.isLabelled === true &&", "if (false &&"]),
   mutation("completion waits for a host", TERMS, ["return open === waves.length && ", "return false && "]),
   mutation("approval lets an empty wave pass", DECIDE, ["return approved > open || !needsHost", "return !needsHost"]),
-  mutation("a wave waits for approval", DECIDE, ["rules.approve && standing.approved", "false && standing.approved"]),
+  mutation("a wave waits for approval", DECIDE, ["rules.approve && status.approved", "false && status.approved"]),
   mutation("enough hosts run it before the soak", DECIDE, [', "done") < Math.min(', ', "done") < 0 * Math.min(']),
   mutation("a wave waits for its soak", DECIDE, ["if (now < soakedAt)", "if (false)"]),
   mutation("a fall below min_done begins the soak anew", DECIDE, [
@@ -64,10 +64,10 @@ export const MUTATIONS: readonly Mutation[] = [
     ["return { ...still, soakingSince: null }", "return still", DECIDE],
   ),
   mutation("waves open in the window", DECIDE, ["    if (!isOpenAt(rules.window, now))", "    if (false)"]),
-  mutation("failures halt", DECIDE, ["halt !== undefined && standing.open > 0", "false"]),
+  mutation("failures halt", DECIDE, ["halt !== undefined && status.open > 0", "false"]),
   mutation("a paused rollout halts, too", DECIDE, [
     "halt !== undefined && ",
-    'standing.state === "running" && halt && ',
+    'status.state === "running" && halt && ',
   ]),
   mutation("the limit is one of hosts in open waves", DECIDE, [
     "sumOf(tally.waves.slice(0, open), ",
