@@ -65,10 +65,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ),
   mutation("waves open in the window", DECIDE, ["    if (!isOpenAt(rules.window, now))", "    if (false)"]),
   mutation("failures halt", DECIDE, ["halt !== undefined && status.open > 0", "false"]),
-  mutation("a paused rollout halts, too", DECIDE, [
-    "halt !== undefined && ",
-    'status.state === "running" && halt && ',
-  ]),
+  mutation("a paused rollout halts, too", DECIDE, ["halt !== undefined && ", 'status.state === "running" && halt && ']),
   mutation("the limit is one of hosts in open waves", DECIDE, [
     "sumOf(tally.waves.slice(0, open), ",
     "sumOf(tally.waves, ",

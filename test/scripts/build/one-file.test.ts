@@ -37,7 +37,7 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
   // Not below the checkout: nothing of it may be within reach.
   const folder = mkdtempSync(join(tmpdir(), "sealift-one-file-test-"));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  execFileSync(process.execPath, ["scripts/build/one-file.ts", folder], { stdio: ["ignore", "ignore", "inherit"] });
+  execFileSync(process.execPath, ["scripts/build/one-file.ts", folder], { stdio: "pipe" });
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
   const file = join(folder, `sealift-${version}-${process.platform}-${process.arch}`);
   const env = { PATH: folder, HOME: folder };
@@ -101,6 +101,7 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
     while (digests.length < 2) {
       const printed = execFileSync(process.execPath, [script, folder, "--compression", "none"], {
         encoding: "utf8",
+        stdio: "pipe",
         env: { ...process.env, SOURCE_DATE_EPOCH: "1790000000" },
       });
       path = printed.split(": ")[0]!;
