@@ -30,7 +30,7 @@ export interface Asking {
 
 type Answer<R extends Route> = AnswerOf<R> extends null ? void : AnswerOf<R>;
 
-/** Returns what a request of a route sends, and where to. */
+/** Returns the method, address and body of a request of a route. */
 export function callOf<R extends Route>(
   route: R,
   question: RouteInput<R>,

@@ -11,7 +11,7 @@ import type { WatchTarget } from "./target.ts";
 /** Milliseconds in which a watch that was told to end may give its targets up. */
 const HANDOVER_MS = 1_000;
 
-/** Returns what is known of the process that watches a target; nothing in a root that this process may not enter. */
+/** Returns the process that watches a target, and since when; nothing in a root that this process may not enter. */
 export async function watcherOf(layout: Layout, target: TargetName, options: RootOptions): Promise<string | undefined> {
   await using root = await openProjectRoot(layout, options).catch(() => undefined);
   return root === undefined ? undefined : await holderOf(root.layout.watchLock(target));
@@ -25,13 +25,8 @@ export class TargetLocks implements AsyncDisposable {
   /** Locks by project root, as the target names it, and target. */
   readonly #held = new Map<string, AsyncDisposable>();
   readonly #places = new Set<string>();
-  readonly #waitMs: number;
   /** Configurations may come faster than locks are taken. */
   #turn: Promise<unknown> = Promise.resolve();
-
-  constructor(waitMs = HANDOVER_MS) {
-    this.#waitMs = waitMs;
-  }
 
   /**
    * Locks targets. One in a project root that cannot be written stays without a lock: each check says why.
@@ -94,7 +89,7 @@ export class TargetLocks implements AsyncDisposable {
           hint: "Stop that watch first, or take the target out of one of the two.",
         },
       );
-    opened.use(await acquireLock(layout.watchLock(name), { waitMs: this.#waitMs, busy }));
+    opened.use(await acquireLock(layout.watchLock(name), { waitMs: HANDOVER_MS, busy }));
     this.#places.add(place);
     opened.defer(() => void this.#places.delete(place));
     return opened.move();

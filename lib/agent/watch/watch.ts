@@ -140,7 +140,9 @@ export class Watch {
     }
     await this.#start(targets);
     const left = before.filter(([name, running]) => this.#running.get(name) !== running);
-    void Promise.all(left.map(([, { done }]) => done)).then(() => this.#locks.keep(this.#targets));
+    Promise.all(left.map(([, { done }]) => done))
+      .then(() => this.#locks.keep(this.#targets))
+      .catch((error: unknown) => this.#warn(`A target was not given up: ${(error as Error).message}`));
   }
 
   async #start(targets: readonly WatchTarget[]): Promise<void> {

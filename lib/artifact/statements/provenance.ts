@@ -108,7 +108,7 @@ function certificateOf({ verificationMaterial }: Bundle): CertificateIdentity | 
   }
 }
 
-/** Returns what a certificate says of the workflow that signed. */
+/** Returns the identity of the workflow that signed, as its certificate names it. */
 function identityOf(certificate: X509Certificate): CertificateIdentity {
   const text = (oid: string): string | null =>
     certificate.extension(oid)?.valueObj.subs[0]?.value.toString("utf8") ?? null;

@@ -42,7 +42,7 @@ export const HELD_RIGHTS = "held: rights: ";
 /** The prefix of the error of a version that does not meet the host's policy. */
 export const HELD_POLICY = "held: policy: ";
 
-/** Returns what holds the version of a host's record: rights that await consent, or the host's policy. */
+/** Tells whether rights that await consent, or the host's policy, hold the version of a host's record. */
 export function heldBy({
   error_message: message,
 }: {

@@ -9,7 +9,7 @@ export interface Grant {
   projectId: string | null;
 }
 
-/** Somebody whom the identity provider has named. */
+/** A person, as the identity provider names them. */
 export interface Person {
   subject: string;
   issuer: string;

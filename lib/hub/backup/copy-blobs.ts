@@ -145,7 +145,7 @@ export async function faultOfBlob(
       countBuffered(chunk.length);
     }
   } catch (error) {
-    // Somebody has deleted it meanwhile.
+    // The version was deleted after the list was read.
     if (missing(error)) return "missing";
     throw error;
   }

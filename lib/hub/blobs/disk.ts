@@ -75,7 +75,7 @@ export class DiskBlobs implements Blobs {
     const own = `${path}.${randomBytes(6).toString("hex")}`;
     await writeFileAtomic(own, `${owner}\n`, { mode: 0o600 });
     try {
-      // Of several hubs at the same moment one succeeds, and its file is whole.
+      // A link is made whole or not at all: when several hubs claim at the same moment, one succeeds.
       await link(own, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

@@ -28,7 +28,7 @@ export const hints: HubFeature<HintOptions> = {
           read: () => streams.numbers.sent,
         },
       ],
-      // Nobody waits for the end of a stream.
+      // A stream has no end of its own, and a closing server would wait for it.
       preClose: () => streams.close(),
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };
