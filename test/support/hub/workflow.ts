@@ -14,8 +14,8 @@ export interface Workflow {
   issuer: Issuer;
   /** The claims of its runs. */
   claims: JWTPayload;
-  /** Adds a publisher for a target, or for one that it creates. */
-  trust: (request: Partial<PublisherRequest>) => Promise<Answer>;
+  /** Adds a publisher for a target, or for one that it creates. @param key the administrator's by default */
+  trust: (request: Partial<PublisherRequest>, key?: string) => Promise<Answer>;
   /** Returns the token of a new run, with some claims of its own. */
   run: (changes?: Record<string, unknown>) => Promise<string>;
   exchange: (target: string, token: string, hub?: RunningHub) => Promise<Answer>;
@@ -48,8 +48,9 @@ export async function startWorkflow(
   const claims = { ...CLAIMS, sub: "repo:acme/tide:ref:refs/heads/main", run_id: "1001" };
   return {
     ...{ hub, issuer, claims },
-    trust: (request) =>
+    trust: (request, key) =>
       hub.call("POST", "/devkeys/publishers", {
+        ...(key !== undefined && { key }),
         json: { name: "release", issuer: issuer.url, audience: AUDIENCE, claims: CLAIMS, ...request },
       }),
     run(changes = {}) {

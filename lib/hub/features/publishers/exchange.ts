@@ -13,6 +13,7 @@ import { differencesOf, differenceText } from "./claims.ts";
 import type { Issuers, VerifiedClaims } from "./issuers.ts";
 import {
   claimsOf,
+  countTargets,
   lockPublisher,
   noteExchange,
   pendingOf,
@@ -92,9 +93,11 @@ async function candidatesFor({ database }: ExchangeParts, target: Target, token:
   } catch {
     throw new HubError(401, "key_rejected", "The identity token is not a JSON Web Token.");
   }
-  const publishers = typeof issuer === "string" ? await publishersFor(database.kysely, target, issuer) : [];
-  if (issuer === undefined || publishers.length === 0) throw noPublisher(target, issuer);
-  return { issuer, publishers };
+  const found = typeof issuer === "string" ? await publishersFor(database.kysely, target, issuer) : [];
+  if (issuer === undefined || found.length === 0) throw noPublisher(target, issuer);
+  // A plugin or service that is there is nobody else's to create.
+  const there = found.find(({ kind }) => kind !== null && kind !== "project");
+  return { issuer, publishers: there === undefined ? found : found.filter(({ owner }) => owner === there.owner) };
 }
 
 /** Returns one error for unknown targets and for targets without a publisher: strangers cannot tell them apart. */
@@ -113,11 +116,20 @@ function chosen(publishers: readonly Publisher[], claims: VerifiedClaims, target
     }))
     .toSorted((a, b) => a.differences.length - b.differences.length);
   const { publisher, differences } = nearest!;
+  // A stranger may give a project this name, or await this slug, and trust the same workflow: its claims are no secret.
+  if (differences.length === 0 && countTargets(publishers) > 1) throw severalTargets(target);
   if (differences.length === 0) return publisher;
   throw forbidden(
     `The token is not one of ${targetText(target)}'s publisher ${publisher.name}: ${printable(differenceText(differences))}.`,
   );
 }
+
+const severalTargets = (target: Target): HubError =>
+  conflict(
+    target.kind === "project"
+      ? `Several projects are named ${printable(target.slug).slice(0, 200)}: name yours by its id.`
+      : `Several owners await ${targetText(target)}: create it by \`sealift project create\`, and trust the workflow for it.`,
+  );
 
 /** Names a token among those of all issuers: by its id, or by all that is signed where it has none. */
 const tokenName = ({ iss, jti }: VerifiedClaims, token: string): string =>

@@ -1,4 +1,5 @@
 import type { Selectable } from "kysely";
+import { projectId } from "../../../contract/identifiers.ts";
 import type { PublisherRecord } from "../../../contract/publishers/publishers.ts";
 import { type Target, targetText } from "../../../contract/target.ts";
 import { conflict } from "../../base/errors.ts";
@@ -72,29 +73,38 @@ export const listPublishers = (db: Queries, view: KeyView, { after, limit }: Pag
 export const findPublisher = (db: Queries, view: KeyView, id: string): Promise<Publisher | undefined> =>
   visible(db, view).where("b.id", "=", id).executeTakeFirst();
 
-/** Returns the publishers of an issuer that may publish to a target, or create it. A project may be called by name. */
-export async function publishersFor(
-  db: Queries,
-  { kind, slug }: { kind: "plugin" | "service" | "project"; slug: string },
-  issuer: string,
-): Promise<Publisher[]> {
+/**
+ * Returns the publishers of an issuer that may publish to a target, or create it. A project may be called by its name,
+ * unless that looks like an id.
+ */
+export async function publishersFor(db: Queries, { kind, slug }: Target, issuer: string): Promise<Publisher[]> {
+  const isName = kind === "project" && !projectId.safeParse(slug).success;
   return publishersOf(db)
     .where("b.issuer", "=", issuer)
     .where((eb) =>
       eb.or([
         eb("b.pending", "=", `${kind}:${slug}`),
-        ...(kind === "project"
-          ? [eb.and([eb("b.pending", "like", "project:%"), eb("b.pending_name", "=", slug)])]
-          : []),
+        ...(isName ? [eb.and([eb("b.pending", "like", "project:%"), eb("b.pending_name", "=", slug)])] : []),
         eb.and([
           eb("p.kind", "=", kind),
-          eb.or([eb("p.slug", "=", slug), ...(kind === "project" ? [eb("p.name", "=", slug)] : [])]),
+          eb.or([eb("p.slug", "=", slug), ...(isName ? [eb("p.name", "=", slug)] : [])]),
         ]),
       ]),
     )
     .orderBy("b.id")
     .execute();
 }
+
+/**
+ * Counts the targets that publishers publish to, or create. A pending plugin or service is its owner's, and is there
+ * already when that owner has one of the name.
+ */
+export const countTargets = (publishers: readonly Publisher[]): number =>
+  new Set(
+    publishers.map(({ project_id: id, pending, kind, owner }) =>
+      kind === "project" || pending?.startsWith("project:") === true ? (id ?? pending) : owner,
+    ),
+  ).size;
 
 /** Removes a publisher, and ends its keys. @param now ISO 8601 */
 export async function removePublisher(db: Queries, id: string, now: string): Promise<void> {
