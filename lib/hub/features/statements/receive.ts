@@ -67,8 +67,8 @@ export async function receiveStatement(
       inTransaction(db, async (transaction) => {
         if (endorsed.signer_public_key !== null)
           await requireSigner(transaction, version.project_id, endorsed.signer_public_key);
-        const record = await insertStatement(transaction, version, statement, lost);
-        if (record.id === id) await onPublished(transaction, record);
+        const { record, hasChanged } = await insertStatement(transaction, version, statement, lost);
+        if (hasChanged) await onPublished(transaction, record);
         return record;
       }),
     isSameContent: (existing) => existing.sha256 === file.sha256,

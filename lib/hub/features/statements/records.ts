@@ -3,7 +3,7 @@ import { HubError, notFound } from "../../base/errors.ts";
 import { admit } from "../../records/hooks.ts";
 import type { Queries, Transacted } from "../../records/port.ts";
 import { lockProject } from "../../records/projects.ts";
-import { deleteWhere } from "../../records/rows.ts";
+import { deleteWhere, updateWhere } from "../../records/rows.ts";
 import { type BlobsTable, UNSIGNED } from "../../records/version-tables.ts";
 import { findVersionById, insertBlob, type Version } from "../../records/versions.ts";
 import type { OwnTables, StatementsTable } from "./tables.ts";
@@ -62,7 +62,8 @@ export function statementRecord({ id: _, size_bytes, ...record }: Statement): St
  * Adds a statement to a version. The project's row is held meanwhile: of two at once the second sees the first.
  *
  * @param lost id of a statement whose bytes are gone: the new one takes its place
- * @returns the statement of this kind that the version has now: the new one or an earlier one
+ * @returns the statement of this kind that the version has now: the new one or an earlier one, which gains its
+ *   endorsement where the version was signed after it
  * @throws HubError 404 for a version that was deleted or replaced meanwhile, and when a feature does not admit it
  */
 export async function insertStatement(
@@ -70,19 +71,32 @@ export async function insertStatement(
   version: Version,
   { size_bytes, sha256, ...facts }: Statement,
   lost?: string,
-): Promise<Statement> {
+): Promise<{ record: Statement; hasChanged: boolean }> {
   const { id: version_id, project_id } = version;
   const project = await lockProject(transaction, project_id);
   if ((await findVersionById(transaction, version_id)) === undefined)
     throw notFound("The version was deleted meanwhile.");
   if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
   const existing = await findStatement(transaction, version_id, facts.kind);
-  if (existing !== undefined) return existing;
+  if (existing !== undefined) return endorse(transaction, existing, { ...facts, sha256 });
   await admit(transaction, { project, bytes: size_bytes, versions: 0 });
   const ledger = { id: facts.id, version_id, project_id, part: "statement", base_version: facts.kind } as const;
   await insertBlob(transaction, { ...ledger, base_content_sha256: null, size_bytes, sha256, ...UNSIGNED }, null);
   await own(transaction).insertInto("statements").values(facts).execute();
-  return { ...facts, size_bytes, sha256 };
+  return { record: { ...facts, size_bytes, sha256 }, hasChanged: true };
+}
+
+/** Adds the endorsement of a version's signer to a statement that has come before the version was signed. */
+async function endorse(
+  transaction: Transacted,
+  existing: Statement,
+  { signature, signer_public_key, sha256 }: Omit<Statement, "size_bytes">,
+): Promise<{ record: Statement; hasChanged: boolean }> {
+  const isNew = existing.signature === null && signature !== null && existing.sha256 === sha256;
+  if (!isNew) return { record: existing, hasChanged: false };
+  const endorsement = { signature, signer_public_key };
+  await updateWhere(own(transaction), "statements", { id: existing.id }).set(endorsement).execute();
+  return { record: { ...existing, ...endorsement }, hasChanged: true };
 }
 
 /** The refusal of a second statement of a kind. */

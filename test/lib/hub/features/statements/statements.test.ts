@@ -5,6 +5,8 @@ import { backupHub, restoreHub } from "../../../../../lib/hub/backup/backup.ts";
 import { verifyHub } from "../../../../../lib/hub/backup/verify.ts";
 import { FEATURES } from "../../../../../lib/hub/features.ts";
 import { createHub } from "../../../../../lib/hub/hub.ts";
+import { SLUG } from "../../../../support/host/marketplace-host.ts";
+import { authorHub, pluginOf } from "../../../../support/hub/author-hub.ts";
 import { isErrorBody, newSigner, sha256, startHub, storedFiles } from "../../../../support/hub/harness.ts";
 import { publishFiles } from "../../../../support/hub/shown-hub.ts";
 import { startSigstore, WORKFLOW } from "../../../../support/hub/sigstore.ts";
@@ -74,6 +76,29 @@ t.test("a plugin without an author's signature has statements that nobody has si
   t.equal((await state(stated, "sbom", billOf([]))).body.signature, null);
   isErrorBody(t, await state(stated, "urgent", bytesOf({ reason: "now" })), 422, "unprocessable");
   isErrorBody(t, await hub.call("GET", statementsPath(stated), { key: null }), 401, "key_missing");
+});
+
+t.test("a statement that came before its author's signature is endorsed when it comes again", async (t) => {
+  const { hub, publish, sign } = await authorHub(t);
+  const signer = newSigner();
+  await publish("1.0.0");
+  const target = { kind: "plugin", slug: SLUG } as const;
+  const bytes = pluginOf("1.0.0");
+  const stated = { hub, target, version: "1.0.0", artifact_sha256: sha256(bytes), content_sha256: null };
+  const sbom = billOf([]);
+  t.equal((await state(stated, "sbom", sbom)).status, 201);
+  const signed = { ...stated, signer };
+  const { signer_public_key } = endorsed(signed, "sbom", sbom);
+  const signature_ed25519 = signer.sign(bytes).toString("base64");
+  t.equal((await sign("1.0.0", { signature_ed25519, signer_public_key })).status, 204);
+  isErrorBody(t, await state(signed, "sbom", billOf([{ name: "other" }])), 409, "conflict");
+  for (const turn of ["first", "second"])
+    t.match(await state(signed, "sbom", sbom), { status: 200, body: { signer_public_key } }, turn);
+  t.match((await hub.call("GET", statementsPath(stated))).body.statements, [
+    { kind: "sbom", ...endorsed(signed, "sbom", sbom) },
+  ]);
+  const log = await hub.call("GET", "/devkeys/audit?action=statement.publish");
+  t.equal(log.body.items.length, 2, "the audit log has the endorsement once");
 });
 
 t.test("statements are in backups and in what a version's deletion takes", async (t) => {
