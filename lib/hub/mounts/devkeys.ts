@@ -1,5 +1,6 @@
 import * as keys from "../../contract/keys/routes.ts";
 import * as projects from "../../contract/projects/routes.ts";
+import { type ApiKeyRecord, DEFAULT_SCOPES } from "../../contract/surfaces/keys.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey, renewedExpiry, viewOf } from "../access/key-rights.ts";
@@ -14,12 +15,13 @@ import {
   ADMIN_KEY,
   endKey,
   findVisibleKey,
+  grantorOf,
   type IssuedKey,
   issueKey,
   listKeys,
   revokeKey,
 } from "../records/keys.ts";
-import type { Records } from "../records/port.ts";
+import type { Records, Transacted } from "../records/port.ts";
 import { findProject, listProjects, projectRecord } from "../records/projects.ts";
 
 /** The time for which a rotated key still works: its users have to be told. */
@@ -45,6 +47,20 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
     return key;
   }
 
+  /**
+   * Returns the actor of a key that takes the place of another one. Whoever asks sees the new key, and could approve as
+   * somebody else what they have staged themselves.
+   */
+  async function renewedActor(transaction: Transacted, principal: Principal, { id, scopes }: ApiKeyRecord) {
+    const actor = await actorOf(transaction, id);
+    if (actor.startsWith("run:"))
+      throw conflict("The key of a workflow run is not replaced: the next run gets its own.");
+    const publishes = scopes.some((scope) => scope !== "keys" && !DEFAULT_SCOPES.includes(scope));
+    if (publishes && !isAdministrator(principal) && actor !== (await actorOf(transaction, principal.keyId)))
+      throw forbidden("The key is somebody else's: it replaces itself, or an administrator does. You may revoke it.");
+    return actor;
+  }
+
   return [
     serve(keys.createKey, async (request, principal) => {
       const wanted = grantableKey(principal, request.body, hub.now());
@@ -54,9 +70,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       }
       const withCredential = project?.kind === "project" && wanted.scopes.includes("deploy");
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
-        const own = await actorOf(transaction, principal.keyId);
-        // The keys of an administrator are those of the people whom it issues them to.
-        const actsFor = isAdministrator(principal) && own.startsWith("key:") ? null : own;
+        const actsFor = await grantorOf(transaction, principal.keyId);
         const key = await issueKey(transaction, { ...wanted, actsFor, withCredential }, hub.clock());
         const { id: subject, owner, scopes, project_id, host, expires_at } = key.record;
         const facts = { owner, scopes: scopes.join(" "), project_id, ...(host && { host }), expires_at };
@@ -99,7 +113,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const withCredential = kind === "project" && scopes.includes("deploy");
       const wanted = { name, owner, scopes, projectId, host, expiresAt, withCredential };
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
-        const actsFor = await actorOf(transaction, id);
+        const actsFor = await renewedActor(transaction, principal, old);
         const key = await issueKey(transaction, { ...wanted, actsFor }, hub.clock());
         await endKey(transaction, id, ends);
         await tell({ action: "key.rotate", subject: id, facts: { owner, new_key: key.record.id, ends } });

@@ -74,6 +74,8 @@ export const apiKeys = table(
     hash: sha256Hex,
     /** The actor behind it: a person, a workflow run, or the key that it descends from; null for itself. */
     acts_for: text.nullable(),
+    /** The actor who has trusted the workflow that got it: it approves nothing of theirs. Null for other keys. */
+    trusted_by: text.nullable(),
     expires_at: text.nullable(),
     revoked_at: text.nullable(),
     created_at: time,

@@ -1,6 +1,7 @@
 import type { Selectable } from "kysely";
 import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../base/identity.ts";
+import { scopesOf } from "../base/principal.ts";
 import type { ApiKeysTable } from "./core-tables.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import { deleteWhere, given, selectWhere, updateWhere } from "./rows.ts";
@@ -14,6 +15,8 @@ export interface NewKey {
   host: string | null;
   /** The actor behind it, as {@link actorOfKey} names one; null for the key itself. */
   actsFor: string | null;
+  /** The actor who has trusted the workflow that gets it. */
+  trustedBy?: string | null;
   /** ISO 8601 in UTC, or null for never. */
   expiresAt: string | null;
   /** Also make a deployment credential: the key is bound to a surface-B project. */
@@ -64,6 +67,7 @@ export async function issueKey(
     prefix: shownPrefix(key),
     hash: hashOf(key),
     acts_for: wanted.actsFor,
+    trusted_by: wanted.trustedBy ?? null,
     expires_at: wanted.expiresAt,
     revoked_at: null,
     created_at: createdAt,
@@ -88,9 +92,23 @@ export async function issueKey(
 export const actorOfKey = ({ id, acts_for }: Pick<ApiKeysTable, "id" | "acts_for">): string => acts_for ?? `key:${id}`;
 
 /** Reads who acts by a key, as {@link actorOfKey} names it. */
-export async function actorOf(db: Queries, id: string): Promise<string> {
-  const row = await selectWhere(db, "api_keys", { id }).select("acts_for").executeTakeFirst();
-  return actorOfKey({ id, acts_for: row?.acts_for ?? null });
+export const actorOf = async (db: Queries, id: string): Promise<string> => (await actorsOf(db, id)).actor;
+
+/** Reads who acts by a key, and who has trusted its workflow. */
+export async function actorsOf(db: Queries, id: string): Promise<{ actor: string; trustedBy: string | null }> {
+  const row = await selectWhere(db, "api_keys", { id }).select(["acts_for", "trusted_by"]).executeTakeFirst();
+  return { actor: actorOfKey({ id, acts_for: row?.acts_for ?? null }), trustedBy: row?.trusted_by ?? null };
+}
+
+/**
+ * Reads who stands behind what a key hands on: nobody for an administrator's key that no person acts by, since
+ * administrators issue the keys of different people.
+ */
+export async function grantorOf(db: Queries, id: string): Promise<string | null> {
+  const row = await selectWhere(db, "api_keys", { id }).select(["acts_for", "scopes", "project_id"]).executeTakeFirst();
+  const actor = actorOfKey({ id, acts_for: row?.acts_for ?? null });
+  const isOffice = row?.project_id === null && scopesOf(row.scopes).has("admin") && actor.startsWith("key:");
+  return isOffice ? null : actor;
 }
 
 /** Keys that a caller sees: an owner's, all for an administrator, one project's for a bound key. */
@@ -160,7 +178,7 @@ export interface PersonKey {
  */
 export async function keyOfPerson(
   transaction: Transacted,
-  wanted: Omit<NewKey, "host" | "actsFor" | "withCredential">,
+  wanted: Omit<NewKey, "host" | "actsFor" | "trustedBy" | "withCredential">,
   now: number,
 ): Promise<PersonKey> {
   const { name, owner, projectId: project_id, expiresAt: expires_at } = wanted;
@@ -178,6 +196,7 @@ export async function keyOfPerson(
     ...facts,
     host: null,
     acts_for: `person:${name}`,
+    trusted_by: null,
     expires_at,
     created_at: new Date(now).toISOString(),
     last_used_at: null,
@@ -225,6 +244,7 @@ const adminRow = (key: string, now: string) => ({
   prefix: shownPrefix(key),
   hash: hashOf(key),
   acts_for: null,
+  trusted_by: null,
   expires_at: null,
   revoked_at: null,
   created_at: now,

@@ -32,7 +32,7 @@ const AT = "2026-01-01T00:00:00.000Z";
 
 /** Values that only time or other machines put into a database: set where the routes left nothing. */
 const BY_HAND: Record<string, Record<string, string | number>> = {
-  api_keys: { last_used_at: AT },
+  api_keys: { last_used_at: AT, trusted_by: HOSTILE },
   deleted_projects: { cleared_at: AT },
   publishers: { last_used_at: AT },
   rollouts: { counted_until: AT },

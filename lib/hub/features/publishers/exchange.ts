@@ -5,7 +5,7 @@ import { printable } from "../../../support/printable.ts";
 import { auditWriterOf } from "../../access/audit.ts";
 import { addProject, newProject } from "../../access/new-project.ts";
 import { conflict, forbidden, HubError } from "../../base/errors.ts";
-import { issueKey } from "../../records/keys.ts";
+import { grantorOf, issueKey } from "../../records/keys.ts";
 import { inTransaction, type Records, type Transacted } from "../../records/port.ts";
 import { findProject, type Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
@@ -59,6 +59,7 @@ export async function exchangeToken(
     const publisher = await lockPublisher(transaction, id);
     if (publisher === undefined) throw noPublisher(target, claims.iss);
     const { project, created } = await projectOf(transaction, publisher, now);
+    const trustedBy = await grantorOf(transaction, publisher.created_by);
     const { owner } = project;
     const wanted = {
       name: runName(publisher, claims),
@@ -67,6 +68,7 @@ export async function exchangeToken(
       projectId: project.id,
       host: null,
       actsFor: runOf(claims, token),
+      trustedBy,
     };
     const { record, key } = await issueKey(transaction, { ...wanted, expiresAt, withCredential: false }, now);
     await noteExchange(transaction, { id, keyId: record.id, projectId: project.id, now: record.created_at });

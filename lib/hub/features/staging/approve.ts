@@ -1,14 +1,14 @@
 import type { ApprovedVersion } from "../../../contract/staging/staging.ts";
 import { conflict, HubError, notFound } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
-import { actorOf } from "../../records/keys.ts";
+import { actorsOf } from "../../records/keys.ts";
 import { changeTarget } from "../../records/latest/change-target.ts";
 import { findMarks } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";
 import { updateWhere } from "../../records/rows.ts";
 import { OPEN } from "../../records/version-tables.ts";
 import { findVersionById, removeRows, type Version } from "../../records/versions.ts";
-import { findStaged, type StagedRow, stagerOf } from "./records.ts";
+import { findStaged, hasStaged, type StagedRow, stagerOf } from "./records.ts";
 
 /** The moves out of the state `staged`; each call is a part of a transaction (docs/contract/staging.md). */
 
@@ -32,13 +32,15 @@ const ACTORS: Readonly<Record<string, string>> = { person: "person", run: "workf
 
 /** @throws HubError 403 for the one who has staged the version */
 async function requireAnother(transaction: Transacted, staged: StagedRow, { keyId }: Principal): Promise<void> {
-  const approver = await actorOf(transaction, keyId);
-  if (approver !== stagerOf(staged) && keyId !== staged.published_by) return;
-  const what = ACTORS[approver.slice(0, approver.indexOf(":"))] ?? "key";
+  const approver = { keyId, ...(await actorsOf(transaction, keyId)) };
+  if (!hasStaged(approver, staged)) return;
+  const stager = stagerOf(staged);
+  const what = ACTORS[stager.slice(0, stager.indexOf(":"))] ?? "key";
+  const who = approver.trustedBy === stager ? `${what} that trusts this workflow` : `same ${what}`;
   throw new HubError(
     403,
     "own_approval",
-    `${staged.version} of ${staged.name} was staged by the same ${what}: another person approves it, with a key of their own.`,
+    `${staged.version} of ${staged.name} was staged by the ${who}: another person approves it, with a key of their own.`,
   );
 }
 

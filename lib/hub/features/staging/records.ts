@@ -2,7 +2,7 @@ import type { StagedVersion } from "../../../contract/staging/staging.ts";
 import { targetText } from "../../../contract/target.ts";
 import { may, type Principal } from "../../base/principal.ts";
 import { controlled } from "../../base/rights.ts";
-import { actorOfKey } from "../../records/keys.ts";
+import { actorOfKey, type actorsOf } from "../../records/keys.ts";
 import type { PageRange, Queries } from "../../records/port.ts";
 import { selectVersions } from "../../records/versions.ts";
 
@@ -38,12 +38,19 @@ export const findStaged = (
 export const stagerOf = ({ published_by: id, acts_for }: Pick<StagedRow, "published_by" | "acts_for">): string =>
   actorOfKey({ id: id ?? "", acts_for });
 
-/** @param approver the one who asks, by {@link stagerOf}; undefined for a key that may not approve */
-export const stagedRecord = (row: StagedRow, approver: string | undefined): StagedVersion => ({
+/** One who asks to approve, by a key that may. */
+export type Approver = Awaited<ReturnType<typeof actorsOf>> & { keyId: string };
+
+/** Tells whether somebody has staged a version: the same actor, or the one who has trusted the workflow that asks. */
+export const hasStaged = ({ keyId, actor, trustedBy }: Approver, row: StagedRow): boolean =>
+  keyId === row.published_by || [actor, trustedBy].includes(stagerOf(row));
+
+/** @param approver undefined for a key that may not approve */
+export const stagedRecord = (row: StagedRow, approver: Approver | undefined): StagedVersion => ({
   project_id: row.project_id,
   target: targetText(row),
   ...{ name: row.name, version: row.version, sha256: row.sha256, size_bytes: Number(row.size_bytes) },
   signer_public_key: row.signer_public_key,
   ...{ staged_at: row.state_since!, published_by: row.publisher, is_yanked: row.is_yanked !== 0 },
-  may_approve: approver !== undefined && approver !== stagerOf(row),
+  may_approve: approver !== undefined && !hasStaged(approver, row),
 });

@@ -7,22 +7,22 @@ import { notFound, unprocessable } from "../../base/errors.ts";
 import { may, type Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { trashBlobs } from "../../publications/trash-blobs.ts";
-import { actorOf } from "../../records/keys.ts";
+import { actorsOf } from "../../records/keys.ts";
 import { stateRecord } from "../../records/latest/states.ts";
 import { lockProject } from "../../records/projects.ts";
 import { updateWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
 import { approve, reject } from "./approve.ts";
-import { findStaged, listStaged, stagedRecord } from "./records.ts";
+import { type Approver, findStaged, listStaged, stagedRecord } from "./records.ts";
 
 /** Versions that wait for approval (docs/contract/staging.md). */
 export function staging({ hub }: MountOptions<Core>): readonly Served[] {
   const db = hub.database.kysely;
   const projectOf = controlledBy(hub);
 
-  const approverOf = async (principal: Principal): Promise<string | undefined> =>
-    may(principal, "publish") ? actorOf(db, principal.keyId) : undefined;
+  const approverOf = async (principal: Principal): Promise<Approver | undefined> =>
+    may(principal, "publish") ? { keyId: principal.keyId, ...(await actorsOf(db, principal.keyId)) } : undefined;
 
   return [
     serve(routes.listStaged, async (request, principal) => {
