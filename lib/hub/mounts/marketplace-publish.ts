@@ -1,10 +1,10 @@
 import * as routes from "../../contract/marketplace/routes.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { auditWriterOf } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { type Served, serveRaw } from "../access/serve.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { targetAccess } from "../access/target-access.ts";
+import { admitUpload } from "../access/uploads.ts";
 import type { Arrivals } from "../http/arrivals.ts";
 import { publishedAs } from "../publications/approval.ts";
 import type { ArchiveParts } from "../publications/archive.ts";
@@ -22,8 +22,7 @@ export function marketplacePublish(
 
   return [
     serveRaw(routes.publishTargetVersion[kind], access.controlled, async (request, reply, { id, principal }) => {
-      hub.arrivals.admit(request, reply, principal.owner);
-      const writeAudit = auditWriterOf(hub, request, principal);
+      const writeAudit = admitUpload(hub, request, reply, { principal, projectId: id });
       const subject = subjectOf({ kind, slug: request.params.slug });
       const { record, created } = await uploadArchive(
         hub,

@@ -2,11 +2,12 @@ import type { FastifyReply } from "fastify";
 import * as routes from "../../contract/publishing/routes.ts";
 import type { PublishResult } from "../../contract/surfaces/deploy.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { type AuditWriter, auditWriterOf } from "../access/audit.ts";
+import type { AuditWriter } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import type { DownloadUrls } from "../access/download-urls.ts";
 import { projectAccess, type ProjectAccessParts, type ProjectRequest } from "../access/project-access.ts";
 import { serve, type Served, serveRaw } from "../access/serve.ts";
+import { admitUpload } from "../access/uploads.ts";
 import { notFound } from "../base/errors.ts";
 import type { Principal } from "../base/principal.ts";
 import type { Arrivals } from "../http/arrivals.ts";
@@ -42,10 +43,8 @@ export function publish(
   const { publishable } = projectAccess(options);
 
   /** Lets an upload to a project begin. @returns the witness of its request */
-  function admitted(request: ProjectRequest, reply: FastifyReply, principal: Principal): AuditWriter {
-    hub.arrivals.admit(request, reply, principal.owner);
-    return auditWriterOf(hub, request, principal);
-  }
+  const admitted = (request: ProjectRequest, reply: FastifyReply, principal: Principal): AuditWriter =>
+    admitUpload(hub, request, reply, { principal, projectId: request.params.project_id });
 
   return [
     serveRaw(routes.publishArtifact, publishable, async (request, reply, principal) => {

@@ -3,10 +3,10 @@ import { importTargetVersion } from "../../../contract/import/routes.ts";
 import { SIGNATURE_PREFIX } from "../../../contract/surfaces/headers.ts";
 import type { ImportRequest } from "../../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../../contract/surfaces/paths.ts";
-import { auditWriterOf } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { type Served, serveRaw } from "../../access/serve.ts";
 import { targetAccess } from "../../access/target-access.ts";
+import { admitUpload } from "../../access/uploads.ts";
 import { countBuffered } from "../../base/buffer-collection.ts";
 import { HubError } from "../../base/errors.ts";
 import { untilLeft } from "../../http/connections.ts";
@@ -74,8 +74,7 @@ export function importRoute(options: MountOptions<Core>, kind: MarketplaceKind, 
   return serveRaw(importTargetVersion[kind], access.controlled, async (request, reply, target) => {
     // The source host has its own time-outs; on this connection nothing moves until it is done.
     request.raw.socket.setTimeout(0);
-    hub.arrivals.admit(request, reply, target.principal.owner);
-    const writeAudit = auditWriterOf(hub, request, target.principal);
+    const writeAudit = admitUpload(hub, request, reply, { principal: target.principal, projectId: target.id });
     const { record, created } = await importVersion(
       { ...hub, sourceHosts },
       { ...target, kind },

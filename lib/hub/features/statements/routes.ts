@@ -3,11 +3,11 @@ import * as routes from "../../../contract/statements/routes.ts";
 import type { StatementKind } from "../../../contract/statements/statements.ts";
 import type { MarketplaceKind } from "../../../contract/surfaces/paths.ts";
 import type { Target } from "../../../contract/target.ts";
-import { auditWriterOf } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { projectAccess } from "../../access/project-access.ts";
 import { serve, type Served, serveRaw } from "../../access/serve.ts";
 import { type SeenTarget, targetAccess } from "../../access/target-access.ts";
+import { admitUpload } from "../../access/uploads.ts";
 import { notFound } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { controls, seesStaged } from "../../base/rights.ts";
@@ -41,8 +41,7 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
     reply: FastifyReply,
     { principal, projectId, target, label }: { principal: Principal; projectId: string; target: Target; label: string },
   ) {
-    hub.arrivals.admit(request, reply, principal.owner);
-    const writeAudit = auditWriterOf(hub, request, principal);
+    const writeAudit = admitUpload(hub, request, reply, { principal, projectId });
     const subject = subjectOf({ ...target, id: projectId });
     const version = await versionOf(projectId, label, principal);
     requireCompletable(principal, version);
