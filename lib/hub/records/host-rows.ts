@@ -179,6 +179,22 @@ export async function forgetHost(
   return true;
 }
 
+/** Gives a host of a view another name, which none has. What it runs and its labels stay. */
+export async function renameHost(transaction: Transacted, view: FleetKey, from: string, to: string): Promise<void> {
+  const { holder, target } = view;
+  const facts = { holder, target, host_id: from };
+  const row = await selectWhere(transaction, "hosts", facts).selectAll().executeTakeFirst();
+  if (row === undefined || !(await forgetHost(transaction, view, from))) return;
+  const change = (await nextChange(transaction, view))!;
+  const record = { ...recordOf(row), host_id: to };
+  const named = { host_id: to, change, record: JSON.stringify(record) };
+  await transaction
+    .insertInto("hosts")
+    .values({ ...row, ...named })
+    .execute();
+  await changeLabels(transaction, view, [{ hostId: to, from: {}, to: labelsOf(record, row.labels) }]);
+}
+
 /** Removes all hosts of a view, in batches. */
 export async function clearHosts(db: Queries, { holder, target }: FleetKey): Promise<void> {
   const keys = { hosts: sql`host_id`, host_labels: sql`label, host_id` };

@@ -2,7 +2,7 @@ import { sql } from "kysely";
 import type { JoinedHost } from "../../../contract/joining/records.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
-import { forgetHost } from "../../records/host-rows.ts";
+import { forgetHost, renameHost } from "../../records/host-rows.ts";
 import { revokeKeysOfHost } from "../../records/keys.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "../../records/port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
@@ -138,7 +138,7 @@ export async function add(transaction: Transacted, host: JoinedHostsTable): Prom
 }
 
 /**
- * Lets the keys of a host speak for another name. The old name leaves the fleet.
+ * Lets the keys of a host speak for another name, by which the fleet has it from then on.
  *
  * @returns undefined for an unknown host, false when another one has the name
  */
@@ -148,7 +148,7 @@ export async function rename(transaction: Transacted, named: Named, to: string):
   if (host === undefined) return undefined;
   if (!(await add(transaction, { ...host, host_id: to }))) return false;
   await updateWhere(transaction, "api_keys", { project_id, host: host_id }).set({ host: to }).execute();
-  await forgetHost(transaction, { holder: "", target: project_id }, host_id);
+  await renameHost(transaction, { holder: "", target: project_id }, host_id, to);
   return true;
 }
 

@@ -1,7 +1,7 @@
 import t from "tap";
-import { isErrorBody, startHub } from "../../../../support/hub/harness.ts";
+import { isErrorBody, publication, startHub } from "../../../../support/hub/harness.ts";
 import { invited, ownSecrets, signerHex, soon } from "../../../../support/hub/joining.ts";
-import { fleetOf } from "../../../../support/hub/project-fleet.ts";
+import { fleetOf, QUICK } from "../../../../support/hub/project-fleet.ts";
 
 t.test("a host joins with a token, and its own key works at once, for this host alone", async (t) => {
   const hub = await startHub(t);
@@ -185,6 +185,35 @@ t.test("a host is renamed while it waits, and its key speaks for the new name", 
   t.match((await join(token, "localhost", own)).body, { state: "joined", host_id: "pier-7" });
   t.equal((await rename("pier-7", "pier-9")).status, 204);
   t.equal((await hub.call("GET", "/devkeys/key", { key: own.key })).body.host, "pier-9");
+});
+
+t.test("a host that is renamed stays in the fleet, with what it runs", async (t) => {
+  const hub = await startHub(t);
+  const { project, at, invite, join, list } = await invited(hub);
+  const own = ownSecrets();
+  await join((await invite()).token, "pier-7", own);
+  const json = { xdevkey: own.key, project_id: project.id };
+  const open = async () =>
+    (await hub.call("POST", "/app/deploy/v1/auth", { key: null, json })).body.access_token as string;
+  const host = await fleetOf(hub, { ...project, key: own.key, session: open });
+  await project.publish(publication("1.0.0"));
+  await host.report("pier-7", "1.0.0", { labels: { env: "prod" } });
+  await hub.call("PUT", `${at}/hosts/pier-7/labels`, {
+    json: { labels: { env: "canary" } },
+  });
+  const view = async (query = "") =>
+    (await hub.call("GET", `/app/deploy/v1/projects/${project.id}/hosts${query}`)).body as Record<string, unknown>;
+  const { "pier-7": before } = await view();
+  t.match(before, { version: "1.0.0", labels: { env: "canary" } });
+  t.equal((await hub.call("PATCH", `${at}/joined-hosts/pier-7`, { json: { host_id: "pier-9" } })).status, 204);
+  t.match(await view(), { "pier-9": { host_id: "pier-9", version: "1.0.0", labels: { env: "canary" } } });
+  t.same(Object.keys(await view("?label=env%3Dcanary")), ["pier-9"]);
+  t.same(Object.keys(await view()), ["pier-9"]);
+  t.match(await list(), [{ host_id: "pier-9", version: "1.0.0", labels: { env: "canary" } }]);
+  isErrorBody(t, await host.latest("pier-7"), 403, "other_host");
+  const fleet = await fleetOf(hub, project);
+  const rollout = await fleet.start({ version: "2.0.0", waves: ["env=canary", "100%"], ...QUICK });
+  t.equal(rollout.status, 201, "a wave has it by its label");
 });
 
 t.test("hosts whose keys were made by hand are listed and removed, too", async (t) => {
