@@ -1,6 +1,7 @@
 import type { ApprovedVersion } from "../../../contract/staging/staging.ts";
 import { conflict, HubError, notFound } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
+import { requireSigner } from "../../publications/signed-bytes.ts";
 import { actorsOf } from "../../records/keys.ts";
 import { changeTarget } from "../../records/latest/change-target.ts";
 import { findMarks } from "../../records/latest/states.ts";
@@ -48,8 +49,8 @@ async function requireAnother(transaction: Transacted, staged: StagedRow, { keyI
  * Approves a staged version, and with that publishes it: its state is that of a version which is published now.
  *
  * @param now milliseconds since 1970
- * @throws HubError 403 for the one who has staged it; 404; 409 for other bytes, and for a version that is published or
- *   yanked
+ * @throws HubError 403 for the one who has staged it, and for a signer that may sign no more; 404; 409 for other bytes,
+ *   and for a version that is published or yanked
  */
 export function approve(
   transaction: Transacted,
@@ -68,6 +69,8 @@ export function approve(
     await requireAnother(transaction, staged, principal);
     if (staged.is_yanked !== 0)
       throw conflict(`${version} was yanked${staged.yanked_reason === null ? "" : `: ${staged.yanked_reason}`}.`);
+    // It is published now: a signer whose key was stolen meanwhile signs nothing more.
+    if (staged.signer_public_key !== null) await requireSigner(transaction, projectId, staged.signer_public_key);
     const at = new Date(now).toISOString();
     const { id } = staged;
     await updateWhere(transaction, "versions", { id })
