@@ -13,7 +13,7 @@ const FOLDER_ROOMS = ["lib/agent"];
 /** The lists of features. A feature's lines in them go with it. */
 const LISTS = [
   ...["lib/hub/features.ts", "lib/web/features.ts", "lib/options/all.ts", "lib/options/hub.ts"],
-  "commands/shell/registry.ts",
+  ...["commands/shell/registry.ts", "test/support/hub/features.ts"],
 ];
 /** The folders of the tests of those rooms. */
 const TESTS = ["test/lib/hub", "test/lib/web", "test/commands"];

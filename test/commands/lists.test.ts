@@ -7,6 +7,7 @@ import { COMMANDS } from "../../commands/shell/registry.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
+import { localFeatures } from "../support/hub/features.ts";
 import { createProject, publication, startHub } from "../support/hub/harness.ts";
 import { signerHex, soon } from "../support/hub/joining.ts";
 import { billOf, state, statedProject } from "../support/hub/statements.ts";
@@ -28,7 +29,7 @@ const nameOf = (command: CommandClass): string => command.paths![0]!.join(" ");
 t.test("every list knows its fields without a record, and refuses others before it asks anybody", async (t) => {
   const root = temporaryFolder(t);
   process.env["XDG_CONFIG_HOME"] = temporaryFolder(t);
-  const hub = await startHub(t, { webhookAllow: ["127.0.0.1"] });
+  const hub = await startHub(t, localFeatures());
   const { dataDir, url, adminKey } = hub;
   Object.assign(process.env, {
     ...{ SEALIFT_HUB_URL: url, SEALIFT_API_KEY: adminKey, SEALIFT_PROJECT_ROOT: root },

@@ -11,6 +11,7 @@ import { MarketplaceSign } from "../../commands/publishing/marketplace-sign.ts";
 import { parsePublicKey } from "../../lib/artifact/signatures/key-files.ts";
 import { zipOf } from "../support/hub/archives.ts";
 import { sha256, startHub } from "../support/hub/harness.ts";
+import { fetchingFrom } from "../support/hub/import.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -80,7 +81,7 @@ t.test("an import is nobody's signature, also where a key is given", async (t) =
   await once(source, "listening");
   t.teardown(() => void source.close());
   const origin = `http://127.0.0.1:${(source.address() as AddressInfo).port}`;
-  const { hub, sealift, keys, signerOf } = await withPlugin(t, { sourceHosts: [{ shape: "github", origin }] });
+  const { hub, sealift, keys, signerOf } = await withPlugin(t, fetchingFrom(origin));
   await hub.call("POST", "/devkeys/signing-key", { json: { secret: "the developer's own" } });
   const words = ["marketplace", "publish", "tide", "--version", "3", "--import", "--repo", "acme/tide@v3"];
   t.match(await sealift(...words, "--signing-key-file", keys), {

@@ -6,7 +6,7 @@ import t, { type Test } from "tap";
 import { plant } from "../support/host/project-root.ts";
 import { zipOf } from "../support/hub/archives.ts";
 import { DEVELOPER_SECRET } from "../support/hub/marketplace-hub.ts";
-import { startWorkflow, type Workflow } from "../support/hub/workflow.ts";
+import { startWorkflow, type Workflow } from "../support/hub/publishers.ts";
 import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

@@ -8,6 +8,7 @@ import { makeCertificate } from "../support/hub/certificate.ts";
 import { startHub } from "../support/hub/harness.ts";
 import { get } from "../support/hub/mirrored.ts";
 import { startReceiver } from "../support/hub/receiver.ts";
+import { allowing } from "../support/hub/webhooks.ts";
 import { type OddName, startOdd } from "../support/odd-servers.ts";
 import { builtFile, builtProgram } from "../support/programs/command-line.ts";
 
@@ -147,7 +148,7 @@ t.test("whatever servers do, programs end with a code and a message", { timeout:
 });
 
 t.test("receivers of webhooks that answer 101 hold no turn, and a test of one is answered", async (t) => {
-  const hub = await startHub(t, { webhookAllow: ["127.0.0.0/8"], rateLimits: false });
+  const hub = await startHub(t, { ...allowing(), rateLimits: false });
   const odd = await startOdd(t, "101", tls);
   const receiver = await startReceiver(t);
   const add = async (url: string) =>

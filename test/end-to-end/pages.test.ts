@@ -4,9 +4,11 @@ import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import type { Browser, BrowserContextOptions, Page } from "playwright-core";
 import t from "tap";
+import { localFeatures } from "../support/hub/features.ts";
 import { type RunningHub, startHub } from "../support/hub/harness.ts";
 import { startIssuer } from "../support/hub/issuer.ts";
 import { fillShownHub, pagesOf, publishFiles, report, type ShownHub } from "../support/hub/shown-hub.ts";
+import { signOnBy } from "../support/hub/sign-on.ts";
 import { openBrowser, signIn } from "../support/programs/browser.ts";
 import { needs } from "../support/programs/optional.ts";
 
@@ -39,7 +41,7 @@ const MISFITS = `(() => {
 })()`;
 
 t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, async (t) => {
-  const hub: RunningHub = await startHub(t, { webhookAllow: ["127.0.0.0/8"] });
+  const hub: RunningHub = await startHub(t, localFeatures());
   const shown: ShownHub = await fillShownHub(hub, { hosts: 12 });
   const browser: Browser = await openBrowser();
   t.teardown(() => browser.close());
@@ -217,8 +219,8 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
 
   t.test("a person comes back from an identity provider on another site, signed in, without script", async (t) => {
     const issuer = await startIssuer(t, "localhost");
-    const signOn = issuer.options([{ scopes: ["projects", "read"] }]);
-    const { url } = await startHub(t, { dataDir: `${t.testdir()}/signed-on`, signOn });
+    const signOn = signOnBy(issuer, [{ scopes: ["projects", "read"] }]);
+    const { url } = await startHub(t, { dataDir: `${t.testdir()}/signed-on`, ...signOn });
     const page = await opened({ javaScriptEnabled: false });
     await page.goto(`${url}/webhooks`);
     await page.getByRole("link", { name: "Sign in by localhost" }).click();

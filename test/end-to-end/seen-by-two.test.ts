@@ -4,10 +4,10 @@ import { join } from "node:path";
 import t from "tap";
 import { publicKeyOf } from "../../lib/artifact/signatures/ed25519.ts";
 import { plant } from "../support/host/project-root.ts";
+import { AUDIENCE, startWorkflow } from "../support/hub/publishers.ts";
 import { ISSUER, REPOSITORY, startSigstore } from "../support/hub/sigstore.ts";
 import { billOf } from "../support/hub/statements.ts";
 import { Visitor } from "../support/hub/web.ts";
-import { AUDIENCE, startWorkflow } from "../support/hub/workflow.ts";
 import { builtProgram } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

@@ -1,5 +1,6 @@
 import t from "tap";
-import { fullHub, HOSTILE_HOST } from "../../support/hub/full-hub.ts";
+import { HOSTILE_HOST } from "../../support/hub/filling.ts";
+import { fullHub } from "../../support/hub/full-hub.ts";
 import { startHub } from "../../support/hub/harness.ts";
 import { publishFiles, report } from "../../support/hub/shown-hub.ts";
 import { Visitor } from "../../support/hub/web.ts";

@@ -5,6 +5,7 @@ import type { SignOnOptions } from "../../../lib/hub/features/sign-on/sign-on.ts
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { startHub } from "../../support/hub/harness.ts";
 import { startIssuer } from "../../support/hub/issuer.ts";
+import { signOnBy } from "../../support/hub/sign-on.ts";
 import { Visitor } from "../../support/hub/web.ts";
 
 async function world(
@@ -13,7 +14,7 @@ async function world(
   { grants = [{}], more = {} }: { grants?: Partial<Grant>[]; more?: Partial<SignOnOptions> } = {},
 ) {
   const issuer = await startIssuer(t);
-  const hub = await startHub(t, { signOn: issuer.options(grants, more), ...options });
+  const hub = await startHub(t, { ...signOnBy(issuer, grants, more), ...options });
   const begin = async (visitor: Visitor, next = "/"): Promise<string> => {
     const { headers } = await visitor.request(`/sign-in/oidc?next=${encodeURIComponent(next)}`);
     return headers.get("location")!;
@@ -46,7 +47,7 @@ t.test("an answer counts in the browser that asked, once, and for its own questi
 t.test("an attempt that was altered, made up, or is too old is none", async (t) => {
   let now = Date.now();
   const { issuer, hub, begin, isIn } = await world(t, { clock: () => now });
-  const other = await startHub(t, { dataDir: `${t.testdir()}/other`, signOn: issuer.options([{}]) });
+  const other = await startHub(t, { dataDir: `${t.testdir()}/other`, ...signOnBy(issuer, [{}]) });
   const visitor = new Visitor(hub.url);
   const answer = issuer.answer(await begin(visitor));
   const attempt = /sealift-attempt=([^;]+)/.exec(visitor.cookies)![1]!;

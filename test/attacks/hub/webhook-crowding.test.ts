@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { startHub } from "../../support/hub/harness.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
+import { allowing } from "../../support/hub/webhooks.ts";
 
 const report = (host: string) => ({
   ...{ kind: "plugin", slug: "tide", version: "1.0.0", status: "failed", host_id: host, error_message: "no port" },
@@ -10,7 +11,7 @@ const report = (host: string) => ({
 });
 
 t.test("receivers of one owner that never answer leave the messages of the others their turns", async (t) => {
-  const hub = await startHub(t, { webhookAllow: ["127.0.0.0/8"], rateLimits: false });
+  const hub = await startHub(t, { ...allowing(), rateLimits: false });
   await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
   const keyOf = async (owner: string): Promise<string> => {
     const json = { name: owner, owner, scopes: ["projects", "report", "read"] };

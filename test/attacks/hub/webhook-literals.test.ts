@@ -1,6 +1,7 @@
 import t from "tap";
 import { isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
+import { allowing } from "../../support/hub/webhooks.ts";
 
 /** Private addresses in every notation that a URL has for them. */
 const PRIVATE = [
@@ -24,7 +25,7 @@ t.test("no webhook leads to an address that is not public, however it is written
 
 t.test("what the operator allows is allowed, and nothing beside it", async (t) => {
   const receiver = await startReceiver(t);
-  const hub = await startHub(t, { webhookAllow: ["127.0.0.1/32"] });
+  const hub = await startHub(t, allowing("127.0.0.1/32"));
   const add = async (url: string) => (await hub.call("POST", "/devkeys/webhooks", { json: { url } })).status;
   t.equal(await add(receiver.url), 201);
   t.equal(await add(receiver.url.replace("127.0.0.1", "127.0.0.2")), 422);

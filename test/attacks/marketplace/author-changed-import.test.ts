@@ -9,6 +9,7 @@ import { newAuthor } from "../../support/host/author.ts";
 import { SLUG } from "../../support/host/marketplace-host.ts";
 import { pluginHost } from "../../support/host/plugin-host.ts";
 import { isErrorBody, startHub, storedFiles } from "../../support/hub/harness.ts";
+import { fetchingFrom } from "../../support/hub/import.ts";
 import { DEVELOPER_SECRET } from "../../support/hub/marketplace-hub.ts";
 
 const zipOf = (content: string) => forgedZip([descriptorEntry(SLUG, "1.0.0"), { name: "src/main.js", content }]);
@@ -20,7 +21,7 @@ t.test("an import whose tag moves at the source stays what its author has signed
   await new Promise((resolve) => source.once("listening", resolve));
   t.teardown(() => void source.close());
   const origin = `http://127.0.0.1:${(source.address() as AddressInfo).port}`;
-  const hub = await startHub(t, { sourceHosts: [{ shape: "github", origin }] });
+  const hub = await startHub(t, fetchingFrom(origin));
   const created = await hub.call("POST", "/devkeys/projects", { json: { name: "T", kind: "plugin", slug: SLUG } });
   await hub.call("POST", "/devkeys/signing-key", { json: { secret: DEVELOPER_SECRET } });
   const bring = () => hub.call("POST", `${PLUGIN}/import`, { json: { version: "1.0.0", repo: "acme/tide@v1.0.0" } });

@@ -1,5 +1,6 @@
 import t from "tap";
 import { startIssuer } from "../../support/hub/issuer.ts";
+import { signOnBy } from "../../support/hub/sign-on.ts";
 import { startStaging } from "../../support/hub/staging.ts";
 import { Visitor } from "../../support/hub/web.ts";
 
@@ -7,7 +8,7 @@ t.test("a person does not approve in a session what a key of theirs has staged, 
   const issuer = await startIssuer(t);
   const scopes = ["keys", "projects", "publish", "read"] as const;
   const { hub, project, upload, staged, approve } = await startStaging(t, {
-    signOn: issuer.options([{ scopes, owner: "admin" }]),
+    ...signOnBy(issuer, [{ scopes, owner: "admin" }]),
     rateLimits: false,
   });
   const signedIn = async (person: string): Promise<Visitor> => {

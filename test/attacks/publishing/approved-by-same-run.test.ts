@@ -1,5 +1,5 @@
 import t from "tap";
-import { publicationForm, startWorkflow } from "../../support/hub/workflow.ts";
+import { publicationForm, startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("a workflow run does not approve what it has staged, by whichever of its keys", async (t) => {
   const { hub, trust, run, exchange } = await startWorkflow(t);

@@ -1,5 +1,5 @@
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("a token that has expired is refused", async (t) => {
   const { hub, trust, run, exchange } = await startWorkflow(t);

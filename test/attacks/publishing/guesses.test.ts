@@ -1,5 +1,5 @@
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("an address that tries tokens is held back, as one that tries keys is", async (t) => {
   const { hub, trust, exchange } = await startWorkflow(t, {

@@ -1,6 +1,6 @@
 import { createPublicKey } from "node:crypto";
 import t from "tap";
-import { AUDIENCE, startWorkflow } from "../../support/hub/workflow.ts";
+import { AUDIENCE, startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("a token that is signed with the issuer's public key as a shared secret is refused", async (t) => {
   const { hub, trust, claims, exchange, issuer } = await startWorkflow(t);

@@ -1,5 +1,5 @@
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("an issuer is at a public https address, or where the operator allows one", async (t) => {
   const { hub, trust, issuer } = await startWorkflow(t, { issuerAllow: [] });

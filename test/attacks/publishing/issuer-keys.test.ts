@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("an issuer whose keys hang, grow, redirect, are none or lie at a private address lets nobody in", async (t) => {
   const { hub, trust, run, exchange, issuer } = await startWorkflow(t);

@@ -1,5 +1,5 @@
 import t from "tap";
-import { AUDIENCE, startWorkflow } from "../../support/hub/workflow.ts";
+import { AUDIENCE, startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("the id of a key is looked up in the issuer's list, and is no path and no address", async (t) => {
   const { hub, trust, claims, exchange, issuer } = await startWorkflow(t);

@@ -1,5 +1,5 @@
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("a claim that is a list with the right text in it is not that text", async (t) => {
   const { hub, trust, run, exchange } = await startWorkflow(t);

@@ -1,6 +1,6 @@
 import pino from "pino";
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("what is no token is refused, and stands in no answer and no log", async (t) => {
   const lines: string[] = [];

@@ -1,5 +1,5 @@
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("a name that somebody else has taken meanwhile stays theirs", async (t) => {
   const { hub, trust, run, exchange } = await startWorkflow(t);

@@ -1,5 +1,5 @@
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("whoever takes over the name of a renamed repository has other ids", async (t) => {
   const { hub, trust, run, exchange } = await startWorkflow(t);

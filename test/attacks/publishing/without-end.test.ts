@@ -1,5 +1,5 @@
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("a token that is valid for years is refused: its id would be kept for as long", async (t) => {
   const { hub, trust, run, exchange } = await startWorkflow(t);

@@ -1,6 +1,6 @@
 import t from "tap";
 import { startIssuer } from "../../support/hub/issuer.ts";
-import { AUDIENCE, startWorkflow } from "../../support/hub/workflow.ts";
+import { AUDIENCE, startWorkflow } from "../../support/hub/publishers.ts";
 
 t.test("a token of an issuer that the target does not trust is refused, and its issuer is never asked", async (t) => {
   const { hub, trust, run, exchange, issuer } = await startWorkflow(t);

@@ -8,10 +8,12 @@ import { dropQuota } from "../../../lib/hub/features/quotas/by-hand.ts";
 import { renewAdminKeyOf } from "../../../lib/hub/keys/admin-key.ts";
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { zipOf } from "../../support/hub/archives.ts";
-import { type FullHub, fullHub, HOSTILE_HOST } from "../../support/hub/full-hub.ts";
+import { HOSTILE_HOST } from "../../support/hub/filling.ts";
+import { type FullHub, fullHub } from "../../support/hub/full-hub.ts";
 import { publication, type RunningHub } from "../../support/hub/harness.ts";
+import { fetchingFrom } from "../../support/hub/import.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
-import { startWorkflow } from "../../support/hub/workflow.ts";
 
 /** Starts a source host on which every path is one archive. @returns its origin */
 async function sourceHost(t: Test): Promise<string> {
@@ -74,9 +76,7 @@ async function stageAndApprove(
 }
 
 t.test("each action of the audit log is written by what does it", async (t) => {
-  const source = await sourceHost(t);
-  const sourceHosts = [{ shape: "github", origin: source }] as const;
-  const full = await fullHub(t, `${t.testdir({})}/hub`, { sourceHosts: [...sourceHosts] });
+  const full = await fullHub(t, `${t.testdir({})}/hub`, fetchingFrom(await sourceHost(t)));
   const { hub, project, rolled } = full;
   const done = async (method: string, path: string, json?: object): Promise<{ id: string }> => {
     const { status, body } = await hub.call(method, path, json === undefined ? {} : { json });

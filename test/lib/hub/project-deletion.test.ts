@@ -7,6 +7,7 @@ import { FEATURES } from "../../../lib/hub/features.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import type { Database } from "../../../lib/hub/records/port.ts";
 import { clearFleets } from "../../../lib/hub/records/project-deletion.ts";
+import { localFeatures } from "../../support/hub/features.ts";
 import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
 import { FLEET_SCOPES, fleetOf, QUICK, until } from "../../support/hub/project-fleet.ts";
@@ -30,7 +31,7 @@ async function rowsNaming({ kysely, tables }: Database, texts: readonly string[]
 async function play(t: Test, databaseUrl: string | undefined): Promise<void> {
   const where = databaseUrl === undefined ? {} : { databaseUrl };
   let now = Date.now();
-  const hub = await startHub(t, { ...where, clock: () => now, webhookAllow: ["127.0.0.0/8"] });
+  const hub = await startHub(t, { ...where, clock: () => now, ...localFeatures() });
   const database = await openDatabase({
     hooks: FEATURES,
     dataDir: hub.dataDir,

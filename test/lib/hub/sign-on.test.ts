@@ -3,13 +3,14 @@ import { createHub } from "../../../lib/hub/hub.ts";
 import { pages } from "../../../lib/web/pages.ts";
 import { type RunningHub, startHub } from "../../support/hub/harness.ts";
 import { startIssuer } from "../../support/hub/issuer.ts";
+import { signOnBy } from "../../support/hub/sign-on.ts";
 import { Visitor } from "../../support/hub/web.ts";
 
 const SCOPES = ["keys", "projects", "read"] as const;
 
 async function world(t: Test) {
   const issuer = await startIssuer(t);
-  const hub = await startHub(t, { signOn: issuer.options([{ scopes: SCOPES }, { value: "all", scopes: ["admin"] }]) });
+  const hub = await startHub(t, { ...signOnBy(issuer, [{ scopes: SCOPES }, { value: "all", scopes: ["admin"] }]) });
   const visitor = new Visitor(hub.url);
   const signOn = async (next = "/keys") => {
     const { headers } = await visitor.request(`/sign-in/oidc?next=${encodeURIComponent(next)}`);
@@ -62,7 +63,7 @@ t.test("a session ends with its hours, and when its grant is changed or gone", a
   const issuer = await startIssuer(t);
   let now = Date.now();
   const grants = [{ scopes: SCOPES }];
-  const hub = await startHub(t, { signOn: issuer.options(grants), clock: () => now });
+  const hub = await startHub(t, { ...signOnBy(issuer, grants), clock: () => now });
   const visitor = new Visitor(hub.url);
   const { headers } = await visitor.request("/sign-in/oidc");
   await visitor.request(issuer.answer(headers.get("location")!));
@@ -70,16 +71,15 @@ t.test("a session ends with its hours, and when its grant is changed or gone", a
   t.equal((await visitor.request("/keys")).status, 200);
   await hub.hub.close();
   for (const [name, options, status] of [
-    ["another hub of the database", issuer.options([...grants, { value: "more" }]), 200],
-    ["other scopes", issuer.options([{ scopes: ["read"] }]), 303],
-    ["another owner", issuer.options([{ scopes: SCOPES, owner: "else" }]), 303],
-    ["no grant", issuer.options([]), 303],
-    ["another claim", issuer.options(grants, { claim: "roles" }), 303],
+    ["another hub of the database", signOnBy(issuer, [...grants, { value: "more" }]), 200],
+    ["other scopes", signOnBy(issuer, [{ scopes: ["read"] }]), 303],
+    ["another owner", signOnBy(issuer, [{ scopes: SCOPES, owner: "else" }]), 303],
+    ["no grant", signOnBy(issuer, []), 303],
+    ["another claim", signOnBy(issuer, grants, { claim: "roles" }), 303],
     ["no identity provider", undefined, 303],
   ] as const) {
     const listen = { host: "127.0.0.1", port: 0 };
-    const signOn = options && { signOn: options };
-    const later = await createHub({ dataDir: hub.dataDir, listen, web: pages, clock: () => now, ...signOn });
+    const later = await createHub({ dataDir: hub.dataDir, listen, web: pages, clock: () => now, ...options });
     const url = await later.listen();
     const got = await new Visitor(url).request("/keys", { headers: { cookie } });
     t.equal(got.status, status, name);
@@ -129,8 +129,8 @@ t.test("a hub without an identity provider, and one whose does not answer, say s
   for (const path of ["/sign-in/oidc", "/sign-in/oidc/callback?code=a&state=b"])
     t.equal((await new Visitor(plain.url).request(path)).status, 404);
   const issuer = await startIssuer(t);
-  const signOn = issuer.options([{}], { issuer: "http://127.0.0.1:1" });
-  const hub = await startHub(t, { dataDir: `${t.testdir()}/hub`, signOn });
+  const signOn = signOnBy(issuer, [{}], { issuer: "http://127.0.0.1:1" });
+  const hub = await startHub(t, { dataDir: `${t.testdir()}/hub`, ...signOn });
   const { status, html } = await new Visitor(hub.url).request("/sign-in/oidc");
   t.equal(status, 503);
   t.match(html, "The identity provider does not answer");

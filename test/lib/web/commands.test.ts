@@ -3,6 +3,7 @@ import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";
 import { zipOf } from "../../support/hub/archives.ts";
+import { localFeatures } from "../../support/hub/features.ts";
 import { createProject, publication, startHub } from "../../support/hub/harness.ts";
 import { signerHex } from "../../support/hub/joining.ts";
 import { fillShownHub, pagesOf } from "../../support/hub/shown-hub.ts";
@@ -41,7 +42,7 @@ function bounded(words: string[], folder: string, dataDir: string): string[] {
 }
 
 t.test("whoever pastes a command of a page, beside the files that it names, has forgotten nothing", async (t) => {
-  const hub = await startHub(t, { webhookAllow: ["127.0.0.0/8"] });
+  const hub = await startHub(t, localFeatures());
   const { project, pluginId } = await fillShownHub(hub, { hosts: 1 });
   const empty = await createProject(hub);
   const bare = await startHub(t, { dataDir: join(temporaryFolder(t), "hub") });

@@ -1,4 +1,5 @@
 import t from "tap";
+import { localFeatures } from "../../support/hub/features.ts";
 import { startHub } from "../../support/hub/harness.ts";
 import { fillShownHub, pagesOf, publishFiles } from "../../support/hub/shown-hub.ts";
 import { Visitor } from "../../support/hub/web.ts";
@@ -7,7 +8,7 @@ import { Visitor } from "../../support/hub/web.ts";
 const AT_ONCE = /\/(?:sign-out|test|redeliver)$/;
 
 t.test("no page does anything by one click, with or without a script", async (t) => {
-  const hub = await startHub(t, { webhookAllow: ["127.0.0.0/8"] });
+  const hub = await startHub(t, localFeatures());
   const { project, pluginId } = await fillShownHub(hub, { hosts: 8 });
   const url = "https://127.0.0.1:1/";
   const added = await hub.call("POST", "/devkeys/webhooks", {

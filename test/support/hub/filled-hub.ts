@@ -1,6 +1,7 @@
 import type { Test } from "tap";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { hmacOf, zipOf } from "./archives.ts";
+import { localFeatures } from "./features.ts";
 import {
   createProject,
   type ProjectAccess,
@@ -22,7 +23,7 @@ const SEPARATORS = "a\u2028b\u2029c\u0085d\re";
 
 /** A hub with versions of a project, a private plugin, a deployment report, and a webhook that nobody answers. */
 export async function filledHub(t: Test, dataDir: string, options: Partial<HubOptions> = {}): Promise<Filled> {
-  const hub = await startHub(t, { dataDir, webhookAllow: ["127.0.0.1"], ...options });
+  const hub = await startHub(t, { dataDir, ...localFeatures(), ...options });
   const webhook = { url: "https://127.0.0.1:1/", events: ["host.failed"] };
   t.equal((await hub.call("POST", "/devkeys/webhooks", { json: webhook })).status, 201);
   const project = await createProject(hub);

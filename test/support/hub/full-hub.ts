@@ -2,43 +2,19 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Test } from "tap";
 import { FEATURES } from "../../../lib/hub/features.ts";
-import { setQuota } from "../../../lib/hub/features/quotas/by-hand.ts";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { CopiedTables } from "../../../lib/hub/records/copy.ts";
 import { tablesOf } from "../../../lib/hub/records/schema.ts";
-import {
-  createProject,
-  newSigner,
-  type ProjectAccess,
-  type Publication,
-  publication,
-  type RunningHub,
-  sha256,
-  type Signer,
-  startHub,
-} from "./harness.ts";
-import { startIssuer } from "./issuer.ts";
-import { askAsClones, ownSecrets, signerHex } from "./joining.ts";
+import { FILLS, localFeatures } from "./features.ts";
+import { AT, type ByHand, type Filling, HOSTILE, HOSTILE_HOST, later } from "./filling.ts";
+import { createProject, newSigner, type ProjectAccess, publication, type RunningHub, startHub } from "./harness.ts";
 import { publishFiles, report } from "./shown-hub.ts";
-import { startSigstore } from "./sigstore.ts";
-import { billOf, state } from "./statements.ts";
-
-/** Markup in each form in which a page could take it for its own, and characters that end lines elsewhere. */
-export const HOSTILE = `"><img src=x onerror=alert(1)><script>alert(1)</script></title>'--!><svg/onload=alert(1)>\u2028`;
-/** A host may have no spaces in its id. */
-export const HOSTILE_HOST = `"><svg/onload=alert(1)><script>alert(1)</script>`;
-
-const AT = "2026-01-01T00:00:00.000Z";
 
 /** Values that only time or other machines put into a database: set where the routes left nothing. */
-const BY_HAND: Record<string, Record<string, string | number>> = {
+const BY_HAND: ByHand = {
   api_keys: { last_used_at: AT, trusted_by: HOSTILE },
   deleted_projects: { cleared_at: AT },
-  publishers: { last_used_at: AT },
-  rollouts: { counted_until: AT },
-  webhooks: { last_delivered_at: AT, failing_since: AT, last_error: HOSTILE, disabled_at: AT },
   versions: { approved_by: "key_admin", approved_at: AT },
-  webhook_deliveries: { last_error: HOSTILE },
 };
 
 export interface FullHub {
@@ -51,7 +27,7 @@ export interface FullHub {
   report: (version: string, status: "success" | "failed") => Promise<unknown>;
 }
 
-type Done = (method: string, path: string, rest?: Parameters<RunningHub["call"]>[2]) => Promise<{ id: string }>;
+type Done = Filling["done"];
 
 /** Names the columns, as `table.column`, in which no row of the database has a value. */
 export function emptyColumns(dataDir: string): string[] {
@@ -69,41 +45,26 @@ export function emptyColumns(dataDir: string): string[] {
  * hostile. A new table or column is filled here; tests of backups, pages and query plans then read it.
  */
 export async function fullHub(t: Test, dataDir: string, options: Partial<HubOptions> = {}): Promise<FullHub> {
-  const hub = await startHub(t, {
-    dataDir,
-    webhookAllow: ["127.0.0.1"],
-    issuerAllow: ["127.0.0.1"],
-    rateLimits: false,
-    ...options,
-  });
+  const hub = await startHub(t, { dataDir, ...localFeatures(), rateLimits: false, ...options });
   const done: Done = async (method, path, rest) => {
     const { status, bytes, body } = await hub.call(method, path, rest);
     if (status >= 300) throw new Error(`${method} ${path}: ${status} ${bytes.toString()}`);
     return body as { id: string };
   };
   await fillPlugin(hub, done);
-  const project = await filledProject(hub, done);
-  for (const more of [{}, { target: `project:${project.id}` }])
-    await done("POST", "/devkeys/webhooks", { json: { url: "https://127.0.0.1:1/", name: HOSTILE, ...more } });
-  await fillPublishers(t, done, project.id);
-  const { rolled, report: reported } = await haltedProject(hub, done);
-  await setQuota({ hooks: FEATURES, dataDir }, { subject: `project/${project.id}`, max_bytes: 1e9, max_versions: 100 });
+  const filling: Filling = { t, hub, done, ...(await filledProject(hub, done)), ...(await projectOfHost(hub, done)) };
+  for (const { fill } of FILLS) await fill?.(filling);
+  await fillSigners(done, filling.project.id);
   const { id: doomed } = await done("POST", "/devkeys/projects", {
     json: { name: HOSTILE, kind: "project", same_name: true },
   });
   await done("DELETE", `/devkeys/projects/${doomed}`);
   await done("GET", "/readyz");
-  setByHand(dataDir);
+  await hub.hub.upkeep.run();
+  for (const values of [BY_HAND, ...FILLS.map(({ byHand }) => byHand ?? {})]) setByHand(dataDir, values);
+  retireKek(dataDir);
+  const { project, rolled, report: reported } = filling;
   return { hub, project, rolled, report: reported };
-}
-
-/** Fills a publisher that is pending, and one whose target is there. */
-async function fillPublishers(t: Test, done: Done, project: string): Promise<void> {
-  const issuer = await startIssuer(t);
-  const name = HOSTILE.replace(/\u2028/g, "");
-  const json = { name, issuer: issuer.url, audience: name, claims: { [name]: name } };
-  await done("POST", "/devkeys/publishers", { json: { ...json, creates: { kind: "plugin", slug: "new", name } } });
-  await done("POST", "/devkeys/publishers", { json: { ...json, target: `project:${project}` } });
 }
 
 /** Fills a plugin whose owner, versions and hosts say hostile things. */
@@ -142,7 +103,7 @@ async function fillPlugin(hub: RunningHub, done: Done): Promise<void> {
 }
 
 /** A project with versions, deltas, signers and keys in each of their states. */
-async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess> {
+async function filledProject(hub: RunningHub, done: Done): Promise<Pick<Filling, "project" | "versions" | "signer">> {
   const project = await createProject(hub, ["publish", "projects", "deploy", "report", "read"]);
   const signer = newSigner();
   const versions = ["0.9.0", "1.0.0", "1.1.0", "1.2.0"].map((version) => publication(version, { signer }));
@@ -163,7 +124,6 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
   const artifacts = `/app/deploy/v1/projects/${project.id}/artifacts`;
   for (const version of ["1.0.0", "1.1.0"])
     await done("POST", `${artifacts}/${version}/index`, form({ index: new Blob([new Uint8Array(50)]) }));
-  await fillStatements(hub, project, versions[2]!, signer);
   const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64");
   await done(
     "POST",
@@ -179,41 +139,19 @@ async function filledProject(hub: RunningHub, done: Done): Promise<ProjectAccess
   });
   const { id: rotated } = await done("POST", `/devkeys/api-keys/${doomed.id}/rotate`);
   for (const id of [doomed.id, rotated]) await done("DELETE", `/devkeys/api-keys/${id}`);
-  await inviteHosts(hub, done, base);
-  const signers = `${base}/signers`;
+  return { project, versions, signer };
+}
+
+/** Registers a signer of a project, after which no others may sign, and revokes it. */
+async function fillSigners(done: Done, project: string): Promise<void> {
+  const signers = `/devkeys/projects/${project}/signers`;
   await done("POST", signers, { json: { public_key: "b".repeat(64), name: HOSTILE } });
   for (const verb of ["retire", "revoke"])
     await done("POST", `${signers}/${"b".repeat(64)}/${verb}`, { json: { reason: HOSTILE } });
-  return project;
 }
 
-/** Fills statements of a version: a workflow and components that are called hostile things. */
-async function fillStatements(
-  hub: RunningHub,
-  { id }: ProjectAccess,
-  { version, bytes, contentSha256: content_sha256 }: Publication,
-  signer: Signer,
-): Promise<void> {
-  const name = HOSTILE.replace(/\u2028/g, "");
-  const stated = {
-    ...{ hub, version, signer, target: { kind: "project", slug: id } as const },
-    ...{ artifact_sha256: sha256(bytes), content_sha256 },
-  };
-  const sigstore = await startSigstore();
-  const bundle = await sigstore.attest({ subjects: [content_sha256], workflow: name, issuer: name });
-  const statements = {
-    provenance: Buffer.from(JSON.stringify(bundle)),
-    sbom: billOf([{ type: name, name, version: name, purl: `pkg:generic/${encodeURIComponent(name)}` }]),
-    urgent: Buffer.from(JSON.stringify({ reason: name })),
-  };
-  for (const [kind, bytes] of Object.entries(statements)) {
-    const answer = await state(stated, kind, bytes);
-    if (answer.status !== 201) throw new Error(`${kind}: ${answer.bytes.toString()}`);
-  }
-}
-
-/** A project whose only host fails with the version of a rollout, which takes the version back. */
-async function haltedProject(hub: RunningHub, done: Done): Promise<Pick<FullHub, "rolled" | "report">> {
+/** A project whose only host runs 1.0.0, and has a label. */
+async function projectOfHost(hub: RunningHub, done: Done): Promise<Pick<FullHub, "rolled" | "report">> {
   const rolled = await createProject(hub, ["publish", "projects", "deploy", "report", "read"]);
   await done("PATCH", `/devkeys/projects/${rolled.id}`, { json: { name: HOSTILE, same_name: true } });
   await rolled.publish(publication("1.0.0"));
@@ -238,47 +176,18 @@ async function haltedProject(hub: RunningHub, done: Done): Promise<Pick<FullHub,
   const base = `/devkeys/projects/${rolled.id}`;
   const labels = `${base}/hosts/${encodeURIComponent(HOSTILE_HOST)}/labels`;
   await done("PUT", labels, { json: { labels: { env: "canary" } } });
-  const { id } = await done("POST", `${base}/rollouts`, {
-    json: { version: "2.0.0", waves: ["100%"], on_halt: "rollback", soak_seconds: 0 },
-  });
-  await rolled.publish(publication("2.0.0"));
-  await reported("2.0.0", "failed");
-  for (let state = "running"; state !== "halted";) {
-    ({ state } = (await hub.call("GET", `${base}/rollouts/${id}`)).body as { state: string });
-  }
-  await done("POST", `${base}/rollouts/${id}/abort`, { json: { reason: HOSTILE } });
-  await hub.hub.upkeep.run();
   return { rolled, report: reported };
 }
 
-const later = (seconds: number): string => new Date(Date.now() + seconds * 1000).toISOString();
-
-function setByHand(dataDir: string): void {
+/** Sets values where the routes left nothing. */
+function setByHand(dataDir: string, tables: ByHand): void {
   using database = new DatabaseSync(join(dataDir, "hub.sqlite"));
-  for (const [table, values] of Object.entries(BY_HAND))
+  for (const [table, values] of Object.entries(tables))
     for (const [column, value] of Object.entries(values))
       database.prepare(`update ${table} set ${column} = ? where ${column} is null`).run(value);
-  database.prepare("insert into keks values ('kek_retired', ?, ?)").run(AT, AT);
 }
 
-/** Invites hosts with a key that ends: one joins and is cloned, another one waits, and then the invite is revoked. */
-async function inviteHosts(hub: RunningHub, done: Done, base: string): Promise<void> {
-  const scopes = ["keys", "deploy", "report", "read"];
-  const inviting = (await done("POST", "/devkeys/api-keys", {
-    json: { name: HOSTILE, scopes, expires_at: later(86_400) },
-  })) as unknown as { key: string };
-  const facts = { signers: [signerHex()], expires_at: later(3600), uses: 9, labels: { env: "prod" } };
-  for (const [host, approve] of [
-    [HOSTILE_HOST, false],
-    [`waits${HOSTILE_HOST}`, true],
-  ] as const) {
-    const invite = (await done("POST", `${base}/host-invites`, {
-      json: { ...facts, approve },
-      key: inviting.key,
-    })) as unknown as { id: string; token: string };
-    const own = ownSecrets();
-    await done("POST", "/devkeys/join", { json: { token: invite.token, host_id: host, ...own }, key: null });
-    if (!approve) await askAsClones(hub, own.key, host);
-    await done("DELETE", `${base}/host-invites/${invite.id}`);
-  }
+function retireKek(dataDir: string): void {
+  using database = new DatabaseSync(join(dataDir, "hub.sqlite"));
+  database.prepare("insert into keks values ('kek_retired', ?, ?)").run(AT, AT);
 }

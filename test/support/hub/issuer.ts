@@ -5,8 +5,6 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import { exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from "jose";
 import type { Test } from "tap";
-import type { Grant } from "../../../lib/hub/access/sign-in-way.ts";
-import type { SignOnOptions } from "../../../lib/hub/features/sign-on/sign-on.ts";
 
 export const CLIENT_SECRET = "c1ient-secret";
 
@@ -28,8 +26,6 @@ export interface Issuer {
   jwk: JWK;
   /** Signs somebody in at the address that a hub leads to. @returns the path of the hub to go back to */
   answer(address: string): string;
-  /** The options of a hub that signs people in here. */
-  options(grants: readonly Partial<Grant>[], more?: Partial<SignOnOptions>): SignOnOptions;
 }
 
 /** @param host another name of this machine is another site for a browser */
@@ -79,11 +75,6 @@ export async function startIssuer(t: Test, host = "127.0.0.1"): Promise<Issuer> 
       const query = new URLSearchParams({ code, state: asked.get("state")!, iss: issuer.url });
       return `${pathname}?${query.toString()}`;
     },
-    options: (grants, more) => ({
-      ...{ issuer: issuer.url, clientId: "hub", clientSecret: CLIENT_SECRET, scope: "openid", claim: "groups" },
-      grants: grants.map((grant) => ({ value: "ops", owner: "acme", scopes: ["read"], projectId: null, ...grant })),
-      ...more,
-    }),
   };
   const server = createServer((request, response) => {
     const path = request.url ?? "";

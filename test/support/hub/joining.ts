@@ -1,6 +1,7 @@
 /** Hosts that join a hub's project over the wire. */
 import { randomBytes } from "node:crypto";
 import type { JoinAnswer, JoinedHost, NewInvite } from "../../../lib/contract/joining/records.ts";
+import { type FeatureFill, HOSTILE, HOSTILE_HOST, later } from "./filling.ts";
 import { type Answer, createProject, newSigner, type ProjectAccess, type RunningHub } from "./harness.ts";
 
 type Calls = Pick<RunningHub, "call">;
@@ -54,3 +55,40 @@ export async function invited(hub: Calls): Promise<Invited> {
     list: async () => (await hub.call("GET", `${at}/joined-hosts?limit=200`)).body.items as JoinedHost[],
   };
 }
+
+/** Fills invites of a key that ends: one host joins and is cloned, another one waits; then both are revoked. */
+export const joiningFill: FeatureFill = {
+  async fill({ hub, done, project }) {
+    const base = `/devkeys/projects/${project.id}`;
+    const scopes = ["keys", "deploy", "report", "read"];
+    const inviting = (await done("POST", "/devkeys/api-keys", {
+      json: { name: HOSTILE, scopes, expires_at: later(86_400) },
+    })) as unknown as { key: string };
+    const facts = { signers: [signerHex()], expires_at: later(3600), uses: 9, labels: { env: "prod" } };
+    for (const [host, approve] of [
+      [HOSTILE_HOST, false],
+      [`waits${HOSTILE_HOST}`, true],
+    ] as const) {
+      const invite = (await done("POST", `${base}/host-invites`, {
+        json: { ...facts, approve },
+        key: inviting.key,
+      })) as unknown as { id: string; token: string };
+      const own = ownSecrets();
+      await done("POST", "/devkeys/join", { json: { token: invite.token, host_id: host, ...own }, key: null });
+      if (!approve) await askAsClones(hub, own.key, host);
+      await done("DELETE", `${base}/host-invites/${invite.id}`);
+    }
+  },
+  async show({ hub, project }) {
+    for (const [host, approve] of [
+      ["pier-2", false],
+      ["pier-3", true],
+    ] as const) {
+      const json = { signers: [signerHex()], expires_at: soon(), labels: { site: "hull" }, approve };
+      const invite = await hub.call("POST", `/devkeys/projects/${project.id}/host-invites`, { json });
+      const joining = { token: invite.body.token as string, host_id: host, ...ownSecrets() };
+      await hub.call("POST", "/devkeys/join", { key: null, json: joining });
+    }
+  },
+  pages: (projectId) => ({ hosts: `/projects/${projectId}/hosts` }),
+};

@@ -1,8 +1,7 @@
 /** A hub with something to look at on each of its pages. */
 import { hmacOf, zipOf } from "./archives.ts";
+import { featurePages, FILLS } from "./features.ts";
 import { createProject, type ProjectAccess, publication, type RunningHub } from "./harness.ts";
-import { ownSecrets, signerHex, soon } from "./joining.ts";
-import { billOf, state } from "./statements.ts";
 
 const README = `# Tide table
 
@@ -150,9 +149,6 @@ export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<Shown
   await publishFiles(hub, { ...plugin, version: "1.2.0" }, filesOf("1.2.0", "[api.tides.example:443]"));
   await publishFiles(hub, { kind: "service", slug: "chart-store", version: "0.4.0" }, { "README.md": "# Charts\n" });
   await publishFiles(hub, { ...plugin, version: "1.3.0", stage: true }, filesOf("1.3.0", "[api.tides.example:443]"));
-  const sbom = billOf([{ name: "lodash", version: "4.17.20", purl: "pkg:npm/lodash@4.17.20" }]);
-  const target = { kind: "plugin", slug: "tide-table" } as const;
-  await state({ hub, target, version: "1.2.0", artifact_sha256: "", content_sha256: null }, "sbom", sbom);
   for (const [index, host] of names.entries()) {
     const of = { ...plugin, host, labels: labelsOf(index) };
     if (index === 4) {
@@ -175,15 +171,7 @@ export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<Shown
       plugins: [{ id: "tide-table", version: "1.1.0" }],
     },
   });
-  for (const [host, approve] of [
-    ["pier-2", false],
-    ["pier-3", true],
-  ] as const) {
-    const json = { signers: [signerHex()], expires_at: soon(), labels: { site: "hull" }, approve };
-    const invite = await hub.call("POST", `/devkeys/projects/${project.id}/host-invites`, { json });
-    const joining = { token: invite.body.token as string, host_id: host, ...ownSecrets() };
-    await hub.call("POST", "/devkeys/join", { key: null, json: joining });
-  }
+  for (const { show } of FILLS) await show?.({ hub, project });
   const { body } = await hub.call("POST", "/devkeys/api-keys", { json: { name: "reader", scopes: ["read"] } });
   return { pluginId, project, reader: body.key as string };
 }
@@ -195,22 +183,14 @@ export const pagesOf = (projectId: string): Record<string, string> => ({
   changes: "/plugins/tide-table/compare?from=1.1.0&to=1.2.0",
   fleet: "/plugins/tide-table/fleet",
   host: "/plugins/tide-table/fleet/quay-05",
-  rollouts: "/plugins/tide-table/rollouts",
   service: "/services/chart-store",
   project: `/projects/${projectId}`,
   "project-fleet": `/projects/${projectId}/fleet`,
-  hosts: `/projects/${projectId}/hosts`,
   fleets: "/fleets",
-  components: "/components?q=lodash",
   projects: "/projects",
   keys: "/keys",
-  webhooks: "/webhooks",
-  approvals: "/staging",
-  approval: "/plugins/tide-table/approval",
-  statements: "/plugins/tide-table/statements?version=1.2.0",
-  publishers: "/publishers",
-  quotas: "/quotas",
   audit: "/audit",
   hub: "/hub",
   missing: "/plugins/nothing-here",
+  ...featurePages(projectId),
 });

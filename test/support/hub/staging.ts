@@ -1,6 +1,7 @@
 import type { Test } from "tap";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { hmacOf, zipOf } from "./archives.ts";
+import type { FeatureFill } from "./filling.ts";
 import { type Answer, newSigner, publication, publishForm, type RunningHub, sha256, startHub } from "./harness.ts";
 
 /** The secret that marketplace archives of these hubs are signed with. */
@@ -83,3 +84,7 @@ export async function startStaging(t: Test, options: Partial<HubOptions> = {}): 
     },
   };
 }
+
+export const stagingFill: FeatureFill = {
+  pages: () => ({ approvals: "/staging", approval: "/plugins/tide-table/approval" }),
+};

@@ -1,7 +1,9 @@
 /** Statements as a publisher sends them, and versions that they are about. */
 import { endorsement, type StatementKind } from "../../../lib/contract/statements/statements.ts";
 import type { Target } from "../../../lib/contract/target.ts";
+import { type FeatureFill, HOSTILE } from "./filling.ts";
 import { type Answer, createProject, newSigner, publication, type RunningHub, sha256, type Signer } from "./harness.ts";
+import { startSigstore } from "./sigstore.ts";
 
 /** A component of a bill of materials. */
 export interface BillComponent {
@@ -88,3 +90,32 @@ export async function statedProject(
     ...{ artifact_sha256: body.artifact_sha256, content_sha256: what.contentSha256 },
   };
 }
+
+/** Fills statements of a version: a workflow and components that are called hostile things. */
+export const statementFill: FeatureFill = {
+  async fill({ hub, project, versions, signer }) {
+    const { version, bytes, contentSha256: content_sha256 } = versions[2]!;
+    const name = HOSTILE.replace(/\u2028/g, "");
+    const stated = {
+      ...{ hub, version, signer, target: { kind: "project", slug: project.id } as const },
+      ...{ artifact_sha256: sha256(bytes), content_sha256 },
+    };
+    const sigstore = await startSigstore();
+    const bundle = await sigstore.attest({ subjects: [content_sha256], workflow: name, issuer: name });
+    const statements = {
+      provenance: Buffer.from(JSON.stringify(bundle)),
+      sbom: billOf([{ type: name, name, version: name, purl: `pkg:generic/${encodeURIComponent(name)}` }]),
+      urgent: Buffer.from(JSON.stringify({ reason: name })),
+    };
+    for (const [kind, bytes] of Object.entries(statements)) {
+      const answer = await state(stated, kind, bytes);
+      if (answer.status !== 201) throw new Error(`${kind}: ${answer.bytes.toString()}`);
+    }
+  },
+  async show({ hub }) {
+    const sbom = billOf([{ name: "lodash", version: "4.17.20", purl: "pkg:npm/lodash@4.17.20" }]);
+    const target = { kind: "plugin", slug: "tide-table" } as const;
+    await state({ hub, target, version: "1.2.0", artifact_sha256: "", content_sha256: null }, "sbom", sbom);
+  },
+  pages: () => ({ statements: "/plugins/tide-table/statements?version=1.2.0" }),
+};

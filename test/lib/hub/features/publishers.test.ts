@@ -3,7 +3,7 @@ import t from "tap";
 import { createHub } from "../../../../lib/hub/hub.ts";
 import { call, createProject, type RunningHub } from "../../../support/hub/harness.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
-import { AUDIENCE, publicationForm, startWorkflow } from "../../../support/hub/workflow.ts";
+import { AUDIENCE, publicationForm, startWorkflow } from "../../../support/hub/publishers.ts";
 
 const plugin = (hub: RunningHub, slug: string) =>
   hub.call("POST", "/devkeys/projects", { json: { name: slug, kind: "plugin", slug } });

@@ -1,6 +1,6 @@
 import t from "tap";
+import { AUDIENCE, startWorkflow } from "../../../support/hub/publishers.ts";
 import { Visitor } from "../../../support/hub/web.ts";
-import { AUDIENCE, startWorkflow } from "../../../support/hub/workflow.ts";
 
 t.test("a workflow is trusted, used and removed on the page, without a script", async (t) => {
   const { hub, issuer, run, exchange } = await startWorkflow(t);

@@ -5,6 +5,7 @@ import type { Test } from "tap";
 import type { PublisherRequest } from "../../../lib/contract/publishers/publishers.ts";
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { zipOf } from "./archives.ts";
+import { AT, type FeatureFill, HOSTILE } from "./filling.ts";
 import { type Answer, type RunningHub, startHub } from "./harness.ts";
 import { type Issuer, startIssuer } from "./issuer.ts";
 import { signatureOf } from "./marketplace-hub.ts";
@@ -68,3 +69,17 @@ export async function startWorkflow(
     exchange: (target, token, at = hub) => at.call("POST", "/devkeys/exchange", { key: null, json: { target, token } }),
   };
 }
+
+/** Fills a publisher that is pending, and one whose target is there. */
+export const publisherFill: FeatureFill = {
+  options: { issuerAllow: ["127.0.0.1"] },
+  byHand: { publishers: { last_used_at: AT } },
+  async fill({ t, done, project }) {
+    const issuer = await startIssuer(t);
+    const name = HOSTILE.replace(/\u2028/g, "");
+    const json = { name, issuer: issuer.url, audience: name, claims: { [name]: name } };
+    await done("POST", "/devkeys/publishers", { json: { ...json, creates: { kind: "plugin", slug: "new", name } } });
+    await done("POST", "/devkeys/publishers", { json: { ...json, target: `project:${project.id}` } });
+  },
+  pages: () => ({ publishers: "/publishers" }),
+};

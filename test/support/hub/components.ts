@@ -1,0 +1,3 @@
+import type { FeatureFill } from "./filling.ts";
+
+export const componentFill: FeatureFill = { pages: () => ({ components: "/components?q=lodash" }) };

@@ -1,0 +1,30 @@
+import type { HubOptions } from "../../../lib/hub/hub.ts";
+import { componentFill } from "./components.ts";
+import type { FeatureFill } from "./filling.ts";
+import { joiningFill } from "./joining.ts";
+import { publisherFill } from "./publishers.ts";
+import { quotaFill } from "./quotas.ts";
+import { rolloutFill } from "./rollouts.ts";
+import { stagingFill } from "./staging.ts";
+import { statementFill } from "./statements.ts";
+import { webhookFill } from "./webhooks.ts";
+
+/** Additions of each feature to the hubs that tests fill, in the order in which they are made. */
+export const FILLS: readonly FeatureFill[] = [
+  statementFill,
+  joiningFill,
+  webhookFill,
+  publisherFill,
+  rolloutFill,
+  quotaFill,
+  stagingFill,
+  componentFill,
+];
+
+/** Options of a hub whose features may ask this machine. */
+export const localFeatures = (): Partial<HubOptions> =>
+  FILLS.reduce<Partial<HubOptions>>((all, { options }) => ({ ...all, ...options }), {});
+
+/** Paths of the features' pages, by name. */
+export const featurePages = (projectId: string): Record<string, string> =>
+  Object.fromEntries(FILLS.flatMap(({ pages }) => Object.entries(pages?.(projectId) ?? {})));

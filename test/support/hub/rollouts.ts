@@ -1,0 +1,19 @@
+import { AT, type FeatureFill, HOSTILE } from "./filling.ts";
+import { publication } from "./harness.ts";
+
+/** Fills a rollout that halts, since its only host fails: the version is taken back. */
+export const rolloutFill: FeatureFill = {
+  byHand: { rollouts: { counted_until: AT } },
+  async fill({ hub, done, rolled, report }) {
+    const base = `/devkeys/projects/${rolled.id}/rollouts`;
+    const { id } = await done("POST", base, {
+      json: { version: "2.0.0", waves: ["100%"], on_halt: "rollback", soak_seconds: 0 },
+    });
+    await rolled.publish(publication("2.0.0"));
+    await report("2.0.0", "failed");
+    for (let state = "running"; state !== "halted";)
+      ({ state } = (await hub.call("GET", `${base}/${id}`)).body as { state: string });
+    await done("POST", `${base}/${id}/abort`, { json: { reason: HOSTILE } });
+  },
+  pages: () => ({ rollouts: "/plugins/tide-table/rollouts" }),
+};
