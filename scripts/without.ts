@@ -9,11 +9,11 @@ import ts from "typescript";
 /** The rooms that a feature has a folder or a file of its name in. */
 const ROOMS = ["lib/contract", "lib/hub", "lib/web", "lib/options", "lib/client", "commands", "test/support"];
 /** Rooms where only a whole folder is a feature's. */
-const FOLDER_ROOMS = ["lib/agent"];
+const FOLDER_ROOMS = ["lib/agent", "lib/tui"];
 /** The lists of features. A feature's lines in them go with it. */
 const LISTS = [
   ...["lib/hub/features.ts", "lib/web/features.ts", "lib/options/all.ts", "lib/options/hub.ts"],
-  ...["commands/shell/registry.ts", "test/support/hub/features.ts"],
+  ...["lib/agent/newest/ask-hub.ts", "commands/shell/registry.ts", "test/support/hub/features.ts"],
 ];
 /** The folders of the tests of those rooms. */
 const TESTS = ["test/lib/hub", "test/lib/web", "test/commands"];
@@ -22,6 +22,9 @@ const SOURCES = "{bin,commands,lib,scripts,test}/**/*.{ts,tsx}";
 /** Files of a feature: a folder of its name, or a file, is on their path. */
 const filesOf = (name: string, rooms: readonly string[], ending: string, cwd: string): string[] =>
   rooms.flatMap((room) => globSync([`${room}/**/${name}/**/*${ending}`, `${room}/**/${name}${ending}`], { cwd }));
+
+/** Whether a file only tries the product: then it goes with what it imports. */
+const isCheck = (path: string): boolean => /\.test\.tsx?$/.test(path) || path.startsWith("scripts/");
 
 const isImport = (node: ts.Node): node is ts.ImportDeclaration | ts.ExportDeclaration =>
   ts.isImportDeclaration(node) || ts.isExportDeclaration(node);
@@ -92,19 +95,20 @@ export function checkWithout(name: string, withTests: boolean): boolean {
   const cwd = mkdtempSync(join(tmpdir(), `sealift-without-${name}-`));
   try {
     copyTo(cwd);
-    const folders = FOLDER_ROOMS.flatMap((room) => globSync(`${room}/${name}/**/*.ts`, { cwd }));
+    const folders = FOLDER_ROOMS.flatMap((room) => globSync(`${room}/${name}/**/*.{ts,tsx}`, { cwd }));
     const removed = new Set([...filesOf(name, ROOMS, ".{ts,tsx}", cwd), ...folders]);
     const read = (path: string): string => readFileSync(join(cwd, path), "utf8");
     for (const path of removed) rmSync(join(cwd, path));
     for (const path of LISTS) writeFileSync(join(cwd, path), withoutLines(path, read(path), removed));
-    const importers = globSync(SOURCES, { cwd }).filter((path) =>
-      importsOf(path, read(path)).some((target) => removed.has(target)),
-    );
-    const isTest = (path: string): boolean => /\.test\.tsx?$/.test(path);
-    const tests = new Set([...filesOf(name, TESTS, ".test.{ts,tsx}", cwd), ...importers.filter(isTest)]);
-    for (const path of tests) rmSync(join(cwd, path));
-    console.log(`Without ${name}: ${removed.size} files and ${tests.size} files of tests.`);
-    const left = importers.filter((path) => !isTest(path));
+    const sources = globSync(SOURCES, { cwd });
+    const importers = sources.filter((path) => importsOf(path, read(path)).some((target) => removed.has(target)));
+    const checks = new Set([...filesOf(name, TESTS, ".test.{ts,tsx}", cwd), ...importers.filter(isCheck)]);
+    // A set is walked in the order in which it grows.
+    for (const gone of checks)
+      for (const path of sources.filter(isCheck)) if (importsOf(path, read(path)).includes(gone)) checks.add(path);
+    for (const path of checks) rmSync(join(cwd, path));
+    console.log(`Without ${name}: ${removed.size} files, and ${checks.size} of tests and scripts.`);
+    const left = importers.filter((path) => !isCheck(path));
     for (const path of left) console.log(`${path} imports it.`);
     const run = (program: string, ...args: string[]): boolean =>
       spawnSync(program, args, { cwd, stdio: "inherit" }).status === 0;

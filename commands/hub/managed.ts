@@ -1,10 +1,12 @@
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import type { Connected } from "../shell/resource.ts";
 
 /** A hub's key service, and what people call things there. */
 export interface Managed {
+  hub: HubConnection;
   client: DevkeysClient;
   /**
    * The id of a project, plugin or service.
@@ -24,9 +26,10 @@ export async function managed(options: Parameters<typeof hubConnection>[0]): Pro
     import("../../lib/client/devkeys-client.ts"),
     import("../../lib/client/lookup.ts"),
   ]);
-  const client = new DevkeysClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
+  const hub = hubConnection(options, DEPLOY_TIMEOUT_MS);
+  const client = new DevkeysClient(hub);
   return {
-    client,
+    ...{ hub, client },
     idOf: (text) => projectIdOf(client, text),
     called: (text) => projectCalled(client, text),
     keyIdOf: (text) => keyIdOf(client, text),

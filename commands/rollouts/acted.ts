@@ -1,4 +1,4 @@
-import type { RolloutAction } from "../../lib/contract/surfaces/rollouts.ts";
+import type { RolloutAction } from "../../lib/contract/rollouts/records.ts";
 
 /** Outcome of each action, printed after the rollout's name. */
 export const ACTED: Readonly<Record<RolloutAction, string>> = {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asSealiftError } from "../../lib/contract/errors.ts";
-import type { RolloutAction, RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
+import type { RolloutAction, RolloutRecord } from "../../lib/contract/rollouts/records.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { Pictures } from "../../lib/tui/pictures.ts";
-import { showRollout, type Terminal } from "../../lib/tui/show.tsx";
+import { showRollout } from "../../lib/tui/rollouts/show.tsx";
+import type { Terminal } from "../../lib/tui/show.tsx";
 import { untilQuit } from "../shell/output/terminal.ts";
 import { ACTED } from "./acted.ts";
 import { rolloutLines } from "./lines.ts";

@@ -1,5 +1,5 @@
 import { lacksHost, percentOf } from "../../lib/contract/rollout-terms.ts";
-import type { RolloutRecord, WaitingFor } from "../../lib/contract/surfaces/rollouts.ts";
+import type { RolloutRecord, WaitingFor } from "../../lib/contract/rollouts/records.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { bar, span } from "../../lib/tui/text.ts";
 

@@ -1,32 +1,38 @@
-import type { RolloutAction, RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
+import type { RolloutsClient } from "../../lib/client/rollouts.ts";
+import type { RolloutAction, RolloutRecord } from "../../lib/contract/rollouts/records.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { rolloutAbort, rolloutChange, rolloutShow, rolloutStart } from "../../lib/options/rollouts.ts";
 import { counted } from "../../lib/support/counted.ts";
-import { type Managed, managed, managedTarget } from "../hub/managed.ts";
+import { managed } from "../hub/managed.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 import { resource } from "../shell/resource.ts";
 import { ACTED } from "./acted.ts";
 
-const ofTarget = resource("rollout", ["TARGET"], managedTarget);
-const ofVersion = resource("rollout", ["TARGET", "VERSION"], managedTarget);
+const ofTarget = resource("rollout", ["TARGET"], rolloutsOf);
+const ofVersion = resource("rollout", ["TARGET", "VERSION"], rolloutsOf);
 const ofRollout = resource("rollout", ["TARGET"], async (options, target) => {
-  const hub = await managed(options);
-  return { client: hub.client, find: (id: string | undefined) => rolloutOf(hub, target, id) };
+  const client = await rolloutsOf(options, target);
+  return { client, find: (id: string | undefined) => rolloutOf(client, target, id) };
 });
 
-/**
- * Finds a rollout of a target: the newest, unless its id is given. @throws DeploymentError `not_found`; as
- * {@link Managed.idOf}
- */
+/** The rollouts of a target. @throws as `idOf` of {@link managed} */
+export async function rolloutsOf(options: Parameters<typeof managed>[0], target: string): Promise<RolloutsClient> {
+  const [{ hub, idOf }, { RolloutsClient }] = await Promise.all([
+    managed(options),
+    import("../../lib/client/rollouts.ts"),
+  ]);
+  return new RolloutsClient(await idOf(target), hub);
+}
+
+/** Finds a rollout of a target: the newest, unless its id is given. @throws DeploymentError `not_found` */
 export async function rolloutOf(
-  { client, idOf }: Managed,
+  client: RolloutsClient,
   target: string,
   id: string | undefined,
-): Promise<{ projectId: string; rollout: RolloutRecord }> {
-  const projectId = await idOf(target);
-  if (id !== undefined) return { projectId, rollout: await client.rollout(projectId, id) };
-  for await (const rollout of client.listRollouts(projectId)) return { projectId, rollout };
+): Promise<RolloutRecord> {
+  if (id !== undefined) return client.show(id);
+  for await (const rollout of client.list()) return rollout;
   const { deploymentError } = await import("../../lib/contract/errors.ts");
   throw deploymentError("not_found", `${target} has no rollout.`, {
     hint: `Start one: sealift rollout start ${target} VERSION`,
@@ -49,10 +55,10 @@ export const RolloutStart = ofVersion("start", rolloutStart, {
       "$0 rollout start Harbour 2.0.0 --waves env=canary,50%,100% --window 'Mon-Thu 09:00-16:00 Europe/Berlin'",
     ],
   ],
-  async run({ client, id }, { options, note, done }, [target, version]) {
+  async run(client, { options, note, done }, [target, version]) {
     const { waves, soakMs, maxFailing, minDone, window, approve, onHalt, replace, boundHosts, allowEmptyWave } =
       options;
-    const rollout = await client.startRollout(id, {
+    const rollout = await client.start({
       ...{ version, waves, soak_seconds: soakMs / 1000, max_failing: maxFailing, min_done: minDone },
       ...{ window: window ?? null, approve, on_halt: onHalt, bound_hosts: boundHosts },
       ...(replace !== undefined && { replace }),
@@ -68,11 +74,11 @@ export const RolloutStart = ofVersion("start", rolloutStart, {
 export const RolloutList = ofTarget("list", connection, {
   description: "List the rollouts of a project, plugin or service",
   examples: [["Newest first", "$0 rollout list Harbour"]],
-  listed: async () => Object.keys((await import("../../lib/contract/surfaces/rollouts.ts")).rolloutRecord.shape),
-  run: ({ client, id }, shell) =>
+  listed: async () => Object.keys((await import("../../lib/contract/rollouts/records.ts")).rolloutRecord.shape),
+  run: (client, shell) =>
     showList(shell, {
       event: "rollout",
-      rows: client.listRollouts(id),
+      rows: client.list(),
       columns: {
         ROLLOUT: ({ id }) => id,
         VERSION: ({ version }) => version,
@@ -92,13 +98,13 @@ export const RolloutShow = ofRollout("show", rolloutShow, {
   `,
   examples: [["The newest one", "$0 rollout show Harbour"]],
   async run({ client, find }, { options, context, json, print, done }) {
-    const { projectId, rollout } = await find(options.rollout);
+    const rollout = await find(options.rollout);
     const terminal = terminalOf(context);
     if (terminal !== undefined && !json && options.tui && !options.screenReader) {
       const { rolloutDashboard } = await loadForProduction(() => import("./dashboard.ts"));
       const hubSide = {
-        look: () => client.rollout(projectId, rollout.id),
-        act: (action: RolloutAction) => client.actOnRollout(projectId, rollout.id, action, {}),
+        look: () => client.show(rollout.id),
+        act: (action: RolloutAction) => client.act(rollout.id, action, {}),
       };
       await rolloutDashboard(rollout, hubSide, { ...terminal, screenReader: false });
       return done({});
@@ -125,9 +131,9 @@ export const RolloutChange = ofRollout("pause", rolloutChange, {
   examples: [["After a look at the hosts", "$0 rollout resume Harbour"]],
   async run({ client, find }, { options: { reason, rollout: id }, path, note, done }) {
     const action = path.at(-1) as RolloutAction;
-    const { projectId, rollout } = await find(id);
+    const rollout = await find(id);
     const change = reason === undefined ? {} : { reason };
-    const changed = await client.actOnRollout(projectId, rollout.id, action, change);
+    const changed = await client.act(rollout.id, action, change);
     note(`${changed.id} of ${changed.version} ${ACTED[action]}.`);
     return done({ rollout: changed });
   },
@@ -141,7 +147,7 @@ export const RolloutAbort = ofRollout("abort", rolloutAbort, {
   `,
   examples: [["And take it back", "$0 rollout abort Harbour --rollback --reason 'loses data'"]],
   async run({ client, find }, { options: { reason, rollback, dryRun, rollout: id }, note, done }) {
-    const { projectId, rollout } = await find(id);
+    const rollout = await find(id);
     const took = rollout.waves.reduce((sum, { done }) => sum + done, 0);
     const isStuck = rollback && rollout.base_version === null;
     const on = `it runs on ${counted(took, "host")}`;
@@ -151,7 +157,7 @@ export const RolloutAbort = ofRollout("abort", rolloutAbort, {
       return done({ rollout, hosts: took, rollback, dry_run: true });
     }
     const change = { rollback, ...(reason !== undefined && { reason }) };
-    const changed = await client.actOnRollout(projectId, rollout.id, "abort", change);
+    const changed = await client.act(rollout.id, "abort", change);
     note(`${changed.id} of ${changed.version} ${ACTED.abort}; ${on}, and ${fate}.`);
     return done({ rollout: changed, hosts: took, rollback, dry_run: false });
   },

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
-import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
+import type { RolloutRecord } from "../../lib/contract/rollouts/records.ts";
 import { rolloutWait } from "../../lib/options/rollouts.ts";
 import { managed } from "../hub/managed.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -30,17 +30,20 @@ export class RolloutWait extends withOptions(rolloutWait) {
     const { stateText } = await import("./lines.ts");
     using interrupt = interruptible();
     const { signal } = interrupt;
-    const hub = await managed({ ...this.options, timeoutMs: undefined });
-    const found = await rolloutOf(hub, this.target, this.options.rollout);
+    const [hub, { RolloutsClient }] = await Promise.all([
+      managed({ ...this.options, timeoutMs: undefined }),
+      import("../../lib/client/rollouts.ts"),
+    ]);
+    const rollouts = new RolloutsClient(await hub.idOf(this.target), hub.hub);
     const end = performance.now() + withinMs;
-    let { rollout } = found;
-    for (let told = ""; ; rollout = await hub.client.rollout(found.projectId, rollout.id)) {
+    let rollout = await rolloutOf(rollouts, this.target, this.options.rollout);
+    for (let told = ""; ; rollout = await rollouts.show(rollout.id)) {
       const text = stateText(rollout, Date.now());
       const key = JSON.stringify({ ...rollout, failing: undefined });
       if (key !== told) this.#tell(rollout, text);
       told = key;
       const { state, version, reason } = rollout;
-      if (state === "completed") return await this.#completed(hub.client, found.projectId, rollout);
+      if (state === "completed") return await this.#completed(hub.client, rollouts.id, rollout);
       if (state === "halted")
         throw deploymentError("rollout_halted", `The rollout of ${version} is halted: ${reason ?? "by hand"}`, {
           hint: `\`sealift rollout show ${this.target}\` names the hosts; then \`sealift rollout resume\` or \`abort\`.`,

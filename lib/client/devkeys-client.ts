@@ -1,10 +1,10 @@
 import { listAudit } from "../contract/audit/routes.ts";
 import { SealiftError } from "../contract/errors.ts";
+import * as fleets from "../contract/fleets/routes.ts";
 import * as keys from "../contract/keys/routes.ts";
 import type { Labels } from "../contract/labels.ts";
 import * as marketplace from "../contract/marketplace/routes.ts";
 import * as projects from "../contract/projects/routes.ts";
-import * as rollouts from "../contract/rollouts/routes.ts";
 import type { Route } from "../contract/route.ts";
 import * as signers from "../contract/signers/routes.ts";
 import * as signingKey from "../contract/signing-key/routes.ts";
@@ -23,7 +23,6 @@ import type {
 } from "../contract/surfaces/keys.ts";
 import type { AuthorSignature, GrantRecord, SigningKeyRecord } from "../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../contract/surfaces/paths.ts";
-import type { RolloutAction, RolloutChange, RolloutRecord, RolloutRequest } from "../contract/surfaces/rollouts.ts";
 import type { SignerRecord } from "../contract/surfaces/signers.ts";
 import type { Deprecation } from "../contract/surfaces/version-facts.ts";
 import * as versions from "../contract/versions/routes.ts";
@@ -134,28 +133,9 @@ export class DevkeysClient {
     });
   }
 
-  /** Starts a rollout of a version of a project, plugin or service. */
-  startRollout(id: string, request: RolloutRequest): Promise<RolloutRecord> {
-    return this.#ask(rollouts.startRollout, { params: { id }, body: request });
-  }
-
-  /** Rollouts of a project, plugin or service, newest first, page by page. */
-  listRollouts(id: string): AsyncGenerator<RolloutRecord> {
-    return this.#pages(rollouts.listRollouts, { params: { id } });
-  }
-
-  rollout(id: string, rollout: string): Promise<RolloutRecord> {
-    return this.#ask(rollouts.showRollout, { params: { id, rollout } });
-  }
-
-  /** Pauses, resumes, approves or aborts a rollout. */
-  actOnRollout(id: string, rollout: string, action: RolloutAction, change: RolloutChange): Promise<RolloutRecord> {
-    return this.#ask(rollouts.ACTION_ROUTES[action], { params: { id, rollout }, body: change });
-  }
-
   /** Gives a host of the fleet labels in place of its own; null takes that back. */
   labelHost(id: string, host: string, labels: Labels | null): Promise<void> {
-    return this.#ask(rollouts.labelHost, { params: { id, host_id: host }, body: { labels } });
+    return this.#ask(fleets.labelHost, { params: { id, host_id: host }, body: { labels } });
   }
 
   /** Owners who may see a private plugin or service, page by page. */

@@ -1,5 +1,5 @@
 import { createParser } from "eventsource-parser";
-import { followChanges } from "../contract/hints/routes.ts";
+import { followChanges } from "../contract/changes/routes.ts";
 import { type ChangeHint, changeHint, HINT_EVENT } from "../contract/surfaces/changes.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, pathOf } from "../contract/surfaces/paths.ts";

@@ -6,6 +6,7 @@ import { importTargetVersion } from "../contract/import/routes.ts";
 import * as routes from "../contract/marketplace/routes.ts";
 import { reportTarget } from "../contract/reports/routes.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
+import { latestFacts } from "../contract/surfaces/latest-facts.ts";
 import {
   ARCHIVE_PART,
   type ImportRequest,
@@ -15,7 +16,6 @@ import {
 } from "../contract/surfaces/marketplace.ts";
 import { baseUrl, type MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
-import { rolloutAnswer } from "../contract/surfaces/rollouts.ts";
 import { shownVersion } from "../contract/surfaces/version-facts.ts";
 import { readJson, statusError } from "./answers.ts";
 import { type Asking, askPages, requestOf } from "./ask.ts";
@@ -36,8 +36,8 @@ const detailAnswer = z.looseObject({
   latest_version: z.string().nullish(),
   id: z.string().optional().catch(undefined),
   name: z.string().optional().catch(undefined),
-  next: rolloutAnswer.next.catch(undefined),
-  withdrawn: rolloutAnswer.withdrawn.catch(undefined),
+  next: latestFacts.next.catch(undefined),
+  withdrawn: latestFacts.withdrawn.catch(undefined),
   versions: z.array(shownVersion).optional().catch(undefined),
 });
 export type Detail = z.output<typeof detailAnswer>;

@@ -2,7 +2,6 @@ import { type Instance, render } from "ink";
 import type { ReactNode } from "react";
 import { FleetDashboard, type FleetDashboardProps } from "./fleet-dashboard.tsx";
 import { ThemeContext } from "./line.tsx";
-import { RolloutView, type RolloutViewProps } from "./rollout-view.tsx";
 import { SpokenDashboard } from "./spoken-dashboard.tsx";
 import { themeOf } from "./theme.ts";
 import { WatchDashboard, type WatchDashboardProps } from "./watch-dashboard.tsx";
@@ -42,9 +41,4 @@ export function showWatch(props: WatchDashboardProps, terminal: Terminal): Insta
 /** Shows fleets, live. */
 export function showFleets(props: FleetDashboardProps, terminal: Terminal): Instance {
   return show(<FleetDashboard {...props} />, terminal);
-}
-
-/** Shows a rollout, live. */
-export function showRollout(props: RolloutViewProps, terminal: Terminal): Instance {
-  return show(<RolloutView {...props} />, terminal);
 }

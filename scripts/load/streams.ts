@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { DeployClient } from "../../lib/client/deploy-client.ts";
 import { DevkeysClient } from "../../lib/client/devkeys-client.ts";
-import { followChanges } from "../../lib/contract/hints/routes.ts";
+import { followChanges } from "../../lib/contract/changes/routes.ts";
 import { pathOf } from "../../lib/contract/surfaces/paths.ts";
 import { descriptors } from "../../lib/support/descriptors.ts";
 import { scriptArguments } from "../arguments.ts";

@@ -12,7 +12,7 @@ import {
 } from "../../commands/rollouts/rollouts.ts";
 import { RolloutWait } from "../../commands/rollouts/wait.ts";
 import type { WatchTarget } from "../../lib/agent/watch/target.ts";
-import type { RolloutRecord } from "../../lib/contract/surfaces/rollouts.ts";
+import type { RolloutRecord } from "../../lib/contract/rollouts/records.ts";
 import { rolloutHost } from "../support/host/rollout-host.ts";
 import { watching } from "../support/host/watching.ts";
 import { createProject, publication, startHub } from "../support/hub/harness.ts";

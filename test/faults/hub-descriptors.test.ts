@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
-import { followChanges } from "../../lib/contract/hints/routes.ts";
+import { followChanges } from "../../lib/contract/changes/routes.ts";
 import { pathOf } from "../../lib/contract/surfaces/paths.ts";
 import { createProject, hubAt, publication, publishForm, type RunningHub } from "../support/hub/harness.ts";
 

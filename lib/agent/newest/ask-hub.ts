@@ -5,7 +5,9 @@ import { asSealiftError } from "../../contract/errors.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { Target } from "../../contract/target.ts";
 import { targetText } from "../../contract/target.ts";
+import type { VersionState } from "../../contract/version-states.ts";
 import { byPrecedence } from "../../contract/versions.ts";
+import { liveRollout } from "../rollouts/live-rollout.ts";
 import type { Latest } from "../watch/decide.ts";
 import { marketplacePoll, projectPoll } from "../watch/target.ts";
 import type { ListedVersion, Situation } from "./why.ts";
@@ -18,6 +20,11 @@ export interface TargetAtHub extends Pick<Situation, "newest" | "rollout" | "unr
   /** The answer to this host, as a watch gets it. */
   answer?: Latest;
 }
+
+/** Features that tell more of what holds a version. */
+const HOLDERS: readonly ((hub: HubConnection, id: string, state: VersionState) => Promise<Partial<TargetAtHub>>)[] = [
+  liveRollout,
+];
 
 /**
  * Asks a hub what it gives this host, and, as far as the key may know, which version is the newest and what holds it.
@@ -48,8 +55,9 @@ async function published(target: Target, hub: HubConnection): Promise<Pick<Targe
     for await (const version of client.listVersions(id)) if (versions.push(version) === MOST_VERSIONS) break;
     const [newest] = versions.filter(isKnownToHosts).toSorted(byPrecedence);
     if (newest === undefined) return {};
-    const rollout = newest.state?.rollout && (await client.rollout(id, newest.state.rollout));
-    return { newest: listed(newest), ...(rollout && { rollout }) };
+    const found: Pick<TargetAtHub, "newest" | "rollout"> = { newest: listed(newest) };
+    for (const ask of HOLDERS) if (newest.state !== undefined) Object.assign(found, await ask(hub, id, newest.state));
+    return found;
   } catch (thrown) {
     const { status } = asSealiftError(thrown);
     if (status === 403 || status === 404) return {};

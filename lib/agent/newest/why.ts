@@ -1,5 +1,4 @@
 import type { Code } from "../../contract/codes.ts";
-import type { RolloutRecord } from "../../contract/surfaces/rollouts.ts";
 import { type VersionState, versionStateText } from "../../contract/version-states.ts";
 import { counted } from "../../support/counted.ts";
 import { consentHint } from "../deployment/rights.ts";
@@ -28,6 +27,16 @@ export type WhyReason =
   | "signer"
   | "failing"
   | "unheard";
+
+/** Facts of a rollout that tell why a host waits for its version. */
+export interface LiveRollout {
+  state: string;
+  reason: string | null;
+  waiting_for: string | null;
+  /** Waves that are open: the first ones. */
+  open: number;
+  waves: readonly { wave: string }[];
+}
 
 /** A reason in words, and the next thing to do about it. */
 export interface Why {
@@ -60,7 +69,7 @@ export interface Situation {
   withdrawn?: string | null | undefined;
   newest?: ListedVersion | undefined;
   /** The live rollout of the newest version. */
-  rollout?: Pick<RolloutRecord, "state" | "reason" | "waiting_for" | "open" | "waves"> | undefined;
+  rollout?: LiveRollout | undefined;
   /** Trouble with asking the hub. */
   unreachable?: { message: string; hint?: string | undefined } | undefined;
   pin: { version: string; reason?: string | null } | null;

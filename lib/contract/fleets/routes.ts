@@ -3,6 +3,7 @@ import { page, pageQuery } from "../paging.ts";
 import { noContent, notModified, type Route } from "../route.ts";
 import { projectHost } from "../surfaces/deploy.ts";
 import { FLEET_ROUTE, fleetQuery } from "../surfaces/fleet.ts";
+import { labels } from "../surfaces/labels.ts";
 import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
 import { fleetCounts, fleetSummary, hostState, hostStateField, seenAtField, stepOutcome } from "../surfaces/reports.ts";
 import { fleetAdoption } from "./adoption.ts";
@@ -147,4 +148,17 @@ export const listFleets = {
   query: pageQuery,
   ok: { 200: page(fleetSummary) },
   errors: [401, 403, 422],
+} as const satisfies Route;
+
+export const labelHost = {
+  mount: "devkeys",
+  tags: ["rollouts"],
+  method: "PUT",
+  path: "/projects/:id/hosts/:host_id/labels",
+  who: { key: ["projects"] },
+  summary: "Give a host of the fleet labels in place of its own; null takes that back",
+  params: z.object({ id: z.string(), host_id: z.string().max(255) }),
+  body: z.strictObject({ labels: labels.nullable() }),
+  ok: { 204: noContent },
+  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;

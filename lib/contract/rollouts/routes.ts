@@ -1,8 +1,6 @@
-import * as z from "zod";
 import { page, pageQuery } from "../paging.ts";
-import { noContent, type Route } from "../route.ts";
-import { labels } from "../surfaces/labels.ts";
-import { type RolloutAction, rolloutChange, rolloutRecord, rolloutRequest } from "../surfaces/rollouts.ts";
+import type { Route } from "../route.ts";
+import { type RolloutAction, rolloutChange, rolloutRecord, rolloutRequest } from "./records.ts";
 
 const shared = { mount: "devkeys", tags: ["rollouts"] } as const;
 
@@ -80,15 +78,3 @@ export const ACTION_ROUTES = {
   approve: approveRollout,
   abort: abortRollout,
 } as const satisfies Record<RolloutAction, Route>;
-
-export const labelHost = {
-  ...shared,
-  method: "PUT",
-  path: "/projects/:id/hosts/:host_id/labels",
-  who: { key: ["projects"] },
-  summary: "Give a host of the fleet labels in place of its own; null takes that back",
-  params: z.object({ id: z.string(), host_id: z.string().max(255) }),
-  body: z.strictObject({ labels: labels.nullable() }),
-  ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 415, 422],
-} as const satisfies Route;

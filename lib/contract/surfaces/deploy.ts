@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
+import { latestFacts } from "./latest-facts.ts";
 import { recordedOutcome, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
-import { rolloutAnswer } from "./rollouts.ts";
 import { deprecation, versionMarks, versionOrigin } from "./version-facts.ts";
 import { stageField, versionState } from "./version-state.ts";
 
@@ -18,7 +18,7 @@ export const authAnswer = z.object({
 });
 
 /** A label as hubs store it: it goes into paths, file names and messages. */
-export const latestAnswer = z.object({ version: versionLabel, ...rolloutAnswer });
+export const latestAnswer = z.object({ version: versionLabel, ...latestFacts });
 export type LatestAnswer = z.infer<typeof latestAnswer>;
 
 const signedBytes = {

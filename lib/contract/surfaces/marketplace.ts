@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { base64Of, hostId, slug, versionLabel } from "../identifiers.ts";
+import { latestFacts } from "./latest-facts.ts";
 import { deploymentStatus, recordedOutcome } from "./reports.ts";
-import { rolloutAnswer } from "./rollouts.ts";
 import { versionContent, versionMarks } from "./version-facts.ts";
 import { stageField, versionState } from "./version-state.ts";
 
@@ -61,7 +61,7 @@ export type TargetSummary = z.infer<typeof targetSummary>;
 export const targetDetail = targetSummary.extend({
   versions: z.array(versionRecord),
   versions_url: z.string(),
-  ...rolloutAnswer,
+  ...latestFacts,
 });
 export type TargetDetail = z.infer<typeof targetDetail>;
 

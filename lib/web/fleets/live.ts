@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import type { FastifyReply } from "fastify";
-import { readMarks } from "../../contract/hints/routes.ts";
+import { readMarks } from "../../contract/changes/routes.ts";
 import { MAX_HINTED_TARGETS } from "../../contract/surfaces/changes.ts";
 import { HubError } from "../../hub/base/errors.ts";
 import { eventBytes, EventStream } from "../../hub/http/event-stream.ts";

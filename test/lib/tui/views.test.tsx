@@ -13,7 +13,7 @@ import { LogModel } from "../../../lib/tui/log-feed.ts";
 import { LogView } from "../../../lib/tui/log-view.tsx";
 import { FIRST_VIEW } from "../../../lib/tui/navigation.ts";
 import { Pictures } from "../../../lib/tui/pictures.ts";
-import { RolloutView } from "../../../lib/tui/rollout-view.tsx";
+import { RolloutView } from "../../../lib/tui/rollouts/view.tsx";
 import { sentenceOf } from "../../../lib/tui/spoken-dashboard.tsx";
 import { TargetsView } from "../../../lib/tui/targets-view.tsx";
 import { widthOf } from "../../../lib/tui/text.ts";

@@ -279,27 +279,6 @@ t.test("the pages of a hub", async (t) => {
     t.equal((await admin.request("/assets/page-0000000000000000.css")).status, 404);
   });
 
-  t.test("an open page hears of a report within some seconds", async (t) => {
-    const leaving = new AbortController();
-    const { body, headers } = await fetch(`${hub.url}/live/plugins/tide-table`, {
-      headers: { cookie: (await new Visitor(hub.url).signIn(hub.adminKey)).cookies },
-      signal: leaving.signal,
-    });
-    t.match(headers.get("content-type"), "text/event-stream");
-    let text = "";
-    let host = 0;
-    const reporting = setInterval(() => {
-      void report(hub, { slug: "tide-table", host: `late-${host++}`, version: "1.2.0" });
-    }, 500);
-    for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
-      text += Buffer.from(chunk).toString();
-      if (text.includes("event: change")) break;
-    }
-    clearInterval(reporting);
-    leaving.abort();
-    t.match(text, "event: change");
-  });
-
   t.test("a session ends with its key, with its time, and with signing out", async (t) => {
     const { body } = await hub.call("POST", "/devkeys/api-keys", { json: { name: "short", scopes: ["read"] } });
     const { key, id } = body as { key: string; id: string };

@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LatestAnswer } from "../../../lib/contract/surfaces/deploy.ts";
-import type { RolloutRecord } from "../../../lib/contract/surfaces/rollouts.ts";
 import { type Answer, createProject, newSigner, type ProjectAccess, publication, type RunningHub } from "./harness.ts";
 
 const DEPLOY = "/app/deploy/v1";
@@ -32,7 +31,7 @@ export async function fleetOf(hub: Pick<RunningHub, "call">, project: ProjectAcc
     start: (json: object) => hub.call("POST", at, { key, json }),
     act: (id: string, action: string, json?: object) =>
       hub.call("POST", `${at}/${id}/${action}`, { key, json: json ?? {} }),
-    show: async (id: string) => (await hub.call("GET", `${at}/${id}`, { key })).body as RolloutRecord,
+    show: async (id: string): Promise<Answer["body"]> => (await hub.call("GET", `${at}/${id}`, { key })).body,
     latest: (host?: string, headers: Record<string, string> = {}) =>
       hub.call("GET", `${DEPLOY}/projects/${project.id}/versions/latest`, {
         bearer,

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyRequest } from "fastify";
 import type * as z from "zod";
-import * as routes from "../../../contract/hints/routes.ts";
+import * as routes from "../../../contract/changes/routes.ts";
 import type { MarksAnswer, pollAnswer } from "../../../contract/surfaces/changes.ts";
 import { parseTarget } from "../../../contract/target.ts";
 import { matchesEtag } from "../../../support/network/entity-tags.ts";

@@ -1,10 +1,5 @@
 import { ROLLOUT_DEFAULTS } from "../../../contract/rollout-terms.ts";
-import type {
-  RolloutAction,
-  RolloutChange,
-  RolloutRequest,
-  RolloutRules,
-} from "../../../contract/surfaces/rollouts.ts";
+import type { RolloutAction, RolloutChange, RolloutRequest, RolloutRules } from "../../../contract/rollouts/records.ts";
 import { conflict, type HubError, notFound, unprocessable } from "../../base/errors.ts";
 import { recordId } from "../../base/identity.ts";
 import { parseWindow } from "../../gate/window.ts";

@@ -1,5 +1,5 @@
 import { type Amount, lacksHost } from "../../../contract/rollout-terms.ts";
-import type { WaitingFor, WaveCounts } from "../../../contract/surfaces/rollouts.ts";
+import type { WaitingFor, WaveCounts } from "../../../contract/rollouts/records.ts";
 import { counted } from "../../../support/counted.ts";
 import { isOpenAt, nextOpening, type Window } from "../../gate/window.ts";
 import type { RolloutStatus } from "./records.ts";

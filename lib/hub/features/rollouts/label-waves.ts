@@ -1,5 +1,5 @@
 import { labelOf, type Labels } from "../../../contract/labels.ts";
-import type { RolloutRules } from "../../../contract/surfaces/rollouts.ts";
+import type { RolloutRules } from "../../../contract/rollouts/records.ts";
 import { closestTo } from "../../../support/suggestion.ts";
 import { HubError } from "../../base/errors.ts";
 import type { FleetKey } from "../../records/fleet.ts";

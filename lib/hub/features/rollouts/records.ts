@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { RolloutRules, RolloutState, WaitingFor } from "../../../contract/surfaces/rollouts.ts";
+import type { RolloutRules, RolloutState, WaitingFor } from "../../../contract/rollouts/records.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";

@@ -1,5 +1,6 @@
+import { labelHost as labelHostRoute } from "../../../contract/fleets/routes.ts";
+import type { RolloutAction } from "../../../contract/rollouts/records.ts";
 import * as routes from "../../../contract/rollouts/routes.ts";
-import type { RolloutAction } from "../../../contract/surfaces/rollouts.ts";
 import { audited } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { controlledBy } from "../../access/project-access.ts";
@@ -71,7 +72,7 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
     act(routes.approveRollout, "approve"),
     act(routes.abortRollout, "abort"),
 
-    serve(routes.labelHost, async (request, principal) => {
+    serve(labelHostRoute, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       const { host_id: host } = request.params;
       const text = request.body.labels === null ? null : JSON.stringify(request.body.labels);

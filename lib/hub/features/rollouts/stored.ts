@@ -1,5 +1,5 @@
 import { amountOf, percentOf } from "../../../contract/rollout-terms.ts";
-import type { RolloutRecord } from "../../../contract/surfaces/rollouts.ts";
+import type { RolloutRecord } from "../../../contract/rollouts/records.ts";
 import { gateOf } from "../../gate/stored-gate.ts";
 import { wavesOf } from "../../gate/waves.ts";
 import { parseWindow } from "../../gate/window.ts";

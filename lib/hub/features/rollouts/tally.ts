@@ -1,5 +1,5 @@
 import type { Labels } from "../../../contract/labels.ts";
-import type { FailingHost, WaveCounts } from "../../../contract/surfaces/rollouts.ts";
+import type { FailingHost, WaveCounts } from "../../../contract/rollouts/records.ts";
 import { isKnown, type Knowable, type Knowing, waveOf, type Waves } from "../../gate/waves.ts";
 
 /** Facts of a host's last report that a rollout needs. */

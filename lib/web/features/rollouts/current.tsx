@@ -1,5 +1,5 @@
 import { lacksHost, percentOf } from "../../../contract/rollout-terms.ts";
-import type { RolloutAction, RolloutRecord, RolloutState } from "../../../contract/surfaces/rollouts.ts";
+import type { RolloutAction, RolloutRecord, RolloutState } from "../../../contract/rollouts/records.ts";
 import { counted } from "../../../support/counted.ts";
 import { Bar } from "../../page/bar.tsx";
 import { Ask, Check, Field, Opened } from "../../page/forms.tsx";

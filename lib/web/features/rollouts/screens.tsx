@@ -1,5 +1,5 @@
+import { ROLLOUT_ACTIONS, type RolloutAction, type RolloutRecord } from "../../../contract/rollouts/records.ts";
 import * as routes from "../../../contract/rollouts/routes.ts";
-import { ROLLOUT_ACTIONS, type RolloutAction, type RolloutRecord } from "../../../contract/surfaces/rollouts.ts";
 import { notFound } from "../../../hub/base/errors.ts";
 import { may } from "../../../hub/base/principal.ts";
 import { callTo } from "../../page/api.ts";

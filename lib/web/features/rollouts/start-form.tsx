@@ -1,5 +1,5 @@
 import { ROLLOUT_DEFAULTS } from "../../../contract/rollout-terms.ts";
-import type { RolloutRecord } from "../../../contract/surfaces/rollouts.ts";
+import type { RolloutRecord } from "../../../contract/rollouts/records.ts";
 import { Check, Field, Opened, Select } from "../../page/forms.tsx";
 
 const MINUTE_SECONDS = 60;

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import type { RolloutState } from "../../../../../lib/contract/surfaces/rollouts.ts";
+import type { RolloutState } from "../../../../../lib/contract/rollouts/records.ts";
 import { decide, type RolloutFacts, type Rules } from "../../../../../lib/hub/features/rollouts/decide.ts";
 import { FIRST_STATUS, type RolloutStatus } from "../../../../../lib/hub/features/rollouts/records.ts";
 import { FleetTally, type ReportedHost, SILENT_MS } from "../../../../../lib/hub/features/rollouts/tally.ts";

@@ -1,5 +1,5 @@
 import t from "tap";
-import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace } from "../../../lib/tui/rollout-keys.ts";
+import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace } from "../../../../lib/tui/rollouts/keys.ts";
 
 const FIRST: RolloutPlace = { helping: false, confirming: undefined };
 

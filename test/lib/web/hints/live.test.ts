@@ -1,7 +1,7 @@
 import t, { type Test } from "tap";
-import { type RunningHub, startHub } from "../../support/hub/harness.ts";
-import { fillShownHub, report } from "../../support/hub/shown-hub.ts";
-import { Visitor } from "../../support/hub/web.ts";
+import { type RunningHub, startHub } from "../../../support/hub/harness.ts";
+import { fillShownHub, report } from "../../../support/hub/shown-hub.ts";
+import { Visitor } from "../../../support/hub/web.ts";
 
 /** Streams that one key may have. */
 const MOST = 50;
@@ -70,4 +70,27 @@ t.test("an open page hears of reports, of versions and of hosts that are gone, a
     await deed();
     t.equal(await next(), "event: change\ndata:\n\n");
   }
+});
+
+t.test("an open page hears of a report within some seconds", async (t) => {
+  const hub = await startHub(t);
+  await fillShownHub(hub, { hosts: 1 });
+  const leaving = new AbortController();
+  const { body, headers } = await fetch(`${hub.url}/live/plugins/tide-table`, {
+    headers: { cookie: (await new Visitor(hub.url).signIn(hub.adminKey)).cookies },
+    signal: leaving.signal,
+  });
+  t.match(headers.get("content-type"), "text/event-stream");
+  let text = "";
+  let host = 0;
+  const reporting = setInterval(() => {
+    void report(hub, { slug: "tide-table", host: `late-${host++}`, version: "1.2.0" });
+  }, 500);
+  for await (const chunk of body as unknown as AsyncIterable<Uint8Array>) {
+    text += Buffer.from(chunk).toString();
+    if (text.includes("event: change")) break;
+  }
+  clearInterval(reporting);
+  leaving.abort();
+  t.match(text, "event: change");
 });

@@ -1,13 +1,13 @@
 import { Box, useInput, useWindowSize } from "ink";
 import { type ReactNode, useRef, useState, useSyncExternalStore } from "react";
-import type { RolloutAction } from "../contract/surfaces/rollouts.ts";
-import { Header, KeyList } from "./frame.tsx";
-import { keyPresses } from "./key-presses.ts";
-import { Line, type LinePart } from "./line.tsx";
-import type { Pictures } from "./pictures.ts";
-import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace, type ShownRollout } from "./rollout-keys.ts";
-import type { Theme } from "./theme.ts";
-import { useClock } from "./use-clock.ts";
+import type { RolloutAction } from "../../contract/rollouts/records.ts";
+import { Header, KeyList } from "../frame.tsx";
+import { keyPresses } from "../key-presses.ts";
+import { Line, type LinePart } from "../line.tsx";
+import type { Pictures } from "../pictures.ts";
+import type { Theme } from "../theme.ts";
+import { useClock } from "../use-clock.ts";
+import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace, type ShownRollout } from "./keys.ts";
 
 export interface RolloutViewProps {
   /** The rollout as lines of text at a moment; their first signs tell how they look. */

@@ -107,11 +107,3 @@ export const rolloutChange = z.strictObject({
   rollback: z.boolean().optional(),
 });
 export type RolloutChange = z.infer<typeof rolloutChange>;
-
-/** An answer to "latest" while a rollout is under way, beside the version. */
-export const rolloutAnswer = {
-  /** The version that this host gets when the rollout's window opens, at `not_before`. */
-  next: z.object({ version: versionLabel, not_before: timestamp }).optional(),
-  /** A version that was taken back from this host. */
-  withdrawn: versionLabel.optional(),
-};

@@ -1,5 +1,5 @@
 import type { Key } from "ink";
-import type { RolloutAction, RolloutState, WaitingFor } from "../contract/surfaces/rollouts.ts";
+import type { RolloutAction, RolloutState, WaitingFor } from "../../contract/rollouts/records.ts";
 
 /** The keys of a rollout's dashboard. */
 
