@@ -230,7 +230,8 @@ export default tseslint.config(
   {
     // So do commands: those of a feature go with it.
     files: ["commands/**"],
-    ignores: ["commands/shell/registry.ts"],
+    // The other list has the features that take part in a publication.
+    ignores: ["commands/shell/registry.ts", "commands/publishing/features.ts"],
     rules: {
       "no-restricted-imports": [
         "error",
@@ -238,7 +239,7 @@ export default tseslint.config(
           patterns: [
             {
               regex: `^\\.\\./(?:${hubFeatures.join("|")})/`,
-              message: "only commands/shell/registry.ts imports the commands of a feature",
+              message: "only the lists commands/shell/registry.ts and commands/publishing/features.ts import a feature",
             },
           ],
         },

@@ -13,6 +13,7 @@ const FOLDER_ROOMS = ["lib/agent", "lib/tui"];
 /** The lists of features. A feature's lines in them go with it. */
 const LISTS = [
   ...["lib/hub/features.ts", "lib/web/features.ts", "lib/options/all.ts", "lib/options/hub.ts"],
+  ...["lib/options/publish.ts", "lib/options/marketplace.ts", "commands/publishing/features.ts"],
   ...["lib/agent/newest/ask-hub.ts", "commands/shell/registry.ts", "test/support/hub/features.ts"],
 ];
 /** The folders of the tests of those rooms. */

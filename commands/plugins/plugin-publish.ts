@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Command, Option } from "clipanion";
 import { pluginPublication } from "../../lib/options/marketplace.ts";
+import { additionsOf, isStaged } from "../publishing/features.ts";
 import { endPublication } from "../publishing/published-archive.ts";
-import { statementsOf } from "../publishing/statements.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { packingNotes } from "./plugin-pack.ts";
@@ -28,7 +28,7 @@ export class PluginPublish extends withOptions(pluginPublication) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { include, withDependencies, signingSecret, signingKey, visibility, stage } = this.options;
+    const { include, withDependencies, signingSecret, signingKey, visibility } = this.options;
     const [{ packPlugin }, { MarketplaceClient }, { publishArchive }, { signingSeed }] = await Promise.all([
       import("../../lib/runtime/authoring/pack.ts"),
       import("../../lib/client/marketplace-client.ts"),
@@ -45,12 +45,15 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const { name, version } = packed;
       const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
       const client = new MarketplaceClient("plugin", name, hub);
-      const statements = await statementsOf(this.options, hub);
-      const asked = { ...(visibility !== undefined && { visibility }), ...(stage && { stage: "true" as const }) };
+      const additions = await additionsOf(this.options, hub);
+      const asked = {
+        ...(visibility !== undefined && { visibility }),
+        ...(isStaged(this.options) && { stage: "true" as const }),
+      };
       const fields = { version, ...asked };
       const secrets = { signingSecret, seed };
       const published = await publishArchive(client, fields, output, secrets, interrupt.signal);
-      return await endPublication(this.surroundings(), { kind: "plugin", slug: name }, published, { seed, statements });
+      return await endPublication(this.surroundings(), { kind: "plugin", slug: name }, published, { seed, additions });
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -10,9 +10,9 @@ import { counted } from "../../lib/support/counted.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { storedAs, whoGetsIt } from "../shell/output/version-state.ts";
-import { keyOfRun } from "./identity.ts";
-import { statementsOf } from "./statements.ts";
-import { STAGED, waitingDigest } from "./waiting.ts";
+import { additionsOf, isStaged, keyFor, waitingDigest } from "./features.ts";
+
+const STAGED = { name: "staged", cause: "uploaded" } as const;
 
 export class DeployPublish extends withOptions(publish) {
   static override paths = [["project", "publish"], ["deploy-publish"]];
@@ -94,12 +94,12 @@ export class DeployPublish extends withOptions(publish) {
 
   /** The id and the name of the project. Without a hub that tells the name, `folder` is its name. */
   async #project(folder: string, signal: AbortSignal): Promise<Pick<BuildOptions, "projectId" | "projectName">> {
-    const { projectId: given, projectName, hubUrl, timeoutMs = DEPLOY_TIMEOUT_MS, oidc, dryRun } = this.options;
-    if (oidc && !dryRun && hubUrl !== undefined) {
+    const { projectId: given, projectName, hubUrl, timeoutMs = DEPLOY_TIMEOUT_MS, dryRun } = this.options;
+    if (!dryRun && hubUrl !== undefined) {
       const target = `project:${given.replace(/^project:/, "")}`;
-      const run = await keyOfRun({ ...this.options, hubUrl }, target, { timeoutMs, signal });
-      this.#apiKey = run.key;
-      return { projectId: run.project_id, projectName: projectName ?? run.name };
+      const run = await keyFor(this.options, target, { hubUrl, timeoutMs, signal });
+      this.#apiKey = run?.key ?? this.#apiKey;
+      if (run !== undefined) return { projectId: run.project_id, projectName: projectName ?? run.name };
     }
     const apiKey = this.#apiKey;
     if (hubUrl !== undefined && apiKey !== undefined) {
@@ -179,12 +179,12 @@ export class DeployPublish extends withOptions(publish) {
     ]);
     const { signingKey, level, output, hubUrl, timeoutMs, mirror } = this.options;
     const apiKey = this.#apiKey ?? "";
-    const { deterministicSignature, signatureStart, stage } = this.options;
+    const { deterministicSignature, signatureStart } = this.options;
     const hub =
       hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs, mirror }, DEPLOY_TIMEOUT_MS);
     const bases = this.#bases();
     const seed = await signingSeed(signingKey!, this.layers);
-    const statements = await statementsOf(this.options, hub);
+    const additions = await additionsOf(this.options, hub);
     const {
       outcome,
       project,
@@ -196,17 +196,17 @@ export class DeployPublish extends withOptions(publish) {
       seed,
       deterministicSignature: deterministicSignature === true,
       signatureStart,
-      stage,
+      stage: isStaged(this.options),
       level,
       ...(output !== undefined && { output }),
       ...(hub !== undefined && { hub }),
       ...(bases !== undefined && { deltas: bases }),
     });
     const { version, content_sha256 } = project.manifest;
-    const added = await statements?.add({ kind: "project", slug: build.projectId }, { version, content_sha256 }, seed);
+    const added = await additions.add({ kind: "project", slug: build.projectId }, { version, content_sha256 }, seed);
     // The bar clears its line when it stops: the result comes after it.
     stopProgress();
-    const waiting = await waitingDigest({ outcome, record, stage }, hub, project.manifest);
+    const waiting = await waitingDigest({ outcome, record }, this.options, hub, project.manifest);
     if (this.json)
       return this.done({
         outcome: outcome === "published" && waiting !== undefined ? "staged" : outcome,
@@ -216,7 +216,7 @@ export class DeployPublish extends withOptions(publish) {
         output: output ?? null,
         record: record ?? null,
         deltas: made,
-        ...(added !== undefined && { statements: added }),
+        ...added.result,
       });
     if (outcome === "unchanged") {
       const is = waiting === undefined ? "published" : "staged";
@@ -226,7 +226,7 @@ export class DeployPublish extends withOptions(publish) {
     const { sizeText } = await import("../../lib/support/size-text.ts");
     for (const { base_version, bytes } of made)
       this.print.line(`delta from ${base_version}: ${sizeText(bytes)} instead of ${sizeText(artifact.size)}`);
-    for (const { kind, size_bytes: bytes } of added ?? []) this.print.line(`${kind}: ${sizeText(bytes)}`);
+    for (const [name, bytes] of added.lines) this.print.line(`${name}: ${sizeText(bytes)}`);
     const state = waiting === undefined ? record?.state : STAGED;
     const notice = whoGetsIt(state, { target: project.manifest.project_id, version, sha256: waiting });
     if (notice !== undefined) this.print.line(notice);

@@ -4,9 +4,8 @@ import { marketplacePublication, searching, yanking } from "../../lib/options/ma
 import { readFault } from "../../lib/support/files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { keyOfRun } from "./identity.ts";
+import { additionsOf, fetchOf, isStaged, keyFor } from "./features.ts";
 import { endPublication } from "./published-archive.ts";
-import { statementsOf } from "./statements.ts";
 
 export class MarketplacePublish extends withOptions(marketplacePublication) {
   static override paths = [["marketplace", "publish"]];
@@ -51,41 +50,41 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
       import("../../lib/client/marketplace-client.ts"),
       import("../../lib/contract/identifiers.ts"),
     ]);
-    const { kind, version, archive, repo, host, signingSecret, signingKey, visibility, stage } = this.options;
+    const { kind, version, archive, repo, signingSecret, signingKey, visibility } = this.options;
     const named = slug.safeParse(this.slug);
     if (!named.success) throw usageError("usage", `SLUG ${named.error.issues[0]!.message}.`);
-    if ((archive !== undefined) === this.options.import)
+    const fetch = fetchOf(this.options);
+    if ((archive !== undefined) === (fetch !== undefined))
       throw usageError("usage", "Give either --archive FILE.zip or --import.");
     using interrupt = interruptible();
     if (archive !== undefined) await checkFile(archive);
     const { signal } = interrupt;
-    const { timeoutMs = MARKETPLACE_TIMEOUT_MS, oidc } = this.options;
-    const apiKey = oidc
-      ? (await keyOfRun(this.options, `${kind}:${this.slug}`, { timeoutMs, signal })).key
-      : this.options.apiKey!;
+    const { hubUrl, timeoutMs = MARKETPLACE_TIMEOUT_MS } = this.options;
+    const run = await keyFor(this.options, `${kind}:${this.slug}`, { hubUrl, timeoutMs, signal });
+    const apiKey = run?.key ?? this.options.apiKey!;
     const hub = { ...hubConnection({ ...this.options, apiKey }, MARKETPLACE_TIMEOUT_MS), signal };
-    const client = new MarketplaceClient(kind, this.slug, hub);
-    const statements = await statementsOf(this.options, hub);
+    const additions = await additionsOf(this.options, hub);
+    const stage = isStaged(this.options);
     const common = { version, ...(visibility !== undefined && { visibility }) };
     const target = { kind, slug: this.slug };
     if (archive === undefined) {
-      const asked = { ...common, repo: repo!, ...(host !== undefined && { host }), ...(stage && { stage }) };
-      const release = await client.import(asked);
+      const release = await fetch!(target, { ...common, ...(stage && { stage }) }, hub);
       // With --import the key itself is not read.
       if (this.layers.some((layer) => layer.get("signing-key-file") !== undefined))
         this.warn(`The import is not signed by you: see \`sealift marketplace sign ${this.slug} ${version}\`.`);
       const published = { release, unchanged: false };
-      return await endPublication(this.surroundings(), target, published, { seed: undefined, statements });
+      return await endPublication(this.surroundings(), target, published, { seed: undefined, additions });
     }
     const [{ publishArchive }, { signingSeed }] = await Promise.all([
       import("../../lib/publisher/publish-archive.ts"),
       import("../shell/signer.ts"),
     ]);
+    const client = new MarketplaceClient(kind, this.slug, hub);
     const seed = signingKey && (await signingSeed(signingKey, this.layers));
     const secrets = { signingSecret: signingSecret!, seed };
     const fields = { ...common, ...(repo !== undefined && { repo }), ...(stage && { stage: "true" as const }) };
     const published = await publishArchive(client, fields, archive, secrets, signal);
-    return await endPublication(this.surroundings(), target, published, { seed, statements });
+    return await endPublication(this.surroundings(), target, published, { seed, additions });
   }
 }
 

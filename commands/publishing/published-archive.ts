@@ -3,13 +3,13 @@ import type { Target } from "../../lib/contract/target.ts";
 import { counted } from "../../lib/support/counted.ts";
 import type { SealiftCommand } from "../shell/base.ts";
 import { signedBy, storedAs, whoGetsIt } from "../shell/output/version-state.ts";
-import type { GivenStatements } from "./statements.ts";
+import type { Additions } from "./feature.ts";
 
 /** The warning for a record without `signer_public_key`, although the archive was signed. */
 const NOT_KEPT = "The hub does not know signatures of authors: the version is published without yours.";
 
 /**
- * Ends a command that has published an archive: adds the statements, and says what is stored and who gets it.
+ * Ends a command that has published an archive: adds what belongs to it, and says what is stored and who gets it.
  *
  * @param seed of the author who has signed it, if one has
  */
@@ -17,12 +17,12 @@ export async function endPublication(
   { json, note, print, done }: Pick<ReturnType<SealiftCommand["surroundings"]>, "json" | "note" | "print" | "done">,
   { kind, slug }: Target,
   { release, unchanged }: Awaited<ReturnType<MarketplaceClient["publish"]>>,
-  { seed, statements }: { seed: Uint8Array | undefined; statements: GivenStatements | undefined },
+  { seed, additions }: { seed: Uint8Array | undefined; additions: Additions },
 ): Promise<number> {
   const { version, size_bytes: size, sha256, state, signer_public_key: signer } = release;
   if (seed !== undefined && signer === undefined) note(`warning: ${NOT_KEPT}`);
-  const added = await statements?.add({ kind, slug }, { version }, signer === undefined ? undefined : seed);
-  if (json) return done({ release, unchanged, ...(added !== undefined && { statements: added }) });
+  const added = await additions.add({ kind, slug }, { version }, signer === undefined ? undefined : seed);
+  if (json) return done({ release, unchanged, ...added.result });
   const facts = `(${counted(size, "byte")}, sha256 ${sha256.slice(0, 16)}…)`;
   print.line(`${storedAs(state, unchanged)} ${slug} ${version} ${facts}${signedBy(signer)}`);
   const notice = whoGetsIt(state, { target: slug, version, sha256 });

@@ -2,14 +2,12 @@ import { Readable } from "node:stream";
 import * as z from "zod";
 import { MAX_PLAINTEXT_BYTES } from "../artifact/limits.ts";
 import { SealiftError } from "../contract/errors.ts";
-import { importTargetVersion } from "../contract/import/routes.ts";
 import * as routes from "../contract/marketplace/routes.ts";
 import { reportTarget } from "../contract/reports/routes.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { latestFacts } from "../contract/surfaces/latest-facts.ts";
 import {
   ARCHIVE_PART,
-  type ImportRequest,
   type targetSummary,
   type VersionFields,
   versionRecord,
@@ -41,6 +39,14 @@ const detailAnswer = z.looseObject({
   versions: z.array(shownVersion).optional().catch(undefined),
 });
 export type Detail = z.output<typeof detailAnswer>;
+
+/** Returns the hub's 404 with what a first publication needs; any other error as it is. */
+export function unknownTarget(error: unknown, target: { kind: MarketplaceKind; slug: string }): unknown {
+  if (!(error instanceof SealiftError) || error.status !== 404) return error;
+  const { kind, code, message, status, hubCode } = error;
+  const hint = `Create it once: sealift project create "${target.slug}" --kind ${target.kind} --slug ${target.slug}`;
+  return new SealiftError(kind, code, message, { status, hint, ...(hubCode !== undefined && { hubCode }) });
+}
 
 /** Surface A for one plugin or service. */
 export class MarketplaceClient {
@@ -174,30 +180,7 @@ export class MarketplaceClient {
       const release = await readJson(response, request, z.looseObject(versionRecord.shape));
       return { release, unchanged: response.status === 200 };
     } catch (error) {
-      throw this.#unknownTarget(error);
-    }
-  }
-
-  /** The hub's 404 with what a first publication needs; any other error as it is. */
-  #unknownTarget(error: unknown): unknown {
-    if (!(error instanceof SealiftError) || error.status !== 404) return error;
-    const { kind, code, message, status, hubCode } = error;
-    const hint = `Create it once: sealift project create "${this.#slug}" --kind ${this.#kind} --slug ${this.#slug}`;
-    return new SealiftError(kind, code, message, { status, hint, ...(hubCode !== undefined && { hubCode }) });
-  }
-
-  /** Has the hub fetch and sign the archive of `owner/repo@tag`. @throws AuthenticationError, PublishError */
-  async import(asked: ImportRequest): Promise<z.output<typeof versionRecord>> {
-    const question = { params: { slug: this.#slug }, body: asked };
-    const request = requestOf(importTargetVersion[this.#kind], question, this.#asking());
-    try {
-      return await call(request, z.looseObject(versionRecord.shape), this.#options);
-    } catch (error) {
-      // The other 409 is a version that exists with other bytes.
-      if (!(error instanceof SealiftError) || error.hubCode !== "conflict") throw this.#unknownTarget(error);
-      const { kind, message, status, hubCode } = error;
-      const hint = "If you have registered no signing secret, do it with: sealift marketplace signing-key";
-      throw new SealiftError(kind, "conflict", message, { ...(status !== undefined && { status }), hubCode, hint });
+      throw unknownTarget(error, { kind: this.#kind, slug: this.#slug });
     }
   }
 

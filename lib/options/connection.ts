@@ -1,5 +1,5 @@
 import { duration, list, path, text, token, url } from "./kinds.ts";
-import { group, guarded, optional, required } from "./option.ts";
+import { group, guarded, type Known, optional, required } from "./option.ts";
 
 /** Options of commands that talk to a hub. */
 export const connection = group("Hub", {
@@ -12,6 +12,9 @@ export const connection = group("Hub", {
     minMs: 1,
   }),
 });
+
+/** Tells whether a publication identifies itself by its CI run, without an API key. */
+export const isByRun = ({ oidc }: Known): boolean => oidc === true;
 
 /** Hub for commands that need none, but report to it. */
 export const reporting = { hubUrl: optional(connection.hubUrl), apiKey: optional(connection.apiKey) };

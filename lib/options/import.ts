@@ -1,4 +1,4 @@
-import { list } from "./kinds.ts";
+import { flag, list, text } from "./kinds.ts";
 import { group, guarded, type Values } from "./option.ts";
 
 const SHAPES = ["github", "gitlab", "gitea"] as const;
@@ -28,3 +28,11 @@ export const importing = group("Server", {
 /** Returns what a hub takes of these options. */
 export const importingOf = ({ importHost }: Values<typeof importing>) =>
   importHost.length > 0 ? { sourceHosts: importHost } : {};
+
+/** The option of publishing that has the hub fetch the archive. */
+export const fetching = { import: flag({ help: "Have the hub fetch the archive of --repo" }) };
+
+/** The place that the hub fetches it from. */
+export const fetchingFrom = {
+  host: text({ metavar: "HOST", help: "Source host of --import", defaultText: "the hub's first one" }),
+};

@@ -1,9 +1,10 @@
-import { connection } from "./connection.ts";
+import { connection, isByRun } from "./connection.ts";
 import { signingKeyState } from "./devkeys.ts";
 import * as forms from "./forms.ts";
+import { fetching, fetchingFrom } from "./import.ts";
 import { choice, flag, path, secret, secretBytes, text } from "./kinds.ts";
 import { group, optional, required, requiredWhen } from "./option.ts";
-import { identity, isByRun } from "./publishers.ts";
+import { identity } from "./publishers.ts";
 import { packing } from "./runtime.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
@@ -28,12 +29,12 @@ export const marketplacePublication = {
     kind: deployed.kind,
     version: required(text({ metavar: "VERSION", help: "Version label of this release", form: forms.versionLabel })),
     archive: path({ metavar: "FILE.zip", help: "The ZIP to publish" }),
-    import: flag({ help: "Have the hub fetch the archive of --repo" }),
+    ...fetching,
     repo: requiredWhen(
       text({ metavar: "OWNER/REPO@TAG", help: "Where it comes from", form: forms.repoReference }),
       (known) => known["import"] === true,
     ),
-    host: text({ metavar: "HOST", help: "Source host of --import", defaultText: "the hub's first one" }),
+    ...fetchingFrom,
     signingSecret: requiredWhen(signingSecret, ({ archive }) => archive !== undefined),
     signingKey: requiredWhen(signingKey, ({ archive }) => archive !== undefined && "if given"),
     visibility,

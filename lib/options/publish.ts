@@ -1,9 +1,9 @@
-import { connection, mirrors } from "./connection.ts";
+import { connection, isByRun, mirrors } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, type Known, required, requiredWhen } from "./option.ts";
-import { identity, isByRun } from "./publishers.ts";
+import { identity } from "./publishers.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
 import { statements } from "./statements.ts";

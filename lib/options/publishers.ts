@@ -1,9 +1,9 @@
 import { GITHUB_ISSUER, GITLAB_ISSUER } from "../contract/publishers/claims.ts";
 import { placeOf } from "./addresses.ts";
-import { connection } from "./connection.ts";
+import { connection, isByRun } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { flag, list, parsed, secret, text, url } from "./kinds.ts";
-import { group, guarded, type Known, required, requiredWhen, type Values } from "./option.ts";
+import { group, guarded, required, requiredWhen, type Values } from "./option.ts";
 
 /** Options of the commands for trusted publishers, and of publishing as one. */
 
@@ -63,9 +63,6 @@ export const publisherTest = {
 
 /** Options of `publisher remove`. */
 export const publisherRemoval = removal;
-
-/** Whether a publication identifies itself by its CI run. */
-export const isByRun = ({ oidc }: Known): boolean => oidc === true;
 
 /** Options of publishing with the identity of a CI run, in place of an API key. */
 export const identity = group("Identity", {

@@ -16,7 +16,7 @@ export interface GivenStatements {
 }
 
 /** A version that statements are added to. The digest of a project's tree tells that the hub means the same one. */
-export interface StatedVersion {
+interface StatedVersion {
   version: string;
   content_sha256?: string;
 }

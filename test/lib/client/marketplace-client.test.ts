@@ -364,5 +364,4 @@ t.test("a first publication hears how its plugin or service is created", async (
   const hint = new RegExp(`project create .*--kind service --slug ${SLUG}`);
   const fields = { version: "1.0.0", signature: "00" };
   await t.rejects(client.publish(fields, import.meta.filename), { code: "publish_refused", hint });
-  await t.rejects(client.import({ version: "1.0.0", repo: "a/b@c" }), { code: "publish_refused", hint });
 });

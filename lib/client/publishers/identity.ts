@@ -1,11 +1,11 @@
-import { deploymentError, SealiftError, usageError } from "../contract/errors.ts";
-import { MAX_TOKEN_CHARACTERS } from "../contract/publishers/claims.ts";
-import { type ExchangeAnswer, exchangeAnswer } from "../contract/publishers/publishers.ts";
-import { exchangeToken as exchangeRoute } from "../contract/publishers/routes.ts";
-import { baseUrl, pathOf } from "../contract/surfaces/paths.ts";
-import { boundedFetch } from "../support/network/bounded-fetch.ts";
-import type { HubConnection } from "./hub-connection.ts";
-import { call } from "./json-request.ts";
+import { deploymentError, SealiftError, usageError } from "../../contract/errors.ts";
+import { MAX_TOKEN_CHARACTERS } from "../../contract/publishers/claims.ts";
+import { type ExchangeAnswer, exchangeAnswer } from "../../contract/publishers/publishers.ts";
+import { exchangeToken as exchangeRoute } from "../../contract/publishers/routes.ts";
+import { baseUrl, pathOf } from "../../contract/surfaces/paths.ts";
+import { boundedFetch } from "../../support/network/bounded-fetch.ts";
+import type { HubConnection } from "../hub-connection.ts";
+import { call } from "../json-request.ts";
 
 /** The identity of a run of a CI system, in place of a stored key (docs/ci.md). */
 
