@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import t from "tap";
-import { withoutLines } from "../../scripts/without.ts";
+import { featuresIn, withoutLines } from "../../scripts/without.ts";
 import { IS_NIGHTLY } from "../support/effort.ts";
 
 t.test("a list loses the lines of a feature, and nothing else", (t) => {
@@ -35,12 +35,19 @@ t.test("a list loses the lines of a feature, and nothing else", (t) => {
   t.end();
 });
 
+t.test("a change touches the features that its folders and files are called after", (t) => {
+  const paths = ["lib/web/features/hints/feature.ts", "lib/options/quotas.ts", "docs/rollouts-and-more.md", "lib/a.ts"];
+  t.strictSame(featuresIn(paths), ["hints", "quotas"]);
+  t.ok(featuresIn().includes("rollouts"));
+  t.end();
+});
+
 // It takes the types of everything, in a copy.
 if (IS_NIGHTLY)
   t.test("a feature that nothing needs can go", (t) => {
     const args = ["scripts/check.ts", "--without", "hints", "--types"];
     const { status, stdout } = spawnSync(process.execPath, args, { encoding: "utf8" });
-    t.match({ status, stdout }, { status: 0, stdout: /^Without hints: \d+ files and \d+ files of tests\.\n$/ });
+    t.match({ status, stdout }, { status: 0, stdout: /^Without hints: \d+ files, and \d+ of tests and scripts\.\n$/ });
     t.end();
   });
 
