@@ -44,6 +44,8 @@ async function build(): Promise<void> {
       ...(isFast ? ["--noCheck"] : []),
     ),
   );
+  // Sandboxes cannot read ours: without one of their own, Node parses each file as CommonJS first.
+  for (const folder of ["lib/guest", "sdk", "zod"]) writeFileSync(`dist/${folder}/package.json`, '{"type":"module"}\n');
   if (isFast) return;
 
   await step("collect the licences", () => {

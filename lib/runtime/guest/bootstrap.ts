@@ -141,7 +141,7 @@ async function initialise({ facts, entry, replaces, proxied, audited, roomBytes 
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
     // Not in the memory of plugins that do load.
     const { describeLoadError } = await import("./syntax-error.ts");
-    send({ t: "failed", code, message: describeLoadError(error, process.cwd()).slice(0, 4096) });
+    send({ t: "failed", code, message: describeLoadError(error, messageOf(error), process.cwd()).slice(0, 4096) });
   }
 }
 

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { stripTypeScriptTypes } from "node:module";
 import { join, relative } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import { messageOf } from "./fault.ts";
+
+// Loaded on demand, and imports nothing of ours: what it shared with the main module would be one more file to load.
 
 /** Files of a plugin that are looked through for one that does not parse. */
 const MAX_FILES = 500;
@@ -57,10 +58,10 @@ function placeOfDecorator(folder: string): Place | undefined {
 
 /**
  * Describes why a plugin's code cannot be loaded; a syntax error with its file, line and column.
+ * @param message the error's own
  * @param folder the plugin's, which the file is named relative to
  */
-export function describeLoadError(error: unknown, folder: string): string {
-  const message = messageOf(error);
+export function describeLoadError(error: unknown, message: string, folder: string): string {
   if (!(error instanceof Error) || error.name !== "SyntaxError") return message;
   try {
     const isUnknown = message.includes("Invalid or unexpected token");

@@ -10,7 +10,7 @@ import { traceOf } from "../../support/work.ts";
 import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } from "../ground/instance.ts";
 import { type CallScope, ContextFactory } from "../guest/context.ts";
 import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../guest/definition.ts";
-import { faultOfAction, RuntimeFault } from "../guest/fault.ts";
+import { faultOfAction, messageOf, RuntimeFault } from "../guest/fault.ts";
 import { serialiseResult } from "../guest/json.ts";
 import { describeLoadError } from "../guest/syntax-error.ts";
 import type { TokenVerifier } from "../router/bearer-token.ts";
@@ -170,7 +170,9 @@ export class TrustedInstance implements PluginInstance {
       // A reload that fails in the folder of the running instance must leave that instance its hooks.
       if (!replaces) loader.unload(location.folder, loader.generationOf(location.folder));
       if (error instanceof RuntimeFault) throw error;
-      throw new RuntimeFault("load_failed", describeLoadError(error, location.folder), { cause: error });
+      throw new RuntimeFault("load_failed", describeLoadError(error, messageOf(error), location.folder), {
+        cause: error,
+      });
     }
   }
 
