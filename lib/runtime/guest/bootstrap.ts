@@ -249,6 +249,9 @@ function receive(frame: Frame): void {
     case "passed":
       routes.get(String(header["id"]))?.passed(header["bytes"]);
       break;
+    case "ping":
+      send({ t: "pong" });
+      break;
     case "health":
       void reportHealth(header["id"]);
       break;

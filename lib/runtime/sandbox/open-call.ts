@@ -41,8 +41,11 @@ export interface CallLimits {
 
 /** Hears of calls that go on after their time. */
 export interface LateCalls {
-  /** The loop takes no note of a cancellation: it may be blocked. */
-  silent(): void;
+  /**
+   * The loop takes no note of a cancellation, or gives no answer: it may be blocked.
+   * @param isAhead the time of the call is not over yet
+   */
+  silent(isAhead: boolean): void;
   /** A cancelled call has not ended within its grace. */
   stuck(loopAnswers: boolean): void;
 }

@@ -6,6 +6,7 @@ import type { Frame } from "../guest/frames.ts";
 import { cleanJson } from "../guest/json.ts";
 import type { Channel } from "./channel.ts";
 import { MAX_ID_CHARACTERS, text } from "./frame-fields.ts";
+import { LoopDoubt, NOTE_MS } from "./loop-doubt.ts";
 import type { CallLimits, ExchangeControl, LateCalls, OpenCall, OpenExchange } from "./open-call.ts";
 import { PayloadRoom } from "./payload-room.ts";
 import { replyFault } from "./reply-fault.ts";
@@ -14,8 +15,11 @@ import { replyFault } from "./reply-fault.ts";
 const MAX_CALLS = 1024;
 /** Milliseconds without a word from a busy process, after which it is asked to say that it begins a call. */
 const QUIET_MS = 5;
-/** Milliseconds in which a loop that is not blocked takes note of a cancellation. */
-const NOTE_MS = 20;
+/**
+ * Milliseconds before a call's time is over at which the loop is asked whether it goes on: a process starts meanwhile.
+ * Shorter calls have no such time.
+ */
+const AHEAD_MS = 250;
 /** Bytes of payloads that wait for room in the process, from which on no more are taken. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
 /** Seconds after which a caller whose payload found no room may come back. */
@@ -30,13 +34,14 @@ export class OpenCalls {
   readonly #channel: Channel;
   readonly #late: LateCalls;
   readonly #room: PayloadRoom;
+  /** Whether the process's loop may be blocked. */
+  readonly loop = new LoopDoubt();
   readonly #calls = new Map<string, OpenCall>();
   /** When the process said something about a call. */
   #heardAt = 0;
   /** Calls whose time is over, until they end: id → whether the plugin's loop took note. */
   readonly #cancelled = new Map<string, boolean>();
   #over = false;
-  #suspicion: PromiseWithResolvers<void> | undefined;
   #idle: PromiseWithResolvers<void> | undefined;
 
   /** @param room payloads that the process may have at once, in bytes */
@@ -53,14 +58,6 @@ export class OpenCalls {
   /** Bytes of the payloads that the process has, of calls that have not ended. */
   get sentBytes(): number {
     return this.#room.sentBytes;
-  }
-
-  /**
-   * Resolves when the loop has answered the last cancellation, or the process has ended; absent when there is no doubt.
-   * Until then the loop may be blocked, and no call should be sent there.
-   */
-  get suspicion(): Promise<void> | undefined {
-    return this.#suspicion?.promise;
   }
 
   find(id: unknown): OpenCall | undefined {
@@ -104,7 +101,8 @@ export class OpenCalls {
         }
       };
       const late = `The action ${action} took longer than ${timeoutMs / 1000} s.`;
-      const timer = this.#deadline(id, late, { timeoutMs, graceMs });
+      const limits = { timeoutMs, graceMs };
+      const timer = timeoutMs < 2 * AHEAD_MS ? this.#deadline(id, late, limits) : this.#ahead(id, late, limits);
       const call: OpenCall = { replied, reject, timer, requestId, depth, trace, progress: "waiting" };
       const send = (): void => {
         const isQuiet = this.#calls.size > 1 && performance.now() - this.#heardAt > QUIET_MS;
@@ -210,8 +208,7 @@ export class OpenCalls {
   tookNote(id: string): void {
     if (this.#cancelled.has(id)) this.#cancelled.set(id, true);
     if ([...this.#cancelled.values()].includes(false)) return;
-    this.#suspicion?.resolve();
-    this.#suspicion = undefined;
+    this.loop.clear();
     this.#room.sendWaiting();
   }
 
@@ -230,7 +227,7 @@ export class OpenCalls {
       call.reject(call.progress === "begun" ? fault() : new UnreadFault(code, message));
     }
     this.#cancelled.clear();
-    this.#suspicion?.resolve();
+    this.loop.clear();
   }
 
   #close(id: string): OpenCall | undefined {
@@ -242,7 +239,7 @@ export class OpenCalls {
     if (this.#calls.size === 0) {
       this.#idle?.resolve();
       this.#idle = undefined;
-    } else if (this.#suspicion === undefined && !this.#over) this.#room.sendWaiting();
+    } else if (this.loop.suspicion === undefined && !this.#over) this.#room.sendWaiting();
     return call;
   }
 
@@ -250,25 +247,42 @@ export class OpenCalls {
     return setTimeout(() => this.#timeIsOver(id, message, limits), limits.timeoutMs);
   }
 
+  /** The same, with a question to the loop before the time is over. */
+  #ahead(id: string, message: string, limits: CallLimits): NodeJS.Timeout {
+    return setTimeout(() => {
+      const call = this.#calls.get(id);
+      if (call === undefined) return;
+      call.timer = this.#deadline(id, message, { ...limits, timeoutMs: AHEAD_MS });
+      if (call.progress !== "begun") return;
+      this.loop.ask(
+        () => this.#channel.send({ t: "ping" }),
+        () => this.#late.silent(true),
+      );
+    }, limits.timeoutMs - AHEAD_MS);
+  }
+
   #timeIsOver(id: string, message: string, limits: CallLimits): void {
     const call = this.#calls.get(id);
     if (call === undefined) return;
-    if (call.progress !== "begun" && this.#suspicion !== undefined) {
+    const { suspicion } = this.loop;
+    if (call.progress !== "begun" && suspicion !== undefined) {
       // It has not begun, because another call blocks the loop: its time begins when that goes on, if it does.
-      void this.#suspicion.promise.then(() => {
+      void suspicion.then(() => {
         if (this.#calls.has(id)) call.timer = this.#deadline(id, message, limits);
       });
       return;
     }
     const isSent = call.progress !== "waiting";
     // Before the others are sent that waited for its room.
-    if (isSent) this.#suspicion ??= Promise.withResolvers();
+    if (isSent) this.loop.suspect();
     this.#close(id)?.reject(new RuntimeFault("timed_out", message));
     if (!isSent) return;
     this.#cancelled.set(id, false);
     this.#channel.send({ t: "cancel", id });
     setTimeout(() => {
-      if (this.#cancelled.get(id) === false) this.#late.silent();
+      if (this.#cancelled.get(id) !== false) return;
+      this.#late.silent(false);
+      this.loop.settle();
     }, NOTE_MS).unref();
     this.#forget(id, limits.graceMs);
   }

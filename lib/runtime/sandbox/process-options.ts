@@ -35,8 +35,11 @@ export interface ProcessOptions {
 
 /** Hears of a process whose calls go on after their time. */
 export interface LateProcess {
-  /** Its loop takes no note of a cancellation: it may be blocked. */
-  silent(process: SandboxProcess): void;
+  /**
+   * Its loop takes no note of a cancellation, or gives no answer: it may be blocked.
+   * @param isAhead the time of the call is not over yet
+   */
+  silent(process: SandboxProcess, isAhead: boolean): void;
   /** A cancelled call has not ended within its grace. */
   stuck(process: SandboxProcess, loopAnswers: boolean): void;
 }

@@ -60,8 +60,8 @@ export class SandboxProcess {
       violated: (message) => this.kill("channel_violated", message),
     });
     this.calls = new OpenCalls(this.#channel, options.channelBytes, {
-      silent: () => {
-        if (!this.#over) options.late.silent(this);
+      silent: (isAhead) => {
+        if (!this.#over) options.late.silent(this, isAhead);
       },
       stuck: (loopAnswers) => {
         if (!this.#over) options.late.stuck(this, loopAnswers);
@@ -222,6 +222,9 @@ export class SandboxProcess {
         return void this.#requests.answer(frame);
       case "begun":
         if (!this.calls.begun(text(header["id"], MAX_ID_CHARACTERS))) this.#channel.drop("unknown_id");
+        return;
+      case "pong":
+        if (!this.calls.loop.answered()) this.#channel.drop("unknown_id");
         return;
       case "cancelled":
         return this.calls.tookNote(text(header["id"], MAX_ID_CHARACTERS));

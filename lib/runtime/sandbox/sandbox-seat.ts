@@ -33,6 +33,7 @@ export class SandboxSeat {
   #takeover: PromiseWithResolvers<void> | undefined;
   readonly #retired = new Set<SandboxProcess>();
   #restarts = 0;
+  #notAheadUntil = 0;
   #stopped = false;
 
   constructor(options: SeatOptions) {
@@ -67,14 +68,14 @@ export class SandboxSeat {
   /** The process that takes calls now: alive, and with no doubt about its loop. */
   get serving(): SandboxProcess | undefined {
     const process = this.#current;
-    return process?.alive === true && process.calls.suspicion === undefined ? process : undefined;
+    return process?.alive === true && process.calls.loop.suspicion === undefined ? process : undefined;
   }
 
   /** Promises that settle when something about the seat changes; none when it is not running. */
   get changes(): Promise<unknown>[] {
     const { calls, exited } = this.#current ?? {};
     const starting = this.#starting?.catch(() => undefined);
-    const own = [calls?.suspicion ?? exited, starting].filter((change) => change !== undefined);
+    const own = [calls?.loop.suspicion ?? exited, starting].filter((change) => change !== undefined);
     if (own.length === 0) return [];
     // The start of a successor may begin while its loop is still in doubt.
     this.#takeover ??= Promise.withResolvers();
@@ -110,7 +111,7 @@ export class SandboxSeat {
 
   #start(): Promise<SandboxProcess> {
     return this.#options.start({
-      silent: (process) => this.#prepareSuccessor(process),
+      silent: (process, isAhead) => this.#prepareSuccessor(process, isAhead),
       stuck: (process, loopAnswers) => this.#replaceStuck(process, loopAnswers),
     });
   }
@@ -130,9 +131,13 @@ export class SandboxSeat {
     });
   }
 
-  /** The loop may be blocked: another process starts meanwhile, which takes over unless the loop is heard of first. */
-  #prepareSuccessor(process: SandboxProcess): void {
+  /**
+   * The loop may be blocked: another process starts meanwhile, which takes over unless the loop is heard of first.
+   * @param isAhead the time of the call is not over: a plugin whose loop went on the last time gets none so early
+   */
+  #prepareSuccessor(process: SandboxProcess, isAhead: boolean): void {
     if (!process.alive || this.#current !== process || this.#starting !== undefined || this.#stopped) return;
+    if (isAhead && performance.now() < this.#notAheadUntil) return;
     const pause = this.#options.policy.next("blocked");
     // Its end, after the grace, will be the last.
     if (pause === undefined) return;
@@ -175,9 +180,13 @@ export class SandboxSeat {
 
   /** Starts the next process after a pause. @param blocked the process that it takes over from, unless that recovers */
   #startNext(delay: number, blocked?: SandboxProcess): void {
-    const { logger, policy, graceMs } = this.#options;
-    const hasRecovered = (): boolean => blocked !== undefined && this.serving === blocked;
-    const starting = this.#startAfter(delay, hasRecovered);
+    const { logger, policy, graceMs, limits } = this.#options;
+    const hasRecovered = (): boolean =>
+      blocked !== undefined && this.serving === blocked && blocked.calls.loop.question === undefined;
+    const starting = this.#startAfter(delay, hasRecovered).then(async (process) => {
+      await blocked?.calls.loop.question;
+      return process;
+    });
     this.#starting = starting;
     starting.then(
       (process) => {
@@ -185,6 +194,7 @@ export class SandboxSeat {
         if (this.#stopped) return;
         if (hasRecovered() || process === undefined) {
           policy.forgive();
+          this.#notAheadUntil = performance.now() + limits.restart_window_seconds * 1000;
           return void process?.stop(graceMs);
         }
         if (this.#current !== undefined) this.#retire(this.#current);

@@ -59,6 +59,7 @@ inEachSetting("nothing that a plugin writes on its channel costs more than its o
       send({ t: "failed", code: "internal", message: "x" });
       send({ t: "health", id: "1", status: "unhealthy" });
       send({ t: "cancelled", id: "1" });
+      send({ t: "pong" });
       send({ t: "toString" });
       send({ t: "request", id: 1, target: "plugin:victim", method: "alive" }, "[]");
       send({ t: "request", id: 2, target: "cache", method: "get" }, "{}");

@@ -70,6 +70,16 @@ t.test("a loop that goes on before its successor is there keeps its process", as
   t.match(await host.status("box"), { pid, restarts: 0 });
 });
 
+t.test("a loop that ends just in time keeps its process, though another one is started", async (t) => {
+  const host = await startHost(t, { plugins: { box: sandboxed("box", BOX, { resources: { timeout_seconds: 3 } }) } });
+  const { pid } = (await host.status("box")) as { pid: number };
+  const isTold = ({ msg }: { msg?: unknown }): boolean => String(msg).includes("another process is started");
+  t.equal(await host.result("box", "busy", { ms: 2850 }), "done");
+  t.ok(host.logs.some(isTold));
+  t.ok(await host.result("box", "pid"));
+  t.match(await host.status("box"), { pid, restarts: 0 });
+});
+
 t.test("a successor that loops, too, is replaced after a pause, and siblings notice nothing", async (t) => {
   const host = await startHost(t, {
     plugins: { box: sandboxed("box", BOX, quick), sibling: sandboxed("sibling", BOX) },
