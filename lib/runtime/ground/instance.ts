@@ -55,6 +55,8 @@ export interface CallFacts {
   depth: number;
   /** The span that the call is below, also when the runtime sends none. */
   trace?: TraceContext | undefined;
+  /** The payload as clean JSON text, where the caller sent it so. */
+  payloadText?: string | undefined;
 }
 
 /** The parts that an instance is made from. */

@@ -71,8 +71,9 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
     const { plugin, action } = request.params;
     try {
       nameRequest(request.raw, CALL_ROUTE, request.id);
-      const facts = { requestId: request.id, depth: 0, trace: traceOf(request.raw) };
-      const result = calls.call(plugin, action, payloadOf(request.body), facts);
+      const { payload, payloadText } = payloadOf(request.body as CallBody | undefined);
+      const facts = { requestId: request.id, depth: 0, trace: traceOf(request.raw), payloadText };
+      const result = calls.call(plugin, action, payload, facts);
       if (typeof result === "string") return answer(reply, plugin, action, result);
       result.then(
         (text) => answer(reply, plugin, action, text),
@@ -118,6 +119,12 @@ function addSystemRoutes(
 }
 
 /** The body of a call: `{"payload": …}` (docs/contract/runtime.md). */
+type CallBody = Payload | { whole: unknown };
+
+interface Payload {
+  payload: unknown;
+  payloadText?: string;
+}
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -134,20 +141,42 @@ function readCallBodies(app: FastifyInstance): void {
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     const text = body as string;
     if (text === "") return done(null, undefined);
-    if (mayPollute(text)) return void parseWithCare(request, text, done);
+    if (mayPollute(text)) return void parseWithCare(request, text, (error, whole: unknown) => done(error, { whole }));
     try {
-      done(null, JSON.parse(text));
+      done(null, payloadIn(text) ?? { whole: JSON.parse(text) as unknown });
     } catch (error) {
       done(error as Error, undefined);
     }
   });
 }
 
+const BEGINNING = '{"payload":';
+
+/**
+ * Reads the payload of a body that has nothing else, and keeps its text: sandboxes get it as it came. A text that is
+ * one value between the key and the last brace has no second payload in it.
+ *
+ * @returns undefined for any other body
+ */
+function payloadIn(body: string): Payload | undefined {
+  if (!body.startsWith(BEGINNING) || !body.endsWith("}")) return undefined;
+  const payloadText = body.slice(BEGINNING.length, -1);
+  try {
+    const payload: unknown = JSON.parse(payloadText);
+    return payload === null ? undefined : { payload, payloadText };
+  } catch {
+    return undefined;
+  }
+}
+
 /** Returns the payload; an absent body or payload is an empty object. @throws RuntimeFault `bad_request` */
-function payloadOf(body: unknown): unknown {
-  if (body === undefined || body === null) return {};
-  if (!isObject(body)) throw new RuntimeFault("bad_request", 'The body must be an object: {"payload": {…}}.');
-  return body["payload"] ?? {};
+function payloadOf(body: CallBody | undefined): Payload {
+  if (body === undefined) return { payload: {} };
+  if ("payload" in body) return body;
+  const { whole } = body;
+  if (whole === null) return { payload: {} };
+  if (!isObject(whole)) throw new RuntimeFault("bad_request", 'The body must be an object: {"payload": {…}}.');
+  return { payload: whole["payload"] ?? {} };
 }
 
 const JSON_TYPE = "application/json; charset=utf-8";

@@ -122,7 +122,7 @@ export class SandboxInstance implements PluginInstance {
   }
 
   async call(action: string, payload: unknown, facts: CallFacts): Promise<string> {
-    const text = JSON.stringify(payload);
+    const text = facts.payloadText ?? JSON.stringify(payload);
     const limits = this.#callLimits;
     const until = performance.now() + limits.timeoutMs + RESTART_MARGIN_MS;
     for (;;) {

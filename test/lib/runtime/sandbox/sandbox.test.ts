@@ -258,6 +258,10 @@ t.test("large payloads and results pass through as they are, and what is not JSO
     t.match(await call(`{ "payload": {"a": ${text}, "a": 2} }`), { status: 200, body: { result: { a: 2 } } });
     t.match(await call(`{"payload": 1, "more": ${text}}`), { status: 200, body: { result: 1 } });
     t.match(await call(`{"payload": ${text}, "payload": 7}`), { status: 200, body: { result: 7 } });
+    t.match(await call(`{"payload": \n${text}\t}`), { status: 200, body: { result: large } });
+    t.match(await call('{"payload": null}'), { status: 200, body: { result: {} } });
+    t.match(await call('{"payload":1,"payload":{"a":[]}}'), { status: 200, body: { result: { a: [] } } });
+    t.match(await call('{"payload":}'), { status: 400, body: { code: "bad_json" } });
     t.match(await call(`{"payload": {"__proto__": 1, "b": ${text}}}`), { status: 400, body: { code: "bad_json" } });
     t.match(await call(`{"payload": ${text}`), { status: 400, body: { code: "bad_json" } });
     t.match(await call(`{"payload": ${text}}}`), { status: 400, body: { code: "bad_json" } });
