@@ -5,6 +5,7 @@ import { actAs } from "../hub/access/web-calls.ts";
 import { HubError } from "../hub/base/errors.ts";
 import { answerTo } from "../hub/http/error-answers.ts";
 import { freeBuffer } from "../support/buffer-pacing.ts";
+import { HUB_PAGE_POLICY } from "../support/network/content-security.ts";
 import { accountPages } from "./account/pages.ts";
 import { cataloguePages } from "./catalogue/pages.ts";
 import { webFeatures } from "./features.ts";
@@ -32,14 +33,9 @@ declare module "fastify" {
 /** Bytes of a form. */
 const MAX_FORM_BYTES = 64 * 1024;
 
-/** Nothing of a page is from elsewhere, and no other site shows it. */
+/** Headers of every page: content from its own origin only, no framing, no caching by others. */
 const HEADERS = {
-  "content-security-policy": [
-    "default-src 'none'",
-    ...["script-src", "style-src", "img-src", "connect-src", "form-action"].map((each) => `${each} 'self'`),
-    "frame-ancestors 'none'",
-    "base-uri 'none'",
-  ].join("; "),
+  "content-security-policy": HUB_PAGE_POLICY,
   "x-frame-options": "DENY",
   // Not less: a form's Origin would be null.
   "referrer-policy": "same-origin",

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { docsPagePolicy } from "../../support/network/content-security.ts";
 
 /**
  * A page to read and try a runtime's actions and the routes of its plugins. It holds nothing of the runtime: the key
@@ -128,18 +129,8 @@ $("form").onsubmit = (event) => { event.preventDefault(); void load(); };
 
 const hash = (source: string): string => `'sha256-${createHash("sha256").update(source).digest("base64")}'`;
 
-/** Allows the page's own script and style and requests to its own origin, and nothing else. */
-export const DOCS_POLICY = [
-  "default-src 'none'",
-  "connect-src 'self'",
-  `script-src ${hash(SCRIPT)}`,
-  `style-src ${hash(STYLE)}`,
-  // The empty picture of the tab: without one, browsers ask for /favicon.ico.
-  "img-src data:",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+/** Content security policy of {@link docsPage}. */
+export const DOCS_POLICY = docsPagePolicy(hash(SCRIPT), hash(STYLE));
 
 /** @param prefix of surface C, such as `/plugin` */
 export const docsPage = (prefix: string): string => `<!doctype html>

@@ -1,3 +1,4 @@
+import { PLUGIN_PAGE_POLICY } from "../../support/network/content-security.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
 /** Headers on their way to and from a sandboxed plugin: what is not its business stays here. */
@@ -5,8 +6,7 @@ import { RuntimeFault } from "../guest/fault.ts";
 const MAX_HEADERS = 100;
 const MAX_HEADER_CHARACTERS = 16 * 1024;
 const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
-/** Printable, and no line breaks: latin1 as Node sends it. */
-
+/** Header values as Node sends them: printable latin1 without line breaks. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** Headers of the connection and of the whole host: the runtime writes them, or nobody. */
@@ -16,9 +16,6 @@ const KEPT_BACK: ReadonlySet<string> = new Set([
   "x-content-type-options",
   ...["strict-transport-security", "alt-svc", "public-key-pins", "nel", "report-to", "reporting-endpoints"],
 ]);
-
-/** Pages of a sandboxed plugin have an origin of their own: they cannot act as the runtime's other pages. */
-const POLICY = "sandbox allow-scripts allow-forms allow-popups allow-downloads";
 
 /** The plugin key is the operator's; a token that the runtime has checked reaches the plugin as its claims. */
 export function headersForPlugin(
@@ -42,7 +39,7 @@ export function headersOfPlugin(given: unknown, prefix: string): Record<string, 
   if (entries.length > MAX_HEADERS) throw invalid(`are more than ${MAX_HEADERS}`);
   const headers: Record<string, string | string[]> = {
     "x-content-type-options": "nosniff",
-    "content-security-policy": POLICY,
+    "content-security-policy": PLUGIN_PAGE_POLICY,
   };
   let characters = 0;
   for (const [key, value] of entries) {
@@ -58,7 +55,7 @@ export function headersOfPlugin(given: unknown, prefix: string): Record<string, 
     if (KEPT_BACK.has(name)) continue;
     const texts = values as string[];
     if (name === "set-cookie") headers[name] = cookies(texts, prefix);
-    else if (name === "content-security-policy") headers[name] = [POLICY, ...texts];
+    else if (name === "content-security-policy") headers[name] = [PLUGIN_PAGE_POLICY, ...texts];
     else headers[name] = texts.length === 1 ? texts[0]! : texts;
   }
   return headers;

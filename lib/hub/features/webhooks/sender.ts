@@ -16,7 +16,7 @@ import {
   releaseDelivery,
   settleDelivery,
 } from "./records.ts";
-import { DISABLED_AFTER_MS, MAX_OVERDUE_MS, pauseAfter } from "./schedule.ts";
+import { disablesWebhook, type FailedAttempt, MAX_OVERDUE_MS, pauseAfter } from "./schedule.ts";
 import type { WebhooksTable } from "./tables.ts";
 
 const TICK_MS = 1000;
@@ -161,7 +161,10 @@ export class Webhooks implements AsyncDisposable {
     const { database, clock, logger, onFailure } = this.#options;
     try {
       if (clock() - Date.parse(claimed.due_at) > MAX_OVERDUE_MS) {
-        await this.#fail(claimed, { error: "it has waited for too long", isDead: true, retryAfterMs: 0 });
+        await this.#fail(claimed, {
+          error: "it has waited for too long",
+          ...{ isGone: false, isOverdue: true, retryAfterMs: 0 },
+        });
         return;
       }
       const webhook = await findWebhook(database.kysely, claimed.webhook_id);
@@ -170,7 +173,7 @@ export class Webhooks implements AsyncDisposable {
       if (outcome.kind === "delivered")
         await inTransaction(database.kysely, (transaction) => settleDelivery(transaction, claimed, iso(clock())));
       else if (this.#closing.signal.aborted) await releaseDelivery(database.kysely, claimed, iso(clock()));
-      else await this.#fail(claimed, { ...outcome, isDead: outcome.isGone });
+      else await this.#fail(claimed, { ...outcome, isOverdue: false });
     } catch (error) {
       onFailure();
       logger?.error(
@@ -191,34 +194,24 @@ export class Webhooks implements AsyncDisposable {
     return post(destinations, new URL(sealed.url), { headers, body, signal });
   }
 
-  async #fail(
-    claimed: Claimed,
-    {
-      error,
-      isDead,
-      isGone = false,
-      retryAfterMs,
-    }: { error: string; isDead: boolean; isGone?: boolean; retryAfterMs: number },
-  ): Promise<void> {
+  async #fail(claimed: Claimed, { error, ...how }: { error: string } & Omit<FailedAttempt, "attempts">): Promise<void> {
     const { database, clock, logger, random = Math.random } = this.#options;
-    const { id, webhook_id: webhook, event, attempts } = claimed;
+    const { id, webhook_id: webhook, event } = claimed;
+    const attempts = Number(claimed.attempts);
     const now = clock();
-    const pause = isDead ? undefined : pauseAfter(Number(attempts), retryAfterMs, random());
+    const attempt = { ...how, attempts };
+    const pause = pauseAfter(attempt, random());
     const next = pause === undefined ? undefined : iso(now + pause);
     await inTransaction(database.kysely, async (transaction) => {
       const since = await failDelivery(transaction, claimed, { error, now: iso(now), next });
-      if (since === undefined) return;
-      const isLost = next === undefined && now - Date.parse(since) >= DISABLED_AFTER_MS;
-      if (!isGone && !isLost) return;
+      if (since === undefined || next !== undefined) return;
+      if (!disablesWebhook(attempt, now - Date.parse(since))) return;
       if (!(await disableWebhook(transaction, webhook, iso(now)))) return;
       const facts = { reason: error, failing_since: since };
       await insertAudit(transaction, { action: "webhook.disable", ...BY_HUB, subject: webhook, facts }, now);
       logger?.warn({ webhook, reason: error }, "disabled a webhook");
     });
-    logger?.info(
-      { webhook, message: id, event, attempts: Number(attempts), error, next },
-      "a webhook was not delivered",
-    );
+    logger?.info({ webhook, message: id, event, attempts, error, next }, "a webhook was not delivered");
   }
 
   /** Waits shortly for attempts that are under way; the others are there for the next hub. */
