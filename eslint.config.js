@@ -141,14 +141,6 @@ export default tseslint.config(
       ],
     },
     rules: {
-      "boundaries/dependencies": [
-        "error",
-        {
-          default: "disallow",
-          message: "arrows point one way: see docs/decisions/0001-rooms.md",
-          policies: Object.entries(rooms).flatMap(([room, allow]) => policiesOf(room, allow)),
-        },
-      ],
       "@typescript-eslint/no-floating-promises": "error",
       "@typescript-eslint/consistent-type-imports": "error",
       "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
@@ -167,6 +159,20 @@ export default tseslint.config(
       "import-sort/imports": ["error", { groups: [["^\\u0000", "^node:", "^@?\\w", "^", "^\\."]] }],
     },
   },
+  // A file is compared with the policies of its room, and not with those of all: that took a fifth of the time.
+  ...Object.entries(rooms).map(([room, allow]) => ({
+    files: [room === "bin" || room === "commands" ? `${room}/**` : `lib/${room}/**`],
+    rules: {
+      "boundaries/dependencies": [
+        "error",
+        {
+          default: "disallow",
+          message: "arrows point one way: see docs/decisions/0001-rooms.md",
+          policies: policiesOf(room, allow),
+        },
+      ],
+    },
+  })),
   {
     // The thread of the lowest floor runs loops of all of them. A test may use what stands above its subject.
     files: ["lib/artifact/thread/artifact-worker.ts", "test/**"],
