@@ -1,7 +1,7 @@
 /** Somebody who stages a version trusts a workflow of their own, and would approve by its key. */
 import t from "tap";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 import { startStaging } from "../../support/hub/staging.ts";
-import { startWorkflow } from "../../support/hub/workflow.ts";
 
 t.test("a workflow approves nothing of those who have trusted it, and its key is not replaced", async (t) => {
   const staging = await startStaging(t, { issuerAllow: ["127.0.0.1"] });

@@ -1,6 +1,6 @@
 /** A stranger trusts the workflow of a victim, whose claims are no secret, for a target of the same name. */
 import t from "tap";
-import { startWorkflow } from "../../support/hub/workflow.ts";
+import { startWorkflow } from "../../support/hub/publishers.ts";
 
 const CLAIM = { claims: { repository_id: "41" } };
 

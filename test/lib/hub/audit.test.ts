@@ -97,7 +97,7 @@ t.test("a deed whose entry cannot be written is not done, and one that changes n
   const { items } = (await hub.call("GET", "/devkeys/audit?action=version.publish")).body as { items: Entry[] };
   t.equal(items.length, 1);
 
-  const database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"));
+  const database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"), { timeout: 10_000 });
   t.teardown(() => database.close());
   database.exec("CREATE TRIGGER refuse BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'no entry'); END");
   t.equal((await project.publish(publication("1.1.0"))).status, 500);

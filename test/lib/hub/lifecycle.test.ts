@@ -23,7 +23,7 @@ t.test("a database with a schema of another version is refused, and stays as it 
   const hub = await startHub(t);
   await hub.hub.close();
   {
-    using database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"));
+    using database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"), { timeout: 10_000 });
     database.exec("insert into kysely_migration values ('0999-of-the-future', '2030-01-01T00:00:00.000Z')");
   }
   const { dataDir } = hub;

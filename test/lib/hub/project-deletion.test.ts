@@ -155,7 +155,7 @@ t.test("the fleet of a deleted project that a hub left behind is removed by the 
   for (let host = 0; host < 5; host++) await fleet.report(`h${host}`, "1.0.0", { labels: { env: "prod" } });
   await hub.call("DELETE", `/devkeys/projects/${project.id}?force=true`);
   await hub.hub.close();
-  using sqlite = new DatabaseSync(join(hub.dataDir, "hub.sqlite"));
+  using sqlite = new DatabaseSync(join(hub.dataDir, "hub.sqlite"), { timeout: 10_000 });
   sqlite.exec("update deleted_projects set cleared_at = null");
   const view = { holder: "", target: project.id };
   const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir });

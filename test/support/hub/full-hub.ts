@@ -179,15 +179,19 @@ async function projectOfHost(hub: RunningHub, done: Done): Promise<Pick<FullHub,
   return { rolled, report: reported };
 }
 
+/** Opens the database of a hub that runs, and waits while that writes. */
+const ownDatabase = (dataDir: string): DatabaseSync =>
+  new DatabaseSync(join(dataDir, "hub.sqlite"), { timeout: 10_000 });
+
 /** Sets values where the routes left nothing. */
 function setByHand(dataDir: string, tables: ByHand): void {
-  using database = new DatabaseSync(join(dataDir, "hub.sqlite"));
+  using database = ownDatabase(dataDir);
   for (const [table, values] of Object.entries(tables))
     for (const [column, value] of Object.entries(values))
       database.prepare(`update ${table} set ${column} = ? where ${column} is null`).run(value);
 }
 
 function retireKek(dataDir: string): void {
-  using database = new DatabaseSync(join(dataDir, "hub.sqlite"));
+  using database = ownDatabase(dataDir);
   database.prepare("insert into keks values ('kek_retired', ?, ?)").run(AT, AT);
 }

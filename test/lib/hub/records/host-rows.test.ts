@@ -208,7 +208,7 @@ t.test("a newer hub fills in the columns and labels of hosts that an older one h
   });
   const wanted = await stored(before);
   await before.close();
-  using sqlite = new DatabaseSync(join(dataDir, "hub.sqlite"));
+  using sqlite = new DatabaseSync(join(dataDir, "hub.sqlite"), { timeout: 10_000 });
   for (const statement of [
     "drop index hosts_state",
     "drop index hosts_version",
