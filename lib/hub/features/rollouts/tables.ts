@@ -28,7 +28,7 @@ export const rollouts = table(
     created_by: name,
   },
   {
-    indexes: { rollouts_project: ["project_id", "id"], rollouts_state: ["state"] },
+    indexes: { rollouts_project: ["project_id", "id"], rollouts_state: ["state"], rollouts_counted: ["counted_until"] },
     references: { project_id: projects },
     defaults: { known_changes: 0 },
   },
