@@ -1,6 +1,5 @@
 import { statSync } from "node:fs";
 import { usageError } from "../contract/errors.ts";
-import { optionsByName } from "./all.ts";
 import { fileLayer, type Layer } from "./layers.ts";
 import { type Given, keyOf } from "./option.ts";
 import { isTrusted } from "./trusted-folders.ts";
@@ -28,7 +27,9 @@ export const isGiven = (value: unknown): value is Given =>
  * Keys that a file of options may have, those of every option and of the files that hold secrets, and whether only a
  * trusted folder may give them.
  */
-export function knownKeys(): Map<string, { guarded: boolean }> {
+async function knownKeys(): Promise<Map<string, { guarded: boolean }>> {
+  // Every feature's options: most runs have no file, and do not need them.
+  const { optionsByName } = await import("./all.ts");
   const keys = new Map<string, { guarded: boolean }>();
   for (const [name, options] of optionsByName()) {
     if (name === "config") continue;
@@ -51,7 +52,7 @@ export async function optionsFile(
   const path = given ?? regularFile(DEFAULT_FILE);
   if (path === undefined) return undefined;
   const { values, text } = await readOptions(path);
-  const known = knownKeys();
+  const known = await knownKeys();
   const guarded = new Map(Object.entries(values).filter(([key]) => known.get(key)!.guarded));
   const withheld = new Set<string>();
   const layer = fileLayer(values, path);
@@ -82,7 +83,7 @@ async function readOptions(path: string): Promise<{ values: Record<string, Given
   const value = content ?? {};
   if (typeof value !== "object" || Array.isArray(value))
     throw usageError("config_invalid", `${path} is not valid: it must hold keys and values.`);
-  const known = knownKeys();
+  const known = await knownKeys();
   const values: Record<string, Given> = {};
   const unknown: string[] = [];
   const malformed: string[] = [];
