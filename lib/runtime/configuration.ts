@@ -114,7 +114,7 @@ export function resolveConfiguration(document: unknown, env: Environment, name =
   if (!isTree(tree)) throw usageError("config_invalid", `${name} is not a mapping.`, { faults: ["not a mapping"] });
   override(tree, env);
   if (faults.length === 0) {
-    const parsed = integration.safeParse(tree);
+    const parsed = integration.safeParse(tree, { jitless: true });
     faults.push(
       ...(parsed.success ? weakSecrets(parsed.data) : faultsOf(parsed.error, { value: tree, schema: integration })),
     );

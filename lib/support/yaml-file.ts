@@ -25,7 +25,8 @@ function checkLimits(text: string, name: string, fail: Fail): void {
 }
 
 function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string, fail: Fail): z.output<T> {
-  const parsed = schema.safeParse(yaml.value);
+  // Zod would compile a function for each object, which pays for schemas that are used again and again.
+  const parsed = schema.safeParse(yaml.value, { jitless: true });
   if (parsed.success) return parsed.data;
   const faults = faultsOf(parsed.error, { ...yaml, schema });
   throw fail(`${name} is not valid: ${faults.join("; ")}`, faults, CORRECT);

@@ -40,15 +40,21 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
   const hasSize = major > 0 || minor >= 7;
   // Sockets of the host in the abstract name space are those of its network: a plugin that shares it opens none of that
   // kind.
-  const filters = {
-    none: seccompFilter({ families: [FAMILY.netlink] }),
-    names: seccompFilter({ families: [FAMILY.unix, FAMILY.inet, FAMILY.inet6, FAMILY.netlink] }),
-    all: seccompFilter({ families: [FAMILY.inet, FAMILY.inet6, FAMILY.netlink] }),
+  const families = {
+    none: [FAMILY.netlink],
+    names: [FAMILY.unix, FAMILY.inet, FAMILY.inet6, FAMILY.netlink],
+    all: [FAMILY.inet, FAMILY.inet6, FAMILY.netlink],
   };
+  const filters = new Map<keyof typeof families, Buffer | undefined>();
+  const filterOf = (network: keyof typeof families): Buffer | undefined => {
+    if (!filters.has(network)) filters.set(network, seccompFilter({ families: families[network] }));
+    return filters.get(network);
+  };
+  const isFiltered = filterOf("none") !== undefined;
   const base = [
     ...["--unshare-user", "--unshare-pid"],
     // The filter refuses what these would keep apart: fewer namespaces are less of the kernel to reach.
-    ...(filters.none === undefined ? ["--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"] : []),
+    ...(isFiltered ? [] : ["--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"]),
     // No process more than the plugin's own, whose id INFO_FD tells. A session of its own it has from its parent
     // already: with --new-session the runtime could not end the whole as one group.
     ...["--as-pid-1", "--die-with-parent", "--cap-drop", "ALL", "--info-fd", String(INFO_FD)],
@@ -62,14 +68,14 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
     name: `bubblewrap ${version}`,
     parts: [
       ...["namespaces", "a read-only view of its release", "no capabilities"],
-      ...(filters.none === undefined ? [] : ["a filter of system calls"]),
+      ...(isFiltered ? ["a filter of system calls"] : []),
       proc ? "a /proc of its own" : "no /proc",
       ...(hasSize ? ["a /tmp of its own"] : []),
     ],
     ownNetwork: true,
     scratch: hasSize,
     enclose(program: Program, { reads, writes, cwd, network, scratchMb }: View): Enclosed {
-      const filter = typeof network === "object" ? filters.names : filters[network];
+      const filter = filterOf(typeof network === "object" ? "names" : network);
       return {
         file,
         arguments: [
