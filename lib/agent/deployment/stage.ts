@@ -45,7 +45,9 @@ export async function stage(run: Run, { resolved, evidence }: Admitted): Promise
   try {
     await mkdir(folder, { mode: 0o700 });
     await writeJsonFile(join(folder, ATTEMPT_FILE), attempt);
-    const fetched = await resolved.fetch({ layout, target, staging: folder, limits: options.limits, emit, signal });
+    const { limits } = options;
+    const measuresArtifact = evidence?.restsOnArtifact === true;
+    const fetched = await resolved.fetch({ layout, target, staging: folder, limits, emit, signal, measuresArtifact });
     if (evidence !== undefined) (await import("../policy/evidence.ts")).requireSame(evidence, fetched);
     const { repo, artifactSha256: artifact_sha256, signer, reported } = fetched;
     draft.fetched({ repo, artifact_sha256, signer, plugins: [...reported] });

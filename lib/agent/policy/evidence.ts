@@ -8,6 +8,8 @@ import type { Target } from "../../contract/target.ts";
 /** Facts and statements of a version that a hub has, for rules to look at. */
 export interface Evidence extends StatementsAnswer {
   target: Target;
+  /** Whether a rule holds by the digest of a project's artifact, and not by that of its tree. */
+  restsOnArtifact?: boolean;
   /** Streams the bytes of a statement, compared with its digest. */
   read(statement: StatementRecord): AsyncIterable<Buffer>;
 }
@@ -60,6 +62,7 @@ export function endorsedStatement(
 export interface FetchedFacts {
   /** Digest of a project's tree; null for a plugin or service. */
   contentSha256: string | null;
+  /** Of a project the hub's word, unless a rule rests on it: then it was measured. */
   artifactSha256: string | null;
   /** The trusted key that has signed it, hexadecimal; null where none was demanded. */
   signer: string | null;
@@ -72,7 +75,9 @@ export interface FetchedFacts {
  */
 export function requireSame(evidence: Evidence, { contentSha256, artifactSha256, signer }: FetchedFacts): void {
   const { version, content_sha256: tree, artifact_sha256: artifact, signer_public_key: key } = evidence;
-  const isSameContent = contentSha256 === null ? artifactSha256 === artifact : contentSha256 === tree;
+  const isSameTree = contentSha256 === null || contentSha256 === tree;
+  const needsArtifact = contentSha256 === null || evidence.restsOnArtifact === true;
+  const isSameContent = isSameTree && (!needsArtifact || artifactSha256 === artifact);
   const isSameSigner = signer === null || (key !== null && decode(key).toString("hex") === signer);
   if (isSameContent && isSameSigner) return;
   throw deploymentError("policy_refused", `The bytes of ${version} are not those that its statements are about.`, {

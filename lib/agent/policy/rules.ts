@@ -89,6 +89,8 @@ async function provenanceOf({ trustedRoot }: Policy, evidence: Evidence): Promis
     return `its provenance does not verify (${(error as Error).message})`;
   }
   const { artifact_sha256, content_sha256 } = evidence;
-  const isAbout = verified.subjects.some((digest) => digest === artifact_sha256 || digest === content_sha256);
-  return isAbout ? verified : "its provenance is about other bytes";
+  if (content_sha256 !== null && verified.subjects.includes(content_sha256)) return verified;
+  if (!verified.subjects.includes(artifact_sha256)) return "its provenance is about other bytes";
+  evidence.restsOnArtifact = true;
+  return verified;
 }

@@ -1,3 +1,4 @@
+import { createHash, type Hash } from "node:crypto";
 import { mkdir, rm } from "node:fs/promises";
 import { MAX_PLAINTEXT_BYTES, NONCE_BYTES, TAG_BYTES } from "../../artifact/limits.ts";
 import { openArtifact } from "../../artifact/project/open.ts";
@@ -40,9 +41,14 @@ interface Fetching {
   ahead: FetchedAhead | undefined;
 }
 
+/** A verified tree, with the digest of its artifact where that was measured. */
+interface FetchedTree extends VerifiedTree {
+  artifactSha256?: string;
+}
+
 /** Makes the verified tree of a version: by a delta where one fits, else of the full artifact. */
-export const fetchTree = async (fetching: Fetching): Promise<VerifiedTree> =>
-  (await tryDelta(fetching)) ?? (await fetchFull(fetching));
+export const fetchTree = async (fetching: Fetching): Promise<FetchedTree> =>
+  (fetching.context.measuresArtifact === true ? undefined : await tryDelta(fetching)) ?? (await fetchFull(fetching));
 
 export const loadPlanParser = () => import("../base/documents.ts");
 
@@ -60,7 +66,7 @@ function sealedBytes(
 }
 
 /** The full artifact. Sealed bytes of this host that do not hold are left alone, and those of the hub are taken. */
-async function fetchFull(fetching: Fetching): Promise<VerifiedTree> {
+async function fetchFull(fetching: Fetching): Promise<FetchedTree> {
   const { located, tree, context, ahead } = fetching;
   const { version, location } = located;
   const { emit, signal } = context;
@@ -78,7 +84,7 @@ async function fetchFull(fetching: Fetching): Promise<VerifiedTree> {
   }
 }
 
-async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<VerifiedTree> {
+async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<FetchedTree> {
   const { options, located, signer, tree, mirrors, context } = fetching;
   const { client, location } = located;
   const { emit, signal, limits } = context;
@@ -93,9 +99,12 @@ async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<
   mirrors.needs(dek);
   // This thread has time for the parser of YAML while it awaits the answers.
   loadPlanParser().catch(() => undefined);
+  let hash: Hash | undefined;
   const opened = await mirrors.fetch(tree, async (onVerified) => {
     await mkdir(tree, { mode: 0o700 });
-    return openArtifact(sealedBytes(fetching, location, progress), {
+    hash = context.measuresArtifact === true ? createHash("sha256") : undefined;
+    const bytes = sealedBytes(fetching, location, progress);
+    return openArtifact(hash === undefined ? bytes : hashed(bytes, hash), {
       dek,
       signature: Buffer.from(location.signature, "base64"),
       signerPublicKey: signer,
@@ -107,7 +116,14 @@ async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<
     });
   });
   progress.done(opened);
-  return opened;
+  return hash === undefined ? opened : { ...opened, artifactSha256: hash.digest("hex") };
+}
+
+async function* hashed(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const chunk of bytes) {
+    hash.update(chunk);
+    yield chunk;
+  }
 }
 
 /** Chooses the delta to take, if one fits and is wanted; comes with the work that only deltas need. */

@@ -131,7 +131,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   const mirrors = new RunMirrors(options.mirrors ?? [], context);
   const ahead = await readAhead(layout, target);
   const fetching = { options, located, signer: signer.publicKey, tree, mirrors, context, ahead };
-  const { manifest, listing } = await fetchTree(fetching);
+  const { manifest, listing, artifactSha256 } = await fetchTree(fetching);
   checkManifest(manifest, projectId, version);
   emit({ event: "verify.ok", check: "manifest" });
   const isFetched = [...manifest.plugins, ...manifest.extensions].some(
@@ -165,7 +165,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
     identity: location.signature,
     contentSha256: manifest.content_sha256,
     listing,
-    artifactSha256: location.artifact_sha256 ?? null,
+    artifactSha256: artifactSha256 ?? location.artifact_sha256 ?? null,
     signer: offered.toString("hex"),
     repo: null,
     reported: manifest.plugins,

@@ -62,6 +62,8 @@ export interface FetchContext {
   limits: Limits;
   emit: Emit;
   signal: AbortSignal;
+  /** Whether the digest of a project's artifact is wanted by its bytes, not by the hub's word: no delta is taken. */
+  measuresArtifact?: boolean;
 }
 
 /** The origin of a deployment: surface A or surface B. The pipeline behind it is one. */

@@ -5,6 +5,7 @@ import t, { type Test } from "tap";
 import type { StatementsAnswer } from "../../../lib/contract/statements/statements.ts";
 import { installed, type PolicyHost, policyHost } from "../../support/host/policy-host.ts";
 import { ISSUER } from "../../support/hub/sigstore.ts";
+import { endorsed } from "../../support/hub/statements.ts";
 
 /** A hub that tells of version 1.0.0 when it is asked for the statements of 1.1.0. @param change of what it tells */
 async function lyingHub(
@@ -27,6 +28,9 @@ async function lyingHub(
   t.teardown(() => server.close());
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
+
+const statementsOf = ({ projectId }: PolicyHost, version: string): string =>
+  `/app/deploy/v1/projects/${projectId}/artifacts/${version}/statements`;
 
 async function twoVersions(t: Test): Promise<PolicyHost & { second: string }> {
   const h = await policyHost(t);
@@ -68,9 +72,30 @@ t.test("… nor give other bytes of a statement than it lists", async (t) => {
   const h = await policyHost(t);
   for (const version of ["1.0.0", "1.1.0"])
     await h.state(version, { provenance: { subjects: [await h.publish(version)] } });
-  const { body } = await h.hub.call("GET", `/app/deploy/v1/projects/${h.projectId}/artifacts/1.1.0/statements`);
+  const { body } = await h.hub.call("GET", statementsOf(h, "1.1.0"));
   const liar = await lyingHub(t, h, () => body as StatementsAnswer);
   const { error } = await h.deploy("1.1.0", BUILT, liar);
   t.match(error, { code: "bad_answer", message: /is not the one that the hub lists/ });
   t.equal(await installed(h.folder), undefined);
+});
+
+t.test("… nor, with the signer's key, the provenance of another artifact for this tree", async (t) => {
+  const h = await policyHost(t);
+  const sha256Of = async (version: string): Promise<string> =>
+    ((await h.hub.call("GET", statementsOf(h, version))).body as StatementsAnswer).artifact_sha256;
+  await h.publish("1.0.0");
+  const tree = await h.publish("1.1.0");
+  const honest = await sha256Of("1.0.0");
+  await h.state("1.0.0", { provenance: { subjects: [honest] } });
+  t.match(await h.deploy("1.0.0", BUILT), { status: "success" }, "by the digest of its artifact");
+  const { statements } = (await h.hub.call("GET", statementsOf(h, "1.0.0"))).body as StatementsAnswer;
+  const target = { kind: "project", slug: h.projectId } as const;
+  const stated = { hub: h.hub, target, version: "1.1.0", artifact_sha256: honest, content_sha256: tree };
+  const bytes = (await h.hub.call("GET", `${statementsOf(h, "1.0.0")}/provenance`)).bytes;
+  const liar = await lyingHub(t, h, () => ({
+    content_sha256: tree,
+    statements: statements.map((one) => ({ ...one, ...endorsed(stated, "provenance", bytes, h.signer) })),
+  }));
+  t.match((await h.deploy("1.1.0", BUILT, liar)).error, { code: "policy_refused", message: /are not those/ });
+  t.equal(await installed(h.folder), "1.0.0");
 });

@@ -2,6 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { ed25519 } from "@noble/curves/ed25519.js";
 import type { Test } from "tap";
 import type { AgentEvent } from "../../../lib/agent/base/events.ts";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
@@ -14,7 +15,7 @@ import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
 import { publishProject } from "../../../lib/publisher/publish-project.ts";
 import type { GivenStatements } from "../../../lib/publisher/statements.ts";
 import { addStatements, readStatements } from "../../../lib/publisher/statements.ts";
-import { createProject, type RunningHub, startHub } from "../hub/harness.ts";
+import { createProject, type RunningHub, type Signer, startHub } from "../hub/harness.ts";
 import { type Attestation, type Sigstore, startSigstore } from "../hub/sigstore.ts";
 import { billOf } from "../hub/statements.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
@@ -26,6 +27,8 @@ export interface PolicyHost {
   key: string;
   folder: string;
   sigstore: Sigstore;
+  /** The signer of its versions. */
+  signer: Signer;
   /** Publishes a version. @returns the digest of its tree */
   publish(version: string): Promise<string>;
   /** Adds statements to a version, as its signer. @param bundle of its provenance, or how it is attested */
@@ -70,6 +73,7 @@ export async function policyHost(t: Test): Promise<PolicyHost> {
   };
   return {
     ...{ hub, projectId, key, folder, sigstore, events },
+    signer: { publicKey: Buffer.from(publicKeyOf(seed)), sign: (bytes) => Buffer.from(ed25519.sign(bytes, seed)) },
     async publish(version) {
       const sourceRoot = join(folder, `source-${version}`);
       const plan = `format_version: "1"\nproject_id: ${projectId}\nversion: ${version}\nsteps:\n  - {id: install, action: install_plugin, plugin: tide}\n`;
