@@ -1,5 +1,3 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import type { CommandClass } from "clipanion";
 import t from "tap";
 import { placeOf } from "../../commands/shell/place.ts";
@@ -7,10 +5,9 @@ import { COMMANDS } from "../../commands/shell/registry.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
-import { localFeatures } from "../support/hub/features.ts";
+import { featureLists, localFeatures } from "../support/hub/features.ts";
+import type { Lists } from "../support/hub/filling.ts";
 import { createProject, publication, startHub } from "../support/hub/harness.ts";
-import { signerHex, soon } from "../support/hub/joining.ts";
-import { billOf, state, statedProject } from "../support/hub/statements.ts";
 import type { Ended } from "../support/programs/command-line.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -41,21 +38,14 @@ t.test("every list knows its fields without a record, and refuses others before 
     json: { name: "Tides", kind: "plugin", slug: "tides" },
   });
 
-  await hub.call("POST", "/devkeys/webhooks", {
-    json: { name: "ops", url: "https://127.0.0.1:9443/", events: ["host.failed"] },
-  });
-  await hub.call("POST", `/devkeys/projects/${project.id}/rollouts`, { json: { version: "1.0.0" } });
-
   const { body: harbour } = await hub.call("POST", "/devkeys/projects", { json: { name: "Harbour", kind: "project" } });
-  const stated = await statedProject(hub);
-  const policy = join(root, "policy.yaml");
-  await writeFile(policy, "sbom: true\n");
-  await state(stated, "sbom", billOf([{ name: "lodash" }]));
-  const invite = { signers: [signerHex()], expires_at: soon() };
-  await hub.call("POST", `/devkeys/projects/${harbour.id}/host-invites`, { json: invite });
+  const featured = await featureLists({
+    ...{ hub, folder: root, plugin: project.id as string, project: harbour.id as string },
+  });
 
   /** A line of each list, and what it has to list: nothing, or something. */
-  const lists: Record<string, [line: string, records: boolean]> = {
+  const lists: Lists = {
+    ...featured,
     "audit list": ["audit list", true],
     "context list": ["context list", false],
     diff: [`diff ${target} 1.0.0`, true],
@@ -63,31 +53,19 @@ t.test("every list knows its fields without a record, and refuses others before 
     doctor: ["doctor", true],
     fleet: ["fleet plugin:tides", false],
     "fleet adoption": ["fleet adoption plugin:tides", true],
-    "fleet find": ["fleet find lodash", true],
     "grant list": ["grant list tides", false],
     history: [`history ${target}`, true],
-    "host invites": [`host invites ${harbour.id}`, true],
-    "host list": [`host list ${harbour.id}`, false],
-    "hub quota list": [`hub quota list --data-dir ${dataDir}`, false],
     "hub retain": [`hub retain --keep 1 --data-dir ${dataDir}`, false],
     "hub verify": [`hub verify --data-dir ${dataDir}`, false],
     "key list": ["key list", true],
     "marketplace search": ["marketplace search nothing", false],
-    "policy check": [`policy check ${stated.id} 1.0.0 --policy ${policy}`, true],
     "project list": ["project list", true],
-    "publisher list": ["publisher list", false],
     releases: [`releases ${target}`, true],
-    "rollout list": [`rollout list ${project.id}`, true],
     "signer list": [`signer list ${project.id}`, false],
-    "stage diff": ["stage diff plugin:tides 1.0.0", false],
-    "stage list": ["stage list", false],
     status: ["status", true],
     "trust-folder": ["trust-folder --list", false],
-    "webhook deliveries": ["webhook deliveries ops", false],
-    "webhook list": ["webhook list", true],
     "version diff": [`version diff plugin:tides 1.0.0`, false],
     "version list": [`version list ${project.id}`, false],
-    "version statements": [`version statements ${stated.id} 1.0.0`, true],
   };
   const listing = (COMMANDS as Listing[]).filter(({ listed }) => listed !== undefined);
   t.strictSame(listing.map(nameOf).toSorted(), Object.keys(lists).toSorted());

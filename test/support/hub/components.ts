@@ -1,3 +1,6 @@
 import type { FeatureFill } from "./filling.ts";
 
-export const componentFill: FeatureFill = { pages: () => ({ components: "/components?q=lodash" }) };
+export const componentFill: FeatureFill = {
+  pages: () => ({ components: "/components?q=lodash" }),
+  lists: () => ({ "fleet find": ["fleet find lodash", true] }),
+};

@@ -1,6 +1,6 @@
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { componentFill } from "./components.ts";
-import type { FeatureFill } from "./filling.ts";
+import type { FeatureFill, Listing, Lists } from "./filling.ts";
 import { joiningFill } from "./joining.ts";
 import { publisherFill } from "./publishers.ts";
 import { quotaFill } from "./quotas.ts";
@@ -24,6 +24,13 @@ export const FILLS: readonly FeatureFill[] = [
 /** Options of a hub whose features may ask this machine. */
 export const localFeatures = (): Partial<HubOptions> =>
   FILLS.reduce<Partial<HubOptions>>((all, { options }) => ({ ...all, ...options }), {});
+
+/** Lists of the features' commands, after something was put into them. */
+export async function featureLists(at: Listing): Promise<Lists> {
+  let all: Lists = {};
+  for (const { lists } of FILLS) all = { ...all, ...(await lists?.(at)) };
+  return all;
+}
 
 /** Paths of the features' pages, by name. */
 export const featurePages = (projectId: string): Record<string, string> =>

@@ -36,6 +36,20 @@ export interface Showing {
   project: ProjectAccess;
 }
 
+/** A hub with a plugin and a project, for features to have something in their lists. */
+export interface Listing {
+  hub: RunningHub;
+  /** The plugin, `plugin:tides`, by its id. */
+  plugin: string;
+  /** The project by its id. */
+  project: string;
+  /** A folder for files. */
+  folder: string;
+}
+
+/** Command lines of lists by their commands, and whether each has records to list. */
+export type Lists = Readonly<Record<string, readonly [line: string, records: boolean]>>;
+
 /** Additions of a feature to hubs that tests fill: to one with a value in every column, and to one to look at. */
 export interface FeatureFill {
   /** Options that the hub needs for it. */
@@ -46,4 +60,6 @@ export interface FeatureFill {
   show?: (at: Showing) => Promise<void>;
   /** Its pages of the hub to look at, by name. */
   pages?: (projectId: string) => Readonly<Record<string, string>>;
+  /** Its lists among the commands, after something was put into them. */
+  lists?: (at: Listing) => Lists | Promise<Lists>;
 }

@@ -91,4 +91,12 @@ export const joiningFill: FeatureFill = {
     }
   },
   pages: (projectId) => ({ hosts: `/projects/${projectId}/hosts` }),
+  async lists({ hub, project }) {
+    const json = { signers: [signerHex()], expires_at: soon() };
+    await hub.call("POST", `/devkeys/projects/${project}/host-invites`, { json });
+    return {
+      "host invites": [`host invites ${project}`, true],
+      "host list": [`host list ${project}`, false],
+    };
+  },
 };

@@ -82,4 +82,5 @@ export const publisherFill: FeatureFill = {
     await done("POST", "/devkeys/publishers", { json: { ...json, target: `project:${project.id}` } });
   },
   pages: () => ({ publishers: "/publishers" }),
+  lists: () => ({ "publisher list": ["publisher list", false] }),
 };

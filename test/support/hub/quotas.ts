@@ -9,4 +9,5 @@ export const quotaFill: FeatureFill = {
     await setQuota({ hooks: FEATURES, dataDir }, quota);
   },
   pages: () => ({ quotas: "/quotas" }),
+  lists: ({ hub: { dataDir } }) => ({ "hub quota list": [`hub quota list --data-dir ${dataDir}`, false] }),
 };

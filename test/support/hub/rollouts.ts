@@ -16,4 +16,8 @@ export const rolloutFill: FeatureFill = {
     await done("POST", `${base}/${id}/abort`, { json: { reason: HOSTILE } });
   },
   pages: () => ({ rollouts: "/plugins/tide-table/rollouts" }),
+  async lists({ hub, plugin }) {
+    await hub.call("POST", `/devkeys/projects/${plugin}/rollouts`, { json: { version: "1.0.0" } });
+    return { "rollout list": [`rollout list ${plugin}`, true] };
+  },
 };

@@ -87,4 +87,5 @@ export async function startStaging(t: Test, options: Partial<HubOptions> = {}): 
 
 export const stagingFill: FeatureFill = {
   pages: () => ({ approvals: "/staging", approval: "/plugins/tide-table/approval" }),
+  lists: () => ({ "stage diff": ["stage diff plugin:tides 1.0.0", false], "stage list": ["stage list", false] }),
 };

@@ -1,4 +1,6 @@
 /** Statements as a publisher sends them, and versions that they are about. */
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { endorsement, type StatementKind } from "../../../lib/contract/statements/statements.ts";
 import type { Target } from "../../../lib/contract/target.ts";
 import { type FeatureFill, HOSTILE } from "./filling.ts";
@@ -118,4 +120,14 @@ export const statementFill: FeatureFill = {
     await state({ hub, target, version: "1.2.0", artifact_sha256: "", content_sha256: null }, "sbom", sbom);
   },
   pages: () => ({ statements: "/plugins/tide-table/statements?version=1.2.0" }),
+  async lists({ hub, folder }) {
+    const stated = await statedProject(hub);
+    await state(stated, "sbom", billOf([{ name: "lodash" }]));
+    const policy = join(folder, "policy.yaml");
+    await writeFile(policy, "sbom: true\n");
+    return {
+      "policy check": [`policy check ${stated.id} 1.0.0 --policy ${policy}`, true],
+      "version statements": [`version statements ${stated.id} 1.0.0`, true],
+    };
+  },
 };
