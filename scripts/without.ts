@@ -43,6 +43,9 @@ const filesOf = (name: string, rooms: readonly string[], ending: string, cwd: st
 /** Whether a file only tries the product: then it goes with what it imports. */
 const isCheck = (path: string): boolean => /\.test\.tsx?$/.test(path) || path.startsWith("scripts/");
 
+/** The line by which a test says that it holds all features together, and what of them. It goes with any of them. */
+const ACROSS = /^\/\/ Across features: /m;
+
 const isImport = (node: ts.Node): node is ts.ImportDeclaration | ts.ExportDeclaration =>
   ts.isImportDeclaration(node) || ts.isExportDeclaration(node);
 
@@ -133,7 +136,11 @@ export function checkWithout(name: string, withTests: boolean): boolean {
     for (const path of LISTS) writeFileSync(join(cwd, path), withoutLines(path, read(path), removed));
     const sources = globSync(SOURCES, { cwd });
     const importers = sources.filter((path) => importsOf(path, read(path)).some((target) => removed.has(target)));
-    const checks = new Set([...filesOf(name, TESTS, ".test.{ts,tsx}", cwd), ...importers.filter(isCheck)]);
+    const across = TESTS.flatMap((folder) => globSync(`${folder}/**/*.test.ts`, { cwd })).filter((path) =>
+      ACROSS.test(read(path)),
+    );
+    const own = filesOf(name, TESTS, ".test.{ts,tsx}", cwd);
+    const checks = new Set([...own, ...across, ...importers.filter(isCheck)]);
     // A set is walked in the order in which it grows.
     for (const gone of checks)
       for (const path of sources.filter(isCheck)) if (importsOf(path, read(path)).includes(gone)) checks.add(path);

@@ -1,3 +1,4 @@
+// Across features: typing mistakes in the commands of each.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

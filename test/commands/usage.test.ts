@@ -1,3 +1,4 @@
+// Across features: words that other programs have for the commands of each.
 import { execFile, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

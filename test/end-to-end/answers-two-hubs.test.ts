@@ -9,7 +9,8 @@ import t, { type Test } from "tap";
 import { freePort } from "../support/free-port.ts";
 import { createProject, hubAt, newSigner, publication, publishForm } from "../support/hub/harness.ts";
 import { startPostgresServer } from "../support/hub/postgres-server.ts";
-import { FLEET_SCOPES, fleetOf, QUICK, until } from "../support/hub/project-fleet.ts";
+import { FLEET_SCOPES, fleetOf, until } from "../support/hub/project-fleet.ts";
+import { QUICK } from "../support/hub/rollouts.ts";
 import { start } from "../support/programs/watch-program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

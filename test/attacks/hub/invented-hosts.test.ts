@@ -1,6 +1,7 @@
 import t from "tap";
 import { startHub } from "../../support/hub/harness.ts";
-import { operatedFleet, QUICK, until } from "../../support/hub/project-fleet.ts";
+import { operatedFleet, until } from "../../support/hub/project-fleet.ts";
+import { QUICK } from "../../support/hub/rollouts.ts";
 
 /** A key that may report invents hosts, to carry a rollout past its canary or to halt it. */
 

@@ -1,6 +1,7 @@
 import t from "tap";
 import { isErrorBody, type RunningHub, startHub } from "../../support/hub/harness.ts";
-import { fleetOf, operatedFleet, QUICK, until } from "../../support/hub/project-fleet.ts";
+import { fleetOf, operatedFleet, until } from "../../support/hub/project-fleet.ts";
+import { QUICK } from "../../support/hub/rollouts.ts";
 
 /** A thief of one host's key reports as the hosts of a canary, so that a rollout goes on, or fails. */
 

@@ -2,7 +2,8 @@ import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { isErrorBody, startHub } from "../../support/hub/harness.ts";
-import { operatedFleet, QUICK, until } from "../../support/hub/project-fleet.ts";
+import { operatedFleet, until } from "../../support/hub/project-fleet.ts";
+import { QUICK } from "../../support/hub/rollouts.ts";
 
 /** Sequences of what operators do, and what hosts are told after each (docs/contract/rollouts.md). */
 

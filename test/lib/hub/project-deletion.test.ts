@@ -7,11 +7,12 @@ import { FEATURES } from "../../../lib/hub/features.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import type { Database } from "../../../lib/hub/records/port.ts";
 import { clearFleets } from "../../../lib/hub/records/project-deletion.ts";
-import { localFeatures } from "../../support/hub/features.ts";
 import { createProject, isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
-import { FLEET_SCOPES, fleetOf, QUICK, until } from "../../support/hub/project-fleet.ts";
+import { FLEET_SCOPES, fleetOf, until } from "../../support/hub/project-fleet.ts";
+import { QUICK } from "../../support/hub/rollouts.ts";
 import { publishFiles, report } from "../../support/hub/shown-hub.ts";
+import { allowing } from "../../support/hub/webhooks.ts";
 
 /** Counts the rows of each table that name one of these texts anywhere. */
 async function rowsNaming({ kysely, tables }: Database, texts: readonly string[]): Promise<Record<string, number>> {
@@ -31,7 +32,7 @@ async function rowsNaming({ kysely, tables }: Database, texts: readonly string[]
 async function play(t: Test, databaseUrl: string | undefined): Promise<void> {
   const where = databaseUrl === undefined ? {} : { databaseUrl };
   let now = Date.now();
-  const hub = await startHub(t, { ...where, clock: () => now, ...localFeatures() });
+  const hub = await startHub(t, { ...where, clock: () => now, ...allowing() });
   const database = await openDatabase({
     hooks: FEATURES,
     dataDir: hub.dataDir,

@@ -1,6 +1,7 @@
 import t from "tap";
 import { createProject, publication, startHub } from "../../support/hub/harness.ts";
-import { FLEET_SCOPES, fleetOf, operatedFleet, QUICK, until } from "../../support/hub/project-fleet.ts";
+import { FLEET_SCOPES, fleetOf, operatedFleet, until } from "../../support/hub/project-fleet.ts";
+import { QUICK } from "../../support/hub/rollouts.ts";
 
 t.test("publications and commands end while hosts go on reporting to a live rollout", async (t) => {
   const hub = await startHub(t);

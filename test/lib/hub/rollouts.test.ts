@@ -17,7 +17,8 @@ import {
   startHub,
 } from "../../support/hub/harness.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
-import { FLEET_SCOPES, fleetOf, QUICK, until } from "../../support/hub/project-fleet.ts";
+import { FLEET_SCOPES, fleetOf, until } from "../../support/hub/project-fleet.ts";
+import { QUICK } from "../../support/hub/rollouts.ts";
 
 /** Waves open by reports; a failure halts, those who took it go back, and nobody else gets it. */
 async function rollsOut(t: Test, hub: RunningHub): Promise<void> {

@@ -1,3 +1,4 @@
+// Across features: the commands that the pages of each offer.
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -6,7 +6,7 @@ import { Visitor } from "../../support/hub/web.ts";
 t.test("the pages of a hub", async (t) => {
   let now = Date.now();
   const hub = await startHub(t, { clock: () => now });
-  const { project, pluginId, reader } = await fillShownHub(hub, { hosts: 8 });
+  const { project, reader } = await fillShownHub(hub, { hosts: 8 });
   const admin = await new Visitor(hub.url).signIn(hub.adminKey);
 
   t.test("each page is there for the key that may see it, and is nobody else's to keep", async (t) => {
@@ -97,22 +97,6 @@ t.test("the pages of a hub", async (t) => {
   });
 
   t.test("forms do what the API does, and the audit log says that a page did it", async (t) => {
-    const page = "/plugins/tide-table/rollouts";
-    const { body } = await hub.call("GET", `/devkeys/projects/${pluginId}/rollouts`);
-    const rollout = (body as { items: { id: string }[] }).items[0]!.id;
-    const state = async () =>
-      ((await hub.call("GET", `/devkeys/projects/${pluginId}/rollouts/${rollout}`)).body as { state: string }).state;
-    for (const [action, becomes] of [
-      ["pause", "paused"],
-      ["resume", "running"],
-      ["approve", "running"],
-      ["abort", "aborted"],
-    ] as const) {
-      const { status, headers } = await admin.submit(page, `${page}/${rollout}/${action}`, { reason: "a test" });
-      t.equal(status, 303, action);
-      t.equal(headers.get("location"), page);
-      t.equal(await state(), becomes);
-    }
     await admin.submit("/plugins/tide-table", "/plugins/tide-table/yank", { version: "1.0.0", reason: "old" });
     const made = await admin.submit("/keys", "/keys", { name: "by hand", scope: "read", days: "30" });
     const key = /slk_[\w-]+/.exec(made.html)?.[0];
@@ -121,17 +105,17 @@ t.test("the pages of a hub", async (t) => {
       items: { action: string; facts: { by?: string }; address: string }[];
     };
     const byPage = audit.items.filter(({ facts }) => facts.by === "web");
-    t.strictSame(byPage.map(({ action }) => action).toSorted(), [
-      "key.create",
-      ...["rollout.abort", "rollout.approve", "rollout.pause", "rollout.resume"],
-      "version.yank",
-    ]);
+    t.strictSame(byPage.map(({ action }) => action).toSorted(), ["key.create", "version.yank"]);
     t.equal(byPage[0]!.address, "127.0.0.1");
-    t.match(
-      (await admin.request(page)).html,
-      /stage=canary: <span class="num">1 of 1<.*50%: <span[^>]*>/,
-      "its course",
-    );
+  });
+
+  t.test("a project is made on a page", async (t) => {
+    const fields = { name: "Slipway", kind: "plugin", slug: "slipway" };
+    const made = await admin.submit("/projects", "/projects", fields);
+    t.equal(made.headers.get("location"), "/plugins/slipway");
+    t.equal((await admin.submit("/projects", "/projects", fields)).status, 409, "the name is taken");
+    const sealed = await admin.submit("/projects", "/projects", { name: "Slipway", kind: "project" });
+    t.match(sealed.headers.get("location"), /^\/projects\/prj_/);
   });
 
   t.test("the audit log has the names of keys and projects, and seconds", async (t) => {
@@ -162,40 +146,6 @@ t.test("the pages of a hub", async (t) => {
       const made = (await keys()).find(({ name }) => name === `for ${days} days`);
       t.match(made!.expires_at, days === "" ? null : /^20\d\d-/);
     }
-  });
-
-  t.test("a project is made on a page, and a rollout started and replaced", async (t) => {
-    const fields = { name: "Slipway", kind: "plugin", slug: "slipway" };
-    const made = await admin.submit("/projects", "/projects", fields);
-    t.equal(made.headers.get("location"), "/plugins/slipway");
-    t.equal((await admin.submit("/projects", "/projects", fields)).status, 409, "the name is taken");
-    const sealed = await admin.submit("/projects", "/projects", { name: "Slipway", kind: "project" });
-    t.match(sealed.headers.get("location"), /^\/projects\/prj_/);
-
-    const page = "/plugins/slipway/rollouts";
-    const rules = { waves: "50%, 100%", soak: "5", max_failing: "1", on_halt: "rollback" };
-    const started = await admin.submit(page, page, { version: "1.0.0", ...rules });
-    t.equal(started.headers.get("location"), page);
-    const { body: projects } = await hub.call("GET", "/devkeys/projects?limit=200");
-    const { id } = (projects.items as { id: string; slug: string }[]).find(({ slug }) => slug === "slipway")!;
-    const listed = async () =>
-      (await hub.call("GET", `/devkeys/projects/${id}/rollouts`)).body.items as { id: string; version: string }[];
-    const [first] = await listed();
-    t.match(first, {
-      version: "1.0.0",
-      rules: {
-        ...{ waves: ["50%", "100%"], soak_seconds: 300, max_failing: "1", on_halt: "rollback" },
-        ...{ approve: false, window: null },
-      },
-    });
-    t.equal((await admin.submit(page, page, { version: "1.1.0", ...rules })).status, 409, "one is under way");
-    for (const odd of [{ waves: "50%" }, { soak: "soon" }, { max_failing: "few" }])
-      t.equal((await admin.submit(page, page, { version: "1.1.0", ...rules, ...odd })).status, 422);
-    const replaced = await admin.submit(page, page, { version: "1.1.0", approve: "yes", replace: first!.id });
-    t.equal(replaced.status, 303);
-    // The clock stands still: their ids have no order.
-    const byVersion = Object.fromEntries((await listed()).map((each) => [each.version, each]));
-    t.match(byVersion, { "1.0.0": { state: "replaced" }, "1.1.0": { state: "running", rules: { approve: true } } });
   });
 
   t.test("a key that may only read sees no forms but the one that signs it out", async (t) => {

@@ -7,8 +7,6 @@ import { type Answer, createProject, newSigner, type ProjectAccess, publication,
 const DEPLOY = "/app/deploy/v1";
 /** The scopes of a key that publishes, deploys and rolls out. */
 export const FLEET_SCOPES = ["publish", "projects", "deploy", "report", "read"];
-/** Rules of a rollout that loses no time. */
-export const QUICK = { soak_seconds: 0, max_failing: "0", min_done: "100%" };
 
 /** Waits for a record to become as it should. @returns it, also when it did not in time */
 export async function until<T>(look: () => Promise<T>, isSo: (found: T) => boolean): Promise<T> {

@@ -1,6 +1,9 @@
 import { AT, type FeatureFill, HOSTILE } from "./filling.ts";
 import { publication } from "./harness.ts";
 
+/** Rules of a rollout that loses no time. */
+export const QUICK = { soak_seconds: 0, max_failing: "0", min_done: "100%" };
+
 /** Fills a rollout that halts, since its only host fails: the version is taken back. */
 export const rolloutFill: FeatureFill = {
   byHand: { rollouts: { counted_until: AT } },

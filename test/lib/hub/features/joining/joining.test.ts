@@ -1,7 +1,8 @@
 import t from "tap";
 import { isErrorBody, publication, startHub } from "../../../../support/hub/harness.ts";
 import { invited, ownSecrets, signerHex, soon } from "../../../../support/hub/joining.ts";
-import { fleetOf, QUICK } from "../../../../support/hub/project-fleet.ts";
+import { fleetOf } from "../../../../support/hub/project-fleet.ts";
+import { QUICK } from "../../../../support/hub/rollouts.ts";
 
 t.test("a host joins with a token, and its own key works at once, for this host alone", async (t) => {
   const hub = await startHub(t);

@@ -1,7 +1,8 @@
 import t from "tap";
 import { startHub } from "../../../../support/hub/harness.ts";
-import { operatedFleet, QUICK } from "../../../../support/hub/project-fleet.ts";
+import { operatedFleet } from "../../../../support/hub/project-fleet.ts";
 import { startReceiver } from "../../../../support/hub/receiver.ts";
+import { QUICK } from "../../../../support/hub/rollouts.ts";
 import { allowing, senderOf } from "../../../../support/hub/webhooks.ts";
 
 t.test("webhooks hear of a hold at its entry, and once a day while it lasts", async (t) => {
