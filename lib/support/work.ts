@@ -67,8 +67,8 @@ export const traceQuestions = channel("sealift.trace");
 /** The traces that subscribers gave to requests. */
 export const requestTraces = new WeakMap<IncomingMessage, TraceContext>();
 
-/** Whether somebody hears of work: of its start at least. One of the five channels is asked, since each call asks. */
-export const isWatched = (): boolean => works.start.hasSubscribers;
+/** Whether somebody hears of work. */
+export const isWatched = (): boolean => works.hasSubscribers;
 
 /** Does some work, and tells of it. */
 export function traced<T>(
