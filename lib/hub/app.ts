@@ -39,16 +39,16 @@ import type { Upkeep } from "./upkeep/upkeep.ts";
 
 /** Largest JSON body: a project report names up to 10,000 plugins. */
 const MAX_BODY_BYTES = 8 * 1024 * 1024;
-/** A connection on which nothing moves. */
+/** Time after which an idle connection is closed, in milliseconds. */
 const IDLE_TIMEOUT_MS = 120_000;
 
-/** Sets what Fastify sets on a server that it makes itself. */
+/** Returns a server factory with the settings that Fastify gives to servers of its own. */
 const serversOf =
   (tls: TlsServers): FastifyServerFactory =>
   (handler, { keepAliveTimeout, requestTimeout }) =>
     Object.assign(tls.create(handler), { keepAliveTimeout, requestTimeout }).setTimeout(IDLE_TIMEOUT_MS);
 
-/** The Fastify app: what all routes share, then the mounts. */
+/** Creates the Fastify app: what all routes share, then the mounts. */
 export async function createApp(
   hub: Core,
   {
@@ -67,18 +67,18 @@ export async function createApp(
     readiness: ReadinessCheck;
     trustedProxies: string[];
     tls: TlsServers | undefined;
-    /** Pages, with the key of browser sessions; undefined for a hub without pages. */
+    /** Pages, with the MAC key of browser sessions; undefined for a hub without pages. */
     web: { pages: Web; sessionKey: Buffer } | undefined;
     features: readonly RunningFeature[];
   },
 ): Promise<FastifyInstance> {
   const app = fastify({
     logger: false,
-    // Proxies whose X-Forwarded-For is believed. Default: none.
+    // Proxies whose X-Forwarded-For is trusted. Default: none.
     trustProxy: trustedProxies.length > 0 ? trustedProxies : false,
     bodyLimit: MAX_BODY_BYTES,
     connectionTimeout: IDLE_TIMEOUT_MS,
-    // Fastify makes one server more for each further address of `localhost`.
+    // Fastify creates an additional server for each further address of `localhost`.
     ...(tls !== undefined && { https: {}, serverFactory: serversOf(tls) }),
     genReqId: requestId,
     // HEAD is answered wherever GET is (RFC 9110, 9.1).
@@ -87,8 +87,8 @@ export async function createApp(
     return503OnClosing: false,
     routerOptions: { maxParamLength: 1024, ignoreTrailingSlash: true },
     clientErrorHandler: onClientError,
-    // Given here, Fastify's own compilers are not loaded. The schemas of answers are documentation; their types are
-    // checked by the compiler.
+    // Passing compilers keeps Fastify from loading its own. Response schemas are documentation only; TypeScript checks
+    // those types.
     schemaController: {
       compilersFactory: {
         buildValidator: () => validatorCompiler as never,

@@ -11,10 +11,10 @@ import { staging } from "./features/staging/feature.ts";
 import { statements } from "./features/statements/feature.ts";
 import { type WebhookOptions, webhooks } from "./features/webhooks/feature.ts";
 
-/** The options of the hub that its features read. */
+/** Options of the hub's features. */
 export interface FeatureOptions extends WebhookOptions, HintOptions, SignInOptions, ImportOptions, PublisherOptions {}
 
-/** The features of the hub. Their hooks run, and their routes are listed, in this order. */
+/** Features of the hub. Their hooks run, and their routes are listed, in this order. */
 export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   rollouts,
   webhooks,

@@ -37,24 +37,24 @@ const READ = /^\s*(select|with|pragma)\b/i;
 
 export type { HubOptions } from "./options.ts";
 
-/** A hub that is ready to listen. */
+/** Hub that is ready to listen. */
 export interface Hub {
   readonly app: FastifyInstance;
   readonly upkeep: Upkeep;
   /** Returns the running part of a feature. */
   part<Part extends RunningFeature>(feature: HubFeature<FeatureOptions, Part>): Part;
-  /** The address of `/metrics`, when it has a listener. */
+  /** Address of `/metrics`, if it has a listener. */
   readonly metricsUrl: string | undefined;
   /** Starts listening. @returns the URL of the listener, whatever the public URL is */
   listen(): Promise<string>;
-  /** Reads KEKs and TLS certificate again. What cannot be read is logged, and the old one stays. Never rejects. */
+  /** Reads KEKs and TLS certificate again. Logs what cannot be read, and keeps the old one. Never rejects. */
   reload(): Promise<void>;
-  /** Stops accepting, lets requests in flight end within the drain time, closes the database. */
+  /** Stops accepting, lets requests in flight end within the drain time, and closes the database. */
   close(): Promise<void>;
 }
 
 /**
- * Opens and migrates the hub's storage, creates `admin.key` and the KEK file on the first start, and builds the app.
+ * Opens and migrates the hub's storage, creates `admin.key` and the KEK file at the first start, and builds the app.
  *
  * @throws UsageError when an option or a key file is not usable
  */
@@ -64,10 +64,10 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const listenOn = options.listen ?? DEFAULTS.listen;
 
   const tls = options.tls && (await TlsServers.open(options.tls, logger));
-  // Everything that was opened is closed in the reverse order: when a later step fails, and when the hub closes.
+  // Everything opened is closed in reverse order: when a later step fails, and when the hub closes.
   await using opened = new AsyncDisposableStack();
   opened.use(await openDataDir(dataDir));
-  // Hubs without a listener for their numbers do without the library.
+  // Hubs without a metrics listener never load the library.
   const metrics = options.metricsListen && new (await import("./observability/hub-metrics.ts")).HubMetrics();
   const database = await openDatabase({
     dataDir,
@@ -140,7 +140,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
       chores: Object.assign({}, ...features.map(({ chores }) => chores)) as UpkeepOptions["chores"],
     }),
   );
-  // When the requests have ended, or their time is over, and before the upkeep ends: both may wait for the storage.
+  // After requests have ended or timed out, and before upkeep ends: both may be waiting for the storage.
   opened.defer(() => {
     upkeep.stop();
     blobs.close?.();
@@ -180,7 +180,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     metricsUrl: metricsListener?.url,
     async listen() {
       const address = await listener.listen(listenOn);
-      // A wildcard is no address that anyone could call.
+      // Nobody can connect to a wildcard address.
       const listening = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:");
       url = configuredUrl ?? listening;
       return listening;

@@ -11,51 +11,53 @@ import type { CheckArchive } from "./publications/archive-check.ts";
 import type { ReportLimits } from "./upkeep/retention.ts";
 
 export interface HubOptions extends FeatureOptions {
-  /** Everything the hub keeps, mode 0700: database, blobs, KEK file, `admin.key`. Created when missing. */
+  /**
+   * Folder with everything that the hub keeps, mode 0700: database, blobs, KEK file, `admin.key`. Created when missing.
+   */
   dataDir: string;
-  /** Default 127.0.0.1:8787; port 0 takes any free one. */
+  /** Address to listen at. Default 127.0.0.1:8787; port 0 takes any free one. */
   listen?: { host: string; port: number };
-  /** The address by which clients reach the hub, also for download URLs. Default: the listening address. */
+  /** Address at which clients reach the hub, also used in download URLs. Default: the listening address. */
   publicUrl?: string;
-  /** The files to speak TLS with. Default: plain HTTP. */
+  /** Files of the certificate and key for TLS. Default: plain HTTP. */
   tls?: TlsFiles;
-  /** `postgres://…`, or `sqlite:PATH`. Default: `hub.sqlite` in the data dir. */
+  /** `postgres://…`, or `sqlite:PATH`. Default: `hub.sqlite` in the data folder. */
   databaseUrl?: string;
   /** Most connections to PostgreSQL. Default 10. */
   databasePoolSize?: number;
-  /** PostgreSQL cancels a statement that takes longer. Default 10 s. */
+  /** Time after which PostgreSQL cancels a statement, in milliseconds. Default 10 s. */
   statementTimeoutMs?: number;
-  /** A folder (path or `file:` URL) or a bucket (`blobs/s3-location.ts`). Default: `blobs` in the data dir. */
+  /** Folder (path or `file:` URL) or bucket (`blobs/s3-location.ts`). Default: `blobs` in the data folder. */
   blobUrl?: string;
-  /** The source of the key-encryption keys. Default: `kek.json` in the data dir, created at the first start. */
+  /** Source of the key-encryption keys. Default: `kek.json` in the data folder, created at the first start. */
   keks?: KekLocation;
-  /** Largest upload. Default 64 GiB, which is what one AES-GCM message may hold. */
+  /** Largest upload, in bytes. Default 64 GiB, the most that one AES-GCM message may hold. */
   maxArtifactBytes?: number;
-  /** Default: no logs. */
+  /** Logger. Default: none. */
   logger?: Logger;
-  /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is believed. Default: none. */
+  /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is trusted. Default: none. */
   trustedProxies?: string[];
-  /** Pages that show the hub in a browser, on `/`. Default: none. */
+  /** Pages that show the hub in a browser, at `/`. Default: none. */
   web?: Web | undefined;
-  /** `false` switches the limits off. */
+  /** Request limits; `false` switches them off. */
   rateLimits?: Partial<RateLimits> | false;
-  /** Bounds of request bodies on their way in; see {@link ArrivalLimits} for the defaults. */
+  /** Limits of incoming request bodies; {@link ArrivalLimits} has the defaults. */
   arrivalLimits?: Partial<ArrivalLimits>;
-  /** The machine's clock, in milliseconds since 1970. */
+  /** Returns milliseconds since 1970. Default: the machine's clock. */
   clock?: () => number;
-  /** The life of a download URL. Default 15 minutes. */
+  /** Lifetime of a download URL, in milliseconds. Default 15 minutes. */
   downloadLifetimeMs?: number;
-  /** The time that requests in flight may take to end when the hub closes. Default 10 seconds. */
+  /** Time that requests in flight get to end when the hub closes, in milliseconds. Default 10 s. */
   drainTimeoutMs?: number;
-  /** The deployment reports that are kept; a host's newest one always is. */
+  /** Limits of stored deployment reports; a host's newest one is always kept. */
   reportLimits?: Partial<ReportLimits>;
-  /** Milliseconds for which the audit log is kept. Default for ever. */
+  /** Milliseconds for which the audit log is kept. Default: for ever. */
   keepAuditMs?: number;
-  /** Looks at a ZIP before it becomes visible; throws to refuse it. Default: the agent's own pre-scan. */
+  /** Checks a ZIP before it becomes visible; throws to reject it. Default: the agent's own pre-scan. */
   checkArchive?: CheckArchive;
-  /** Address of a separate listener for `/metrics`, which needs no key. Default: none. */
+  /** Address of a separate listener for `/metrics`, which requires no key. Default: none. */
   metricsListen?: { host: string; port: number };
-  /** Hears every database statement; tests count them. */
+  /** Called with every database statement; tests count them. */
   onStatement?: (text: string, durationMs: number) => void;
 }
 

@@ -27,10 +27,10 @@ const credentialsOf = (who: Who) =>
           : security.key;
 
 /**
- * Adds routes below the prefixes of their mounts. In this order, a request is refused with 401 without a credential,
- * with 400 or 422 for its fields, with 401 for its credential, and with 403 for the rights of that.
+ * Adds routes below the prefixes of their mounts. Checks a request in this order: 401 for a missing credential, 400 or
+ * 422 for its fields, 401 for an invalid credential, 403 for insufficient rights.
  *
- * @param prefix in place of the mounts' own
+ * @param prefix replaces the mounts' own
  */
 export async function addRoutes(
   app: FastifyInstance,
@@ -45,7 +45,7 @@ export async function addRoutes(
   }
 }
 
-/** Adds a route in a scope of its own: forms are read nowhere else, and nothing else is read there. */
+/** Adds a form route in a scope of its own, whose parser accepts forms and nothing else. */
 async function addForm(scope: FastifyInstance, url: string, served: Served, authentication: Authentication) {
   scope.removeAllContentTypeParsers();
   await scope.register(multipart);
@@ -89,7 +89,7 @@ function paramsOf({ params, path }: Route): z.ZodObject | undefined {
   return z.object(Object.fromEntries(names.map((name) => [name, z.string()])));
 }
 
-/** Removes the values of secret fields from an error, which goes to the client and the log. */
+/** Removes the values of secret fields from an error before it reaches the client and the log. */
 function withoutSecrets(error: unknown, body: unknown, secret: readonly string[] = []): unknown {
   if (!(error instanceof Error) || typeof body !== "object" || body === null) return error;
   for (const name of secret) {

@@ -4,7 +4,7 @@ import type { Principal } from "../base/principal.ts";
 import { insertAudit } from "../records/audit.ts";
 import { inTransaction, type Records, type Transacted } from "../records/port.ts";
 
-/** An action for the audit log; never with a secret. */
+/** An audit log entry. Never contains a secret. */
 export interface AuditEntry {
   action: ActionName;
   subject: string;
@@ -13,12 +13,12 @@ export interface AuditEntry {
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Entries that the request has begun, including those whose transaction was undone; null for none. */
+    /** Entries begun by the request, including those whose transaction was rolled back; null for none. */
     auditEntries: AuditEntry[] | null;
   }
 }
 
-/** Delays the answer of a request until its audit entries were heard. @param hear never rejects */
+/** Delays the answer to a request until its audit entries have been passed to `hear`, which must never reject. */
 export function awaitAuditHooks(app: FastifyInstance, hear: (entry: AuditEntry) => Promise<void>): void {
   app.decorateRequest("auditEntries", null);
   app.addHook("onSend", ({ auditEntries }, _reply, _payload, done) => {
@@ -27,10 +27,10 @@ export function awaitAuditHooks(app: FastifyInstance, hear: (entry: AuditEntry) 
   });
 }
 
-/** Writes an audit entry in the transaction that does the work: neither exists without the other. */
+/** Writes an audit entry in the transaction that makes the change: both are stored, or neither. */
 export type AuditWriter = (transaction: Transacted, entry: AuditEntry) => Promise<void>;
 
-/** The actor of an entry: the owner of a key, and its id. */
+/** Actor of an audit entry: owner and id of a key. */
 type Actor = Pick<Principal, "owner" | "keyId">;
 
 /** Returns the audit writer of a request. */
@@ -53,7 +53,7 @@ export function auditWriterOf(
   };
 }
 
-/** Runs `work` in a transaction, in which `tell` writes audit entries. Work that throws has done nothing. */
+/** Runs `work` in a transaction; `tell` writes audit entries. If `work` throws, nothing is changed. */
 export function audited<T>(
   hub: Pick<Records, "clock" | "database">,
   request: FastifyRequest,

@@ -15,7 +15,7 @@ import type { SharedCounts } from "./shared-counts.ts";
 
 type SecurityRequirement = Record<string, string[]>;
 
-/** Refuses requests without a credential, on routes that ask for one, before their body is looked at. */
+/** Rejects requests without a credential, before their body is read, on routes that require one. */
 export function refuseAnonymous(app: FastifyInstance): void {
   app.addHook("onRoute", (route) => {
     const requirements = (route.schema as { security?: SecurityRequirement[] } | undefined)?.security;
@@ -30,33 +30,33 @@ export function refuseAnonymous(app: FastifyInstance): void {
   });
 }
 
-/** Finds out who is asking: the API key in X-API-Key, or the session in Authorization. */
+/** Identifies the caller by the API key in X-API-Key or the session in Authorization. */
 export interface Authentication {
-  /** @throws 401 without a live key */
+  /** Returns the key of a request. @throws 401 without a live key */
   key(request: FastifyRequest): Promise<Principal>;
-  /** @throws 401 without a live session, or when its key is revoked or has expired */
+  /** Returns the session of a request. @throws 401 without a live session, or when its key is revoked or has expired */
   session(request: FastifyRequest): Promise<Session>;
   /** Finds the live key of a hash, for a session of the web. */
   live(hash: string): Promise<Principal | undefined>;
-  /** A session, or else a key. */
+  /** Returns the principal of a session, or else of a key. */
   sessionOrKey(request: FastifyRequest): Promise<{ principal: Principal; projectId: string | null }>;
-  /** Returns the answer to a key of this hash that is not live: a host hears that it was removed. */
+  /** Returns the answer for the hash of a key that is not live; it tells a removed host that it was removed. */
   refusal(hash: string | undefined): Promise<HubError>;
   /**
-   * Counts a failed authentication and gives the error to throw: `error`, or 429 beyond the limit.
+   * Counts a failed authentication and returns the error to throw: `error`, or 429 beyond the limit.
    *
-   * @param secret what was refused; by default the request's key or token
+   * @param secret the rejected credential; by default the request's key or token
    */
   rejected(request: FastifyRequest, error: HubError, secret?: string): HubError;
   /**
-   * Notes a valid credential: its connection is closed later than others, and its key was used.
+   * Records a valid credential: keeps its connection open for longer, and notes that its key was used.
    *
    * @throws HubError 403 `other_host` when the request names another host than the key speaks for
    */
   accepted(request: FastifyRequest, principal?: Principal): void;
 }
 
-/** The parts of the hub that authentication needs. */
+/** Parts of the hub that authentication needs. */
 export interface AuthenticationParts extends Records {
   sessionTokens: SessionTokens;
   keyUse: KeyUse;
@@ -64,24 +64,24 @@ export interface AuthenticationParts extends Records {
   rateCounts: SharedCounts;
 }
 
-/** The options of a mount: the parts of the hub that its routes work with. */
+/** Options of a mount: the parts of the hub that its routes work with. */
 export interface MountOptions<Parts> {
   hub: Parts;
   authentication: Authentication;
 }
 
-/** Limits of failed authentications, and the answer beyond them. */
+/** Returns the limits of failed authentications, and the answer beyond them. */
 function failureLimits({ rateLimits, rateCounts }: AuthenticationParts): Authentication["rejected"] {
   if (rateLimits === undefined) return (_request, error) => error;
   const { failuresPerMinute } = rateLimits;
   return (request, error, secret = keyOf(request) ?? bearerOf(request) ?? "") => {
-    // Whatever was sent as a key: PostgreSQL stores no NUL, and would refuse the counts of all others with it.
+    // PostgreSQL stores no NUL: one in a rejected key would make it refuse the counts of everyone.
     const prefix = shownPrefix(secret).replace(/[^!-~]/g, "?");
     const isExceeded = (key: string, max: number) => {
       const { current, ttl } = rateCounts.count(key, RATE_WINDOW_MS, max);
       return current > max ? { ttl } : undefined;
     };
-    // An address that guesses leaves no counter of each key that it makes up.
+    // An address that guesses keys must not leave a counter for each guess.
     if (error.statusCode === 401 && request.credentialHash !== null) rateCounts.forgetFirst(request.credentialHash);
     const exceeded =
       isExceeded(`failed:${request.ip}`, failuresPerMinute * FAILURES_OF_ADDRESS) ??
@@ -94,7 +94,7 @@ function failureLimits({ rateLimits, rateCounts }: AuthenticationParts): Authent
   };
 }
 
-/** @param hearHost hears of each request with a key that speaks for one host */
+/** @param hearHost called with each request of a key that speaks for one host */
 export function createAuthentication(
   context: AuthenticationParts,
   connections: Connections,
@@ -138,7 +138,7 @@ export function createAuthentication(
       return found;
     }
     const ended = keyRejected("access token");
-    // A session that has ended is no guess: its agent opens another one.
+    // An expired session is no guess: its agent opens another one.
     throw context.sessionTokens.isOurs(token) ? ended : rejected(request, ended, token);
   };
 

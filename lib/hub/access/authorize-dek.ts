@@ -8,19 +8,20 @@ import { findAuthorization, readSealedDek } from "../records/artifacts.ts";
 import type { Records } from "../records/port.ts";
 import type { MountOptions } from "./authentication.ts";
 
-/** A deployment credential that is asked for the DEK of the artifact with this signature. */
+/** Request for the DEK of the artifact with this signature, by a deployment credential. */
 export interface DekQuestion {
-  /** The project of the session that asks. */
+  /** Project of the session. */
   projectId: string;
   deploymentCredential: string;
-  /** Base64. */
+  /** Signature of the artifact, base64. */
   artifactSignature: string;
-  /** The key of the session. */
+  /** Key behind the session. */
   principal: Principal;
 }
 
 /**
- * Releases the DEK of one artifact to a live session with a live deployment credential; a revocation holds at once.
+ * Releases the DEK of one artifact to a live session with a live deployment credential. Revocations take effect at
+ * once.
  *
  * @throws HubError 403; 404 for a signature that no artifact of the project has
  */

@@ -4,7 +4,7 @@ import { badRequest } from "../base/errors.ts";
 import { hashOf } from "../base/identity.ts";
 
 const API_KEY = HEADERS.apiKey.toLowerCase();
-/** Longer than anything the hub issues; what is longer need not be hashed. */
+/** Longest credential that is hashed, in characters: more than any that the hub issues. */
 export const MAX_CREDENTIAL_CHARACTERS = 512;
 
 declare module "fastify" {
@@ -16,7 +16,7 @@ declare module "fastify" {
   }
 }
 
-/** The API key of a request. */
+/** Returns the API key of a request. */
 export const keyOf = (request: FastifyRequest): string | undefined => {
   const value = request.headers[API_KEY];
   return typeof value === "string" && value !== "" ? value : undefined;
@@ -33,9 +33,9 @@ function timesGiven(rawHeaders: readonly string[], lowerName: string): number {
 }
 
 /**
- * The access token of a request.
+ * Returns the access token of a request.
  *
- * @throws HubError 400 for two headers: Node would take the first, and a proxy before it perhaps the second
+ * @throws HubError 400 for two headers: Node would take the first, while a proxy in front may take the second
  */
 export function bearerOf({ headers, raw }: FastifyRequest): string | undefined {
   if (headers.authorization === undefined) return undefined;
@@ -44,7 +44,7 @@ export function bearerOf({ headers, raw }: FastifyRequest): string | undefined {
   return /^Bearer +(\S+)$/i.exec(headers.authorization)?.[1];
 }
 
-/** The hash of the request's credential, or undefined when it carries none. */
+/** Returns the hash of the request's credential, or undefined without one. */
 export function credentialHash(request: FastifyRequest): string | undefined {
   if (request.credentialHash !== null) return request.credentialHash;
   const secret = keyOf(request) ?? bearerOf(request);

@@ -3,14 +3,14 @@ import { download } from "../../contract/downloads/routes.ts";
 import { pathOf } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../base/errors.ts";
 
-/** The life of a download URL. */
+/** Lifetime of a download URL, in milliseconds. */
 const DOWNLOAD_LIFETIME_MS = 15 * 60 * 1000;
 
-/** The query of a download URL. */
+/** Query parameters of a download URL. */
 interface Shown {
-  /** Seconds since 1970. */
+  /** Expiry, in seconds since 1970. */
   expires: string;
-  /** The id of the key that it was made for. */
+  /** Id of the key that the URL was made for. */
   key: string;
   signature: string;
 }
@@ -44,7 +44,7 @@ export class DownloadUrls {
     return `${pathOf(download, { id: artifactId })}?expires=${expires}&key=${segment(keyId)}&signature=${signature}`;
   }
 
-  /** @throws 403 for a forged or expired URL */
+  /** Verifies a download URL. @throws 403 for a forged or expired one */
   check(artifactId: string, { expires, key, signature }: Shown, now: number): void {
     const given = Buffer.from(signature, "hex");
     const expected = this.#signature(artifactId, expires, key);

@@ -19,7 +19,9 @@ function grantableScopes(principal: Principal, wanted: readonly Scope[] | undefi
   return [...new Set(scopes)];
 }
 
-/** Returns the host that a key is to speak for. Such a key manages nothing, so it makes none for another host. */
+/**
+ * Returns the host that a new key speaks for. Such a key can manage nothing, so it can make no key for another host.
+ */
 function ownHost(wanted: string | null | undefined, scopes: readonly Scope[]): string | null {
   const more = scopes.filter((scope) => !DEFAULT_SCOPES.includes(scope));
   if (wanted === undefined || wanted === null) return null;
@@ -38,13 +40,13 @@ function grantableProject(principal: Principal, wanted: string | null | undefine
 
 const DEFAULT_LIFE_MS = DEFAULT_KEY_DAYS * 86_400_000;
 
-/** Returns an end that is not beyond the creator's own. */
+/** Returns an expiry no later than that of the creating key. */
 const endWithin = ({ expiresAt }: Principal, end: string): string =>
   expiresAt !== null && expiresAt < end ? expiresAt : end;
 
 /**
- * Returns the end of the key that takes the place of another one: it lives as long again, and beyond the end of the old
- * one only as long as the key that asks.
+ * Returns the expiry of a key that replaces another one: the same lifetime again, but beyond the old expiry only as far
+ * as the requesting key's own.
  *
  * @param now ISO 8601
  */
@@ -70,10 +72,11 @@ function grantableExpiry(principal: Principal, wanted: string | null | undefined
 }
 
 /**
- * Checks what a key hands on (docs/contract/keys.md): no more than it has. What the request leaves out is inherited.
+ * Checks the rights that a key gives to a new one: no more than its own (docs/contract/keys.md). Omitted fields are
+ * inherited.
  *
  * @param now ISO 8601
- * @throws 403 for more than the own rights, 422 for an expiry in the past, and for a host's key with other scopes
+ * @throws 403 for rights beyond its own, 422 for an expiry in the past, and for a host's key with other scopes
  */
 export function grantableKey(principal: Principal, wanted: CreateKeyRequest, now: string): GrantableKey {
   if (wanted.owner !== undefined && wanted.owner !== principal.owner && !isAdministrator(principal)) {
@@ -90,7 +93,7 @@ export function grantableKey(principal: Principal, wanted: CreateKeyRequest, now
   };
 }
 
-/** The records that a key sees: its owner's, its project's when it is bound, everyone's for an administrator. */
+/** Returns which records a key sees: its owner's, its project's if bound to one, everyone's for an administrator. */
 export const viewOf = (principal: Principal): KeyView => ({
   owner: isAdministrator(principal) ? undefined : principal.owner,
   projectId: principal.projectId,

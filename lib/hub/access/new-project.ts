@@ -9,7 +9,7 @@ import { insertProject, namesake, type Project } from "../records/projects.ts";
 import { detailOf } from "../records/target-detail.ts";
 
 /**
- * Describes a new project, plugin or service. The slug of a project is its generated id.
+ * Builds a new project, plugin or service. The slug of a project is its generated id.
  *
  * @param now milliseconds since 1970
  * @throws HubError 422 for a project with a slug, and for a plugin or service without one
@@ -45,10 +45,10 @@ export function newProject(
 }
 
 /**
- * Requires that no other project, plugin or service of an owner has a name, whatever its case: commands would not know
- * which one it means.
+ * Requires that no other project, plugin or service of the owner has the name, ignoring case: commands could not tell
+ * them apart.
  *
- * @param project with its id, which may have the name itself
+ * @param project includes its id, since it may have the name itself
  * @throws HubError 409 `name_taken` with the id of the other one
  */
 export async function requireFreeName(

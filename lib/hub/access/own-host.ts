@@ -2,9 +2,9 @@ import { HubError } from "../base/errors.ts";
 import type { Principal } from "../base/principal.ts";
 
 /**
- * Refuses what a key that speaks for one host says of another one.
+ * Rejects a request or report about another host than the one that the key speaks for.
  *
- * @param named the host that a request or report names, if it does
+ * @param named host that the request or report names, if any
  * @throws HubError 403 `other_host`
  */
 export function requireOwnHost({ host }: Principal, named: string | undefined): void {

@@ -10,10 +10,10 @@ import type { Grant, Person } from "./sign-in-way.ts";
 import { actAs } from "./web-calls.ts";
 import { SESSION_MS } from "./web-sessions.ts";
 
-/** Names the keys of a person. */
+/** Returns the name of a person's keys. */
 const nameOf = ({ subject, issuer }: Person): string => `${subject} by ${issuer}`;
 
-/** Keys of people who sign in by an identity provider: their sessions stand for them, and nobody knows their secret. */
+/** Keys of people who sign in by an identity provider. Sessions refer to them; their secrets are never handed out. */
 export class PersonKeys {
   readonly #hub: Records & { logger: Logger | undefined };
 
@@ -22,8 +22,8 @@ export class PersonKeys {
   }
 
   /**
-   * Gives a person the key that their session stands for, and writes the sign-in down. Their earlier keys with other
-   * rights end.
+   * Creates or renews the key behind a person's session, and writes an audit entry for the sign-in. Revokes the
+   * person's keys with other rights.
    *
    * @throws HubError 403 for a grant of an unknown project
    */
@@ -49,7 +49,7 @@ export class PersonKeys {
     });
   }
 
-  /** Ends the keys of a person who has no grant any more, and with them their sessions. */
+  /** Revokes the keys of a person who has lost every grant, which ends the person's sessions. */
   async end(person: Person): Promise<void> {
     const { database, clock, logger } = this.#hub;
     const revoked = await inTransaction(database.kysely, (transaction) =>

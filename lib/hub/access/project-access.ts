@@ -13,10 +13,10 @@ import type { MountOptions } from "./authentication.ts";
 import { requireOneOf } from "./serve.ts";
 import type { SessionTokens } from "./session-tokens.ts";
 
-/** A request whose path names a project. */
+/** Request whose path names a project. */
 export type ProjectRequest = FastifyRequest<{ Params: { project_id: string } }>;
 
-/** Looking at projects of surface B in the caller's name. */
+/** Lookups of projects of surface B, with the caller's rights. */
 export interface ProjectAccess {
   /**
    * Opens a session for the key's own project.
@@ -25,17 +25,17 @@ export interface ProjectAccess {
    * @throws 401, 403; 404 for administrators only
    */
   openSession: (request: FastifyRequest, key: string, projectId: string) => Promise<{ token: string; name: string }>;
-  /** The live session of a project. @throws 401 without one, 403 for another project's or a missing scope */
+  /** Returns the live session of a project. @throws 401 without one, 403 for another project's or a missing scope */
   session: (request: FastifyRequest, projectId: string, scopes: readonly Scope[]) => Promise<Session>;
-  /** A key that may publish to the project. @throws 401, 403; 404 for administrators only */
+  /** Returns a key that may publish to the project. @throws 401, 403; 404 for administrators only */
   publishable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<Principal>;
-  /** A key that may change what belongs to the project. @throws 401, 403; 404 for administrators only */
+  /** Returns a key that may change the project. @throws 401, 403; 404 for administrators only */
   manageable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<Principal>;
-  /** A session or key that may read the project's fleet. @throws 401, 403; 404 for administrators only */
+  /** Returns a session or key that may read the project's fleet. @throws 401, 403; 404 for administrators only */
   readable: (request: ProjectRequest, scopes: readonly Scope[]) => Promise<Principal>;
 }
 
-/** The parts of the hub that access to projects needs. */
+/** Parts of the hub that access to projects needs. */
 export interface ProjectAccessParts extends Records {
   sessionTokens: SessionTokens;
   metrics: HubMetrics | undefined;
@@ -44,7 +44,10 @@ export interface ProjectAccessParts extends Records {
 export function projectAccess({ hub, authentication }: MountOptions<ProjectAccessParts>): ProjectAccess {
   const { kysely: db, statements } = hub.database;
 
-  /** Tells only administrators that a project does not exist: to everyone else it looks like another's. */
+  /**
+   * Requires that the key controls the project. Only administrators learn that a project does not exist: others get the
+   * answer for somebody else's project.
+   */
   async function requireControl(principal: Principal, projectId: string, refusal: string): Promise<{ name: string }> {
     const project = await findOwnership(statements, projectId);
     if (project?.kind === "project" && controls(principal, project)) return project;
@@ -95,7 +98,7 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
 }
 
 /**
- * Returns a function that looks a project, plugin or service up by its id, for a key that may act on it.
+ * Returns a function that finds a project, plugin or service by id, for a key that may act on it.
  *
  * @throws HubError 404, also for another owner's project
  */

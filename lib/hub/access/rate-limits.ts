@@ -5,18 +5,20 @@ import type { SharedCounts } from "./shared-counts.ts";
 
 export const RATE_WINDOW_MS = 60_000;
 
-/** The rate at which the hubs of one database may be asked. */
+/** Request limits, shared by the hubs of one database. */
 export interface RateLimits {
-  /** Requests of one key, or of one address without a key. 0: no limit. */
+  /** Requests per key, or per address without a key; 0 for no limit. */
   requestsPerMinute: number;
-  /** Failed authentications of one address with keys of one prefix; beyond it the answer is 429 instead of 401. */
+  /** Failed authentications per address and key prefix; beyond that, 429 instead of 401. */
   failuresPerMinute: number;
 }
 
-/** Multiple of `failuresPerMinute` for keys of any prefix from one address: a fleet behind one has many keys. */
+/**
+ * Multiple of `failuresPerMinute` allowed per address over all key prefixes: a fleet behind one address has many keys.
+ */
 export const FAILURES_OF_ADDRESS = 20;
 
-/** The counters in the form in which @fastify/rate-limit takes them. */
+/** Adapts the counters to the store interface of @fastify/rate-limit. */
 function storeOf(counts: SharedCounts, max: number): FastifyRateLimitStoreCtor {
   return class {
     incr(key: string, done: (error: Error | null, result: { current: number; ttl: number }) => void): void {
@@ -40,7 +42,7 @@ export async function limitRates(
     max: rateLimits.requestsPerMinute,
     timeWindow: RATE_WINDOW_MS,
     store: storeOf(rateCounts, rateLimits.requestsPerMinute),
-    // Only keys of routes that need one count by key: elsewhere a client could invent a key for each request.
+    // Counts by key only on routes that require one: elsewhere a client could invent a new key for each request.
     keyGenerator: (request) =>
       (request.routeOptions.schema?.security !== undefined && credentialHash(request)) || request.ip,
     addHeaders: silent,

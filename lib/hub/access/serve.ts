@@ -7,20 +7,20 @@ import type { Session } from "../records/access.ts";
 import type { Authentication } from "./authentication.ts";
 import { keyOf } from "./credentials.ts";
 
-/** A request for a route, with what its schemas have made of it. */
+/** Request for a route, with its parts as the route's schemas have parsed them. */
 export type Asked<R extends Route> = FastifyRequest<{
   Params: ParamsOf<R>;
   Querystring: QueryOf<R>;
   Body: BodyOf<R>;
 }>;
 
-/** A route with its handler. */
+/** Route with its handler. */
 export interface Served {
   route: Route;
   handle: (request: FastifyRequest, reply: FastifyReply, authentication: Authentication) => unknown;
 }
 
-/** A caller that {@link Route.who} admits. */
+/** Caller that {@link Route.who} admits. */
 export type AdmittedCaller<W extends Who> = W extends { session: unknown }
   ? Session
   : W extends { keyOrSession: unknown }
@@ -31,7 +31,7 @@ export type AdmittedCaller<W extends Who> = W extends { session: unknown }
         ? undefined
         : Principal;
 
-/** A route that admits a caller by its scopes alone. */
+/** Route that admits a caller by its scopes alone. */
 type ByScopes = Route & {
   who:
     | { key: readonly Scope[]; boundRefusal?: never }
@@ -41,8 +41,8 @@ type ByScopes = Route & {
 };
 
 /**
- * Finds what a request is about together with its caller, in one statement of the database, or by rules of the project
- * that it names. Refuses a caller with none of the scopes, which are those of {@link Route.who}.
+ * Finds the subject of a request together with its caller, in one database statement or by rules of the project named.
+ * Rejects a caller that has none of the scopes of {@link Route.who}.
  */
 export type Find<R extends Route, Found> = (request: Asked<R>, scopes: readonly Scope[]) => Promise<Found>;
 
@@ -56,8 +56,8 @@ type RawHandler<R extends Route, Found> = (request: Asked<R>, reply: FastifyRepl
 type Given = (...given: never[]) => unknown;
 
 /**
- * Serves a route whose answer is JSON, or nothing. The handler gets a caller that {@link Route.who} admits, or what
- * `find` has found for one.
+ * Serves a route that answers with JSON or nothing. The handler gets a caller that {@link Route.who} admits, or the
+ * result of `find`.
  */
 export function serve<R extends Route>(route: R, handler: JsonHandler<R, AdmittedCaller<R["who"]>>): Served;
 export function serve<R extends ByScopes, Found>(
@@ -98,19 +98,22 @@ function served(route: Route, [find]: Given[], handler: RawHandler<Route, unknow
   };
 }
 
-/** Scopes of which a caller needs one; none where the credential alone admits it. */
+/** Returns the scopes of which a caller needs one; none where the credential alone is enough. */
 function scopesOf(who: Who): readonly Scope[] {
   if ("key" in who) return who.key;
   if ("session" in who) return who.session;
   return "keyOrSession" in who ? who.keyOrSession : [];
 }
 
-/** @throws HubError 403 for a caller that has none of the scopes, where there are any */
+/** Requires one of the scopes, if any are listed. @throws HubError 403 */
 export function requireOneOf(principal: Principal, scopes: readonly Scope[]): void {
   if (scopes.length > 0) requireScope(principal, ...scopes);
 }
 
-/** @throws HubError 401 without a live credential that the route asks for, 403 for one that it does not admit */
+/**
+ * Returns the caller of a request. @throws HubError 401 without the live credential that the route requires, 403 for
+ * one that it does not admit
+ */
 async function callerOf(
   request: FastifyRequest,
   authentication: Authentication,

@@ -4,7 +4,10 @@ const PREFIX = "sls_";
 const RANDOM_BYTES = 24;
 const MAC_BYTES = 16;
 
-/** Makes access tokens of 192 random bits and a MAC: a hub of the database tells an ended one from a guess. */
+/**
+ * Makes access tokens of 192 random bits and a MAC, by which any hub of the database can tell an expired token from a
+ * guess.
+ */
 export class SessionTokens {
   readonly #key: Buffer;
 
@@ -22,7 +25,7 @@ export class SessionTokens {
     return PREFIX + Buffer.concat([random, this.#mac(random)]).toString("base64url");
   }
 
-  /** True for a token that a hub of this database has issued, whatever became of its session. */
+  /** True for a token issued by any hub of this database, whether or not its session is still live. */
   isOurs(token: string): boolean {
     if (!token.startsWith(PREFIX)) return false;
     const bytes = Buffer.from(token.slice(PREFIX.length), "base64url");

@@ -2,17 +2,17 @@ import type { Logger } from "../../support/logging.ts";
 import type { Database } from "../records/port.ts";
 import { addCounts, removeCounts } from "../records/rate-counts.ts";
 
-/** Time between two exchanges of counts: hubs may know too little of each other for as long. */
+/** Interval at which hubs exchange counts, in milliseconds; within it they may undercount. */
 const EXCHANGE_INTERVAL_MS = 1000;
-/** Share of its limit below which a counter is not exchanged with other hubs. */
+/** Share of its limit below which a counter is kept local. */
 const EXCHANGED_PART = 0.05;
-/** Most counters of one window; the oldest give way, those beyond half of their limit last. */
+/** Most counters per window. The oldest are dropped first, those beyond half of their limit last. */
 const MAX_COUNTERS = 20_000;
 
 interface Counter {
-  /** The count of all hubs, as the database said last. */
+  /** Count of all hubs, as last read from the database. */
   shared: number;
-  /** The count of this hub since then. */
+  /** Count of this hub since the last exchange. */
   own: number;
   max: number;
 }
@@ -22,7 +22,7 @@ function add(counters: Map<string, Counter>, key: string, counter: Counter): voi
   counters.set(key, counter);
 }
 
-/** Counters of one time window, which the hubs of one PostgreSQL add up beside the requests. */
+/** Counters of one time window. Hubs on one PostgreSQL add up their counts in the background. */
 export class SharedCounts implements Disposable {
   readonly #database: Database;
   readonly #clock: () => number;
@@ -30,7 +30,7 @@ export class SharedCounts implements Disposable {
   readonly #timer: NodeJS.Timeout | undefined;
   #windowStart = 0;
   #counters = new Map<string, Counter>();
-  /** Counters beyond half of their limit. New ones of others do not push them out. */
+  /** Counters beyond half of their limit, which new ones cannot push out. */
   #near = new Map<string, Counter>();
   #exchanging = false;
 
@@ -46,7 +46,7 @@ export class SharedCounts implements Disposable {
     clearInterval(this.#timer);
   }
 
-  /** Counts one, and says how many there were in this window and when it ends. */
+  /** Increments a counter. Returns its value in this window, and when the window ends. */
   count(key: string, windowMs: number, max: number): { current: number; ttl: number } {
     const endsInMs = this.#enterWindow(windowMs);
     let counter = this.#near.get(key) ?? this.#counters.get(key);
@@ -57,13 +57,13 @@ export class SharedCounts implements Disposable {
     return { current, ttl: endsInMs };
   }
 
-  /** Drops a counter that has counted one only. */
+  /** Drops a counter that stands at one. */
   forgetFirst(key: string): void {
     const counter = this.#counters.get(key);
     if (counter !== undefined && counter.shared + counter.own === 1) this.#counters.delete(key);
   }
 
-  /** Begins with new counters when a window has ended. @returns milliseconds until this one ends */
+  /** Resets all counters when the window has ended. @returns milliseconds until the current window ends */
   #enterWindow(windowMs: number): number {
     const now = this.#clock();
     const windowStart = now - (now % windowMs);
@@ -75,7 +75,7 @@ export class SharedCounts implements Disposable {
     return windowStart + windowMs - now;
   }
 
-  /** Adds what was counted here to what all have counted. Never rejects. */
+  /** Adds this hub's counts to the shared ones. Never rejects. */
   async exchange(): Promise<void> {
     if (this.#exchanging) return;
     this.#exchanging = true;
@@ -96,7 +96,7 @@ export class SharedCounts implements Disposable {
         await removeCounts(this.#database.kysely, windowStart);
       }
     } catch (error) {
-      // Each hub goes on counting for itself.
+      // Until the next exchange each hub counts alone.
       this.#logger?.warn({ err: error }, "could not exchange rate counts");
     } finally {
       this.#exchanging = false;

@@ -1,52 +1,52 @@
 import type { Scope } from "../../contract/surfaces/keys.ts";
 
-/** A value of the claim, and the rights of those who have it. */
+/** Claim value, with the rights of those who have it. */
 export interface Grant {
   value: string;
   owner: string;
   scopes: readonly Scope[];
-  /** The only project that they work for; null for all of the owner's. */
+  /** Only project that they have rights to; null for all of the owner's. */
   projectId: string | null;
 }
 
-/** A person, as the identity provider names them. */
+/** Person as the identity provider names them. */
 export interface Person {
   subject: string;
   issuer: string;
 }
 
-/** The end of an attempt that the identity provider has answered. */
+/** Completed sign-in. */
 export interface SignedOn {
   person: Person;
   grant: Grant | undefined;
-  /** A path of the hub. */
+  /** Path of the hub to continue with. */
   next: string;
 }
 
-/** The time for which a person may be at the identity provider. */
+/** Longest time between the start and the end of a sign-in, in milliseconds. */
 export const ATTEMPT_MS = 10 * 60 * 1000;
 
-/** A way for people to sign in at the pages, beside API keys: somebody else says who they are. */
+/** A way to sign in at the pages other than with an API key: an identity provider vouches for the person. */
 export interface SignInWay {
-  /** The URL of who says it. */
+  /** Issuer URL of the identity provider. */
   readonly issuer: string;
-  /** The names of all grants, by which sessions are bound to them. */
+  /** Names of all grants; sessions are bound to them. */
   readonly grantNames: readonly string[];
   nameOf(grant: Grant): string;
   /**
-   * Begins an attempt.
+   * Starts a sign-in.
    *
-   * @param redirectUri the page that the person comes back to
-   * @param next a path of the hub, to go on with
-   * @returns the address to go to, and the attempt for a cookie of the browser
-   * @throws HubError 503 when nobody answers
+   * @param redirectUri page to which the provider sends the person back
+   * @param next path of the hub to continue with
+   * @returns the address to go to, and the attempt, to be kept in a cookie
+   * @throws HubError 503 when the provider does not answer
    */
   begin(redirectUri: string, next: string): Promise<{ address: string; attempt: string }>;
   /**
-   * Ends an attempt.
+   * Finishes a sign-in.
    *
-   * @param answer the address that the person came back to
-   * @throws HubError 401 for an answer that is not to be believed
+   * @param answer address to which the provider sent the person back
+   * @throws HubError 401 for an invalid answer
    */
   finish(attempt: string | undefined, answer: URL): Promise<SignedOn>;
 }

@@ -20,33 +20,33 @@ import type { MountOptions } from "./authentication.ts";
 import { credentialHash } from "./credentials.ts";
 import { requireOneOf } from "./serve.ts";
 
-/** The one answer, byte for byte, for a hidden target and for one that does not exist. */
+/** Returns the one answer, byte for byte, for a hidden target and for one that does not exist. */
 export const noSuchTarget = (kind: MarketplaceKind) => notFound(`There is no such ${kind}, or none that you may see.`);
 
-/** A request whose path names a target. */
+/** Request whose path names a target. */
 export type TargetRequest = FastifyRequest<{ Params: { slug: string } }>;
 
-/** A target with the key that may see it. */
+/** Target, with the key that may see it. */
 export type SeenTarget = VisibleTarget & { principal: Principal };
 
-/** Looking at targets of one kind in the caller's name. */
+/** Lookups of targets of one kind, with the caller's rights. */
 export interface TargetAccess {
-  /** The detail record for anyone who may see it; a key is optional, but a bad one is refused. */
+  /** Returns the detail record to any caller that may see it. A key is optional, but an invalid one is rejected. */
   detail: (request: TargetRequest) => Promise<{ detail: string; etag: string }>;
-  /** A version for a key with one of the scopes. @param version undefined for the latest */
+  /** Returns a version to a key with one of the scopes. @param version undefined for the latest */
   version: (
     request: TargetRequest,
     scopes: readonly Scope[],
     version: string | undefined,
   ) => ReturnType<typeof findVisibleVersion>;
-  /** The target, for a key with one of the scopes that may see it. */
+  /** Returns the target to a key with one of the scopes that may see it. */
   seen: (request: TargetRequest, scopes: readonly Scope[]) => Promise<SeenTarget>;
-  /** The target, for a key with one of the scopes that may change it. @throws 403 when it may only see it */
+  /** Returns the target to a key with one of the scopes that may change it. @throws 403 when the key may only see it */
   controlled: (request: TargetRequest, scopes: readonly Scope[]) => Promise<SeenTarget>;
   question: (request: FastifyRequest, slug: string) => TargetQuery;
 }
 
-/** The parts of the hub that access to plugins and services needs. */
+/** Parts of the hub that access to plugins and services needs. */
 export interface TargetAccessParts extends Records {
   sightings: Sightings;
 }
@@ -71,7 +71,7 @@ export function targetAccess(
   const question = (request: FastifyRequest, slug: string): TargetQuery => ({
     kind,
     slug,
-    // A session is no key of the marketplace.
+    // Sessions are not valid on surface A.
     credentialHash: carriesKey(request) ? credentialHash(request) : undefined,
     hostId: hostOf(request.headers),
     now: hub.now(),

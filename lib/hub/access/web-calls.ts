@@ -3,27 +3,27 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import type { Person } from "./sign-in-way.ts";
 
-/** Marks a request that the pages make of the API in the name of a signed-in key. It never leaves the process. */
+/** Header of requests that the pages make to the API for a signed-in key. It never leaves the process. */
 const HEADER = "x-sealift-web";
 const API_KEY = HEADERS.apiKey.toLowerCase();
-/** Stands for a key of which only the hash is known. */
+/** Placeholder for a key of which only the hash is known. */
 const NO_KEY = "signed-in";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** Whether a person at a page asks. */
+    /** Whether the request comes from a page. */
     isWeb: boolean;
-    /** The one whom the identity provider has named; null for everybody else. */
+    /** Person whom the identity provider has authenticated; null for all other callers. */
     person: Person | null;
   }
 }
 
-/** Lets the pages call the API in this process with the hash of a key: the key itself is not kept anywhere. */
+/** Lets pages call the API in this process by the hash of a key; the key itself is never kept. */
 export class WebCalls {
-  /** Secret of this process: nobody on the network can send it. */
+  /** Secret of this process, so that no request from the network can pass as one of a page. */
   readonly #secret = randomBytes(32).toString("hex");
 
-  /** Recognizes the calls, before their rate is counted. */
+  /** Recognizes requests from pages, before the rate limits count them. */
   attach(app: FastifyInstance): void {
     const expected = Buffer.from(this.#secret);
     app.decorateRequest("isWeb", false);
@@ -48,7 +48,7 @@ export class WebCalls {
   }
 }
 
-/** Gives a request the credential of a signed-in key, or none, in place of what it carries. */
+/** Replaces the credential of a request by that of a signed-in key, or by none. */
 export function actAs(request: FastifyRequest, hash: string | undefined, person: Person | null): void {
   delete request.headers.authorization;
   request.isWeb = true;

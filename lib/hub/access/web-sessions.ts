@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 
-/** A session ends then, used or not. */
+/** Lifetime of a session, in milliseconds, however much it is used. */
 export const SESSION_MS = 8 * 60 * 60 * 1000;
 
 const PREFIX = "slw_";
@@ -10,17 +10,17 @@ const NONCE_BYTES = 16;
 const MAC_BYTES = 32;
 const SALT_BYTES = 12;
 
-/** A session that has not ended. */
+/** Live session. */
 export interface WebSession {
   /** SHA-256 of the key, hexadecimal. */
   keyHash: string;
-  /** The person whom the identity provider has named; undefined for a key's session. */
+  /** Person whom the identity provider has authenticated; undefined for a session of a key. */
   subject: string | undefined;
 }
 
 /**
- * Sessions of people at a page. A token names a key by its hash and has a MAC, so that every hub of the database knows
- * it and none stores it. The key is looked up at each request: a revoked one ends its sessions.
+ * Sessions of people at the pages. A token holds the hash of a key and a MAC, so every hub of the database can verify
+ * it and none stores it. Each request looks the key up: revoking it ends its sessions.
  */
 export class WebSessions {
   readonly #key: Buffer;
@@ -29,7 +29,7 @@ export class WebSessions {
 
   /**
    * @param key 32 bytes, shared by every hub of one database
-   * @param grants names of those that sessions of people may be bound to
+   * @param grants names of the grants that people's sessions may be bound to
    */
   constructor(key: Buffer, clock: () => number, grants: readonly string[] = []) {
     this.#key = key;
@@ -44,8 +44,10 @@ export class WebSessions {
   }
 
   /**
+   * Issues a token.
+   *
    * @param keyHash SHA-256 of the key, hexadecimal
-   * @param person who it is, and the name of the grant that the session ends with
+   * @param person the person, and the name of the grant whose removal ends the session
    */
   issue(keyHash: string, person?: { subject: string; grant: string }): string {
     const body = Buffer.alloc(HASH_BYTES + EXPIRY_BYTES + NONCE_BYTES);
@@ -57,7 +59,7 @@ export class WebSessions {
     return PREFIX + Buffer.concat([whole, mac]).toString("base64url");
   }
 
-  /** Returns the session of a token; undefined for one that is not ours or has ended. */
+  /** Returns the session of a token; undefined for a token of another hub, or an expired one. */
   read(token: string): WebSession | undefined {
     if (!token.startsWith(PREFIX)) return undefined;
     const bytes = Buffer.from(token.slice(PREFIX.length), "base64url");
@@ -75,8 +77,8 @@ export class WebSessions {
   }
 
   /**
-   * Returns the token that a form carries. Each page has another one, so that the size of a compressed page tells
-   * nothing of it.
+   * Returns the token that a form carries. It differs in each page, so that the size of a compressed page reveals
+   * nothing about it.
    *
    * @param cookie the value of the visitor's cookie
    */

@@ -6,17 +6,19 @@ import type { SignInWay } from "./sign-in-way.ts";
 import type { WebCalls } from "./web-calls.ts";
 import type { WebSessions } from "./web-sessions.ts";
 
-/** The parts of the hub that its pages work with. What it stores, they ask of its routes. */
+/** Parts of the hub that its pages use directly. For stored data they call its routes. */
 export interface WebHub extends ErrorListeners {
   /** Milliseconds since 1970, by the clock of the database. */
   clock: () => number;
   publicUrl: () => string;
   webSessions: WebSessions;
-  /** The way to sign in beside API keys. */
+  /** Way to sign in other than with an API key, if configured. */
   signIn: SignInWay | undefined;
 }
 
-/** Pages for browsers, served beside the routes. The hub gets them as a plugin and knows none of them. */
+/**
+ * Pages for browsers, served beside the routes. They are passed to the hub as a plugin, so it depends on none of them.
+ */
 export type Web = FastifyPluginAsync<
   MountOptions<WebHub> & { webCalls: WebCalls; unknownPaths: UnknownPaths; personKeys: PersonKeys }
 >;

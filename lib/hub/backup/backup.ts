@@ -20,7 +20,7 @@ export interface BackupResult extends CopiedBlobs {
   left_out: number;
 }
 
-/** The progress of a copy. */
+/** Progress of a copy. */
 export interface CopyProgress {
   artifacts: number;
   total_artifacts: number;
@@ -29,7 +29,7 @@ export interface CopyProgress {
 }
 
 export interface CopyOptions {
-  /** Goes on without records that are damaged, and without those whose artifact is. */
+  /** Skips damaged records, and records whose artifact is damaged. */
   skipDamaged?: boolean | undefined;
   onOmission?: (omission: Omission) => void;
   onProgress?: (progress: CopyProgress) => void;
@@ -50,7 +50,10 @@ async function* blobsOf(rows: AsyncIterable<CopiedRow>, tables: CopiedTables): A
   }
 }
 
-/** Copies blobs, tells how far it is, and leaves out what cannot be copied. @param isDeleted of a blob's record */
+/**
+ * Copies blobs, reports progress, and leaves out those that cannot be copied. @param isDeleted tells whether the record
+ * of a blob was deleted meanwhile
+ */
 async function copyKnown(
   { from, to, rows }: { from: Blobs; to: Blobs; rows: AsyncIterable<CopiedRow> },
   { omissions, total, isDeleted }: CopyContext,
@@ -85,11 +88,11 @@ interface CopyContext {
 }
 
 /**
- * Backs a hub up beside the running hub: its records at one moment, then the artifacts that they name and that the
- * folder does not have yet. The KEKs are kept apart.
+ * Backs up a running hub: a snapshot of its records, then their artifacts that the folder does not have yet. KEKs are
+ * not part of a backup.
  *
  * @param seed of the key that signs the backup
- * @throws UsageError `usage` when another backup is being made in the folder
+ * @throws UsageError `usage` when another backup to the folder is running
  * @throws ArtifactError `record_damaged`
  */
 export async function backupHub(
@@ -103,7 +106,7 @@ export async function backupHub(
   await using opened = await openHubStorage(storage);
   const { database, blobs: from } = opened;
   const to = await openBlobs(folder, undefined);
-  // A backup that was killed has left them: under the lock nobody else writes here.
+  // Left by a backup that was killed: this process holds the lock, so nobody else writes here.
   await to.clearIncoming(0);
   const tables = new CopiedTables(database.tables);
   const omissions = new Omissions(tables, options.skipDamaged ?? false, options.onOmission);
@@ -128,7 +131,7 @@ export async function backupHub(
     { omissions, total, isDeleted },
     options,
   );
-  // The records of this backup take the place of the last one's when everything that they name is there.
+  // The new records replace the last backup's once everything that they name is there.
   await rename(pending, join(folder, RECORDS_FILE));
   const left_out = omissions.list;
   const created_at = new Date().toISOString();
@@ -147,9 +150,9 @@ export async function backupHub(
 const sumOf = (counts: Record<string, number>): number => Object.values(counts).reduce((sum, each) => sum + each, 0);
 
 /**
- * Restores a backup into a new database and blob storage. The hub on them needs the KEKs that it had.
+ * Restores a backup into a new database and blob storage. The restored hub needs the original KEKs.
  *
- * @param trust the key that must have signed it
+ * @param trust key that must have signed the backup
  * @throws UsageError `usage` when the folder holds no backup, or the database is in use
  * @throws ArtifactError `record_damaged`, `digest_mismatch`, and those of {@link readBackupManifest}
  */
@@ -162,7 +165,7 @@ export async function restoreHub(
   const tables = new CopiedTables(tablesOf(storage.hooks));
   if (!manifest.schema.every((name) => tables.version.includes(name)))
     throw usageError("usage", `The backup in ${folder} was made by a newer version of Sealift.`);
-  // Its versions have no states, from which the answers to hosts are made.
+  // Versions of an older schema have no states, from which answers to hosts are computed.
   if (manifest.schema.length < tables.version.length)
     throw usageError("usage", `The backup in ${folder} was made by an earlier version of Sealift.`, {
       hint: "Restore it with that version, and start this one on the hub's data folder and database.",
@@ -177,7 +180,7 @@ export async function restoreHub(
   });
 }
 
-/** The records of a backup that are whole, compared with its manifest when they end. */
+/** Streams the intact records of a backup, and compares them with its manifest at the end. */
 export async function* recordsOf(
   folder: string,
   { manifest, omissions, isSigned }: { manifest: BackupManifest; omissions: Omissions; isSigned: boolean },
@@ -199,8 +202,8 @@ export async function* recordsOf(
 }
 
 /**
- * Copies a hub to another database and blob storage, beside the running hub. Run again, it brings the copy up to date:
- * once with the hub running, and once more when it has been stopped.
+ * Copies a running hub to another database and blob storage. Running it again brings the copy up to date: once while
+ * the hub runs, and once more after it was stopped.
  *
  * @throws UsageError `usage` when the target is the database of another hub
  * @throws ArtifactError `record_damaged`
@@ -230,12 +233,12 @@ export async function moveHub(
 interface CopySource {
   from: Blobs;
   rows: () => AsyncIterable<CopiedRow>;
-  /** KEKs of the hub that the target may be an earlier copy of. */
+  /** KEKs of the hub of which the target may hold an earlier copy. */
   copyOf: ReadonlySet<string>;
   context: CopyContext;
 }
 
-/** Artifacts first, then the records that name them: a hub that is started in between finds an empty database. */
+/** Copies artifacts first, then the records that name them: a hub started in between finds an empty database. */
 async function copyInto(
   storage: HubStorage,
   options: CopyOptions,

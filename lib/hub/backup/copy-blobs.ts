@@ -3,7 +3,7 @@ import { missing } from "../../support/files.ts";
 import { countBuffered } from "../base/buffer-collection.ts";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 
-/** A blob with what its record says of it. */
+/** Blob, with the size and digest that its record states. */
 export interface ExpectedBlob {
   id: string;
   /** Size in bytes. */
@@ -16,24 +16,24 @@ export type BlobFault = "missing" | "wrong_size" | "wrong_bytes";
 
 export interface CopiedBlobs {
   copied: number;
-  /** Blobs that were there already, of the right size. */
+  /** Blobs that were already there, with the right size. */
   present: number;
   /** Bytes that were copied. */
   bytes: number;
 }
 
 export interface BlobCopyOptions<T extends ExpectedBlob> {
-  /** Hears of a blob that cannot be copied. Rejects to end the copying. */
+  /** Called with each blob that cannot be copied. Rejects to stop copying. */
   onFault: (blob: T, fault: BlobFault) => void | Promise<void>;
-  /** Hears of each blob that is done. */
+  /** Called with each blob that is done. */
   onDone?: (blob: T) => void;
   signal?: AbortSignal;
 }
 
-/** Copied at once: the others go on while one waits for the disk. */
+/** Blobs copied at a time: while one waits for the disk, the others continue. */
 const LANES = 3;
 
-/** Copies blobs to another storage and checks each copy against its record. What is there already stays. */
+/** Copies blobs to another storage and checks each copy against its record. Existing blobs are kept. */
 export async function copyBlobs<T extends ExpectedBlob>(
   from: Blobs,
   to: Blobs,
@@ -76,7 +76,7 @@ async function copyBlob(
   await using incoming = await to.create();
   if (!(await fill(incoming, from, id, signal))) return "missing";
   await incoming.flush();
-  // The digest is that of the bytes as they were written.
+  // Hashes the bytes as they were written.
   const hash = createHash("sha256");
   for await (const chunk of incoming.readBack()) {
     hash.update(chunk);
@@ -87,7 +87,7 @@ async function copyBlob(
   return "copied";
 }
 
-/** @returns false when the blob is gone, from the trash too */
+/** Copies one blob. @returns false when it is gone, from the trash too */
 async function fill(
   incoming: IncomingBlob,
   from: Blobs,

@@ -14,11 +14,11 @@ const count = z.int().nonnegative();
 const manifest = z.strictObject({
   format: z.literal(2),
   created_at: z.iso.datetime(),
-  /** The migrations of the database that was backed up. */
+  /** Migrations of the database that was backed up. */
   schema: z.array(z.string()),
   records: z.strictObject({ sha256: sha256Hex, counts: z.record(z.string(), count) }),
   artifacts: z.strictObject({ count, bytes: count }),
-  /** Records in the file whose artifact was gone or damaged, and with `--skip-damaged` those that were damaged. */
+  /** Records in the file whose artifact was missing or damaged; with `--skip-damaged` also damaged records. */
   left_out: z.array(
     z.strictObject({
       table: z.string(),
@@ -32,10 +32,10 @@ export type BackupManifest = z.output<typeof manifest>;
 
 const signature = z.strictObject({ public_key: sha256Hex, signature: z.base64() });
 
-/** The bytes that are signed: no artifact begins so. */
+/** Returns the bytes to sign. Their prefix distinguishes them from any artifact. */
 const messageOf = (facts: unknown): Buffer => Buffer.from(`sealift hub backup\n${JSON.stringify(facts)}`);
 
-/** @param seed of the key that signs it; without one it is not signed */
+/** Writes the manifest of a backup. @param seed of the key that signs it; undefined for an unsigned one */
 export async function writeBackupManifest(
   folder: string,
   facts: BackupManifest,
@@ -61,7 +61,7 @@ function signatureOf(facts: BackupManifest, seed: Uint8Array): z.output<typeof s
   };
 }
 
-/** The key that a backup must be signed with, or `unsigned`: its signature does not matter. */
+/** Key that must have signed a backup, or `unsigned` to skip that check. */
 export type BackupTrust = Uint8Array | "unsigned";
 
 /**

@@ -1,9 +1,9 @@
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import type { CopiedRow, CopiedTables, RowName } from "../records/copy.ts";
 
-/** A record that a copy of a hub does without. */
+/** Record that is left out of a copy. */
 export interface Omission extends RowName {
-  /** Reason: deleted during the copy, damaged, or part of a record that is left out. */
+  /** Deleted during the copy, damaged, or dependent on a record that is left out. */
   reason: "deleted" | "damaged" | "orphaned";
   fault: string;
 }
@@ -15,14 +15,14 @@ const damagedRecord = ({ table, id }: RowName, fault: string): SealiftError =>
 
 const key = ({ table, id }: RowName): string => `${table} ${id}`;
 
-/** The records that are left out of a copy, with all that belongs to them. */
+/** Records left out of a copy, together with everything that depends on them. */
 export class Omissions {
   readonly tables: CopiedTables;
   readonly #skipDamaged: boolean;
   readonly #onOmission: (omission: Omission) => void;
   readonly #omitted = new Map<string, Omission>();
 
-  /** @param skipDamaged whether to go on without what is damaged */
+  /** @param skipDamaged whether to continue without damaged records */
   constructor(tables: CopiedTables, skipDamaged: boolean, onOmission: (omission: Omission) => void = () => {}) {
     this.tables = tables;
     this.#skipDamaged = skipDamaged;
@@ -43,16 +43,16 @@ export class Omissions {
     this.#onOmission(omission);
   }
 
-  /** @throws ArtifactError `record_damaged` unless damaged records are skipped */
+  /** Leaves out a damaged record. @throws ArtifactError `record_damaged` unless damaged records are skipped */
   damaged(name: RowName, fault: string): void {
     if (!this.#skipDamaged) throw damagedRecord(name, fault);
     this.add({ ...name, reason: "damaged", fault });
   }
 
   /**
-   * Passes on the rows that are whole and not left out.
+   * Passes on the rows that are intact and not left out.
    *
-   * @param version of the schema of the database that they come from; by default the newest one
+   * @param version schema version of the source database; by default the newest
    */
   async *leave(rows: AsyncIterable<CopiedRow>, version = this.tables.version): AsyncGenerator<CopiedRow> {
     for await (const row of rows) {

@@ -9,20 +9,20 @@ import { boundLines } from "../../support/lines.ts";
 import type { CopiedRow, CopiedTables } from "../records/copy.ts";
 import type { Omissions } from "./omissions.ts";
 
-/** Bytes of one record: a report may name 10,000 plugins. */
+/** Longest line, in bytes: a report may name 10,000 plugins. */
 const MAX_LINE_BYTES = 64 * 1024 * 1024;
-/** Lines that are compressed together. */
+/** Characters of lines that are compressed together. */
 const BATCH_CHARACTERS = 64 * 1024;
 
-/** The facts that a backup's manifest tells about its records. */
+/** Facts about its records in the manifest of a backup. */
 export interface RecordsFacts {
   /** SHA-256 of the file, hexadecimal. */
   sha256: string;
-  /** Records of each table. */
+  /** Number of records by table. */
   counts: Record<string, number>;
 }
 
-/** A line of the file: table, row, and the CRC-32 of both, which finds the record that a fault of a disk has hit. */
+/** Schema of a line: table, row, and a CRC-32 of both, which locates a record that the disk has damaged. */
 const lineOf = ({ names }: CopiedTables) => z.tuple([z.enum(names), z.record(z.string(), z.json()), z.number()]);
 const checkOf = (table: string, row: unknown): number => crc32(JSON.stringify([table, row]));
 
@@ -30,7 +30,7 @@ class Facts {
   readonly #hash = createHash("sha256");
   readonly #counts: Record<string, number> = {};
 
-  /** Counts the bytes of the file on their way. */
+  /** Counts and hashes the bytes of the file as they pass. */
   readonly tap = async function* (this: Facts, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
     for await (const chunk of chunks) {
       this.#hash.update(chunk);
@@ -74,9 +74,9 @@ export async function writeRecords(
 class Unreadable {}
 
 /**
- * Reads the records of a file. A line that is damaged is given to `omissions`.
+ * Reads the records of a file. Reports damaged lines to `omissions`.
  *
- * @param options.onEnd hears the facts of the file as it was read
+ * @param options.onEnd called with the facts of the file as it was read
  * @throws ArtifactError `record_damaged`
  */
 export async function* readRecords(
@@ -113,7 +113,7 @@ export async function* readRecords(
       else omissions.damaged(name, "its check sum is another");
     }
   } catch (error) {
-    // The decompressor's own errors, and a line without end.
+    // Errors of the decompressor, and a line without an end.
     if (!/^(Z_|ERR_)/.test((error as NodeJS.ErrnoException).code ?? "") && !(error instanceof RangeError)) throw error;
     damaged(`the rest of the file cannot be read: ${(error as Error).message}`);
   }

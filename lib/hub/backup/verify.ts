@@ -10,18 +10,18 @@ import { type BlobFault, faultOfBlob } from "./copy-blobs.ts";
 import { type BackupTrust, readBackupManifest } from "./manifest.ts";
 import { Omissions } from "./omissions.ts";
 
-/** A fault of a stored artifact, with the version that has to be published again, or of a record. */
+/** Fault of a stored artifact, with the version to publish again, or of a record. */
 export interface StorageFault extends Partial<BlobVersion> {
   table: string;
   id: string;
-  /** Code for an artifact, words for a record. */
+  /** A code for an artifact, text for a record. */
   fault: BlobFault | (string & {});
 }
 
 export interface VerifyResult {
-  /** Artifacts that were compared. */
+  /** Number of artifacts compared. */
   checked: number;
-  /** Bytes that were read. */
+  /** Bytes read. */
   bytes: number;
   findings: number;
 }
@@ -39,7 +39,7 @@ interface Verified {
   tables: CopiedTables;
   rows: AsyncIterable<CopiedRow>;
   total: { count: number; bytes: number };
-  /** Names the version of a blob that is not what it should be; undefined when it was deleted meanwhile. */
+  /** Returns the version of a faulty blob; undefined if it was deleted meanwhile. */
   versionOf: (id: string) => Promise<Partial<BlobVersion> | undefined>;
 }
 
@@ -65,7 +65,7 @@ async function verifyBlobs(
   }
 }
 
-/** Hears of damaged records as findings. */
+/** Collects damaged records as findings. */
 const findingsOf = (tables: CopiedTables, result: VerifyResult, onFinding: VerifyOptions["onFinding"]): Omissions =>
   new Omissions(tables, true, ({ table, id, reason, fault }) => {
     if (reason !== "damaged") return;
@@ -77,7 +77,7 @@ const findingsOf = (tables: CopiedTables, result: VerifyResult, onFinding: Verif
 export async function verifyHub(
   storage: HubStorage,
   options: VerifyOptions,
-): Promise<VerifyResult & { /** Blobs without a record: what a crash left. */ unrecorded: number }> {
+): Promise<VerifyResult & { /** Blobs without a record, left by a crash. */ unrecorded: number }> {
   await using opened = await openHubStorage(storage);
   const { database, blobs } = opened;
   const result: VerifyResult = { checked: 0, bytes: 0, findings: 0 };
@@ -103,7 +103,7 @@ export async function verifyHub(
 /**
  * Checks a backup: its manifest, every record and every artifact.
  *
- * @param hooks of the features, which have tables
+ * @param hooks of the features, for their tables
  * @throws as {@link readBackupManifest}
  */
 export async function verifyBackup(

@@ -4,10 +4,10 @@ import { addressList, isListed, isPublic } from "../../support/network/addresses
 import { type Lookup, lookupBy, type Resolve, resolveBySystem } from "../../support/network/lookup.ts";
 import { within } from "../../support/within.ts";
 
-/** Error with the reason why a webhook may not use an address; its message continues "The address …". */
+/** Why a webhook may not use an address; the message continues "The address …". */
 export class BadDestination extends Error {}
 
-/** Milliseconds that a name server may take: the system's resolver tries for longer. */
+/** Time limit of a name lookup, in milliseconds: the system's resolver retries for longer. */
 const RESOLVE_LIMIT_MS = 5000;
 
 const timedOut = (): Error => Object.assign(new Error("no answer"), { code: "ETIMEOUT" });
@@ -18,8 +18,8 @@ const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1
 const isUsualPort = ({ port }: URL): boolean => port === "" || Number(port) >= 1024;
 
 /**
- * The addresses that webhooks may lead to: those of the public internet by https, and what the operator allows. A name
- * is resolved for each connection, which is made to the very addresses that were checked.
+ * Addresses that webhooks may lead to: public ones over https, and those that the operator allows. A name is resolved
+ * for each connection, which then uses only the addresses that were checked.
  */
 export class Destinations {
   readonly #names: ReadonlySet<string>;
@@ -27,7 +27,7 @@ export class Destinations {
   readonly #resolve: Resolve;
   readonly #limitMs: number;
 
-  /** @param allowed names of hosts, addresses, and ranges such as 10.0.0.0/8 */
+  /** @param allowed host names, addresses, and ranges such as 10.0.0.0/8 */
   constructor(allowed: readonly string[] = [], resolve: Resolve = resolveBySystem, limitMs = RESOLVE_LIMIT_MS) {
     const ranges = allowed.filter((entry) => entry.includes("/"));
     const addresses = allowed.filter((entry) => isIP(entry) !== 0);
@@ -37,7 +37,7 @@ export class Destinations {
     this.#limitMs = limitMs;
   }
 
-  /** Reads a webhook's address, which nobody has looked up yet. @throws BadDestination */
+  /** Parses a webhook's address, without resolving it. @throws BadDestination */
   parse(text: string): URL {
     const url = URL.parse(text);
     if (url === null) throw new BadDestination("is no URL");
@@ -46,7 +46,7 @@ export class Destinations {
     return url;
   }
 
-  /** Checks an address before a name server hears of it. @throws BadDestination */
+  /** Checks an address before its name is resolved. @throws BadDestination */
   check(url: URL): void {
     if (!/^https?:$/.test(url.protocol)) throw new BadDestination("must begin with https://");
     if (url.username !== "" || url.password !== "") throw new BadDestination("must not hold a user name or password");
@@ -54,7 +54,7 @@ export class Destinations {
     if (isIP(host) !== 0) this.#require(url, [{ address: host, family: isIP(host) }]);
   }
 
-  /** Checks an address, and those that its name leads to now. @throws BadDestination */
+  /** Checks an address, and those that its name currently resolves to. @throws BadDestination */
   async checkNow(url: URL): Promise<void> {
     this.check(url);
     await this.#addressesOf(url);
@@ -77,7 +77,7 @@ export class Destinations {
     return this.#require(url, found);
   }
 
-  /** @returns those that may be reached; @throws BadDestination when none may */
+  /** @returns the addresses that may be reached; @throws BadDestination when none may */
   #require(url: URL, addresses: readonly LookupAddress[]): LookupAddress[] {
     if (this.#names.has(hostOf(url))) return [...addresses];
     const allowed = addresses.filter(({ address }) => isListed(this.#ranges, address));

@@ -1,6 +1,6 @@
 import type { Code } from "../../contract/codes.ts";
 
-/** The facts of an answer with an error beside its three fields. */
+/** Facts of an error answer beyond its three standard fields. */
 export interface HubErrorFacts {
   /** Further fields of the body. */
   fields?: Record<string, unknown>;
@@ -8,7 +8,7 @@ export interface HubErrorFacts {
   cause?: unknown;
 }
 
-/** An error that is an answer: its status, its stable code and its message go to the client as they are. */
+/** Error that is sent to the client as it is: status, stable code and message. */
 export class HubError extends Error {
   readonly statusCode: number;
   readonly code: Code;
@@ -28,7 +28,7 @@ export class HubError extends Error {
 export const keyMissing = (what = "an API key in X-API-Key") =>
   new HubError(401, "key_missing", `This route needs ${what}.`);
 
-/** One answer for unknown, revoked and expired: which of them it is, is not a stranger's business. */
+/** Returns one answer for unknown, revoked and expired keys: strangers must not learn which it is. */
 export const keyRejected = (what = "API key") =>
   new HubError(401, "key_rejected", `The ${what} is unknown, revoked or has expired.`);
 
@@ -40,7 +40,7 @@ export const forbidden = (message: string) => new HubError(403, "forbidden", mes
 export const notFound = (message: string) => new HubError(404, "not_found", message);
 export const badRequest = (message: string) => new HubError(400, "bad_request", message);
 export const unprocessable = (message: string) => new HubError(422, "unprocessable", message);
-/** The answer to `latest` for a host that may have no version. @param target with its gate as JSON */
+/** Returns the answer to `latest` for a host that may have no version. @param target with its gate as JSON */
 export const noVersion = (target: { gate: string | null } | undefined) =>
   new HubError(
     404,
@@ -49,7 +49,7 @@ export const noVersion = (target: { gate: string | null } | undefined) =>
       ? "No version has been published yet."
       : "No version is open to this host: what is published is held, or rolled out to other hosts first.",
   );
-/** The refusal of a publication that somebody else has to approve first. */
+/** Returns the refusal of a publication that needs somebody else's approval. */
 export const approvalRequired = ({ kind, name }: { kind: string; name: string }) =>
   new HubError(
     403,

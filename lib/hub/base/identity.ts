@@ -5,7 +5,7 @@ const PREFIXES = { key: "slk_", credential: "sdc_", invite: "sjt_" } as const;
 
 export type CredentialKind = keyof typeof PREFIXES;
 
-/** The characters of a key that its record shows: the prefix and 36 of 256 bits. */
+/** Characters of a key shown in its record: the prefix and 36 of 256 bits. */
 const SHOWN = PREFIXES.key.length + 6;
 
 export function issue(kind: CredentialKind): string {
@@ -24,26 +24,23 @@ export function shownPrefix(key: string): string {
   return key.slice(0, SHOWN);
 }
 
-/**
- * An identifier for a record: sorts by creation (milliseconds, then random), so that keyset pages are in order of age.
- */
+/** Makes a record id that sorts by creation (milliseconds, then random), so that keyset pages are in order of age. */
 export function recordId(prefix: string, now: number): string {
   return firstId(prefix, now) + randomBytes(10).toString("hex");
 }
 
-/** The text that ids from then on sort behind, and earlier ones before. @param now milliseconds since 1970 */
+/** Returns a text that sorts after all earlier ids and before all later ones. @param now milliseconds since 1970 */
 export const firstId = (prefix: string, now: number): string => `${prefix}_${now.toString(16).padStart(12, "0")}`;
 
-/** Ids of records, under which their blobs are stored. Whatever else lies in a storage is not the hub's. */
+/** Pattern of record ids, under which blobs are stored. Other files in a storage are not the hub's. */
 export const BLOB_ID = /^[a-z]{3}_[0-9a-f]{32}$/;
 
 export const isBlobId = (name: string): boolean => BLOB_ID.test(name);
 
 /**
- * Checks an id before it becomes a part of a path or of an object's key. Ids come from a database or a backup, which
- * somebody else may have written.
+ * Checks an id before it becomes part of a path or object key: databases and backups may have been tampered with.
  *
- * @throws Error with the code ENOENT, for there is no such blob
+ * @throws Error with the code ENOENT, as for a missing blob
  */
 export function blobName(id: string): string {
   if (isBlobId(id)) return id;

@@ -1,9 +1,9 @@
 import { SealiftError, usageError } from "../../contract/errors.ts";
 
-/** Why a storage cannot be used now: no answer, no room, read-only, or it refuses the hub. */
+/** Reason why a storage cannot be used now: no answer, no room, read-only, or access denied. */
 export type StorageTrouble = "away" | "full" | "read-only" | "refused";
 
-/** A failure of a storage that has no code of its own by which it could be recognised. */
+/** Storage failure that no code of the system identifies. */
 export class StorageError extends Error {
   readonly trouble: StorageTrouble;
 
@@ -14,7 +14,7 @@ export class StorageError extends Error {
   }
 }
 
-/** Codes of the system for a connection that may be there in a moment. */
+/** System error codes of a connection that may work again shortly. */
 const AWAY = new Set([
   "ECONNREFUSED",
   "ECONNRESET",
@@ -24,20 +24,23 @@ const AWAY = new Set([
   "ENETUNREACH",
   "EAI_AGAIN",
   "ENOTFOUND",
-  // No descriptor is left, of this process or of the machine.
+  // No file descriptor left, in this process or on the machine.
   "EMFILE",
   "ENFILE",
 ]);
-/** PostgreSQL starts, stops, has no place left, or ran into the statement time limit; class 08 is the connection. */
+/**
+ * SQLSTATE codes of a PostgreSQL that starts, stops, is out of connections, or hit the statement timeout; class 08 is
+ * the connection.
+ */
 const POSTGRES_AWAY = /^(08...|57P0[1234]|57014|53300|55P03)$/;
-/** A wrong password, user or database. */
+/** SQLSTATE codes of a wrong password, user or database. */
 const POSTGRES_REFUSED = /^(28...|3D000)$/;
-/** Messages of the PostgreSQL client that come without a code. */
+/** Messages of the PostgreSQL client that have no code. */
 const CLIENT_AWAY = /timeout exceeded|timed out|read timeout|connection terminated|not queryable|connection error/i;
 const FULL = new Set(["ENOSPC", "EDQUOT", "53100"]);
 const READ_ONLY = new Set(["EROFS", "25006"]);
 
-/** Primary result codes of SQLite: the lower eight bits of `errcode`. */
+/** Primary result codes of SQLite: the low eight bits of `errcode`. */
 const SQLITE: Record<number, StorageTrouble> = { 5: "away", 6: "away", 8: "read-only", 13: "full" };
 
 interface Reason {
@@ -48,7 +51,7 @@ interface Reason {
   $metadata?: { httpStatusCode?: number };
 }
 
-/** Finds the trouble of the storage behind a failed call; undefined for other errors. */
+/** Returns the storage trouble behind an error; undefined for other errors. */
 export function storageTrouble(error: unknown): StorageTrouble | undefined {
   if (error instanceof StorageError) return error.trouble;
   const { name = "", message = "", code, errcode, $metadata } = error as Reason;
@@ -62,24 +65,24 @@ export function storageTrouble(error: unknown): StorageTrouble | undefined {
 }
 
 /**
- * Returns the reason in words. The SDK puts it in the error's name (`NoSuchBucket`); an AggregateError of several
- * addresses has no message, only a code.
+ * Returns the reason in words. The SDK puts it into the error's name (`NoSuchBucket`); an AggregateError of several
+ * addresses has a code and no message.
  */
 function whyOf({ name = "Error", message, code }: Reason): string {
   const named = /^(error|AggregateError)$/i.test(name) ? "" : `${name}: `;
   return `${named}${(message || String(code)).replace(/\.$/, "")}`;
 }
 
-/** True for an error of reaching PostgreSQL, rather than of what was asked of it. */
+/** True for an error of the connection to PostgreSQL, rather than of a statement. */
 export function concernsConnection(error: unknown): boolean {
   return storageTrouble(error) === "away" || POSTGRES_REFUSED.test(String((error as Reason).code));
 }
 
 /**
- * A storage that cannot be used when the hub starts: one that is away may be tried again (exit 75), others not (exit
- * 2).
+ * Returns the error of a storage that cannot be used when the hub starts: temporary trouble can be retried (exit 75),
+ * other trouble not (exit 2).
  *
- * @param hint what to check where it is not merely away
+ * @param hint what to check where the trouble is not temporary
  */
 export function storageError(what: string, error: unknown, hint: string): SealiftError {
   if (error instanceof SealiftError) return error;

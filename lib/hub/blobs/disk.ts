@@ -9,11 +9,11 @@ import { blobName, isBlobId } from "../base/identity.ts";
 import { IncomingFolder } from "./incoming-folder.ts";
 import type { BlobEntry, Blobs, IncomingBlob } from "./port.ts";
 
-/** Beside the blobs: says which database they belong to. */
+/** File beside the blobs that names the database they belong to. */
 const OWNER_FILE = "sealift-database";
 const READ_CHUNK_BYTES = 256 * 1024;
 
-/** The bytes of a file, which is closed when they end or nobody wants more. */
+/** Streams a file and closes it when the stream ends or its reader stops. */
 async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): AsyncGenerator<Buffer> {
   try {
     let position = range?.start ?? 0;
@@ -31,7 +31,7 @@ async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): Asyn
   }
 }
 
-/** Blobs as files: `incoming/`, `<2 digits>/<id>`, `trash/<id>`, and `sealift-database` with their owner. */
+/** Blobs as files: `incoming/`, `<2 digits>/<id>`, `trash/<id>`, and `sealift-database`, which names their owner. */
 export class DiskBlobs implements Blobs {
   readonly name: string;
   readonly #folder: string;
@@ -47,7 +47,7 @@ export class DiskBlobs implements Blobs {
     return join(this.#folder, "trash");
   }
 
-  /** The last two digits of an id are random, its first ones the time. */
+  /** Returns the path of a blob. The last two digits of an id are random, the first ones are its time. */
   #pathOf(id: string): string {
     return join(this.#folder, id.slice(-2), blobName(id));
   }
@@ -75,7 +75,7 @@ export class DiskBlobs implements Blobs {
     const own = `${path}.${randomBytes(6).toString("hex")}`;
     await writeFileAtomic(own, `${owner}\n`, { mode: 0o600 });
     try {
-      // A link is made whole or not at all: when several hubs claim at the same moment, one succeeds.
+      // A link is created atomically: when several hubs claim the folder at the same moment, one succeeds.
       await link(own, path);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -160,7 +160,7 @@ export class DiskBlobs implements Blobs {
   }
 }
 
-/** The blobs of one folder; other files are left out. */
+/** Yields the blobs of one folder; skips other files. */
 async function* entriesOf(folder: string): AsyncGenerator<BlobEntry> {
   for (const id of await readdir(folder)) {
     if (!isBlobId(id)) continue;

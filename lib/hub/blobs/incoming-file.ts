@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { readChunks } from "../../support/read-chunks.ts";
 import type { IncomingBlob } from "./port.ts";
 
-/** Bytes gathered before they are written: fewer, larger writes while the next ones arrive. */
+/** Bytes gathered before a write, for fewer and larger writes. */
 const WRITE_BATCH_BYTES = 1024 * 1024;
-/** Bytes that all files may gather together, before those that have gathered little write it, too. */
+/** Bytes gathered over all files, beyond which even small batches are written. */
 const MAX_GATHERED_BYTES = 16 * 1024 * 1024;
 const LEAST_BATCH_BYTES = 64 * 1024;
 
-/** Bytes that all files of this process have gathered and not begun to write. */
+/** Bytes that the files of this process have gathered and not begun to write. */
 let gatheredByAll = 0;
 
-/** Bytes that arrive in a file of this machine, wherever they go from there. */
+/** Blob that arrives in a local file, wherever it is stored afterwards. */
 export class IncomingFile implements IncomingBlob {
   readonly path: string;
   readonly #keep: (path: string, id: string) => Promise<void>;
@@ -39,8 +39,8 @@ export class IncomingFile implements IncomingBlob {
   }
 
   /**
-   * @param keep moves the flushed file under its id, durably: afterwards it is gone from its path
-   * @param onGone hears that the file was kept or forgotten
+   * @param keep moves the flushed file durably under its id: then nothing is left at its path
+   * @param onGone called when the file was kept or discarded
    */
   static async create(
     folder: string,
@@ -62,7 +62,7 @@ export class IncomingFile implements IncomingBlob {
     gatheredByAll += chunk.length;
     const enough = gatheredByAll > MAX_GATHERED_BYTES ? LEAST_BATCH_BYTES : WRITE_BATCH_BYTES;
     if (this.#gatheredBytes < enough) return;
-    // One batch is being written while the next gathers: two batches are all that a slow disk can make us hold.
+    // While one batch is written, the next is gathered: a slow disk makes the hub hold two at most.
     await this.#writing;
     this.#startWrite();
   }
@@ -76,7 +76,7 @@ export class IncomingFile implements IncomingBlob {
     const batch = this.#gathered;
     this.#forgetGathered();
     this.#writing = this.#writeAll(batch);
-    // The next waiter throws the error; until then it must not count as unhandled.
+    // The next write throws the error; until then the rejection must not count as unhandled.
     this.#writing.catch(() => {});
   }
 

@@ -4,10 +4,10 @@ import { makeFolder, statsOf } from "../../support/files.ts";
 import { IncomingFile } from "./incoming-file.ts";
 import type { IncomingBlob } from "./port.ts";
 
-/** Bytes to write as a probe: enough for a full disk to refuse. */
+/** Bytes written as a probe: enough for a full disk to fail. */
 const PROBE_BYTES = 4096;
 
-/** The folder of this machine in which uploads arrive, whatever becomes of them. */
+/** Local folder in which uploads arrive, wherever they are stored afterwards. */
 export class IncomingFolder {
   readonly #path: string;
   /** Files of this process, which are not leftovers however old they are. */
@@ -21,14 +21,14 @@ export class IncomingFolder {
     await makeFolder(this.#path, 0o700);
   }
 
-  /** @param keep moves the flushed file under its id, durably: afterwards it is gone from its path */
+  /** @param keep moves the flushed file durably under its id: then nothing is left at its path */
   async create(keep: (path: string, id: string) => Promise<void>): Promise<IncomingBlob> {
     const file = await IncomingFile.create(this.#path, keep, () => this.#arriving.delete(file.path));
     this.#arriving.add(file.path);
     return file;
   }
 
-  /** Rejects when the folder cannot be written, or its disk is full. */
+  /** Probes the folder. Rejects when it cannot be written, or its disk is full. */
   async check(): Promise<void> {
     const path = join(this.#path, `${process.pid}.probe`);
     try {
@@ -39,7 +39,7 @@ export class IncomingFolder {
     }
   }
 
-  /** Removes what a crash left: files that nobody writes any more. @returns how many */
+  /** Removes files that a crash left and nobody writes any more. @returns how many */
   async clear(minAgeMs: number): Promise<number> {
     const before = Date.now() - minAgeMs;
     let removed = 0;

@@ -6,7 +6,7 @@ import type { Blobs } from "./port.ts";
 import { parseS3Url } from "./s3-location.ts";
 
 /**
- * The blobs of `--blob-url`: a folder (`blobs` in the data folder, unless told) or an S3 bucket. Ready to be used.
+ * Opens the blobs of `--blob-url`, ready for use: a folder (by default `blobs` in the data folder) or an S3 bucket.
  *
  * @throws UsageError `usage` for an address of another kind
  */
@@ -21,7 +21,7 @@ async function blobsOf(dataDir: string, url: string | undefined): Promise<Blobs 
   if (url.startsWith("file:")) return new DiskBlobs(fileURLToPath(url));
   if (url.startsWith("s3:")) {
     const location = parseS3Url(url);
-    // Loaded by hubs with a bucket only: the SDK is large.
+    // Loaded only by hubs with a bucket: the SDK is large.
     const { S3Blobs } = await import("./s3.ts");
     return new S3Blobs(location, join(dataDir, "incoming"));
   }

@@ -1,15 +1,16 @@
 import { usageError } from "../../contract/errors.ts";
 
-/** The place of a bucket, from `--blob-url s3://…`. */
+/** Location of a bucket, from `--blob-url s3://…`. */
 export interface S3Location {
   bucket: string;
-  /** Prefix of every id; empty or ending with a slash. */
+  /** Prefix of every object key; empty or ending with a slash. */
   prefix: string;
   /** Endpoint of a storage other than Amazon's. */
   endpoint?: string;
   region?: string;
   /**
-   * The bucket stands in the path rather than in the host name, as most storages with an endpoint of their own want it.
+   * Whether the bucket is part of the path instead of the host name, as most storages with an endpoint of their own
+   * require.
    */
   pathStyle: boolean;
   /** Whether hosts fetch projects' artifacts from the storage, by addresses that expire, or through the hub. */
@@ -19,7 +20,7 @@ export interface S3Location {
 const PARAMETERS = new Set(["endpoint", "region", "path-style", "downloads"]);
 
 /**
- * Reads `s3://bucket[/prefix]?endpoint=…&region=…&path-style=true|false&downloads=direct|hub`.
+ * Parses `s3://bucket[/prefix]?endpoint=…&region=…&path-style=true|false&downloads=direct|hub`.
  *
  * @throws UsageError `usage`, without the text, which may hold credentials
  */

@@ -20,23 +20,23 @@ import { IncomingFolder } from "./incoming-folder.ts";
 import type { BlobEntry, Blobs, IncomingBlob } from "./port.ts";
 import type { S3Location } from "./s3-location.ts";
 
-/** Beside the blobs: says which database they belong to. */
+/** Object beside the blobs that names the database they belong to. */
 const OWNER_KEY = "sealift-database";
-/** Prefix of blobs that are in the trash. */
+/** Prefix of blobs in the trash. */
 const TRASH = "trash/";
-/** Bytes of a part, the least that S3 takes. Two parts at once need 20 MB more and gain no time. */
+/** Bytes of an upload's part: S3's minimum. Two parts at a time would take 20 MB more and gain no time. */
 const PART_BYTES = 5 * 1024 * 1024;
 const PARTS_AT_ONCE = 1;
-/** S3 takes no more parts of one object; those of larger ones are larger. */
+/** Most parts of one object that S3 accepts; larger objects get larger parts. */
 const MAX_PARTS = 10_000;
-/** All uploads share one heap. */
+/** // All uploads share one heap. */
 const countPart = paceBuffers("parts");
 const CONNECT_TIMEOUT_MS = 3000;
 const SILENCE_TIMEOUT_MS = 20_000;
-/** A try and one more. */
+/** Attempts of a request: one, and one retry. */
 const MAX_ATTEMPTS = 2;
 
-/** The bytes of an answer, counted as they are let go of; its connection ends with its reader. */
+/** Streams the body of an answer, and counts the bytes as they are released. Its connection ends with its reader. */
 async function* counted(body: Readable): AsyncGenerator<Buffer> {
   for await (const chunk of body as AsyncIterable<Buffer>) {
     yield chunk;
@@ -44,11 +44,11 @@ async function* counted(body: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** Describes a failed call: S3's own name for it, and never its request, which is signed. */
+/** Describes a failed call by S3's own name for it, never by its request, which is signed. */
 function failure(doing: string, error: unknown): Error {
   const { name, message, $metadata } = error as Error & { $metadata?: { httpStatusCode?: number } };
   const status = $metadata?.httpStatusCode ?? 0;
-  // The storage has answered, and would answer the same again: wrong or ended credentials, no right, no bucket.
+  // The storage would answer the same again: wrong or expired credentials, no right, no bucket.
   const isRefused = status >= 400 && status < 500 && status !== 408 && status !== 429;
   return new StorageError(isRefused ? "refused" : "away", `The object storage failed at ${doing}: ${name}: ${message}`);
 }
@@ -56,8 +56,8 @@ function failure(doing: string, error: unknown): Error {
 const isMissing = (error: unknown): boolean => ["NoSuchKey", "NotFound"].includes((error as Error).name);
 
 /**
- * Blobs as objects `<prefix><id>` of a bucket. Uploads are spooled to this machine until they are checked. The SDK
- * finds the credentials: environment, profile, workload identity.
+ * Blobs as objects `<prefix><id>` of a bucket. Uploads are spooled locally until they have been checked. The SDK finds
+ * the credentials: environment, profile, workload identity.
  */
 export class S3Blobs implements Blobs {
   readonly #client: S3Client;
@@ -66,7 +66,7 @@ export class S3Blobs implements Blobs {
   readonly #incoming: IncomingFolder;
   #isClosed = false;
 
-  /** @param incoming folder of this hub alone, for what is arriving */
+  /** @param incoming folder for uploads, of this hub alone */
   constructor(location: S3Location, incoming: string) {
     const { bucket, prefix } = location;
     this.name = `the bucket ${bucket}${prefix === "" ? "" : `, below ${prefix}`}`;
@@ -76,13 +76,13 @@ export class S3Blobs implements Blobs {
       ...(location.region !== undefined && { region: location.region }),
       ...(location.endpoint !== undefined && { endpoint: location.endpoint }),
       forcePathStyle: location.pathStyle,
-      // Storages other than Amazon's do not know the newer checksums. Artifacts have their own, which hosts check.
+      // Storages other than Amazon's do not support the newer checksums. Artifacts have their own, which hosts verify.
       requestChecksumCalculation: "WHEN_REQUIRED",
       responseChecksumValidation: "WHEN_REQUIRED",
       maxAttempts: MAX_ATTEMPTS,
       requestHandler: { connectionTimeout: CONNECT_TIMEOUT_MS, socketTimeout: SILENCE_TIMEOUT_MS },
     });
-    // Behind the SDK's own repetition, which would otherwise open new connections for the calls that have lost theirs.
+    // Inside the SDK's own retry, which would otherwise open new connections for calls that lost theirs.
     this.#client.middlewareStack.add(
       (next) => (call) => {
         if (this.#isClosed) throw new StorageError("away", "the hub is closing");
@@ -117,7 +117,8 @@ export class S3Blobs implements Blobs {
         await this.#client.send(new PutObjectCommand({ ...object, Body: owner, IfNoneMatch: "*" }));
       } catch (error) {
         const { name } = error as Error;
-        // A storage without conditions: of two hubs at the same moment the last one wins, and the other one reads so.
+        // A storage without conditional writes: if two hubs claim at the same moment the last one wins, and the other
+        // reads that.
         if (name === "NotImplemented") await this.#client.send(new PutObjectCommand({ ...object, Body: owner }));
         // Another hub was faster.
         else if (name !== "PreconditionFailed" && name !== "ConditionalRequestConflict") throw error;
@@ -126,7 +127,7 @@ export class S3Blobs implements Blobs {
     });
   }
 
-  /** The first calls find out whether the storage can be used at all. @throws UsageError when it cannot */
+  /** Runs the first calls, which show whether the storage can be used at all. @throws UsageError when it cannot */
   async #starting<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
@@ -153,7 +154,8 @@ export class S3Blobs implements Blobs {
 
   async #upload(path: string, id: string): Promise<void> {
     const object = this.#blob(id);
-    // Open before it is a stream: one that is given up before its file is open would end the hub when that is gone.
+    // Opened before it becomes a stream: a stream discarded before its file is open would crash the hub if the file is
+    // gone.
     const file = await open(path);
     const body = file.createReadStream({ highWaterMark: 1024 * 1024 });
     try {
@@ -190,7 +192,7 @@ export class S3Blobs implements Blobs {
     if (!this.#location.direct) return undefined;
     return getSignedUrl(this.#client, new GetObjectCommand(this.#blob(id)), {
       expiresIn: Math.floor(lifetimeMs / 1000),
-      // By the storage's clock, as its last answer told it: the storage decides whether an address has ended.
+      // By the storage's clock, as of its last answer: the storage decides whether a URL has expired.
       signingDate: new Date(Date.now() + this.#client.config.systemClockOffset),
     });
   }
@@ -222,7 +224,7 @@ export class S3Blobs implements Blobs {
     yield* this.#entries(this.#location.prefix);
   }
 
-  /** An object cannot be renamed: a mark of its own says since when it is in the trash. */
+  /** Moves a blob to the trash. An object cannot be renamed: a marker object records since when it is there. */
   async moveToTrash(id: string): Promise<void> {
     const mark = this.#object(TRASH + blobName(id));
     try {
@@ -249,7 +251,7 @@ export class S3Blobs implements Blobs {
     return this.#incoming.clear(minAgeMs);
   }
 
-  /** A storage that is silent would keep the hub from ending for as long as a silence may take. */
+  /** Aborts waiting calls: a silent storage would otherwise keep the hub from ending. */
   close(): void {
     this.#isClosed = true;
     this.#client.destroy();

@@ -15,41 +15,40 @@ import type { SealedParts } from "../publications/signed-bytes.ts";
 import type { FleetKey } from "../records/fleet.ts";
 import type { RecordHooks } from "../records/hooks.ts";
 
-/** The parts of the running hub that its routes and features build on. */
+/** Parts of the running hub that its routes and features build on. */
 export interface Core extends AuthenticationParts, TargetAccessParts, SealedParts, ArchiveParts, DeployParts {
   arrivals: Arrivals;
   connections: Connections;
   logger: Logger | undefined;
 }
 
-/** The part of a feature that a running hub has. It is disposed when the requests have ended, before the database. */
+/** A feature in a running hub. It is disposed after the last request, and before the database. */
 export interface RunningFeature extends Partial<AsyncDisposable> {
   /** Returns its routes, each described in the contract. */
   routes?: (options: MountOptions<Core>) => readonly Served[];
   /** Runs for each audit entry of a request, before its answer is sent. Never rejects. */
   afterAudit?(entry: AuditEntry): Promise<void>;
-  /** Hears of a request with a key that speaks for one host. */
+  /** Called with each request of a key that speaks for one host. */
   hearHost?(request: FastifyRequest, host: Principal): void;
-  /** Hears of a view that reports were stored in. */
+  /** Called after reports were stored in a view. */
   afterReports?(view: FleetKey): void;
-  /** Work of every hour and of the start, by what it looks for, as the log and the metrics name it. */
+  /** Jobs that run at the start and every hour, by the name that logs and metrics use. */
   chores?: Readonly<Record<string, () => Promise<void>>>;
   gauges?: readonly Gauge[];
-  /** A way for people to sign in at the pages, beside API keys. */
+  /** Way to sign in at the pages other than with an API key. */
   signIn?: SignInWay;
-  /** Ends what would last for ever, when the hub begins to close. */
+  /** Called when the hub begins to close, to end streams and anything else without an end of its own. */
   preClose?(): void;
 }
 
 /**
- * A feature of the hub: what it does to the records, with or without a server, and what a running server has of it.
- * The core knows this interface and no feature; a feature knows the core and no other feature. `lib/hub/features.ts`
- * lists them.
+ * Feature of the hub: its hooks into the records, with or without a server, and its part of a running server. The core
+ * knows this interface and no feature; a feature knows the core and no other feature. `lib/hub/features.ts` lists them.
  *
- * @typeParam Options the options of the hub that the feature reads
- * @typeParam Part what its start returns; {@link RunningFeature} for one that nobody asks for more
+ * @typeParam Options options of the hub that the feature reads
+ * @typeParam Part result of `start`; {@link RunningFeature} unless somebody needs more
  */
 export interface HubFeature<Options = object, Part extends RunningFeature = RunningFeature> extends RecordHooks {
-  /** Starts what needs a running hub. */
+  /** Starts the part that needs a running hub. */
   start?(core: Core, options: Options): Promise<Part>;
 }

@@ -6,9 +6,9 @@ import { type FleetKey, viewState } from "../records/fleet.ts";
 import type { PreparedStatements } from "../records/port.ts";
 
 const DAY_MS = 86_400_000;
-/** Fleets whose days are kept. */
+/** Most fleets whose days are cached. */
 const KEPT_FLEETS = 100;
-/** A fleet with more hosts takes a while to read: its days may be this old, though hosts have reported since. */
+/** Number of hosts beyond which a fleet takes long to read, so that its days may be {@link LARGE_KEPT_MS} old. */
 const LARGE_HOSTS = 1000;
 const LARGE_KEPT_MS = 60_000;
 
@@ -22,7 +22,7 @@ interface Kept {
 
 const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10);
 
-/** The versions of fleets day by day, read once for all who ask until a host reports. */
+/** Versions of fleets day by day, read once for all readers until a host reports. */
 export class FleetAdoptions {
   readonly #statements: PreparedStatements;
   readonly #kept = new LRUCache<string, Kept>({ max: KEPT_FLEETS });
@@ -31,7 +31,7 @@ export class FleetAdoptions {
     this.#statements = statements;
   }
 
-  /** The caller may see the view. @param now milliseconds since 1970 */
+  /** Returns the adoption of a fleet; the caller must be allowed to see the view. @param now milliseconds since 1970 */
   async of(view: FleetKey, now: number): Promise<FleetAdoption> {
     const key = JSON.stringify([view.holder, view.target]);
     const { changes } = await viewState(this.#statements, view);
@@ -48,7 +48,7 @@ export class FleetAdoptions {
   async #read(view: FleetKey, now: number): Promise<{ adoption: FleetAdoption; hosts: number }> {
     const first = Date.parse(dayOf(now)) - (ADOPTION_DAYS - 1) * DAY_MS;
     const { reports, before, isCut } = await readDeployments(this.#statements, view, first);
-    // Hosts that have left the fleet are in no count.
+    // Hosts that have left the fleet do not count.
     const running = new Map<string, string>();
     for (const [host, version] of before) if (version !== null) running.set(host, version);
     const cutDay = isCut ? dayOf(Date.parse(reports[0]!.created_at)) : "";

@@ -5,9 +5,11 @@ import { countHosts } from "../records/fleet-pages.ts";
 import type { PreparedStatements } from "../records/port.ts";
 import { silentBefore } from "./fleet-view.ts";
 
-/** Fleets whose numbers are kept. */
+/** Most fleets whose numbers are cached. */
 const KEPT_FLEETS = 500;
-/** Polls and time change a state without a change of the view: numbers are not kept for longer. */
+/**
+ * Longest time for which numbers are cached, in milliseconds: polls and time change states without changing the view.
+ */
 const KEPT_MS = 30_000;
 /**
  * Number of hosts from which a fleet is slow to count: its numbers may be this old, though hosts have reported since.
@@ -22,11 +24,11 @@ interface Kept {
   counts: FleetCounts;
 }
 
-/** The numbers of fleets, counted once for all who ask until a host changes. */
+/** Numbers of fleets, counted once for all readers until a host changes. */
 export class FleetNumbers {
   readonly #statements: PreparedStatements;
   readonly #kept = new LRUCache<string, Kept>({ max: KEPT_FLEETS });
-  /** The counts under way: readers that come together share one. */
+  /** Counts under way, shared by concurrent readers. */
   readonly #underWay = new Map<string, Promise<FleetCounts>>();
 
   constructor(statements: PreparedStatements) {

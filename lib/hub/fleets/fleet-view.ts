@@ -34,7 +34,7 @@ export function hostText(host: HostRow, fields: object = {}): string {
 
 const member = (host: HostRow, fields?: object): string => `${JSON.stringify(host.host_id)}:${hostText(host, fields)}`;
 
-/** The view as JSON text: an object keyed by host id, in host-id order, piece by piece. */
+/** Streams the view as JSON text: an object keyed by host id, in that order. */
 async function* fleetText(statements: PreparedStatements, view: FleetKey, since: number): AsyncGenerator<string> {
   let opening = "{";
   for await (const page of hostPages(statements, view, since)) {
@@ -42,7 +42,7 @@ async function* fleetText(statements: PreparedStatements, view: FleetKey, since:
     const text = opening + page.map((host) => member(host)).join(",");
     opening = ",";
     yield text;
-    // A client that reads as fast as we write would otherwise keep every other request waiting until the last host.
+    // A client that reads as fast as the hub writes would otherwise block every other request until the last host.
     await setImmediate();
     countRows(text.length);
   }
@@ -53,20 +53,20 @@ function cursorOf(since: string | undefined, { changes, forgotten }: { changes: 
   if (since === undefined || since === "") return 0;
   const cursor = /^\d{1,15}$/.test(since) ? Number(since) : undefined;
   if (cursor === undefined) throw unprocessable(`since: must be the ${CURSOR_HEADER} of an earlier answer.`);
-  // The cursor of another database's past, or from before a host was forgotten: the answer is the whole view.
+  // A cursor from another database's past, or from before a host was forgotten, gets the whole view.
   return cursor > changes || cursor < forgotten ? 0 : cursor;
 }
 
-/** A fleet, the time of the look at it, and the rule for a fleet without reports. */
+/** Fleet to show, the time, and what to do for a fleet without reports. */
 export interface AskedFleet {
   view: FleetKey;
   /** Milliseconds since 1970. */
   now: number;
-  /** Decides about a view without any report; it may throw 404. */
+  /** Called for a view without reports; may throw 404. */
   ifEmpty?: () => Promise<void>;
 }
 
-/** Answers with a fleet view: whole, its changes, or one screen of a list. */
+/** Answers with a fleet view: all of it, its changes, or one page of a list. */
 export async function sendFleetView(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -85,7 +85,7 @@ export async function sendFleetView(
     : sendChanges(request, reply, statements, { view: fleet.view, state, since });
 }
 
-/** Answers with one host: its record, its state, and what the newest report says besides. @throws HubError 404 */
+/** Answers with one host: its record, its state, and further facts of its newest report. @throws HubError 404 */
 export async function hostDetail(
   statements: PreparedStatements,
   { view, now }: AskedFleet,
@@ -120,7 +120,9 @@ function sendChanges(
   );
 }
 
-/** Hosts that were heard of last before this time are silent. @param now milliseconds since 1970 */
+/**
+ * Returns the time before which a host must have been last heard of to be silent. @param now milliseconds since 1970
+ */
 export const silentBefore = (now: number): string => new Date(now - STALE_MS).toISOString();
 
 const isState = (text: string): text is HostState => (HOST_STATES as readonly string[]).includes(text);
@@ -153,7 +155,7 @@ async function sendList(
     silentBefore: silentBefore(now),
   });
   const last = hosts.at(-1);
-  // The state depends on the time: no answer is known to hold later.
+  // The state depends on the time, so no answer stays valid.
   reply.headers({ "cache-control": "private, no-store", "content-type": "application/json; charset=utf-8" });
   if (hasMore && last !== undefined)
     reply.header(NEXT_HEADER.toLowerCase(), encodeURIComponent(`${last.state}:${last.host_id}`));

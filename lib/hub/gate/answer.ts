@@ -2,7 +2,7 @@ import type { Labels } from "../../contract/labels.ts";
 import { isKnown, type Knowable, type Knowing, waveOf, type Waves } from "./waves.ts";
 import { isOpenAt, nextOpening, type Window } from "./window.ts";
 
-/** Rights of hosts to the versions of a target, as its row keeps them (records/latest/gate.ts). */
+/** Rights of hosts to the versions of a target, as stored in its row (records/latest/gate.ts). */
 export interface Gate {
   /** Published, unyanked versions that are not open and rank above the latest open one, best first. */
   above: readonly { version: string; isRolling: boolean; isTakenBack: boolean }[];
@@ -12,31 +12,31 @@ export interface Gate {
 
 /** Rules that decide which hosts may have the rolling version. */
 export interface Rolling extends Knowing {
-  /** Seed by which hosts are placed in waves: each rollout has other hosts in its first ones. */
+  /** Seed for placing hosts in waves, so that each rollout has other hosts in its first waves. */
   id: string;
   /** False while it is paused. */
   isRunning: boolean;
   waves: Waves;
-  /** Waves that are open: the first ones. */
+  /** Number of open waves, counted from the first. */
   open: number;
   window: Window | undefined;
 }
 
-/** A host that asks for the latest version. */
+/** Host that requests the latest version. */
 export interface AskingHost extends Knowable {
-  /** Undefined for one that does not say its name, and for one of another owner. */
+  /** Host id; undefined for a host that does not name itself, or of another owner. */
   id: string | undefined;
   labels: Labels;
-  /** The version that it runs; null for none, undefined when nobody knows. */
+  /** Running version; null for none, undefined if unknown. */
   running: string | null | undefined;
 }
 
-/** The answer to a host that asks for the latest version. */
+/** Answer to a host that requests the latest version. */
 export interface HostAnswer {
   version: string | null;
-  /** The version that it gets in the window, and not before it opens. */
+  /** Version that the host gets in the window, and the time before which it does not. */
   next?: { version: string; notBefore: number };
-  /** The version that was taken back from it. */
+  /** Version that was taken back from the host. */
   withdrawn?: string;
 }
 
@@ -45,9 +45,9 @@ const waveOfHost = (rolling: Rolling, host: AskingHost): number =>
   isKnown(rolling, host) ? waveOf(rolling.id, rolling.waves, host) : rolling.waves.count - 1;
 
 /**
- * Answers a host (docs/contract/rollouts.md#what-latest-means): the greatest of the open versions, the rolling one
- * where the host's wave and the window are open, and what it runs, unless that was taken back. What a host says of
- * itself chooses its wave and keeps what it runs; it gives no right.
+ * Answers a host with the greatest of: the open versions; the rolling one, if the host's wave and the window are open;
+ * and the one that it runs, unless that was taken back (docs/contract/rollouts.md#what-latest-means). What a host
+ * claims chooses its wave and keeps what it runs; it gives no right.
  *
  * @param latest the greatest open version
  * @param now milliseconds since 1970
@@ -67,7 +67,7 @@ export function answerTo(gate: Gate, latest: string | null, host: AskingHost, no
   if (isAbove(running) && above[running]!.isTakenBack) answer.withdrawn = above[running]!.version;
   const ahead = above.findIndex(({ isRolling }) => isRolling);
   if (rolling?.window === undefined || !rolling.isRunning || !isAbove(ahead)) return answer;
-  // A host of the next wave may fetch the version before that opens.
+  // A host of the next wave may download the version before its wave opens.
   if (wave <= rolling.open)
     answer.next = { version: above[ahead]!.version, notBefore: nextOpening(rolling.window, now) };
   return answer;

@@ -11,29 +11,29 @@ import { gateOf } from "./stored-gate.ts";
 
 const LABELS = HEADERS.labels.toLowerCase();
 const RUNNING = HEADERS.running.toLowerCase();
-/** Header fields beyond it are not looked at. */
+/** Longest header with labels that is parsed, in characters. */
 const MAX_LABELS_CHARACTERS = 4096;
 const MAX_VERSION_CHARACTERS = 128;
 
-/** The facts of a target that its answer to a host needs, as the poll's statement has read them. */
+/** Facts of a target that its answer to a host needs, as read by the poll's statement. */
 interface AskedTarget {
-  /** The greatest open version. */
+  /** Greatest open version. */
   latestVersion: string | null;
-  /** The gate, as JSON; null where every host gets the same answer. */
+  /** Gate, as JSON; null where every host gets the same answer. */
   gate: string | null;
-  /** The asking host, where there is a gate and the view has it. */
+  /** Requesting host, where there is a gate and the host is in the view. */
   host: PollingHost | undefined;
 }
 
-/** The caller's relation to the owner of the target. */
+/** Relation of the caller to the owner of the target. */
 export interface AskedBy {
-  /** The view that the caller's hosts report to; undefined for anonymous callers. */
+  /** View to which the caller's hosts report; undefined for anonymous callers. */
   view: FleetKey | undefined;
-  /** Whether that is the owner's view. Hosts of others are in the last wave. */
+  /** Whether that is the owner's view. Other owners' hosts are in the last wave. */
   isOwners: boolean;
 }
 
-/** Reads the version that a host says it runs; undefined when it does not say. */
+/** Reads the version that a host claims to run; undefined if it makes no claim. */
 function runningIn(headers: IncomingHttpHeaders): string | null | undefined {
   const given = headers[RUNNING];
   if (typeof given !== "string" || given === "" || given.length > MAX_VERSION_CHARACTERS) return undefined;
@@ -45,14 +45,14 @@ function labelsOf(headers: IncomingHttpHeaders): Labels | undefined {
   return typeof given === "string" && given.length <= MAX_LABELS_CHARACTERS ? labelsIn(given) : undefined;
 }
 
-/** The parts of the hub that an answer needs. */
+/** Parts of the hub that an answer needs. */
 interface AnswerParts {
   /** Milliseconds since 1970, by the clock of the database. */
   clock: () => number;
   sightings: Pick<Sightings, "noteFirst">;
 }
 
-/** Answers a host that asks for the latest version. The one home of that answer, for every route. */
+/** Answers a host that requests the latest version. Every route uses this function. */
 export function answerHost(
   { clock, sightings }: AnswerParts,
   { latestVersion, gate, host: row }: AskedTarget,

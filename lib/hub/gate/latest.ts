@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { LRUCache } from "lru-cache";
 import type { HostAnswer } from "./answer.ts";
 
-/** An answer to "latest" as the wire has it, beside the version. */
+/** Returns the fields beside the version in an answer to "latest", as they are on the wire. */
 export const answerFields = ({ next, withdrawn }: HostAnswer) => ({
   ...(next !== undefined && {
     next: { version: next.version, not_before: new Date(next.notBefore).toISOString() },
@@ -17,20 +17,20 @@ export function answerEtag(answer: HostAnswer): string {
   return `"${version}${ahead}${withdrawn === undefined ? "" : `~withdrawn=${withdrawn}`}"`;
 }
 
-/** A detail record as text, with its ETag. */
+/** Detail record as text, with its ETag. */
 interface Detail {
   detail: string;
   etag: string;
 }
 
-/** Forms of detail records. A target behind a gate has a few of each, and thousands of hosts ask for them. */
+/** Variants of detail records. A target with a gate has a few, which thousands of hosts request. */
 const details = new LRUCache<string, Detail>({
   max: 64,
   maxSize: 16 * 1024 * 1024,
   sizeCalculation: ({ detail }) => detail.length,
 });
 
-/** Returns a detail record as a host gets it where the target has a gate: with its own latest version. */
+/** Returns a detail record as one host gets it behind a gate: with the host's own latest version. */
 export function detailFor({ detail, etag }: Detail, answer: HostAnswer): Detail {
   const key = `${etag} ${answerEtag(answer)}`;
   let own = details.get(key);

@@ -4,7 +4,7 @@ import type { Gate } from "./answer.ts";
 import { wavesOf } from "./waves.ts";
 import { parseWindow } from "./window.ts";
 
-/** Gates by their text: each poll of a target with one asks for it. */
+/** Parsed gates by their text: every poll of a target with a gate needs one. */
 const gates = new LRUCache<string, Gate>({ max: 1000 });
 
 /** Reads a gate as a target's row has it. */

@@ -2,16 +2,16 @@ import { hash } from "node:crypto";
 import { labelOf, type Labels } from "../../contract/labels.ts";
 import { percentOf } from "../../contract/rollout-terms.ts";
 
-/** Waves of hosts, which get a version one wave after the other. */
+/** Waves in which hosts get a version, one after the other. */
 export interface Waves {
   count: number;
-  /** Waves that a label chooses, in their order. */
+  /** Waves selected by a label, in order. */
   labelled: readonly { index: number; name: string; value: string }[];
-  /** Waves that are a share of the hosts, rising to 100. */
+  /** Waves selected by a share of the hosts, rising to 100 percent. */
   shares: readonly { index: number; percent: number }[];
 }
 
-/** @param waves that the contract has checked */
+/** Parses waves. @param waves validated by the contract */
 export function wavesOf(waves: readonly string[]): Waves {
   const labelled: Waves["labelled"][number][] = [];
   const shares: Waves["shares"][number][] = [];
@@ -24,44 +24,44 @@ export function wavesOf(waves: readonly string[]): Waves {
   return { count: waves.length, labelled, shares };
 }
 
-/** Number of places that hosts are spread over; a wave of 1% takes the first hundredth. */
+/** Number of places over which hosts are spread; a wave of 1% takes the first hundredth. */
 const PLACES = 2 ** 48;
 
-/** Returns the place of a host among all, from 0 to below 100. It needs no list, so that new hosts have one, too. */
+/** Returns the place of a host, from 0 to below 100. It needs no list of hosts, so new ones have a place, too. */
 const cohortOf = (seed: string, hostId: string): number =>
   (Number.parseInt(hash("sha256", `${seed}\0${hostId}`).slice(0, 12), 16) / PLACES) * 100;
 
-/** Hosts that a rollout knows. */
+/** Rule by which a rollout knows hosts. */
 export interface Knowing {
-  /** The change number of the owner's view at the start: hosts that reported first after it are new. */
+  /** Change number of the owner's view at the start: hosts that first reported later are new. */
   known: number;
   /** Whether only hosts count whose keys speak for them alone. */
   onlyBound: boolean;
 }
 
-/** The facts of a host by which a rollout knows it. */
+/** Facts of a host by which a rollout knows it. */
 export interface Knowable {
-  /** The change number of its first report in the owner's view; undefined before that. */
+  /** Change number of its first report in the owner's view; undefined before that. */
   firstChange: number | undefined;
   /** Whether its reports come from a key that speaks for it alone. */
   isBound: boolean;
 }
 
-/** Tells whether a rollout knows a host: it was there before the start, or nobody else can speak for it. */
+/** Tells whether a rollout knows a host: it reported before the start, or only its own key can speak for it. */
 export const isKnown = ({ known, onlyBound }: Knowing, { firstChange, isBound }: Knowable): boolean =>
   isBound || (!onlyBound && firstChange !== undefined && firstChange <= known);
 
-/** The facts of a host that its wave depends on. */
+/** Facts of a host that decide its wave. */
 export interface HostName {
-  /** Undefined for one that does not say its name: it is in the last wave. */
+  /** Host id; undefined for a host that does not name itself, which is in the last wave. */
   id: string | undefined;
   labels: Labels;
 }
 
 /**
- * Returns the index of a host's wave: the first one that a label of it chooses, else by its place.
+ * Returns the index of a host's wave: the first one that selects a label of it, else the one of its place.
  *
- * @param seed that its place depends on
+ * @param seed of its place
  */
 export function waveOf(seed: string, { count, labelled, shares }: Waves, { id, labels }: HostName): number {
   if (id === undefined) return count - 1;

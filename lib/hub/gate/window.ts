@@ -1,10 +1,10 @@
 import { DateTime, IANAZone } from "luxon";
 
-/** Hours of some days of the week, in a time zone. */
+/** Hours on some days of the week, in a time zone. */
 export interface Window {
-  /** Days of the week on which it opens, from 1 for Monday. */
+  /** Days of the week on which the window opens, 1 for Monday. */
   days: ReadonlySet<number>;
-  /** Minutes since midnight; an end that is not after the start is on the next day. */
+  /** Start in minutes since midnight; an end that is not after it is on the next day. */
   start: number;
   end: number;
   zone: string;
@@ -16,7 +16,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = MINUTES_OF_DAY * MINUTE_MS;
 const EXAMPLE = "such as Mon-Thu 09:00-16:00 Europe/Berlin";
 
-/** @throws Error whose message continues "window: …" */
+/** Parses the days of a window. @throws Error whose message continues "window: …" */
 function daysOf(text: string): Set<number> {
   const dayOf = (name: string): number => {
     const found = DAYS.findIndex((day) => day.toLowerCase() === name.toLowerCase());
@@ -28,7 +28,7 @@ function daysOf(text: string): Set<number> {
     const [first, last = first, ...rest] = part.split("-").map(dayOf);
     if (first === undefined || last === undefined || rest.length > 0)
       throw new Error(`${JSON.stringify(part)} is no range of days`);
-    // Fri-Mon goes over the weekend.
+    // Fri-Mon spans the weekend.
     for (let day = first; ; day = (day + 1) % 7) {
       days.add(day + 1);
       if (day === last) break;
@@ -37,7 +37,7 @@ function daysOf(text: string): Set<number> {
   return days;
 }
 
-/** @throws Error whose message continues "window: …" */
+/** Parses a time of day. @throws Error whose message continues "window: …" */
 function minuteOf(text: string): number {
   const [, hours, minutes] = /^(\d{1,2}):(\d{2})$/.exec(text) ?? [];
   const minute = Number(hours) * 60 + Number(minutes);
@@ -86,7 +86,7 @@ function clockChange(window: Window, first: number, last: number): number {
 
 /**
  * Returns the first instant after `at`, or the last one up to it, at which clocks show the start of a window or are
- * changed. It opens at no other, and no zone changes its clocks twice within a day.
+ * changed. A window opens at no other instant, and no zone changes its clocks twice within a day.
  */
 function nearestStart(window: Window, at: number, where: "after" | "upTo"): number {
   const { hour, minute, second, millisecond, offset } = zoned(window, at);
@@ -97,7 +97,7 @@ function nearestStart(window: Window, at: number, where: "after" | "upTo"): numb
   return where === "after" ? clockChange(window, at, start) : clockChange(window, start, at);
 }
 
-/** When a window opens next, as it was found at a time at which it was closed. Polls ask for it again and again. */
+/** Cache of the next opening of a window, with the time at which it was computed: polls ask for it repeatedly. */
 const found = new WeakMap<Window, { at: number; opening: number }>();
 
 /**

@@ -5,15 +5,15 @@ import { countBuffered } from "../base/buffer-collection.ts";
 import { HubError } from "../base/errors.ts";
 import { type Connections, giveUp } from "./connections.ts";
 
-/** Bounds of bodies on their way in. */
+/** Limits of request bodies on their way in. */
 export interface ArrivalLimits {
   /** Milliseconds between two looks. */
   lookMs: number;
-  /** Milliseconds for which a body may come more slowly than {@link LEAST_BYTES_PER_SECOND}. */
+  /** Milliseconds for which a body may arrive more slowly than {@link LEAST_BYTES_PER_SECOND}. */
   patienceMs: number;
-  /** Uploads and imports of one owner at the same moment. */
+  /** Most simultaneous uploads and imports of one owner. */
   uploadsOfOwner: number;
-  /** Bytes of one owner's uploads that have stalled. */
+  /** Most bytes of one owner's uploads that have stalled. */
   stalledBytesOfOwner: number;
 }
 
@@ -24,22 +24,25 @@ const LIMITS: ArrivalLimits = {
   stalledBytesOfOwner: 256 * 1024 * 1024,
 };
 const RETRY_AFTER_SECONDS = 10;
-/** Unfinished uploads, and connections that have gone, whose memory is worth a collection of tens of milliseconds. */
+/**
+ * Number of unfinished uploads and closed connections whose memory is worth a garbage collection of tens of
+ * milliseconds.
+ */
 const MANY_UNFINISHED = 16;
 const MANY_GONE = 500;
 
 interface Arrival {
   readonly reply: FastifyReply;
-  /** Bytes of the connection when the body was first seen, and at the last look. */
+  /** Bytes received on the connection when the body was first seen. */
   readonly begunAt: number;
   seen: number;
-  /** Milliseconds for which it has been too slow. */
+  /** Milliseconds for which the body has been too slow. */
   slowMs: number;
 }
 
 const bytesOf = ({ begunAt, seen }: Arrival): number => seen - begunAt;
 
-/** Watches bodies on their way in: one that stops or drips gets 408, and one owner has a bounded number of uploads. */
+/** Watches incoming bodies: one that stops or drips gets 408, and each owner has a limited number of uploads. */
 export class Arrivals implements Disposable {
   readonly #connections: Connections;
   readonly #limits: ArrivalLimits;
@@ -59,9 +62,9 @@ export class Arrivals implements Disposable {
   }
 
   /**
-   * Counts an upload or import of an owner until it has been answered. A stalled one makes room for it.
+   * Counts an upload or import of an owner until it is answered. A stalled one is dropped to make room.
    *
-   * @throws HubError 429 when the owner has as many as it may have, and all of them move
+   * @throws HubError 429 when the owner is at the limit, and none of the uploads has stalled
    */
   admit(request: FastifyRequest, reply: FastifyReply, owner: string): void {
     const uploads = this.#uploads.get(owner) ?? new Set();
@@ -115,7 +118,7 @@ export class Arrivals implements Disposable {
     }
   }
 
-  /** Frees what a rush has left: V8 does not look at it while the hub has little to do. */
+  /** Collects garbage after a rush: V8 does not while the hub has little to do. */
   #giveMemoryBack(): void {
     const { open } = this.#connections.numbers;
     const gone = this.#connections.peak - open;
@@ -132,7 +135,7 @@ export class Arrivals implements Disposable {
   }
 }
 
-/** The upload that has moved least for longest; undefined when all of them move. */
+/** Returns the upload that has been slow for longest; undefined when none is slow. */
 function slowestOf(uploads: Iterable<Arrival>): Arrival | undefined {
   let slowest: Arrival | undefined;
   for (const arrival of uploads) if (arrival.slowMs > (slowest?.slowMs ?? 0)) slowest = arrival;

@@ -4,18 +4,18 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Descriptors } from "../../support/descriptors.ts";
 import { HubError } from "../base/errors.ts";
 
-/** Descriptors that connections leave to the database, the storage, the listeners and the modules that come late. */
+/** File descriptors reserved for the database, the storage, the listeners and modules loaded later. */
 const RESERVE = 96;
-/** A hub with fewer connections is of no use. */
+/** Fewest connections with which a hub is useful. */
 const LEAST_CONNECTIONS = 8;
-/** The part of a connection that one with an endless answer counts as: it sends and receives no file. */
+/** Share of a connection that one with an endless answer counts as: it sends and receives no file. */
 const ENDLESS_PART = 1 / 2;
-/** The part of all connections that clients may have which have not shown a key yet. */
+/** Share of all connections available to clients that have not shown a key yet. */
 const STRANGERS_PART = 1 / 8;
 
 /**
- * Returns how many connections a process may have: each of them may need a second descriptor, for the file that it
- * sends or receives.
+ * Returns the most connections that a process may have: each may need a second descriptor, for the file that it sends
+ * or receives.
  *
  * @param databasePoolSize most connections to PostgreSQL
  */
@@ -25,48 +25,50 @@ export function mostConnections(known: Descriptors | undefined, databasePoolSize
 }
 
 interface Connection {
-  /** The socket; with TLS the encrypted one, once its handshake is done. */
+  /** Socket; with TLS the encrypted one, after its handshake. */
   socket: Socket;
-  /** Whether a request of it has shown a valid key, session or download URL. */
+  /** Whether a request on it has shown a valid key, session or download URL. */
   isVouched: boolean;
-  /** The group that it is in. */
+  /** Group that it belongs to. */
   group: Set<Connection>;
   /** Requests in flight. */
   readonly requests: Set<FastifyReply>;
-  /** Replies that never end: a client may ask for more than one on a connection. */
+  /** Replies that never end: a client may request several on one connection. */
   readonly endless: Set<FastifyReply>;
 }
 
-/** The connections of a hub, as `/readyz` and the metrics show them. */
+/** Connections of a hub, as `/readyz` and the metrics show them. */
 export interface ConnectionNumbers {
   open: number;
   /** Connections that have shown a valid key. */
   vouched: number;
-  /** The bound, given the endless answers of now; undefined without one. */
+  /** Limit with the present endless answers; undefined without one. */
   most: number | undefined;
-  /** Connections that were closed in favour of others. */
+  /** Connections closed in favour of others. */
   shed: number;
 }
 
 /**
- * Bounds the connections of a hub. Beyond the bound the one is closed that is missed least: connections that have
- * shown no valid key come first, idle ones before those with a request in flight, those that were idle longest before
- * the others. A new client gets in as long as one connection is idle.
+ * Limits the connections of a hub. Beyond the limit it closes the least important one: connections without a valid key
+ * first, idle ones before busy ones, and those idle for longest first. A new client gets in as long as one connection
+ * is idle.
  */
 export class Connections {
   readonly #most: number;
   readonly #all = new Map<Socket, Connection>();
-  /** Connections of strangers and of key holders, idle and busy. Each set keeps the order in which they joined it. */
+  /**
+   * Connections with and without a valid key, idle and busy. Each set keeps the order in which connections joined it.
+   */
   readonly #idleStrangers = new Set<Connection>();
   readonly #busyStrangers = new Set<Connection>();
   readonly #idleVouched = new Set<Connection>();
   readonly #busyVouched = new Set<Connection>();
-  /** Connections whose TLS handshake is under way, by client address. */
+  /** Connections in their TLS handshake, by client address. */
   readonly #shaking = new Map<string, Connection>();
   /** Connections that carry an endless answer now. */
   readonly #endless = new Set<Connection>();
   #shed = 0;
-  /** Most connections at one moment, since somebody has set it back. */
+  /** Most simultaneous connections since the last reset. */
   peak = 0;
 
   constructor(most = Infinity) {
@@ -82,12 +84,12 @@ export class Connections {
     };
   }
 
-  /** Connections with an endless answer that there is room for beside no others; undefined without a bound. */
+  /** Most endless answers when there are no other connections; undefined without a limit. */
   get mostEndless(): number | undefined {
     return Number.isFinite(this.#most) ? Math.floor(this.#most / ENDLESS_PART) : undefined;
   }
 
-  /** The bound, with the half that each connection with an endless answer leaves to others. */
+  /** Limit, counting each connection with an endless answer by half. */
   get #mostNow(): number {
     return this.#most + this.#endless.size * (1 - ENDLESS_PART);
   }
@@ -132,7 +134,7 @@ export class Connections {
     });
   }
 
-  /** Remembers that a request has shown a valid key, session or download URL. */
+  /** Records that a request has shown a valid key, session or download URL. */
   vouch({ raw }: FastifyRequest): void {
     const connection = this.#all.get(raw.socket);
     if (connection === undefined || connection.isVouched) return;
@@ -140,7 +142,7 @@ export class Connections {
     this.#sort(connection);
   }
 
-  /** The requests in flight, by connection. */
+  /** Yields the requests in flight, by connection. */
   *busy(): Generator<{ socket: Socket; reply: FastifyReply }> {
     for (const group of [this.#busyStrangers, this.#busyVouched])
       for (const { socket, requests } of group) for (const reply of requests) yield { socket, reply };
@@ -193,7 +195,7 @@ export class Connections {
       return connection === newest ? undefined : connection;
     };
     const strangers = this.#idleStrangers.size + this.#busyStrangers.size;
-    // New clients of a fleet that has all connections must have time to show their keys.
+    // When a fleet holds all connections, its new clients need time to show their keys.
     const groups =
       strangers > this.#most * STRANGERS_PART
         ? [this.#idleStrangers, this.#busyStrangers, this.#idleVouched]
@@ -206,24 +208,24 @@ export class Connections {
   }
 }
 
-/** Returns a signal that is aborted when a client leaves before it has its answer. */
+/** Returns a signal that is aborted when the client leaves before it has its answer. */
 export function untilLeft({ raw }: FastifyReply): AbortSignal {
   const leaving = new AbortController();
   raw.once("close", () => leaving.abort());
   return leaving.signal;
 }
 
-/** The answer to a request whose body does not come, or not fast enough to be waited for. */
+/** Returns the answer to a request whose body does not come, or too slowly. */
 const tooSlow = (): HubError =>
   new HubError(408, "hub_unavailable", "The request's body came too slowly or stopped; send it again.", {
     headers: { connection: "close" },
   });
 
-/** Answers a request that is still waited for. Its handler hears that the rest of its body will not come. */
+/** Answers a request early, and tells its handler that the rest of the body will not come. */
 export function giveUp(reply: FastifyReply, error = tooSlow()): void {
   const { raw } = reply.request;
   if (reply.sent || reply.raw.headersSent) return void raw.destroy();
-  // Node would leave the handler waiting for a body whose request has been answered.
+  // Node would leave the handler waiting for the body of a request that has been answered.
   reply.raw.once("finish", () => raw.destroy());
   void reply.send(error);
 }

@@ -36,7 +36,7 @@ function errorSchema(status: number): z.ZodType {
   return schema;
 }
 
-/** The error answers that a route adds to those of all routes ({@link describeRoute}), for the documentation. */
+/** Documents the error answers of a route beyond those of all routes ({@link describeRoute}). */
 export function errors(...statuses: (keyof typeof MEANINGS)[]): Record<number, z.ZodType> {
   return Object.fromEntries([...statuses, 429, 500, 503].map((status) => [status, errorSchema(Number(status))]));
 }
@@ -54,14 +54,14 @@ function sharedStatuses({ method, url, schema }: Parameters<SwaggerTransform<Fas
   ];
 }
 
-/** Documents a route with the answers that all routes share. One that names no credential is open to everybody. */
+/** Documents a route, with the answers that all routes share. A route without a credential is open to everybody. */
 export const describeRoute: SwaggerTransform<FastifySchema> = ({ schema, route, ...rest }) => {
   if (schema === undefined || schema.hide === true) return jsonSchemaTransform({ schema, route, ...rest });
   const response = { ...errors(...sharedStatuses(route)), ...(schema.response as object) };
   return jsonSchemaTransform({ schema: { security: [], ...schema, response }, route, ...rest });
 };
 
-/** OpenAPI's names of the credentials, for @fastify/swagger. */
+/** Names of the credentials in OpenAPI, for @fastify/swagger. */
 export const security = {
   key: [{ apiKey: [] }],
   session: [{ session: [] }],
@@ -69,13 +69,13 @@ export const security = {
   optionalKey: [{}, { apiKey: [] }],
 };
 
-/** The column that a list is in the order of, and what an answer shows of a row; by default all. */
+/** Column by which a list is sorted, and the part of each row that is shown; by default all of it. */
 interface Shown<By extends string, Row, Item> {
   by: By;
   show?: (row: Row) => Item;
 }
 
-/** Reads a page of a list for an answer, and one row more, which tells whether there is a next page. */
+/** Reads a page of a list, and one row more, which tells whether there is a next page. */
 export async function pageOf<By extends string, Row extends Record<By, string>, Item = Row>(
   { limit, cursor }: z.output<typeof pageQuery>,
   { by, show = (row) => row as unknown as Item }: Shown<By, Row, Item>,

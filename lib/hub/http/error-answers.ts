@@ -24,7 +24,7 @@ const CODE_OF_STATUS: Record<number, Code> = {
   503: "hub_unavailable",
 };
 
-/** The answer for a storage in trouble, and after how many seconds it should come back. */
+/** Answers for a storage in trouble, with the seconds after which to retry. */
 const TROUBLES: Record<StorageTrouble, { status: number; code: Code; message: string; retryAfterSeconds: number }> = {
   away: {
     status: 503,
@@ -52,7 +52,7 @@ const TROUBLES: Record<StorageTrouble, { status: number; code: Code; message: st
   },
 };
 
-/** The message of the PostgreSQL pool for a request that waited in vain: others are served, or none is. */
+/** Message of the PostgreSQL pool when a request got no connection in time. */
 const NO_FREE_CONNECTION = "timeout exceeded when trying to connect";
 const BUSY = "No connection to the hub's database became free in time; try again in a moment.";
 
@@ -65,12 +65,15 @@ interface ErrorBody {
   code: Code;
 }
 
-/** `detail` for readers of surface A, `error` for those of surface B (docs/contract/marketplace.md). */
+/**
+ * Returns an error body: `detail` for readers of surface A, `error` for those of surface B
+ * (docs/contract/marketplace.md).
+ */
 const bodyOf = (message: string, code: Code): ErrorBody => ({ error: message, detail: message, code });
 
 const codeOf = (status: number): Code => CODE_OF_STATUS[status] ?? (status < 500 ? "hub_refused" : "hub_unavailable");
 
-/** Returns the answer to an error that is no {@link HubError}; for a defect it has the request id only. */
+/** Returns the answer to an error that is not a {@link HubError}; for a defect it has only the request id. */
 function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   const trouble = storageTrouble(error);
   if (trouble !== undefined) {
@@ -91,38 +94,38 @@ function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   return new HubError(500, "internal", `The hub failed to answer; its log says why under request id ${request.id}.`);
 }
 
-/** True for an error whose message tells all: the hub refuses on purpose, or its storage is in trouble. */
+/** True for an error that is no defect: the hub refuses on purpose, or its storage is in trouble. */
 const isRefusal = (error: FastifyError | HubError): boolean =>
   error instanceof HubError
     ? error.cause === undefined
     : error.statusCode === 503 || storageTrouble(error) !== undefined;
 
-/** The reason for a 5xx that is no defect of the hub. */
+/** Reason for a 5xx that is no defect of the hub. */
 export interface RefusalReason {
   refusal: string;
-  /** The error of the storage behind it. */
+  /** Storage error behind it. */
   err?: Error;
 }
 
 const refusals = new WeakMap<FastifyRequest, RefusalReason>();
 
-/** Returns why a request got a 5xx that is no defect, for the line that the log has of it. */
+/** Returns the reason for a 5xx that is no defect, for the log. */
 export const refusalOf = (request: FastifyRequest): RefusalReason | undefined => refusals.get(request);
 
-/** The places that hear of errors. */
+/** Listeners for errors: log, metrics and refusals. */
 export interface ErrorListeners {
   logger: Logger | undefined;
   metrics: HubMetrics | undefined;
 }
 
-/** Logs and counts an error, and returns the answer to it; undefined when the client has left. */
+/** Logs and counts an error, and returns its answer; undefined when the client has left. */
 export function answerTo(
   error: FastifyError | HubError,
   request: FastifyRequest,
   reply: FastifyReply,
   { logger, metrics }: ErrorListeners,
 ): HubError | undefined {
-  // An upload that breaks off, or an answer that came from elsewhere.
+  // The upload broke off, or another part of the hub has already answered.
   if (request.raw.socket.destroyed || reply.raw.writableEnded) {
     const { id: requestId, method, url } = request;
     logger?.info({ requestId, method, path: pathOf(url), reason: error.message }, "the client has left");
@@ -158,13 +161,13 @@ export function sendError(
     .send({ ...bodyOf(answer.message, answer.code), ...answer.fields });
 }
 
-/** The path of a URL: queries can carry signatures, and stay out of logs. */
+/** Returns the path of a URL: queries can carry signatures, and stay out of logs. */
 export function pathOf(url: string): string {
   const query = url.indexOf("?");
   return query === -1 ? url : url.slice(0, query);
 }
 
-/** The answer to bytes that are not an HTTP request. */
+/** Answers bytes that are not an HTTP request. */
 export function onClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === "ECONNRESET" || !socket.writable) {
     socket.destroy();
@@ -178,7 +181,7 @@ export function onClientError(error: NodeJS.ErrnoException, socket: Socket): voi
   );
 }
 
-/** The page that a browser gets for a path that is not there, from a hub that has pages. */
+/** Page that a browser gets for an unknown path, from a hub that has pages. */
 export interface UnknownPaths {
   show?: (error: HubError, request: FastifyRequest, reply: FastifyReply) => Promise<unknown>;
 }
@@ -186,7 +189,7 @@ export interface UnknownPaths {
 const asksForPage = ({ method, headers }: FastifyRequest): boolean =>
   (method === "GET" || method === "HEAD") && /\btext\/html\b/.test(headers.accept ?? "");
 
-/** Gives every error of the app, also those of unknown routes, the one body that the contract's clients read. */
+/** Gives every error of the app, also of unknown routes, the one body that the contract's clients read. */
 export function answerErrors(app: FastifyInstance, witnesses: ErrorListeners, unknownPaths: UnknownPaths): void {
   app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, witnesses));
   app.setNotFoundHandler(async (request, reply) => {

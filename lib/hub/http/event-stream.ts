@@ -4,7 +4,7 @@ export const EVENT_STREAM_TYPE = "text/event-stream; charset=utf-8";
 
 const COMMENT = Buffer.from(":\n\n");
 
-/** A stream of server-sent events. It buffers one event more than the connection takes, and no more. */
+/** Stream of server-sent events. Buffers at most one event beyond what the connection takes. */
 export class EventStream {
   readonly #response: ServerResponse;
   readonly #stuckMs: number;
@@ -13,23 +13,23 @@ export class EventStream {
   /** Whether an event could not be sent. */
   #isBehind = false;
 
-  /** @param stuckMs for which a client may take nothing of what it was sent */
+  /** @param stuckMs longest time for which a client may read nothing */
   constructor(response: ServerResponse, stuckMs: number) {
     this.#response = response;
     this.#stuckMs = stuckMs;
-    // A client that leaves while something is sent is no failure.
+    // A client that leaves during a write is no failure.
     response.on("error", () => {});
   }
 
-  /** Begins the answer. @param onDrained hears that a client that was behind can be told everything anew */
+  /** Starts the answer. @param onDrained called when a client that was behind can be sent everything again */
   begin(headers: Record<string, string>, onDrained: () => void): void {
     const response = this.#response;
-    // The end of the connection is that of the stream: no frame is wrapped once more, for each of ten thousand.
+    // The stream ends with its connection, which saves wrapping each frame for ten thousand streams.
     response.removeHeader("transfer-encoding");
     response.writeHead(200, {
       ...headers,
       "content-type": EVENT_STREAM_TYPE,
-      // For proxies that would gather an answer before they pass it on.
+      // Keeps proxies from buffering the answer.
       "x-accel-buffering": "no",
     });
     response.flushHeaders();

@@ -4,32 +4,38 @@ import type { FastifyInstance } from "fastify";
 import { HubError } from "../base/errors.ts";
 import type { Database } from "../records/port.ts";
 
-/** Beyond this wait for a database connection the hub takes on no new work, which would give up and come again. */
+/**
+ * Wait for a database connection, in milliseconds, beyond which the hub accepts no new work, which would only time out
+ * and return.
+ */
 const PATIENCE_MS = 1000;
-/** Patience with what was begun, which is let in for longer: a deployment that ends early is one that begins again. */
+/** The same limit for work already begun, in milliseconds: a deployment that fails halfway starts over. */
 export const PATIENCE_OF_BEGUN_MS = 3000;
 const RETRY_AFTER_SECONDS = 5;
-/** Beyond this mean delay of the event loop the hub sheds load. A window without a sample counts as endless delay. */
+/**
+ * Mean delay of the event loop, in milliseconds, beyond which the hub sheds load. A window without a sample counts as
+ * an endless delay.
+ */
 const MAX_LOOP_DELAY_MS = 1000;
 const LOOP_DELAY_WINDOW_MS = 5000;
 const LOOP_DELAY_RESOLUTION_MS = 10;
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** Milliseconds for which others may have waited for the database while this route still takes requests. */
+    /** Longest wait for the database, in milliseconds, with which this route still accepts requests. */
     patienceMs?: number;
   }
 }
 
-/** Tells whether requests wait for the database for too long to begin something. */
+/** Tells whether requests wait too long for the database to begin new work. */
 const isOverloaded = (database: Database, patienceMs = PATIENCE_MS): boolean =>
   (database.waitedMs?.() ?? 0) > patienceMs;
 
 /**
- * Watches the event loop until the app closes. Our own, since the usual plugin also asks for the memory in its timer,
- * which throws when the process has no descriptor left.
+ * Watches the event loop until the app closes. The usual plugin also reads memory usage in its timer, which throws when
+ * the process has no descriptor left.
  *
- * @returns a function that tells whether the event loop was late on the whole
+ * @returns a function that tells whether the event loop was late on average
  */
 function watchEventLoop(app: FastifyInstance): () => boolean {
   const delays = monitorEventLoopDelay({ resolution: LOOP_DELAY_RESOLUTION_MS });
@@ -46,16 +52,16 @@ function watchEventLoop(app: FastifyInstance): () => boolean {
     delays.disable();
     done();
   });
-  // One late window may be the start, or a neighbour of the machine.
+  // One late window may be the start of the hub, or another process on the machine.
   return () => isLate && wasLate;
 }
 
-/** Requests that are refused need no fresher knowledge of the database than this. */
+/** Age up to which the last check of the database decides about refusals, in milliseconds. */
 const FRESH_MS = 500;
-/** A database that is silent for longer does not answer. */
+/** Silence after which the database counts as unreachable, in milliseconds. */
 const SILENCE_MS = 1000;
 
-/** Asks the database, on the connection of readiness that no request waits for, whether it answers at all. */
+/** Checks whether the database answers at all, on the readiness connection, for which no request waits. */
 class Pulse {
   readonly #database: Database;
   #asked: { at: number; answers: Promise<boolean> } | undefined;
@@ -65,7 +71,7 @@ class Pulse {
     this.#database = database;
   }
 
-  /** Never rejects, and takes {@link SILENCE_MS} at most. */
+  /** Checks the database. Never rejects, and takes {@link SILENCE_MS} at most. */
   async isThere(): Promise<boolean> {
     const now = performance.now();
     if (this.#asked === undefined) {
@@ -93,7 +99,7 @@ const refusal = (why: string): HubError =>
     headers: { "retry-after": String(RETRY_AFTER_SECONDS) },
   });
 
-/** Refuses requests before any work while the event loop is late or the database keeps others waiting for too long. */
+/** Rejects requests before any work while the event loop is late or waits for the database are too long. */
 export function shedLoad(app: FastifyInstance, database: Database): void {
   const pulse = new Pulse(database);
   const isLate = watchEventLoop(app);

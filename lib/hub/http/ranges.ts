@@ -6,17 +6,17 @@ import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { HubError } from "../base/errors.ts";
 import type { Blobs } from "../blobs/port.ts";
 
-/** A representation with a strong validator. */
+/** Representation with a strong validator. */
 export interface Representation {
   /** Size in bytes. */
   size: number;
-  /** SHA-256 of the bytes, hexadecimal; the ETag is made of it. */
+  /** SHA-256 of the bytes, hexadecimal, from which the ETag is made. */
   sha256: string;
-  /** The bytes, or the range of them; a text is all of them in UTF-8. */
+  /** Returns the bytes, or a range of them; for a text all of it, in UTF-8. */
   read(range: ByteRange | undefined): Promise<Readable | Buffer> | Buffer | string;
 }
 
-/** Stored bytes as a representation. */
+/** Returns stored bytes as a representation. */
 export const blobBytes = (
   blobs: Blobs,
   { id, size, sha256 }: { id: string; size: number; sha256: string },
@@ -37,7 +37,7 @@ export const blobBytes = (
   },
 });
 
-/** A text in memory as a representation: Node writes a text together with the headers. */
+/** Returns a text in memory as a representation: Node writes it together with the headers. */
 export function textBytes(text: string, sha256: string): Representation {
   return {
     size: Buffer.byteLength(text),
@@ -46,7 +46,7 @@ export function textBytes(text: string, sha256: string): Representation {
   };
 }
 
-/** Finds the bytes that a request asks for. @throws 416 when the range lies outside */
+/** Parses the range that a request asks for. @throws 416 when it lies outside */
 export function rangeOf(headers: FastifyRequest["headers"], size: number, etag: string): ByteRange | undefined {
   const range = askedRange(headers, size, etag);
   if (range !== "outside") return range;
@@ -58,7 +58,7 @@ export function rangeOf(headers: FastifyRequest["headers"], size: number, etag: 
 /**
  * Answers GET and HEAD with bytes: conditional requests, one range, strong ETag, exact length.
  *
- * @param headers further headers of the representation, Content-Type among them
+ * @param headers further headers of the representation, with Content-Type
  */
 export async function sendBytes(
   request: FastifyRequest,

@@ -1,11 +1,11 @@
 import type { Logger } from "../../support/logging.ts";
 
-/** Refusals for one reason are one line of the log in this time, however many there are. */
+/** Time in which refusals for one reason share a log line, in milliseconds. */
 const WINDOW_MS = 1000;
 
-/** A refused request, as its line of the log tells it. */
+/** Refused request, as logged. */
 export interface RefusedRequest {
-  /** The reason that the client was given. */
+  /** Reason given to the client. */
   refusal: string;
   requestId: string;
   [fact: string]: unknown;
@@ -18,8 +18,8 @@ interface Window {
 }
 
 /**
- * Writes the refusals of an overload to the log: the first one for a reason at once, those that follow as one line a
- * second with their number. At `debug` each of them has its line, too.
+ * Logs the refusals of an overload: the first one for a reason at once, later ones as one line a second with their
+ * number. At `debug` each has its own line, too.
  */
 export class RefusalLog {
   readonly #logger: Logger;

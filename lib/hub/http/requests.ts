@@ -10,31 +10,31 @@ const ID_HEADER = HEADERS.requestId.toLowerCase();
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** True for an answer that lasts as long as its client wants: its duration is no measure of the hub. */
+    /** True for an answer that lasts as long as its client wants: its duration says nothing about the hub. */
     isEndless?: boolean;
   }
 }
 
-/** The id of a request in answers and log. An incoming one is kept when it cannot hurt a log. */
+/** Returns the id of a request for answers and log. An incoming one is kept if it is safe to log. */
 export function requestId({ headers }: IncomingMessage): string {
   const given = headers[ID_HEADER];
   return typeof given === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(given) ? given : randomUUID();
 }
 
-/** Gives every answer the headers that all of them have. */
+/** Sets the headers that all answers have. */
 export function markAnswers(app: FastifyInstance): void {
   app.addHook("onRequest", (request, reply, done) => {
     void reply.headers({
       [ID_HEADER]: request.id,
       "x-content-type-options": "nosniff",
-      // Most answers are secrets or change at any moment; the others say so themselves.
+      // Most answers are secret or change at any moment; the others override this.
       "cache-control": "no-store",
     });
     done();
   });
 }
 
-/** The level of a request's line. Polls that went well are `debug`: a fleet asks every minute. */
+/** Returns the log level of a request. Successful polls are `debug`: each host of a fleet polls every minute. */
 const levelOf = (method: string, status: number): "debug" | "info" | "error" =>
   method === "GET" && status < 400 ? "debug" : status < 500 ? "info" : "error";
 
@@ -51,7 +51,7 @@ export function tellRequests(app: FastifyInstance, { logger, metrics }: ErrorLis
     const route = routeOptions.url ?? "none";
     nameRequest(raw, route, id);
     const level = levelOf(method, status);
-    // Asked for each request: a reload may have changed it.
+    // Checked for each request: a reload may have changed the level.
     if (logger?.isLevelEnabled(level)) {
       const facts = { requestId: id, traceId: traceIdOf(raw), method, path: pathOf(url), status, address: ip };
       const duration_ms = Math.round(durationMs * 10) / 10;

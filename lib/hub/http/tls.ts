@@ -7,7 +7,7 @@ import { usageError } from "../../contract/errors.ts";
 import { readFault } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 
-/** The files of a certificate, with its chain after it, and of its private key; both in PEM form. */
+/** Files of a certificate, followed by its chain, and of its private key; both PEM. */
 export interface TlsFiles {
   certFile: string;
   keyFile: string;
@@ -19,9 +19,9 @@ interface Pair {
   certificate: X509Certificate;
 }
 
-/** A client that does not finish its handshake is disconnected. */
+/** Time limit of a TLS handshake, in milliseconds. */
 const HANDSHAKE_TIMEOUT_MS = 20_000;
-/** Read, write and search rights of everyone. */
+/** Permission bits of others: read, write and search. */
 const EVERYONE = 0o007;
 
 const invalid = (message: string, hint: string, cause?: unknown) =>
@@ -49,7 +49,7 @@ async function readKey(file: string): Promise<Buffer> {
   return bytes;
 }
 
-/** @throws UsageError `tls_invalid` */
+/** Reads certificate and key. @throws UsageError `tls_invalid` */
 async function readPair({ certFile, keyFile }: TlsFiles): Promise<Pair> {
   const cert = await readFile(certFile).catch((error: unknown) => {
     throw unreadable("--tls-cert", certFile, error);
@@ -85,7 +85,7 @@ async function readPair({ certFile, keyFile }: TlsFiles): Promise<Pair> {
   return { cert, key, certificate };
 }
 
-/** The certificate of a hub that speaks TLS itself, and the servers that show it. */
+/** Certificate of a hub that speaks TLS itself, and the servers that use it. */
 export class TlsServers {
   readonly #files: TlsFiles;
   readonly #logger: Logger | undefined;
@@ -99,12 +99,15 @@ export class TlsServers {
     this.#tell();
   }
 
-  /** @throws UsageError `tls_invalid` when the files are not a certificate and its key, or the key is no secret */
+  /**
+   * Reads the certificate. @throws UsageError `tls_invalid` when the files are not a certificate and its key, or others
+   * can read the key
+   */
   static async open(files: TlsFiles, logger: Logger | undefined): Promise<TlsServers> {
     return new TlsServers(files, await readPair(files), logger);
   }
 
-  /** Creates a server that shows the certificate, also after {@link reload}. */
+  /** Creates a server that uses the certificate, also after {@link reload}. */
   create(handler: RequestListener): Server {
     const { cert, key } = this.#pair;
     const server = createServer({ cert, key, handshakeTimeout: HANDSHAKE_TIMEOUT_MS }, handler);
@@ -112,7 +115,7 @@ export class TlsServers {
     return server;
   }
 
-  /** Reads the files again. What cannot be used is logged, and the old certificate stays. Never rejects. */
+  /** Reads the files again. Logs a pair that cannot be used, and keeps the old one. Never rejects. */
   async reload(): Promise<void> {
     try {
       this.#pair = await readPair(this.#files);

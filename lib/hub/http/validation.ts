@@ -3,19 +3,19 @@ import type * as z from "zod";
 import { faultText } from "../../support/documents/fault-words.ts";
 import { badRequest, type HubError, unprocessable } from "../base/errors.ts";
 
-/** Fields that carry bytes: a malformed one is 400 (docs/contract/deploy.md), every other fault of a field is 422. */
+/** Fields that carry bytes: a malformed one is 400 (docs/contract/deploy.md), every other faulty field is 422. */
 const BINARY_FIELDS: ReadonlySet<PropertyKey> = new Set([
   "dek",
   "signature",
   "signer_public_key",
   "artifact_signature",
 ]);
-/** A message names the first faults; a body can have thousands. */
+/** Most faults that a message names; a body can have thousands. */
 const SHOWN_FAULTS = 5;
 
 const isMissing = (issue: z.core.$ZodIssue): boolean => issue.code === "invalid_type" && issue.input === undefined;
 
-/** One answer for every fault of an input: 422 names the missing or wrong fields, 400 is for malformed binary ones. */
+/** Returns the answer to a faulty input: 422 names the missing or wrong fields, 400 is for malformed binary ones. */
 export function faultsAnswer(error: z.ZodError, part = "body"): HubError {
   const faults = error.issues.map((issue) => {
     const name = issue.path.map(String).join(".") || part;
@@ -27,14 +27,14 @@ export function faultsAnswer(error: z.ZodError, part = "body"): HubError {
   return malformed ? badRequest(message) : unprocessable(message);
 }
 
-/** Refuses a NUL, which PostgreSQL cannot store. Texts below the first level become JSON, which escapes it. */
+/** Rejects a NUL, which PostgreSQL cannot store. Texts below the first level become JSON, which escapes it. */
 function unstorable(fields: unknown): HubError | undefined {
   if (typeof fields !== "object" || fields === null) return undefined;
   const found = Object.entries(fields).find(([, text]) => typeof text === "string" && text.includes("\0"));
   return found && unprocessable(`${found[0]}: must not hold the character NUL.`);
 }
 
-/** @throws the answer of {@link faultsAnswer} */
+/** Parses a value. @throws the answer of {@link faultsAnswer} */
 export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
   const parsed = schema.safeParse(value, { reportInput: true });
   const refused = parsed.success ? unstorable(parsed.data) : faultsAnswer(parsed.error);
@@ -42,7 +42,7 @@ export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z
   return parsed.data as z.output<T>;
 }
 
-/** Fastify's validator for the contract's schemas. */
+/** Compiles the contract's schemas for Fastify. */
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
   ({ schema, httpPart }) =>
   (value: unknown) => {
@@ -51,5 +51,5 @@ export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
     return refused === undefined ? { value: parsed.data } : { error: refused };
   };
 
-/** Skips validation: such routes read their own body, and the schema only documents it. */
+/** Skips validation: such routes read their own body, and their schema is documentation. */
 export const unvalidated: FastifySchemaCompiler<z.ZodType> = () => (value: unknown) => ({ value });

@@ -5,8 +5,8 @@ import type { FastifyInstance } from "fastify";
 import type { Connections } from "./connections.ts";
 
 /**
- * Several listeners of one address. Node accepts one connection of each in a turn of the event loop; with one listener,
- * new agents of a fleet waited for up to 19 s while connected ones were answered in 0.4 s.
+ * Listeners per address. Node accepts one connection per listener in each turn of the event loop; with a single one,
+ * new agents waited for up to 19 s while connected ones were answered in 0.4 s.
  */
 const LISTENERS = 16;
 
@@ -20,7 +20,7 @@ const listen = async (server: Server, address: Address & { reusePort?: boolean }
   await once(server, "listening");
 };
 
-/** @throws Error `EADDRINUSE`, which listeners that share their port with others would not see */
+/** Requires a free port: listeners that share it would not notice that it is taken. @throws Error `EADDRINUSE` */
 async function refuseTaken(address: Address): Promise<void> {
   const server = createServer();
   await listen(server, address);
@@ -28,10 +28,10 @@ async function refuseTaken(address: Address): Promise<void> {
   await once(server, "close");
 }
 
-/** Passes each connection on to a server, as if that had accepted it. */
+/** Returns a listener that hands each connection to another server, as if that had accepted it. */
 function helperOf(server: HttpServer): Server {
   const helper = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => server.emit("connection", socket));
-  // An error of accepting ends no connection that is there.
+  // An error while accepting ends no established connection.
   return helper.on("error", () => {});
 }
 
@@ -44,13 +44,13 @@ export class WideListener implements AsyncDisposable {
     this.#app = app;
   }
 
-  /** @returns the URL of the address */
+  /** Starts listening. @returns the URL of the address */
   async listen(address: Address): Promise<string> {
     if (process.platform !== "linux") return await this.#app.listen(address);
-    // For port 0 the system chooses a free port.
+    // With port 0 the system chooses a free one.
     if (address.port !== 0) await refuseTaken(address);
     const shared = { ...address, reusePort: true };
-    // Fastify passes all options on to Node, and its types know fewer.
+    // Fastify passes all options on to Node, but its types know fewer.
     const url: string = await this.#app.listen(shared);
     const { port } = this.#app.server.address() as AddressInfo;
     for (let count = 1; count < LISTENERS; count++) {
@@ -72,16 +72,16 @@ export class WideListener implements AsyncDisposable {
   }
 }
 
-/** Time between two looks for connections that became idle while draining. */
+/** Interval of closing connections that became idle while draining, in milliseconds. */
 const IDLE_SWEEP_MS = 50;
 
-/** Stops accepting, lets what is in flight end, and cuts what has not ended after `timeoutMs`. */
+/** Stops accepting, lets requests in flight end, and closes the rest after `timeoutMs`. */
 export async function drain(
   { app, listener, connections }: { app: FastifyInstance; listener: AsyncDisposable; connections: Connections },
   timeoutMs: number,
 ): Promise<void> {
   const impatience = setTimeout(() => app.server.closeAllConnections(), timeoutMs);
-  // A connection whose request ended after the closing began would otherwise stay open for its keep-alive time.
+  // A connection whose request ended after closing began would stay open for its keep-alive time.
   const sweeping = setInterval(() => {
     app.server.closeIdleConnections();
     connections.endHandshakes();

@@ -8,7 +8,7 @@ import { adminKeyHash, insertAdminKey, replaceAdminKey } from "../records/keys.t
 import type { Database } from "../records/port.ts";
 import { type DatabasePlace, openHubDatabase } from "../storage/open.ts";
 
-/** The administrator's key file, and the one that a new key is written to before it is registered. */
+/** Returns the path of the administrator's key file, and of the file for a key that is not registered yet. */
 const filesOf = (dataDir: string) => ({
   path: join(dataDir, "admin.key"),
   pending: join(dataDir, "admin.key.pending"),
@@ -21,7 +21,7 @@ async function adopt(dataDir: string): Promise<string> {
   return path;
 }
 
-/** Writes a new key beside its place: a crash before or after its registration loses neither the key nor the file. */
+/** Writes a new key beside its final path, so that a crash before or after registration loses neither key nor file. */
 async function writePending(dataDir: string): Promise<string> {
   const key = issue("key");
   await writeFileAtomic(filesOf(dataDir).pending, `${key}\n`, { mode: 0o600 });
@@ -45,9 +45,9 @@ export async function prepareAdminKey(dataDir: string, database: Database, now: 
 }
 
 /**
- * Makes the administrator key of a hub anew, beside the running hub: the old one stops working at once.
+ * Replaces the administrator key of a running hub: the old one stops working at once.
  *
- * @returns the path of the file that holds the new key
+ * @returns the path of the file with the new key
  * @throws UsageError `usage` when there is no hub
  */
 export async function renewAdminKeyOf(options: DatabasePlace): Promise<string> {

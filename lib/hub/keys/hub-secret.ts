@@ -9,7 +9,7 @@ export function openSecret(db: Queries, keyring: Keyring, name: string): Promise
   return keyring.open(() => readSecret(db, name), secretContext(name));
 }
 
-/** Seals and stores a secret under its name; `replace` decides whether an existing one gives way. */
+/** Seals and stores a secret under its name; `replace` decides whether it replaces an existing one. */
 export async function storeSecret(
   db: Queries,
   keyring: Keyring,
@@ -21,7 +21,7 @@ export async function storeSecret(
 }
 
 /**
- * Derives a key from the hub's own secret, which all hubs of one database share and a rotation keeps.
+ * Derives a key from the hub's own secret, which all hubs of one database share and rotations keep.
  *
  * @returns 32 bytes for one purpose
  */

@@ -5,10 +5,10 @@ import { usageError } from "../../contract/errors.ts";
 import { readFault, writeFileAtomic } from "../../support/files.ts";
 import { tryLock } from "../../support/process-lock.ts";
 
-/** A key-encryption key. The file may hold several; the last one is the newest and seals. */
+/** Key-encryption key. A file may hold several; the last one is the newest and is used for sealing. */
 export interface Kek {
   id: string;
-  /** 32 bytes. */
+  /** Key, 32 bytes. */
   key: Buffer;
   createdAt: string;
 }
@@ -33,7 +33,7 @@ export function newKek(now: number): Kek {
   };
 }
 
-/** @throws `credential_unreadable` when the file is missing or is not a KEK file */
+/** Reads a KEK file. @throws `credential_unreadable` when the file is missing or is not a KEK file */
 export async function readKekFile(path: string): Promise<Kek[]> {
   let text: string;
   try {
@@ -49,13 +49,13 @@ export async function readKekFile(path: string): Promise<Kek[]> {
   return keks;
 }
 
-/** Reads what a KEK file holds; undefined when it is something else. */
+/** Parses a KEK file; undefined for anything else. */
 export function parseKeks(text: string): Kek[] | undefined {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch {
-    // Told without the parser's message, which quotes the text.
+    // Without the parser's message, which quotes the text.
     return undefined;
   }
   const parsed = kekFile.safeParse(value);
@@ -84,9 +84,9 @@ export async function kekFileVersion(path: string): Promise<string> {
 }
 
 /**
- * Locks the file for one rotation: two at once would each drop the other's new key.
+ * Locks the file for one rotation: two at a time would each drop the other's new key.
  *
- * @throws UsageError `usage` when another process holds it
+ * @throws UsageError `usage` when another process holds the lock
  */
 export function lockKekFile(path: string): Disposable {
   const lock = tryLock(`${path}.rotation`);

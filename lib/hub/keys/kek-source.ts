@@ -4,38 +4,41 @@ import { join } from "node:path";
 import { type SealiftError, usageError } from "../../contract/errors.ts";
 import { type Kek, kekFileVersion, parseKeks, readKekFile } from "./kek-file.ts";
 
-/** The source of the key-encryption keys. */
+/** Source of the key-encryption keys. */
 export interface KekSource {
   /** Name of the source in messages. */
   readonly name: string;
-  /** The file that the hub may write; undefined where the keys are managed elsewhere. */
+  /** File that the hub may write; undefined where the keys are managed elsewhere. */
   readonly path?: string;
-  /** @throws `credential_unreadable` */
+  /** Reads the keys. @throws `credential_unreadable` */
   read(): Promise<Kek[]>;
-  /** Changes whenever the keys may have changed. Without it they are read when they are asked for by force only. */
+  /** Returns a value that changes whenever the keys may have changed. Without it they are read only when forced. */
   version?(): Promise<string>;
 }
 
-/** The place of the keys, as an operator gives it. */
+/** Location of the keys, as given by an operator. */
 export type KekLocation =
-  /** A file that the hub writes; with `isManaged` one that somebody else writes, such as a systemd credential. */
+  /** File that the hub writes; with `isManaged` a file that somebody else writes, such as a systemd credential. */
   | { file: string; isManaged?: boolean }
-  /** A shell command that prints what a KEK file holds. */
+  /** Shell command that prints the content of a KEK file. */
   | { command: string };
 
-/** Returns the source at a location; `kek.json` in the data folder when none is given. */
+/** Returns the source at a location; by default `kek.json` in the data folder. */
 export function kekSource(location: KekLocation | undefined, dataDir: string): KekSource {
   if (location === undefined) return kekFileSource(join(dataDir, "kek.json"));
   return "file" in location ? kekFileSource(location.file, location) : kekCommandSource(location.command);
 }
 
-/** The error for keys that a database has never been used with. */
+/** Returns the error for keys that this database was never used with. */
 export const foreignKeks = ({ name }: KekSource): SealiftError =>
   usageError("credential_unreadable", `The database has never been used with a key of ${name}.`, {
     hint: "Check --database-url and where the KEKs come from: all hubs of one database share them.",
   });
 
-/** KEKs in a file. @param isManaged true for a file that somebody else writes, such as a systemd credential */
+/**
+ * Returns a source of KEKs in a file. @param isManaged true for a file that somebody else writes, such as a systemd
+ * credential
+ */
 export const kekFileSource = (path: string, { isManaged = false } = {}): KekSource => ({
   name: `the KEK file ${path}`,
   ...(!isManaged && { path }),
@@ -43,11 +46,13 @@ export const kekFileSource = (path: string, { isManaged = false } = {}): KekSour
   version: () => kekFileVersion(path),
 });
 
-/** A command that fetches keys from a key management service has this long. */
+/** Time limit of a command that fetches keys, in milliseconds. */
 const COMMAND_TIMEOUT_MS = 30_000;
 const MAX_OUTPUT_BYTES = 1024 * 1024;
 
-/** KEKs that a shell command prints in the form of a KEK file. Its standard error goes to the hub's own. */
+/**
+ * Returns a source of KEKs that a shell command prints in the form of a KEK file. Its standard error is the hub's own.
+ */
 const kekCommandSource = (command: string): KekSource => ({
   name: "the KEK command",
   async read() {

@@ -5,10 +5,10 @@ import type { Kek } from "./kek-file.ts";
 import type { KekSource } from "./kek-source.ts";
 import { seal, unseal } from "./sealing.ts";
 
-/** Shortest time between two looks at the source, unless one is forced. */
+/** Shortest interval between two checks of the source, in milliseconds, unless forced. */
 const CHECK_INTERVAL_MS = 1000;
 
-/** The KEKs of a running hub, read again when the file has changed or a row names one that is not known. */
+/** KEKs of a running hub, read again when the file has changed or a row names an unknown one. */
 export class Keyring {
   readonly #source: KekSource;
   readonly #clock: () => number;
@@ -41,7 +41,7 @@ export class Keyring {
     return force ? `asked ${this.#clock()}` : this.#version;
   }
 
-  /** When the newest KEK was made, ISO 8601. */
+  /** Time when the newest KEK was made, ISO 8601. */
   get newestSince(): string | undefined {
     return this.#newest?.createdAt;
   }
@@ -50,7 +50,7 @@ export class Keyring {
     return [...this.#keks.keys()];
   }
 
-  /** Seals under the newest KEK. */
+  /** Seals a secret under the newest KEK. */
   async seal(secret: Uint8Array, context: readonly string[], { force = false } = {}): Promise<SealedSecret> {
     await this.refresh({ force });
     if (this.#newest === undefined) throw new Error("the keyring holds no KEK");
@@ -58,8 +58,8 @@ export class Keyring {
   }
 
   /**
-   * Opens what `read` finds. For an unknown KEK the file and then the row, which a rotation may have changed, are read
-   * again.
+   * Unseals the secret that `read` finds. For an unknown KEK, reads the file and then the row again, since a rotation
+   * may have changed them.
    *
    * @returns undefined when there is no such row
    */
@@ -78,7 +78,7 @@ export class Keyring {
   }
 }
 
-/** Times that a secret is sealed anew because its KEK was retired in the meantime. */
+/** Retries of sealing when the KEK was retired meanwhile. */
 const RETRIES = 5;
 
 /** Runs `work` in a transaction with a secret sealed under the newest KEK, or the next if that was retired. */

@@ -8,13 +8,13 @@ import type { Database } from "../records/port.ts";
 import { newKek, writeKekFile } from "./kek-file.ts";
 import { foreignKeks, type KekSource } from "./kek-source.ts";
 
-/** The hub that made the KEK puts its file in place right after it has registered it. */
+/** Time to wait for the hub that made the KEK to put its file in place, in milliseconds. */
 const OTHER_HUB_WAIT_MS = 5000;
 const POLL_MS = 50;
 
 const pendingOf = (path: string, kekId: string) => `${path}.${kekId}.pending`;
 
-/** Puts a registered KEK's file in its place, durably, unless another hub has done so. */
+/** Moves a registered KEK's file into place, durably, unless another hub has done so. */
 async function putInPlace(pending: string, path: string): Promise<void> {
   try {
     await link(pending, path);
@@ -26,7 +26,7 @@ async function putInPlace(pending: string, path: string): Promise<void> {
   await syncFolder(dirname(path));
 }
 
-/** Finishes what a crash, or another hub, has left between the registration of a KEK and the appearance of its file. */
+/** Completes what a crash or another hub left unfinished between registering a KEK and moving its file into place. */
 async function adoptPending(path: string, registered: ReadonlySet<string>): Promise<void> {
   const prefix = `${basename(path)}.`;
   for (const name of await readdir(dirname(path))) {
@@ -37,8 +37,8 @@ async function adoptPending(path: string, registered: ReadonlySet<string>): Prom
 }
 
 /**
- * Makes sure that the keys and the database belong together, and gives a new hub a KEK file: registered in the database
- * before it is put in place, so that of several hubs that start at once one makes the KEK.
+ * Requires that keys and database belong together, and makes the KEK of a new hub. The KEK is registered in the
+ * database before its file appears, so that of several hubs starting at once only one makes it.
  *
  * @throws UsageError `credential_unreadable` for keys that are missing, or that the database has never seen
  */
@@ -68,7 +68,7 @@ const missing = (path: string) =>
     hint: "Restore the file from its backup, copy it from the hub that has it, or name it with --kek-file.",
   });
 
-/** @throws UsageError `credential_unreadable` when the database has been used with other keys only */
+/** Requires that the database knows one of the keys. @throws UsageError `credential_unreadable` */
 async function requireKnown(source: KekSource, database: Database, now: number): Promise<void> {
   const keks = await source.read();
   const newest = keks.at(-1)!;

@@ -11,16 +11,16 @@ export interface RotateKekOptions extends DatabasePlace {
   /** Location of the KEKs. Default: `<dataDir>/kek.json`. */
   keks?: KekLocation;
   clock?: () => number;
-  /** Counts what a rotation would change, and changes nothing. */
+  /** Counts what a rotation would change, without changing it. */
   dryRun?: boolean;
 }
 
 export interface RotateKekResult {
-  /** The KEK that seals from now on; undefined for one that a dry run does not make. */
+  /** KEK used for sealing from now on; undefined for one that a dry run does not make. */
   kekId: string | undefined;
-  /** Rows that were sealed anew. */
+  /** Rows sealed again. */
   rewrapped: number;
-  /** KEKs that no row names any more: gone from the file, or for their manager to remove. */
+  /** KEKs that no row names any more: removed from the file, or to be removed by their manager. */
   dropped: string[];
 }
 
@@ -48,7 +48,10 @@ async function rewrap(database: Database, table: SealedTable, keks: Map<string, 
   }
 }
 
-/** @throws UsageError `credential_unreadable` for keys that a database has never used: all of them would be dropped */
+/**
+ * Requires keys that the database has used: otherwise all of them would be dropped. @throws UsageError
+ * `credential_unreadable`
+ */
 async function refuseForeign(database: Database, source: KekSource, keks: readonly Kek[]): Promise<void> {
   const registered = await findKeks(database.kysely);
   if (!keks.some(({ id }) => registered.has(id))) throw foreignKeks(source);
@@ -70,16 +73,16 @@ async function preview(database: Database, source: KekSource): Promise<RotateKek
 }
 
 /**
- * Adds a KEK, seals every secret anew under it, and drops the KEKs that no row names any more; keys that a command or a
- * credential manages are neither added nor dropped. Safe beside running hubs: a retired KEK seals nothing more
- * (`underKek`), and a hub that meets an unknown KEK reads keys and row again. The next rotation completes a broken one.
+ * Adds a KEK, seals every secret again under it, and drops the KEKs that no row names any more. Keys managed by a
+ * command or credential are neither added nor dropped. Safe while hubs run: a retired KEK seals nothing (`underKek`),
+ * and a hub that meets an unknown KEK reads keys and row again. An interrupted rotation is completed by the next one.
  *
- * @throws UsageError `usage` when there is no hub, `credential_unreadable` when the database is that of another one
+ * @throws UsageError `usage` when there is no hub, `credential_unreadable` when the database belongs to another one
  */
 export async function rotateKek(options: RotateKekOptions): Promise<RotateKekResult> {
   const clock = options.clock ?? Date.now;
   const source = kekSource(options.keks, options.dataDir);
-  // Before anything is opened: without keys no PostgreSQL gets the tables of a hub.
+  // Before the database is opened: without keys, no tables are created in it.
   await source.read();
   await using opened = await openHubDatabase(options);
   const { database } = opened;

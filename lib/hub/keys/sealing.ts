@@ -5,7 +5,10 @@ import type { Kek } from "./kek-file.ts";
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
-/** Binds the ciphertext to what it belongs to. Lengths go first, so that no two lists of names give the same bytes. */
+/**
+ * Returns the associated data that binds a ciphertext to its context. Lengths go first, so that no two lists of names
+ * give the same bytes.
+ */
 const associated = (context: readonly string[]): Buffer =>
   Buffer.from(context.map((name) => `${Buffer.byteLength(name)}:${name}`).join(""));
 
@@ -18,7 +21,7 @@ export function seal(secret: Uint8Array, kek: Kek, context: readonly string[]): 
   return { kekId: kek.id, sealed: bytes.toString("base64") };
 }
 
-/** @throws when the bytes, the KEK or the context are not those of the sealing */
+/** Opens a sealed secret. @throws when the bytes, the KEK or the context are not those of the sealing */
 export function unseal({ sealed }: SealedSecret, kek: Kek, context: readonly string[]): Buffer {
   const bytes = Buffer.from(sealed, "base64");
   const decipher = createDecipheriv("aes-256-gcm", kek.key, bytes.subarray(0, NONCE_BYTES), {

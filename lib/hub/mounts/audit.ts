@@ -7,7 +7,7 @@ import type { Records } from "../records/port.ts";
 
 const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text).toISOString());
 
-/** The audit log, for administrators. */
+/** Route of the audit log, for administrators. */
 export const auditLog = ({ hub }: MountOptions<Records>): readonly Served[] => [
   serve(routes.listAudit, async (request) => {
     const { since, until, action, actor } = request.query;

@@ -26,7 +26,7 @@ import { SESSION_SECONDS } from "../records/sessions.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { marksOf } from "../records/versions.ts";
 
-/** The parts of the hub that deployments from projects need. */
+/** Parts of the hub that deployments from projects need. */
 export interface DeployParts extends ProjectAccessParts {
   blobs: Blobs;
   keyring: Keyring;
@@ -36,7 +36,10 @@ export interface DeployParts extends ProjectAccessParts {
   sightings: Sightings;
 }
 
-/** Surface B without publishing: sessions, latest version, location, authorisation, reports, the project's fleet. */
+/**
+ * Routes of surface B except publishing: sessions, latest version, location, authorization, reports, and the project's
+ * fleet.
+ */
 export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
   const { hub } = options;
   const { statements } = hub.database;
@@ -55,7 +58,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
       return { access_token: token, expires_in: SESSION_SECONDS, project_name: name };
     }),
 
-    // Agents poll this: the session, its key and the answer are one indexed statement.
+    // Agents poll this: session, key and answer are one indexed statement.
     serveRaw(routes.showLatest, session, async (request, reply, found) => {
       const { project_id: target } = request.params;
       const view = { holder: "", target };
@@ -65,7 +68,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
       if (version === null) throw noVersion(found);
       const etag = answerEtag(answer);
       void reply.header("etag", etag).header("cache-control", "private, no-cache");
-      // Nothing at all: the length of a 304 is that of the answer it stands for (RFC 9110, 8.6).
+      // No body at all: the length of a 304 is that of the answer it stands for (RFC 9110, 8.6).
       if (matchesEtag(request.headers["if-none-match"], etag)) return reply.code(304).send();
       return reply.send({ version, ...answerFields(answer) });
     }),

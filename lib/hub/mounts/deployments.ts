@@ -28,7 +28,10 @@ import { findVisibleTarget } from "../records/visible-targets.ts";
 
 const instant = (text: string | undefined) => (text === undefined ? undefined : new Date(text).toISOString());
 
-/** Deployment reports of plugins and services, and the fleet view, both scoped to the owner of the calling key. */
+/**
+ * Routes of deployment reports of plugins and services and of the fleet view, both limited to the owner of the calling
+ * key.
+ */
 export function deployments(options: MountOptions<TargetAccessParts & { reports: ReportQueue }>): readonly Served[] {
   const { hub } = options;
   const { kysely: db, statements } = hub.database;
@@ -37,7 +40,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
   const numbers = new FleetNumbers(statements);
   const adoptions = new FleetAdoptions(statements);
 
-  /** The fleet of a target that the caller's owner has. */
+  /** Returns the caller's own fleet of a target. */
   const askedFleet = (
     request: FastifyRequest<{ Params: { kind: MarketplaceKind; slug: string } }>,
     { owner }: Principal,
@@ -46,7 +49,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
     return {
       view: fleetOf({ kind, slug, owner }),
       now: hub.clock(),
-      // A target that nobody reported on is an empty fleet where it can be seen, and a mistyped slug elsewhere.
+      // Without reports, a target that the caller sees has an empty fleet; any other may be a mistyped slug.
       ifEmpty: async () => {
         const { target } = await findVisibleTarget(statements, accesses[kind].question(request, slug));
         if (target === undefined) throw noSuchTarget(kind);

@@ -24,20 +24,20 @@ import {
 import type { Records, Transacted } from "../records/port.ts";
 import { findProject, listProjects, projectRecord } from "../records/projects.ts";
 
-/** The time for which a rotated key still works: its users have to be told. */
+/** Seconds for which a rotated key still works. */
 const GRACE_SECONDS = 86_400;
 
-/** The record of a new key with its secrets, which are never shown again. */
+/** Returns the record of a new key with its secrets, which are never shown again. */
 const shownOnce = ({ record, key, credential }: IssuedKey) => ({
   ...{ ...record, key },
   ...(credential !== undefined && { deployment_credential: credential }),
 });
 
-/** The key service (docs/contract/keys.md): API keys and projects. */
+/** Routes of API keys and projects (docs/contract/keys.md). */
 export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
   const db = hub.database.kysely;
 
-  /** A key that the caller may end: its own, or one that it could have made. */
+  /** Returns a key that the caller may revoke: its own, or one that it could have created. */
   async function changeable(principal: Principal, id: string) {
     if (id !== principal.keyId) requireScope(principal, "keys");
     const key = await findVisibleKey(db, viewOf(principal), id);

@@ -8,7 +8,7 @@ import { blobBytes, sendBytes } from "../http/ranges.ts";
 import type { Records } from "../records/port.ts";
 import { findShownBytes } from "../records/visible-targets.ts";
 
-/** The bytes behind `download_url` and `X-Sealift-Download`: authorised by the URL alone. */
+/** Route behind `download_url` and `X-Sealift-Download`, authorized by the URL alone. */
 export function downloads({
   hub,
   authentication,

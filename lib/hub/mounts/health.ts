@@ -13,8 +13,8 @@ interface HealthOptions {
 }
 
 /**
- * `/healthz`: the process answers. `/readyz`: the database can be read; `?verbose` tells each part. A hub that cannot
- * write stays ready, and refuses what it cannot do with 503 or 507.
+ * Routes of health. `/healthz`: the process answers. `/readyz`: the database can be read; `?verbose` reports each part.
+ * A hub that cannot write stays ready, and answers writes with 503 or 507.
  */
 export function health({ connections, upkeep, readiness }: HealthOptions): readonly Served[] {
   return [

@@ -4,7 +4,7 @@ import { serve, type Served } from "../access/serve.ts";
 import type { Blobs } from "../blobs/port.ts";
 import type { Records } from "../records/port.ts";
 
-/** Facts of the hub that runs, for administrators. */
+/** Route of facts about the running hub, for administrators. */
 export const hubFacts = ({ hub }: MountOptions<Records & { blobs: Blobs }>): readonly Served[] => [
   serve(routes.showHub, async () => ({
     database: hub.database.dialect,

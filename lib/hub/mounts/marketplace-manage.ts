@@ -16,13 +16,13 @@ import { versionRecord } from "../records/target-detail.ts";
 import { describeTarget } from "../records/targets.ts";
 import { findVersion } from "../records/versions.ts";
 
-/** Routes of an owner for a plugin or service beside publishing: yank, describe, hide, grant. */
+/** Routes with which an owner manages a plugin or service: yank, describe, hide, grant. */
 export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind: MarketplaceKind): readonly Served[] {
   const { hub } = options;
   const db = hub.database.kysely;
   const access = targetAccess(kind, options);
 
-  /** Yanks a version. @param why undefined takes that back */
+  /** Yanks a version. @param why undefined restores it */
   async function yank(
     request: FastifyRequest<{ Params: { slug: string; version: string } }>,
     { id, principal }: SeenTarget,

@@ -12,7 +12,7 @@ import { uploadArchive } from "../publications/archive.ts";
 import { subjectOf } from "../records/subjects.ts";
 import { versionRecord } from "../records/target-detail.ts";
 
-/** Publishing of plugins and services. The developer signed the archive; the hub never sees the secret. */
+/** Routes that publish plugins and services. The developer has signed the archive; the hub never sees the secret. */
 export function marketplacePublish(
   options: MountOptions<TargetAccessParts & ArchiveParts & { arrivals: Arrivals }>,
   kind: MarketplaceKind,

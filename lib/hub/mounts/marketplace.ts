@@ -14,13 +14,13 @@ import type { PageRange } from "../records/port.ts";
 import { listVersionRecords } from "../records/targets.ts";
 import { countVisibleTargets, type ListedTarget, listVisibleTargets } from "../records/visible-targets.ts";
 
-/** The headers on which an answer to `latest` depends. */
+/** Headers on which an answer to `latest` depends. */
 const VARY_LATEST = [HEADERS.apiKey, HEADERS.host, HEADERS.labels, HEADERS.running].join(", ");
 
-/** The version that a query names; undefined for the latest one. */
+/** Returns the version that a query names; undefined for the latest one. */
 const versionOf = (asked: string): string | undefined => (asked === "latest" || asked === "" ? undefined : asked);
 
-/** The marketplace's reading side for one kind: detail, install, search, versions. */
+/** Routes that read the marketplace, for one kind: detail, install, search, versions. */
 export function marketplace(
   options: MountOptions<TargetAccessParts & { blobs: Blobs; downloadUrls: DownloadUrls }>,
   kind: MarketplaceKind,
@@ -31,7 +31,7 @@ export function marketplace(
   const nameHeader = (kind === "plugin" ? HEADERS.plugin : HEADERS.service).toLowerCase();
 
   return [
-    // Polled like surface B's latest: key, visibility, grants and the record's text are one statement.
+    // Polled like surface B's latest: key, visibility, grants and record are one statement.
     serveRaw(routes.showTarget[kind], access.detail, async (request, reply, { detail, etag }) =>
       sendBytes(request, reply, textBytes(detail, etag), {
         "content-type": "application/json; charset=utf-8",

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { describeRoute } from "../http/documentation.ts";
 
-/** Collects the documentation of every route that is registered after it. */
+/** Collects the documentation of every route registered after it. */
 export async function documentRoutes(app: FastifyInstance, publicUrl: string | undefined): Promise<void> {
   await app.register(swagger, {
     openapi: {
@@ -27,7 +27,7 @@ export async function documentRoutes(app: FastifyInstance, publicUrl: string | u
   });
 }
 
-/** Serves the collected documentation, made once. */
+/** Serves the collected documentation, generated once. */
 export function openapi(app: FastifyInstance): void {
   let text: string | undefined;
   app.get("/openapi.json", { schema: { hide: true } }, (_request, reply) => {

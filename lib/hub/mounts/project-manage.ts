@@ -37,14 +37,14 @@ const inUse = ({ kind, name }: Project, hosts: number) =>
 
 const noSuchVersion = () => notFound("The project has no such version.");
 
-/** Routes of an owner for a project, plugin or service and its versions (docs/contract/keys.md). */
+/** Routes with which an owner manages a project, plugin or service and its versions (docs/contract/keys.md). */
 export function projectManage({
   hub,
 }: MountOptions<Records & { blobs: Blobs; logger: Logger | undefined }>): readonly Served[] {
   const projectOf = controlledBy(hub);
   const db = hub.database.kysely;
 
-  /** Yanks a version. @param why undefined takes that back */
+  /** Yanks a version. @param why undefined restores it */
   async function yank(
     request: Asked<typeof versions.yankVersion | typeof versions.unyankVersion>,
     principal: Principal,
@@ -60,7 +60,7 @@ export function projectManage({
     });
   }
 
-  /** Advises against a version. @param advice null takes that back */
+  /** Deprecates a version. @param advice null takes the advice back */
   async function deprecate(
     request: Asked<typeof versions.deprecateVersion | typeof versions.undeprecateVersion>,
     principal: Principal,
@@ -76,7 +76,7 @@ export function projectManage({
     });
   }
 
-  /** A project for a key that may delete it: the rights of a transfer. */
+  /** Returns a project to a key that may delete it: an administrator's. */
   async function deletable(principal: Principal, id: string): Promise<Project> {
     const project = await projectOf(principal, id);
     if (!isAdministrator(principal)) throw forbidden("Only an administrator deletes a project.");
@@ -138,7 +138,7 @@ export function projectManage({
         return { contents, blobs };
       });
       await trashBlobs(hub, blobs);
-      // A fleet may be large, and upkeep goes on with it: nobody waits for that.
+      // A fleet may be large: upkeep continues the work, and the caller does not wait for it.
       void clearFleets(db, hub.now).catch((error: unknown) => {
         hub.logger?.warn({ err: error, project: project.id }, "a deleted project's fleet waits for upkeep");
       });

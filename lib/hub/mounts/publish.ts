@@ -29,12 +29,12 @@ function resultOf(row: Version): PublishResult {
   };
 }
 
-/** Versions that a publisher is offered as bases. */
+/** Most versions offered to a publisher as bases. */
 const MAX_BASES = 20;
 
 /**
- * Publishing to a project (surface B): artifacts, deltas between versions, and the sealed indexes that publishers make
- * deltas from (docs/contract/delta.md).
+ * Routes that publish to a project (surface B): artifacts, deltas between versions, and the sealed indexes from which
+ * publishers make deltas (docs/contract/delta.md).
  */
 export function publish(
   options: MountOptions<ProjectAccessParts & SealedParts & { arrivals: Arrivals; downloadUrls: DownloadUrls }>,

@@ -13,8 +13,8 @@ import { addSigner, endSigner, findSigner, listSigners } from "../records/signer
 import { subjectOf } from "../records/subjects.ts";
 
 /**
- * The register of a project's, plugin's or service's signers (docs/contract/keys.md#signers), and the signatures of
- * archives that were published without one. A key that only publishes cannot add itself.
+ * Routes of the register of signers of a project, plugin or service (docs/contract/keys.md#signers), and of signatures
+ * for archives published without one. A key that may only publish cannot add itself.
  */
 export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): readonly Served[] {
   const db = hub.database.kysely;

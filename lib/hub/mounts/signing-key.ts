@@ -8,7 +8,10 @@ import type { Keyring } from "../keys/keyring.ts";
 import type { Records } from "../records/port.ts";
 import { removeSecret, secretSince, signingSecretName } from "../records/secrets.ts";
 
-/** A developer's signing secret, sealed under the KEK, for archives that the hub imports. It never comes out. */
+/**
+ * Routes of a developer's signing secret, sealed under the KEK, for archives that the hub imports. It is never
+ * returned.
+ */
 export function signingKey({ hub }: MountOptions<Records & { keyring: Keyring }>): readonly Served[] {
   return [
     serve(routes.registerSigningKey, async (request, principal) => {

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { missing } from "../../support/files.ts";
 
-/** The counters of TCP of this network namespace, as Linux tells them. */
+/** File with the TCP counters of this network namespace. */
 const NETSTAT = "/proc/self/net/netstat";
 
 /** Returns ListenOverflows of a text in the form of `/proc/net/netstat`; undefined when it has none. */
@@ -15,9 +15,9 @@ export function listenOverflowsIn(text: string): number | undefined {
 }
 
 /**
- * Counts the connections that Linux dropped since a listener's queue was full, for all listeners of the machine.
+ * Counts the connections that Linux dropped because a listener's queue was full, over all listeners of the machine.
  *
- * @returns undefined where the kernel does not tell
+ * @returns undefined where the kernel does not report it
  */
 export async function listenOverflows(): Promise<number | undefined> {
   try {

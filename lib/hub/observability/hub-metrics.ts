@@ -7,15 +7,15 @@ import type { ReadinessCheck } from "../storage/readiness.ts";
 import type { SweepResult } from "../storage/sweep.ts";
 import { listenOverflows } from "./accept-queue.ts";
 
-/** A request that was answered. */
+/** Answered request. */
 export interface AnsweredRequest {
   method: string;
-  /** The route's pattern, never a path: labels stay few. */
+  /** Pattern of the route, never a path, to keep labels few. */
   route: string;
   status: number;
-  /** Undefined for an answer that lasts as long as its client wants. */
+  /** Milliseconds; undefined for an answer that lasts as long as its client wants. */
   durationMs: number | undefined;
-  /** Bytes of the answer's body; undefined when they were not known, or not all sent. */
+  /** Bytes of the body that were sent; undefined if unknown or incomplete. */
   sentBytes: number | undefined;
 }
 
@@ -30,13 +30,13 @@ interface Observed extends Records {
 
 type Series = { labels: Record<string, string>; value: number }[];
 
-/** A number of a feature, which is read at each scrape. */
+/** Number of a feature, read at each scrape. */
 export type Gauge = { name: string; help: string } & (
   | { isCounter?: boolean; labels?: never; read(): number | undefined }
   | { isCounter?: never; labels: readonly string[]; read(): Promise<Series> }
 );
 
-/** The hub's numbers (docs/metrics.md). A hub without a listener for them has none, and does not load prom-client. */
+/** Metrics of the hub (docs/metrics.md). A hub without a metrics listener has none, and never loads prom-client. */
 export class HubMetrics {
   readonly #all = new ProgramMetrics();
   readonly #requests = this.#all.counter("sealift_hub_requests_total", "Requests by route and status", [
@@ -90,7 +90,7 @@ export class HubMetrics {
     this.#failures.inc({ code });
   }
 
-  /** @param bytes of what became visible; 0 when nothing did */
+  /** Counts a publication. @param bytes that became visible; 0 for none */
   published(kind: string, outcome: "created" | "unchanged" | "refused", bytes: number): void {
     this.#publishes.inc({ kind, outcome });
     if (bytes > 0) this.#published.inc({ kind }, bytes);
@@ -118,7 +118,7 @@ export class HubMetrics {
     this.#upkeepFailures.inc({ work });
   }
 
-  /** Adds what is measured at each scrape. */
+  /** Adds the gauges that are measured at each scrape. */
   #observe({ database, keyring, clock, now, connections, upkeep, readiness, gauges }: Observed): void {
     const all = this.#all;
     const overflows = "Connections that a full accept queue dropped";
@@ -127,7 +127,7 @@ export class HubMetrics {
     all.gauge("sealift_hub_connections_limit", "Most connections of clients", () => connections.numbers.most);
     const shed = "Connections closed because all were taken";
     all.counterOf("sealift_hub_connections_shed_total", shed, () => connections.numbers.shed);
-    // A gauge that cannot be measured now is left out: the others tell why.
+    // A gauge that cannot be measured now is left out: the others show why.
     all.gauge("sealift_hub_sessions", "Sessions that live now", () =>
       countSessions(database.kysely, now()).catch(() => undefined),
     );

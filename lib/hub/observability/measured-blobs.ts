@@ -2,7 +2,7 @@ import { tellMeasured } from "../../support/work.ts";
 import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import type { HubMetrics } from "./hub-metrics.ts";
 
-/** Milliseconds of `work`, told to the metrics when it has ended. */
+/** Runs `work` and records its duration. */
 async function measured<T>(metrics: HubMetrics | undefined, operation: string, work: () => Promise<T>): Promise<T> {
   const started = performance.now();
   let failed = true;
@@ -17,7 +17,7 @@ async function measured<T>(metrics: HubMetrics | undefined, operation: string, w
   }
 }
 
-/** An incoming blob whose commit is measured: what a bucket takes its time for. */
+/** Wraps an incoming blob so that its commit is measured: that is where a bucket takes its time. */
 function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics | undefined): IncomingBlob {
   return {
     get size() {
@@ -35,7 +35,7 @@ function measuredIncoming(blob: IncomingBlob, metrics: HubMetrics | undefined): 
   };
 }
 
-/** Measures the calls that requests wait for. A read ends with its first byte; listings are left out. */
+/** Measures the calls that requests wait for. A read ends with its first byte; listings are not measured. */
 export function measuredBlobs(blobs: Blobs, metrics: HubMetrics | undefined): Blobs {
   return {
     name: blobs.name,

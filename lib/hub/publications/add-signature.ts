@@ -12,9 +12,10 @@ import type { OnPublished } from "./publication.ts";
 import { admitSigner, decode, requireSigner, storedSignature } from "./signed-bytes.ts";
 
 /**
- * Adds its author's signature to a published archive, such as an imported one. The same signer again changes nothing.
+ * Adds its author's signature to a published archive, such as an imported one. Repeating the call with the same signer
+ * changes nothing.
  *
- * @throws HubError 400 for a signature of other bytes, 403 for another signer than the registered ones, 404, 409 for a
+ * @throws HubError 400 for a signature of other bytes, 403 for a signer that is not registered, 404, 409 for a
  *   version that another key has signed, 422 for a project, whose artifacts are signed when they are published
  */
 export async function addSignature(
@@ -35,7 +36,7 @@ export async function addSignature(
   await inTransaction(db, (transaction) =>
     changeTarget(transaction, project.id, hub.clock(), async () => {
       await requireSigner(transaction, project.id, key);
-      // Another publication may have taken the place of the bytes that were read.
+      // Another publication may have replaced the bytes that were read.
       const current = await findVersion(transaction, project.id, version);
       if (current?.id !== found.id) throw noSuchVersion();
       if (current.signer_public_key === signed.signer_public_key) return;

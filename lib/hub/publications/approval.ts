@@ -9,8 +9,8 @@ export const publishedAs = (state: VersionsTable["state"]) =>
   state === "staged" ? "version.stage" : "version.publish";
 
 /**
- * Requires that a key may add to a version: deltas, its index, statements. One that may only stage adds to what it has
- * staged, until that is approved.
+ * Requires that a key may add to a version: deltas, its index, statements. A key that may only stage adds to its own
+ * staged versions, until they are approved.
  *
  * @throws HubError 403
  */
@@ -23,12 +23,12 @@ export function requireCompletable(
     throw forbidden("The key may add to the versions that it has staged, until they are approved.");
 }
 
-/** Tells whether a form asks that its version be staged. */
+/** Tells whether a form requests that its version be staged. */
 export const isStaged = ({ stage }: { stage?: string | undefined }): boolean => stage === "true";
 
 /**
- * Returns a check of a form's fields before its file is read: a key that may only stage stages, and so does everybody
- * where the target requires approval.
+ * Returns a check of a form's fields, to be run before its file is read: a key that may only stage must stage, and so
+ * must everybody where the target requires approval.
  */
 export async function stagingCheck(
   db: Queries,

@@ -5,16 +5,16 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../base/errors.ts";
 
 /**
- * Looks at a ZIP archive as an agent would before installing it.
+ * Checks a ZIP archive as an agent would before installing it.
  *
- * @param path a file that holds the whole archive
- * @throws SealiftError with the code of what is wrong
+ * @param path file with the whole archive
+ * @throws SealiftError with the code of the fault
  */
 export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<void>;
 
 /**
- * Runs the agent's own checks and asks another reader. Links are left to `--symlinks`: source hosts do ship them. A
- * plugin has its descriptor at the root, or in the one folder that holds everything.
+ * Runs the agent's own checks and compares with a second reader. Links are left to `--symlinks`, since source hosts
+ * ship them. A plugin has its descriptor at the root, or in the one top-level folder.
  */
 export const checkArchive: CheckArchive = async (path, kind) => {
   const { scanZip } = await import("../../artifact/zip/directory.ts");

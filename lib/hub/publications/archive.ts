@@ -14,25 +14,25 @@ import { type OnPublished, type PublicationParts, publish, type Published, versi
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { admitSigner, requireSigner, storedSignature } from "./signed-bytes.ts";
 
-/** The parts of the hub that publishing an archive needs. */
+/** Parts of the hub that publishing an archive needs. */
 export interface ArchiveParts extends PublicationParts {
   checkArchive: CheckArchive;
 }
 
-/** The target under which an archive is published, and the key that does. */
+/** Target of a publication, and the key that publishes. */
 export interface PublishedTarget {
   id: string;
   kind: MarketplaceKind;
   principal: Principal;
 }
 
-/** Names the fields of an author's signature as those of an artifact are called. */
+/** Renames the fields of an author's signature to those of an artifact's. */
 const signedIn = ({ signature_ed25519: signature, signer_public_key }: Partial<VersionFields>): Partial<Signed> => ({
   ...(signature !== undefined && { signature }),
   ...(signer_public_key !== undefined && { signer_public_key }),
 });
 
-/** Returns the author's signature of a form, undefined where it has none. @throws HubError 422 for half of one */
+/** Returns the author's signature in a form; undefined without one. @throws HubError 422 for an incomplete one */
 function authorIn(fields: VersionFields): Signed | undefined {
   const { signature, signer_public_key } = signedIn(fields);
   if (signature === undefined && signer_public_key === undefined) return undefined;
@@ -41,7 +41,7 @@ function authorIn(fields: VersionFields): Signed | undefined {
 }
 
 /**
- * Checks an archive that has arrived and publishes it. The caller discards the blob.
+ * Checks an archive that has arrived, and publishes it. The caller discards the blob.
  *
  * @param author null for an imported archive, which its author signs later
  * @throws HubError 422 for an archive that no agent would install, 409 when the version exists with other bytes
@@ -87,8 +87,8 @@ export async function publishArchive(
 }
 
 /**
- * Receives a plugin's or service's archive, verifies its author's signature where it has one, and publishes it. The hub
- * never sees the secret that it is signed with besides.
+ * Receives a plugin's or service's archive, verifies its author's signature if it has one, and publishes it. The hub
+ * never sees the secret behind its HMAC.
  *
  * @throws HubError as {@link publishArchive} and {@link receiveUpload} do
  */

@@ -15,7 +15,7 @@ import { type OnPublished, publish, type Published, versionExists } from "./publ
 import { completeForm, receiveUpload } from "./receive.ts";
 import { canonical, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
 
-/** The version that bytes are added to, and the key that adds them. */
+/** Version to which bytes are added, and the key that adds them. */
 export interface CompletedVersion {
   projectId: string;
   version: string;
@@ -23,7 +23,7 @@ export interface CompletedVersion {
 }
 
 /**
- * Finds the artifact of a version that a key may complete. A key that may only stage completes what it has staged.
+ * Finds the artifact of a version that a key may add to. A key that may only stage adds to its own staged versions.
  *
  * @throws HubError 403, 404
  */
@@ -40,7 +40,7 @@ async function completedArtifact(
 
 /**
  * Receives a delta that leads to a published version, verifies it and makes it visible. Only the version's own signer
- * may add one: hosts that pin the signer would refuse any other.
+ * may add one: hosts that pin the signer would reject any other.
  *
  * @throws HubError 400, 403 for another signer, 404, 409 for a second delta from this base, or for too many
  */
@@ -63,7 +63,7 @@ export async function publishDelta(
   if (canonical(fields.signer_public_key) !== artifact.signer_public_key)
     throw new HubError(403, "forbidden", "The delta was signed by another key than the version.");
   const base = await findArtifact(hub.database.statements, projectId, fields.base_version, principal);
-  // A location of the delta would name its base to every host.
+  // The location of the delta would reveal its base to every host.
   const isBase = base?.artifact.content_sha256 === fields.base_content_sha256 && base.artifact.state !== "staged";
   if (!isBase) throw notFound("The project has no such base version, or one with another tree.");
   await signature.check(fields, file.blob);
@@ -89,7 +89,7 @@ export async function publishDelta(
           return record;
         },
       }),
-    // Whichever delta leads from this base to this version can stand for one that is lost.
+    // Any delta from this base to this version can replace one that was lost.
     isSameContent: () => true,
     refusal: ({ sha256: stored }) =>
       stored === file.sha256
@@ -102,7 +102,7 @@ export async function publishDelta(
 const MAX_INDEX_BYTES = 256 * 1024 * 1024;
 
 /**
- * Receives the sealed index of a published version. The hub cannot read it.
+ * Receives the sealed index of a published version, which the hub cannot read.
  *
  * @throws HubError 404 for an unknown version, 409 when it has another index
  */
@@ -137,7 +137,7 @@ export async function publishIndex(
         if (record.id === id) await onPublished(transaction, record);
         return record;
       }),
-    // An index tells of the version's tree, which is the same in each of them.
+    // Every index of a version describes the same tree.
     isSameContent: () => true,
     refusal: ({ sha256: stored }) =>
       stored === sha256 ? undefined : versionExists(version, "another index", artifact.content_sha256!),

@@ -8,18 +8,18 @@ import type { IncomingBlob } from "../blobs/port.ts";
 import { faultsAnswer } from "../http/validation.ts";
 import { decode, type SignedFields } from "./signed-bytes.ts";
 
-/** A signature and the key that made it: base64. */
+/** Signature and the public key that made it, base64. */
 export type Signed = Pick<SignedFields, "signature" | "signer_public_key">;
-/** Finds the signature in fields that have been checked, as far as they have come. */
+/** Extracts the signature from validated fields, as far as they have arrived. */
 type SignedIn = (fields: Record<string, unknown>) => Partial<Signed>;
 
-/** R ‖ A: all that a verifier needs before the first byte. */
+/** Returns R ‖ A: all that a verifier needs before the first byte. */
 const startOf = ({ signature, signer_public_key: key }: Signed): Buffer =>
   Buffer.concat([decode(signature).subarray(0, R_BYTES), decode(key)]);
 
 /**
- * Verifies the file of a form as it passes, where a header or the fields before it tell how its signature begins; else
- * by reading it once more (docs/contract/deploy.md#publish).
+ * Verifies the file of a form as it passes, if a header or an earlier field gives the start of its signature; otherwise
+ * by reading it again (docs/contract/deploy.md#publish).
  */
 export class PassingSignature {
   readonly #schema: z.ZodObject;
@@ -28,7 +28,7 @@ export class PassingSignature {
   #announced: Buffer | undefined;
   #verifier: Ed25519Verifier | undefined;
 
-  /** @param schema of the form's fields @param signedIn where they are not called as in {@link SignedFields} */
+  /** @param schema of the form's fields @param signedIn where their names differ from {@link SignedFields} */
   constructor({ headers }: FastifyRequest, schema: z.ZodObject, signedIn: SignedIn = (fields) => fields) {
     this.#schema = schema;
     this.#signedIn = signedIn;
@@ -36,11 +36,11 @@ export class PassingSignature {
   }
 
   /**
-   * Begins with the file. Fields that came before it are checked before it is read.
+   * Starts with the file. Fields that came before it are validated first.
    *
-   * @returns the function that takes its bytes; undefined when its signature is not known yet
-   * @throws HubError for fields that are wrong, 422 for a header of another form: only here, where the rest of the form
-   *   is still read, so that its sender gets to read the answer
+   * @returns a function that takes its bytes; undefined when its signature is not known yet
+   * @throws HubError for wrong fields, 422 for a malformed header: thrown only here, where the rest of the form is
+   *   still read, so that the sender can read the answer
    */
   begin(fields: Record<string, string>): ((chunk: Uint8Array) => void) | undefined {
     if (this.#header !== undefined) {
@@ -61,9 +61,9 @@ export class PassingSignature {
   }
 
   /**
-   * Ends with the form, whose fields decide.
+   * Finishes with the form, whose fields decide.
    *
-   * @throws HubError 400 for a signature that does not verify, 422 for another one than the header has announced
+   * @throws HubError 400 for a signature that does not verify, 422 for another one than the header announced
    */
   async check(fields: Signed, blob: IncomingBlob): Promise<void> {
     this.#agree(fields);

@@ -9,7 +9,7 @@ import { type OnPublished, publish, type Published, versionExists } from "./publ
 import { completeForm, receiveUpload, type UploadedFile } from "./receive.ts";
 import { admitSigner, insertSealed, type SealedParts, storedSignature } from "./signed-bytes.ts";
 
-/** The project to publish to, and the key that does. */
+/** Project to publish to, and the key that publishes. */
 export interface PublishedProject {
   projectId: string;
   principal: Principal;

@@ -7,13 +7,13 @@ import type { HubMetrics } from "../observability/hub-metrics.ts";
 import { VersionDeleted } from "../records/deleted-versions.ts";
 import type { Records, Transacted } from "../records/port.ts";
 
-/** The time within which a commit that was not answered is asked for, from its beginning, and the pause between. */
+/** Time in which the outcome of an unanswered commit is queried, and the pause between queries, in milliseconds. */
 const UNCLEAR_COMMIT_MS = 4500;
 const UNCLEAR_COMMIT_POLL_MS = 250;
 
-/** An upload or import that was received whole and found sound, on its way to become a version. */
+/** Upload or import that arrived whole and valid, on its way to becoming a version. */
 export interface Publication<Version extends { id: string }> {
-  /** The kind of upload, as the metrics count it. */
+  /** Kind of upload, as the metrics count it. */
   kind: MarketplaceKind | "project" | "delta" | "index" | "statement";
   /** Id of the new record, and of its blob. */
   id: string;
@@ -21,34 +21,34 @@ export interface Publication<Version extends { id: string }> {
   /**
    * Stores the record in one transaction.
    *
-   * @param lost id of an earlier record of the version whose blob is gone: the new one takes its place
-   * @returns the record that has the version now: the new one, or an earlier one
+   * @param lost id of an earlier record of the version whose blob is gone, which the new one replaces
+   * @returns the record that the version now has: the new one, or an earlier one
    */
   insert: (lost?: string) => Promise<Version>;
-  /** The record of the new id, when there is one. */
+  /** Finds the record of the new id, if it was stored. */
   find: () => Promise<Version | undefined>;
-  /** Whether an earlier record is of the same content, so that the new bytes can stand for it. */
+  /** Tells whether an earlier record has the same content, so that the new bytes can replace its own. */
   isSameContent: (existing: Version) => boolean;
-  /** The refusal because of an earlier record; undefined when that is of the very same bytes. */
+  /** Returns the refusal because of an earlier record; undefined when that has the very same bytes. */
   refusal: (existing: Version) => HubError | undefined;
 }
 
-/** Writes down what was published, in the transaction that does it. */
+/** Writes the audit entry of a publication, in its transaction. */
 export type OnPublished<Version> = (transaction: Transacted, record: Version) => Promise<void>;
 
-/** The refusal of a version that exists with other bytes. */
+/** Returns the refusal of a version that exists with other bytes. */
 export const versionExists = (version: string, what: string, contentSha256: string): HubError =>
   new HubError(409, "version_exists", `Version ${version} is published already, with ${what}.`, {
     fields: { content_sha256: contentSha256 },
   });
 
-/** A version with whether this publication made it. */
+/** Version, and whether this publication created it. */
 export interface Published<Version> {
   record: Version;
   created: boolean;
 }
 
-/** The parts of the hub that publishing needs. */
+/** Parts of the hub that publishing needs. */
 export interface PublicationParts extends Records {
   blobs: Blobs;
   maxArtifactBytes: number;
@@ -56,8 +56,8 @@ export interface PublicationParts extends Records {
 }
 
 /**
- * Publishes what was verified: the bytes first, durably, then the record that makes them visible. Of two publishers of
- * a version one wins. A version whose bytes are lost can be published again. The caller discards the blob.
+ * Publishes verified bytes: stores them durably, then the record that makes them visible. Of two concurrent publishers
+ * of a version one wins. A version whose bytes are lost can be published again. The caller discards the blob.
  *
  * @throws HubError 409 when the version exists with other bytes, or was deleted
  */
@@ -87,7 +87,7 @@ async function store<Version extends { id: string }>(
     try {
       return await insertOrAsk(publication, lost);
     } catch (error) {
-      // An answer that was lost may be that of a commit: the sweep removes what nobody has recorded.
+      // The commit may have succeeded although its answer was lost; the sweep removes unrecorded blobs.
       if (!concernsConnection(error)) await blobs.remove(id);
       if (error instanceof VersionDeleted) throw labelTaken(error);
       throw error;
@@ -111,7 +111,7 @@ const labelTaken = ({ version, reason, deletedAt }: VersionDeleted): HubError =>
     `Version ${version} was deleted on ${deletedAt.slice(0, 10)}: ${reason}. Publish under another label.`,
   );
 
-/** Inserts the record. When the connection was lost meanwhile, the database is asked whether it has committed. */
+/** Inserts the record. If the connection is lost meanwhile, asks the database whether it has committed. */
 async function insertOrAsk<Version extends { id: string }>(
   { insert, find }: Publication<Version>,
   lost: string | undefined,

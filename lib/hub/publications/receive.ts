@@ -8,9 +8,9 @@ import type { Blobs, IncomingBlob } from "../blobs/port.ts";
 import { parseOrRefuse } from "../http/validation.ts";
 import { uploadTurns } from "./upload-turns.ts";
 
-/** Bounds of a form's text fields; the file has its own limit. */
+/** Limits of a form's text fields; the file has its own. */
 const LIMITS = { fieldNameSize: 100, fieldSize: 8192, fields: 32, files: 4, parts: 36, headerPairs: 32 };
-/** Limits of a form beside its file. */
+/** Most bytes of a form beyond its file. */
 const FORM_OVERHEAD_BYTES = 1024 * 1024;
 
 /** Bytes that arrived whole, with their digest. */
@@ -20,10 +20,10 @@ export interface UploadedFile {
   sha256: string;
 }
 
-/** A form that arrived whole. Disposing it discards the file unless that was committed. */
+/** Form that arrived whole. Disposing it discards the file unless that was committed. */
 export interface ReceivedForm extends AsyncDisposable {
   fields: Record<string, string>;
-  /** Undefined when the form had no such part. */
+  /** File of the form; undefined without one. */
   file: UploadedFile | undefined;
 }
 
@@ -33,13 +33,16 @@ export interface UploadOptions {
   part: string;
   /** Largest file. */
   maxBytes: number;
-  /** Hears the fields before the file, and may return a watcher of its bytes. A throw ends the upload early. */
+  /** Called with the fields before the file; may return a watcher of its bytes. Throwing ends the upload early. */
   onFile?: (fields: Record<string, string>) => ((chunk: Uint8Array) => void) | undefined;
 }
 
 const isFileSystemError = (error: unknown): boolean => (error as NodeJS.ErrnoException).syscall !== undefined;
 
-/** The parser's and the connection's errors are the sender's; the disk's are ours. */
+/**
+ * Converts an error to an answer: errors of the parser and the connection are the sender's, those of the disk are the
+ * hub's.
+ */
 function asAnswer(error: unknown): unknown {
   if (error instanceof HubError) return error;
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message: string };
@@ -66,7 +69,7 @@ async function receiveFile(
   return hash.digest("hex");
 }
 
-/** Drains a file that nobody asked for, up to the bytes that a form may have beside its own file. */
+/** Drains an unexpected file, up to the bytes that a form may have beyond its own file. */
 async function skipFile(part: MultipartFile): Promise<void> {
   let bytes = 0;
   for await (const chunk of part.file as AsyncIterable<Buffer>) {
@@ -75,7 +78,7 @@ async function skipFile(part: MultipartFile): Promise<void> {
   }
 }
 
-/** Reads the rest of a refused body and drops it, so that the sender gets to read the answer. */
+/** Reads and drops the rest of a rejected body, so that the sender can read the answer. */
 function dropRest({ raw }: FastifyRequest): void {
   raw.on("data", (chunk: Buffer) => countBuffered(chunk.length));
   // A listener alone does not start a stream that was unpiped.
@@ -83,8 +86,8 @@ function dropRest({ raw }: FastifyRequest): void {
 }
 
 /**
- * Receives a multipart form whose one file goes to the blob store while it is hashed, parts in any order, in constant
- * memory. Nothing is left when the sender dies or the form is refused.
+ * Receives a multipart form, with its parts in any order, in constant memory; its one file goes to the blob store while
+ * it is hashed. Leaves nothing behind when the sender disconnects or the form is rejected.
  *
  * @throws 400 for a malformed form, 413 over a limit, 422 for a field that is no text
  */
@@ -92,7 +95,7 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
   const declared = Number(request.headers["content-length"] ?? 0);
   if (declared > options.maxBytes + FORM_OVERHEAD_BYTES)
     throw tooLarge(`The file is larger than ${options.maxBytes} bytes.`);
-  // No prototype: a field may be called anything.
+  // No prototype: a field may have any name.
   const fields = Object.create(null) as Record<string, string>;
   await using received = new AsyncDisposableStack();
   let file: UploadedFile | undefined;
@@ -118,7 +121,7 @@ export async function receiveUpload(request: FastifyRequest, options: UploadOpti
       if (part.fieldname in fields) throw badRequest(`${part.fieldname} is given twice.`);
       fields[part.fieldname] = part.value;
     }
-    // Verifying a large file takes its time, and meanwhile nothing moves on the connection.
+    // Verifying a large file takes time in which nothing moves on the connection.
     request.raw.socket.setTimeout(0);
     const kept = received.move();
     return { fields, file, [Symbol.asyncDispose]: () => kept.disposeAsync() };

@@ -8,7 +8,7 @@ import { signerState } from "../records/signers.ts";
 import type { SealedDek } from "../records/version-tables.ts";
 import type { OnPublished, PublicationParts } from "./publication.ts";
 
-/** The fields of a form that signs its file: base64. */
+/** Fields of a form that sign its file, base64. */
 export interface SignedFields {
   dek: string;
   signature: string;
@@ -16,9 +16,9 @@ export interface SignedFields {
 }
 
 export const decode = (base64: string) => Buffer.from(base64, "base64");
-/** The one form of a base64 text in which it is stored, compared and looked up. */
+/** Returns the canonical form of a base64 text, in which it is stored, compared and looked up. */
 export const canonical = (base64: string) => decode(base64).toString("base64");
-/** The signature of a form as it is stored with the bytes. */
+/** Returns the signature of a form as it is stored with the bytes. */
 export const storedSignature = ({
   signature,
   signer_public_key: key,
@@ -28,7 +28,7 @@ export const storedSignature = ({
 });
 
 /**
- * Requires that the register of a project, plugin or service, where there is one, holds the signer.
+ * Requires that the register of a project, plugin or service, if it has one, holds the signer.
  *
  * @param signer base64; null for an archive that its author has not signed
  * @throws HubError 403
@@ -48,7 +48,7 @@ export async function requireSigner(db: Queries, projectId: string, signer: stri
 }
 
 /**
- * Refuses a signer whose private key is an earlier public one: `signer.pub` was given for `signer.key`.
+ * Rejects a signer whose private key is an earlier public key: `signer.pub` was passed as `signer.key`.
  *
  * @throws HubError 400
  */
@@ -63,13 +63,13 @@ async function refusePublicSeed(db: Queries, projectId: string, signer: Buffer):
   }
 }
 
-/** Requires a registered signer that nobody else can be. @param signer base64 @throws HubError 400, 403 */
+/** Requires a registered signer whose private key is not public. @param signer base64 @throws HubError 400, 403 */
 export async function admitSigner(db: Queries, projectId: string, signer: string): Promise<void> {
   await requireSigner(db, projectId, signer);
   await refusePublicSeed(db, projectId, decode(signer));
 }
 
-/** The parts of the hub that publishing sealed bytes needs. */
+/** Parts of the hub that publishing sealed bytes needs. */
 export interface SealedParts extends PublicationParts {
   keyring: Keyring;
 }
@@ -85,9 +85,9 @@ interface SealedInsertion<Row extends { id: string }> {
 }
 
 /**
- * Stores the record of a signer who may publish, with its DEK sealed, and tells of a new one.
+ * Stores the record of a signer who may publish, with its DEK sealed, and notes a new signer.
  *
- * @returns the record that stands now
+ * @returns the record that is stored now
  */
 export const insertSealed = <Row extends { id: string }>(
   { database, keyring }: Pick<SealedParts, "database" | "keyring">,

@@ -4,7 +4,7 @@ import type { Blobs } from "../blobs/port.ts";
 /** Most blobs that one request moves to the trash. */
 const MOST_BLOBS = 500;
 
-/** Moves bytes to the trash, which keeps them for a database that is restored. The sweep moves what is left here. */
+/** Moves bytes to the trash, which keeps them in case the database is restored. The sweep moves what this misses. */
 export async function trashBlobs(
   { blobs, logger }: { blobs: Blobs; logger: Logger | undefined },
   ids: readonly string[],

@@ -4,12 +4,12 @@ interface Waiting {
 }
 
 /**
- * Bytes of uploads that one turn of the event loop takes, or twice that at most: hashing them takes two milliseconds.
- * Thirty publishers at once would otherwise fill a turn with megabytes, and every poll would wait for all of them.
+ * Bytes of uploads handled in one turn of the event loop, or at most twice that: hashing them takes two milliseconds.
+ * Otherwise thirty publishers would fill a turn with megabytes, for which every poll would wait.
  */
 const TURN_BYTES = 512 * 1024;
 
-/** Shares the turns of the event loop among uploads, in their order. */
+/** Shares the turns of the event loop among uploads, first come, first served. */
 export class UploadTurns {
   readonly #most: number;
   #left: number;
@@ -21,7 +21,7 @@ export class UploadTurns {
     this.#left = most;
   }
 
-  /** Counts bytes that an upload has just handled. @returns what to await before it goes on; undefined for nothing */
+  /** Counts bytes that an upload has just handled. @returns a promise to await before continuing; undefined for none */
   take(bytes: number): Promise<void> | undefined {
     if (!this.#isScheduled) {
       this.#isScheduled = true;
@@ -47,5 +47,5 @@ export class UploadTurns {
   };
 }
 
-/** The turns of all uploads of this process. */
+/** Turns of all uploads of this process. */
 export const uploadTurns = new UploadTurns();

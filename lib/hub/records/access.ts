@@ -2,7 +2,7 @@ import { type Principal, scopesOf } from "../base/principal.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./polling-host.ts";
 import type { PreparedStatements } from "./port.ts";
 
-/** The columns of a key that decide whether and what it may do. */
+/** Columns of a key that decide whether it is live, and its rights. */
 export const KEY_COLUMNS =
   "k.id AS key_id, k.owner, k.scopes, k.project_id AS bound_to, k.host AS own_host, k.expires_at, k.revoked_at";
 
@@ -32,18 +32,18 @@ interface SessionRow extends KeyRow {
   gate: string | null;
 }
 
-/** A live session, with the answer to the question that most sessions ask. */
+/** Live session, with the answer to the request that most sessions make. */
 export interface Session {
   principal: Principal;
   projectId: string;
   latestVersion: string | null;
   /** The gate, as JSON. */
   gate: string | null;
-  /** The polling host, where there is a gate and the project's view has it. */
+  /** Polling host, where there is a gate and the host is in the project's view. */
   host: PollingHost | undefined;
 }
 
-/** The key behind a row, or undefined when it is revoked or has expired at `now` (ISO 8601). */
+/** Returns the key in a row, or undefined when it is revoked or has expired at `now` (ISO 8601). */
 export function principalOf(row: KeyRow, now: string): Principal | undefined {
   if (row.revoked_at !== null || (row.expires_at !== null && row.expires_at <= now)) return undefined;
   return {
@@ -56,7 +56,7 @@ export function principalOf(row: KeyRow, now: string): Principal | undefined {
   };
 }
 
-/** The live key of this hash: one indexed read. */
+/** Finds the live key with this hash: one indexed read. */
 export async function findKey(
   statements: PreparedStatements,
   hash: string,
@@ -66,13 +66,13 @@ export async function findKey(
   return row === undefined ? undefined : principalOf(row, now);
 }
 
-/** Finds the host that a revoked key spoke for alone; undefined for any other key. */
+/** Returns the only host that a revoked key spoke for; undefined for any other key. */
 export async function findRemovedHost(statements: PreparedStatements, hash: string): Promise<string | undefined> {
   return ((await statements.first(REMOVED, [hash])) as { host: string } | undefined)?.host;
 }
 
 /**
- * Finds the live session of this hash, its live key, and its project's latest version: one indexed statement.
+ * Finds the live session with this hash, its live key, and its project's latest version: one indexed statement.
  *
  * @param now ISO 8601 @param hostId of the polling host, if it names itself
  */

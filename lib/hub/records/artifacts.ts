@@ -5,14 +5,14 @@ import { selectWhere } from "./rows.ts";
 import type { SealedSecret } from "./secrets.ts";
 import { type BlobsTable, type Marks, type SealedDek, UNMARKED, type VersionsTable } from "./version-tables.ts";
 
-/** An artifact, or a delta that leads to its version, with the facts that hosts get. */
+/** Artifact, or delta that leads to its version, with the facts that hosts get. */
 export type SealedBlob = BlobsTable & { signature: string; signer_public_key: string } & Pick<
     VersionsTable,
     "content_sha256" | "published_by"
   > &
   Marks & { publisher: string | null; approver: string | null };
 
-/** The artifact sorts before the deltas; an index is not signed. */
+/** Query for a version's sealed blobs. The artifact sorts before the deltas; an index is not signed. */
 const LOCATION = `SELECT b.*, v.content_sha256, v.published_by, p.name AS publisher, a.name AS approver,
   ${Object.keys(UNMARKED)
     .map((mark) => `v.${mark}`)
@@ -30,8 +30,8 @@ const SEALED_DEK = "SELECT kek_id, sealed_dek FROM sealed WHERE id = ?";
 /**
  * Finds the artifact of a version and the deltas that lead to it, smallest first: one indexed statement.
  *
- * @param viewer a key that acts on the project
- * @returns undefined for no such version, and for a staged one that the key does not see
+ * @param viewer key that acts on the project
+ * @returns undefined for no such version, and for a staged one that the key may not see
  */
 export async function findArtifact(
   statements: PreparedStatements,
@@ -44,7 +44,7 @@ export async function findArtifact(
   return artifact && { artifact, deltas };
 }
 
-/** The facts that `authorize` decides on: the artifact or delta of this signature, and the credential with its key. */
+/** Facts on which `authorize` decides: the artifact or delta with this signature, and the credential with its key. */
 export interface Authorization {
   /** Undefined without a credential, and when no artifact or delta that the key sees has the signature. */
   blobId: string | undefined;
@@ -65,13 +65,16 @@ export async function findAuthorization(
   return { blobId: row.blob_id ?? undefined, credential };
 }
 
-/** Reads a sealed DEK as it stands now; a rotation may have replaced it since the last read. */
+/** Reads the current sealed DEK; a rotation may have replaced it since the last read. */
 export async function readSealedDek(statements: PreparedStatements, blobId: string): Promise<SealedSecret | undefined> {
   const row = (await statements.first(SEALED_DEK, [blobId])) as SealedDek | undefined;
   return row && { kekId: row.kek_id, sealed: row.sealed_dek };
 }
 
-/** The base64 keys that signed what a project has, by an index: `distinct` would read all versions. */
+/**
+ * Yields the public keys, base64, that signed a project's versions. Skips through an index, since `distinct` would read
+ * all versions.
+ */
 export async function* signersOf(db: Queries, projectId: string): AsyncGenerator<string> {
   for (let last = ""; ;) {
     const next = await selectWhere(db, "blobs", { project_id: projectId })

@@ -4,13 +4,13 @@ import { runAuditHooks } from "./hooks.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { given, newestWhere } from "./rows.ts";
 
-/** Somebody did something: what the log keeps of it. */
+/** Audit entry, without its id and time. */
 export type AuditEntry = Omit<AuditRecord, "id" | "created_at">;
 
-/** The actor of what an operator does with a command on the hub's own storage. */
+/** Actor of commands that an operator runs on the hub's own storage. */
 export const BY_HAND = { actor: "operator", key_id: "", address: "", request_id: "" } as const;
 
-/** The actor of what a hub does by itself. */
+/** Actor of what a hub does by itself. */
 export const BY_HUB = { actor: "hub", key_id: "", address: "", request_id: "" } as const;
 
 /** Writes an entry, and runs the hooks of all features for it. @param now milliseconds since 1970 */
@@ -24,15 +24,15 @@ export async function insertAudit(db: Queries, entry: AuditEntry, now: number): 
 }
 
 export interface AuditFilters {
-  /** ISO 8601 in UTC; then or later. */
+  /** Earliest time, inclusive; ISO 8601 in UTC. */
   since: string | undefined;
-  /** ISO 8601 in UTC; before. */
+  /** Latest time, exclusive; ISO 8601 in UTC. */
   until: string | undefined;
   action: string | undefined;
   actor: string | undefined;
 }
 
-/** Newest first; pages by id, which sorts by time. */
+/** Lists entries, newest first; pages are by id, which sorts by time. */
 export async function listAudit(
   db: Queries,
   { since, until, ...facts }: AuditFilters,
@@ -46,7 +46,7 @@ export async function listAudit(
   return rows.map((row) => ({ ...row, facts: JSON.parse(row.facts) as AuditRecord["facts"] }));
 }
 
-/** Removes entries from before a time. @returns how many */
+/** Removes entries older than a time. @returns how many */
 export async function removeAudit(db: Queries, before: string): Promise<number> {
   const { numDeletedRows } = await db.deleteFrom("audit").where("created_at", "<", before).executeTakeFirst();
   return Number(numDeletedRows);

@@ -2,10 +2,10 @@ import { sql } from "kysely";
 import type { Queries } from "./port.ts";
 import type { BlobsTable } from "./version-tables.ts";
 
-/** Records of one page. */
+/** Records per page. */
 const PAGE_RECORDS = 500;
 
-/** A record's bytes, as it describes them. */
+/** Bytes of a record, as it describes them. */
 type BlobRecord = Pick<BlobsTable, "id" | "size_bytes">;
 
 /** Returns which of the blob ids have a record. */
@@ -52,7 +52,7 @@ export async function totalOfBlobs(db: Queries): Promise<{ count: number; bytes:
   return { count: Number(count), bytes: Number(bytes) };
 }
 
-/** The version that a blob belongs to. */
+/** Version that a blob belongs to. */
 export interface BlobVersion extends Pick<BlobsTable, "part"> {
   /** Id and name of the project, plugin or service. */
   project: string;
@@ -60,7 +60,7 @@ export interface BlobVersion extends Pick<BlobsTable, "part"> {
   version: string;
 }
 
-/** Finds out which version a blob belongs to; undefined when its record is gone. */
+/** Finds the version that a blob belongs to; undefined when its record is gone. */
 export const versionOfBlob = (db: Queries, id: string): Promise<BlobVersion | undefined> =>
   db
     .selectFrom("blobs as b")
@@ -70,7 +70,7 @@ export const versionOfBlob = (db: Queries, id: string): Promise<BlobVersion | un
     .where("b.id", "=", id)
     .executeTakeFirst();
 
-/** Names the records whose blob is gone or has another size. */
+/** Yields the records whose blob is gone or has another size. */
 export async function* lostBlobs(
   db: Queries,
   sizeOf: (id: string) => Promise<number | undefined>,

@@ -4,10 +4,10 @@ import { CHANGES_CHANNEL } from "./migrations.ts";
 import type { Database } from "./port.ts";
 import { socketOf } from "./silence.ts";
 
-/** Time between two looks of a hub on SQLite, which announces no changes. */
+/** Interval of a hub on SQLite, which announces no changes, in milliseconds. */
 const TICK_MS = 250;
 const PAGE = 500;
-/** Time between two checks that the listening connection to PostgreSQL is alive. */
+/** Interval of checks that the listening connection to PostgreSQL is alive, in milliseconds. */
 const PULSE_MS = 15_000;
 const ANSWER_MS = 5000;
 const FIRST_PAUSE_MS = 500;
@@ -16,21 +16,21 @@ const LONGEST_PAUSE_MS = 30_000;
 const NEWEST = "SELECT COALESCE(MAX(number), 0) AS number FROM changes";
 const SINCE = `SELECT number, project_id FROM changes WHERE number > ? ORDER BY number LIMIT ${PAGE}`;
 
-/** The listener of a feed. */
+/** Listener of a change feed. */
 export interface ChangeListener {
-  /** A project, plugin or service may answer "latest" anew. @param projectId of its row */
+  /** Called when a project, plugin or service may answer "latest" differently. @param projectId id of its row */
   changed(projectId: string): void;
-  /** Changes may have been missed: any project may answer anew. */
+  /** Called when changes may have been missed: any project may answer differently. */
   missed(): void;
-  /** The database cannot be heard for now; it is tried again. */
+  /** Called while the database cannot be listened to; the feed retries. */
   failed(error: unknown): void;
 }
 
 /**
- * Hears of every committed change of what projects, plugins and services answer to "latest", by any hub of the
- * database: on PostgreSQL by notifications, on SQLite by a look at a counter.
+ * Reports every committed change of the answers to "latest", by any hub of the database: on PostgreSQL through
+ * notifications, on SQLite by polling a counter.
  *
- * @returns a function that ends it
+ * @returns a function that closes the feed
  */
 export function openChangeFeed(database: Database, listener: ChangeListener): () => Promise<void> {
   const ending = new AbortController();
@@ -76,7 +76,7 @@ async function listen({ location }: Database, listener: ChangeListener, signal: 
       keepAlive: true,
       application_name: "sealift-hub-changes",
     });
-    // A server that stands still would not answer a farewell.
+    // A server that hangs would not answer a proper goodbye.
     const cut = (): void => void socketOf(client).destroy();
     signal.addEventListener("abort", cut, { once: true });
     try {

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { BLOB_ID } from "../base/identity.ts";
 
-/** Rules of columns, which rows of a backup or of another database are held against. */
+/** Rules of columns, which rows of a backup or of another database are checked against. */
 
-/** PostgreSQL stores no NUL. */
+/** Text; PostgreSQL stores no NUL. */
 export const text = z.string().regex(/^[^\0]*$/, "must not hold the character NUL");
 export const name = text.min(1);
 export const time = z.iso.datetime({ precision: 3 });

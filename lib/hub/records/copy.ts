@@ -12,7 +12,7 @@ import type { AnyTable } from "./table.ts";
 
 const PAGE_ROWS = 500;
 
-/** A row on its way from one database to another. */
+/** Row being copied from one database to another. */
 export interface CopiedRow {
   table: string;
   row: Record<string, string | number | null>;
@@ -20,17 +20,17 @@ export interface CopiedRow {
 
 export interface RowName {
   table: string;
-  /** The values of its key, with spaces between them. */
+  /** Values of its key, separated by spaces. */
   id: string;
 }
 
 /** Tables whose rows are copied, each after the tables that it refers to. */
 export class CopiedTables {
   readonly #tables: ReadonlyMap<string, AnyTable>;
-  /** The names of all migrations: the version of the schema. */
+  /** Names of all migrations, which are the version of the schema. */
   readonly version: readonly string[];
 
-  /** @param tables all of a hub, as {@link Database.tables} */
+  /** @param tables all tables of a hub, as {@link Database.tables} */
   constructor(tables: readonly AnyTable[]) {
     this.#tables = new Map(tables.filter(({ copied }) => copied).map((table) => [table.name, table]));
     this.version = versionOf(tables);
@@ -50,7 +50,7 @@ export class CopiedTables {
     return { table, id: key.map((column) => row[column]).join(" ") };
   }
 
-  /** Names the rows that a row refers to. */
+  /** Returns the names of the rows that a row refers to. */
   parentsOf({ table, row }: CopiedRow): RowName[] {
     const { references, needs } = this.table(table);
     const checked = Object.entries(references).map(([column, { table: parent }]) => [column, parent.name] as const);
@@ -60,7 +60,7 @@ export class CopiedTables {
     });
   }
 
-  /** The blob that a row stands for, or undefined. */
+  /** Returns the blob that a row describes, or undefined. */
   blobOf({ table, row }: CopiedRow): { id: string; size: number; sha256: string } | undefined {
     const { digest } = this.table(table);
     return digest === undefined
@@ -69,9 +69,9 @@ export class CopiedTables {
   }
 
   /**
-   * Holds a row against the schema of its table.
+   * Validates a row against the schema of its table.
    *
-   * @param version of the schema of the database that it comes from; columns that are newer may be missing
+   * @param version schema version of the source database; newer columns may be missing
    * @returns what is wrong with it, or undefined
    */
   faultOf({ table, row }: CopiedRow, version: readonly string[]): string | undefined {
@@ -82,7 +82,7 @@ export class CopiedTables {
   }
 }
 
-/** A view of a database as it is at one moment, beside its writers. */
+/** Snapshot of a database at one moment, while others write to it. */
 export interface Snapshot extends AsyncDisposable {
   rows(): AsyncGenerator<CopiedRow>;
 }
@@ -105,7 +105,7 @@ export async function openSnapshot({
         ).dialect
       : openSqliteReader(location);
   const db = new Kysely<Schema>({ dialect: opened });
-  // One connection, one transaction: what is read is what was committed when it began.
+  // One connection and transaction, so that only what was committed at its start is read.
   const begin = dialect === "postgres" ? "begin isolation level repeatable read read only" : "begin deferred";
   await sql.raw(begin).execute(db);
   return {
@@ -114,7 +114,7 @@ export async function openSnapshot({
   };
 }
 
-/** Reads all rows that are worth keeping, page by page. Outside of a snapshot each page sees a moment of its own. */
+/** Reads the rows of all copied tables, page by page. Outside of a snapshot each page is read at a different moment. */
 export async function* allRows({ kysely, tables }: Pick<Database, "kysely" | "tables">): AsyncGenerator<CopiedRow> {
   for (const table of tables) if (table.copied) yield* rowsOf(kysely, table);
 }
@@ -134,17 +134,17 @@ async function* rowsOf(db: Queries, { name: table, key }: AnyTable): AsyncGenera
   }
 }
 
-/** Rows of one statement: as many as its parameters allow. */
+/** Rows per statement: as many as its parameters allow. */
 const BATCH_ROWS = 100;
 
 export interface Replacement {
-  /** Hears of a row that the database does not take. Throws to end the transaction. */
+  /** Called with a row that the database rejects. Throws to end the transaction. */
   onRefused: (row: CopiedRow, why: string) => void;
-  /** Returns whether every row came; asked at the end. Where some did not, the latest versions are found anew. */
+  /** Tells whether every row arrived; called at the end. If not, the latest versions are computed again. */
   isWhole: () => boolean;
 }
 
-/** Puts rows in the place of all that a database holds, in one transaction. @returns how many */
+/** Replaces everything in a database by the given rows, in one transaction. @returns how many */
 export function replaceRows(
   { kysely, tables }: Database,
   rows: AsyncIterable<CopiedRow>,
@@ -174,10 +174,10 @@ export function replaceRows(
   });
 }
 
-/** Inserts rows of one table. @returns why the database does not take them; then none of them is stored */
+/** Inserts rows of one table. @returns why the database rejects them; then none of them is stored */
 async function refusalOf(transaction: Transacted, batch: readonly CopiedRow[]): Promise<string | undefined> {
   const values = batch.map(({ row }) => row);
-  // Kysely composes no types for a table that is a parameter: this one stands for any of them.
+  // Kysely has no types for a table given at run time: this one stands for any of them.
   const table = batch[0]!.table as "projects";
   await sql`savepoint batch`.execute(transaction);
   try {

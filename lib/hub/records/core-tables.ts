@@ -17,22 +17,24 @@ export const projects = table(
     homepage: text.nullable(),
     repository: text.nullable(),
     visibility: z.enum(["public", "private"]),
-    /** The latest open version, renewed by every transaction that changes versions or their states. */
+    /** Latest open version, renewed by every transaction that changes versions or their states. */
     latest_version: text.nullable(),
     created_at: time,
-    /** Surface A's detail record as JSON, made by the transaction that changed it; null for projects of surface B. */
+    /**
+     * Detail record of surface A as JSON, written by the transaction that changed it; null for projects of surface B.
+     */
     detail: json.nullable(),
     detail_etag: text.nullable(),
-    /** The gate as JSON (latest/gate.ts), while a version that is not open ranks above the latest one; null else. */
+    /** Gate as JSON (latest/gate.ts), while a version that is not open ranks above the latest one; otherwise null. */
     gate: json.nullable(),
-    /** Whether every new version is staged first, until somebody else approves it. */
+    /** Whether every new version is staged first, until another person approves it. */
     requires_approval: yes,
   },
   { unique: { projects_slug: ["kind", "slug"] }, indexes: { projects_owner: ["owner", "id"] } },
 );
 export type ProjectsTable = RowOf<typeof projects>;
 
-/** A project, plugin or service that somebody has deleted. The slug of a plugin or service is never used again. */
+/** Deleted projects, plugins and services. The slug of a plugin or service is never used again. */
 export const deletedProjects = table(
   "deleted_projects",
   {
@@ -41,7 +43,7 @@ export const deletedProjects = table(
     slug: name,
     owner: name,
     deleted_at: time,
-    /** When the last row of its fleet was removed; null until then. */
+    /** Time when the last row of its fleet was removed; null until then. */
     cleared_at: time.nullable(),
   },
   { indexes: { deleted_projects_slug: ["kind", "slug"] } },
@@ -51,7 +53,7 @@ export const grants = table(
   "grants",
   {
     target_id: projectId,
-    /** The owner whose keys see the private target. */
+    /** Owner whose keys see the private target. */
     grantee: name,
     created_at: time,
   },
@@ -67,12 +69,12 @@ export const apiKeys = table(
     /** Scope names, separated by spaces. */
     scopes: text,
     project_id: projectId.nullable(),
-    /** The only host that the key speaks for; null for any. */
+    /** Only host that the key speaks for; null for any. */
     host: text.nullable(),
     prefix: text,
     /** SHA-256 of the key, hexadecimal. The key itself is nowhere. */
     hash: sha256Hex,
-    /** The actor behind it: a person, a workflow run, or the key that it descends from; null for itself. */
+    /** Actor behind it: a person, a workflow run, or the key that it descends from; null for itself. */
     acts_for: text.nullable(),
     /** The actor who has trusted the workflow that got it: it approves nothing of theirs. Null for other keys. */
     trusted_by: text.nullable(),
@@ -107,12 +109,12 @@ export const sessions = table(
   },
 );
 
-/** The register of a project's signers: no rows, no register. */
+/** Registers of projects' signers. A project without rows has no register. */
 export const signers = table(
   "signers",
   {
     project_id: projectId,
-    /** Public key, as artifacts have it. */
+    /** Public key, base64, as in artifacts. */
     public_key: base64,
     name: text,
     added_at: time,
@@ -121,14 +123,14 @@ export const signers = table(
     retired_by: name.nullable(),
     revoked_at: time.nullable(),
     revoked_by: name.nullable(),
-    /** Why it was retired or revoked. */
+    /** Reason for which it was retired or revoked. */
     reason: text.nullable(),
   },
   { key: ["project_id", "public_key"], needs: { project_id: "projects" } },
 );
 export type SignersTable = RowOf<typeof signers>;
 
-/** Key-encryption keys by name only. A retired one seals nothing any more. */
+/** Key-encryption keys, by name only. A retired one is no longer used for sealing. */
 export const keks = table("keks", { id: name, retired_at: text.nullable(), created_at: time });
 
 /** Secrets of the hub itself and developers' signing secrets, sealed under a KEK. */
@@ -145,20 +147,20 @@ export const sealedSecrets = table(
 );
 
 /**
- * The audit log: who did what to what, kept for a time of its own. Never with a secret. It keeps the ids of keys that
- * are gone.
+ * Audit log: who did what to what. Contains no secrets, is kept for a time of its own, and keeps the ids of deleted
+ * keys.
  */
 export const audit = table(
   "audit",
   {
     id: name,
     created_at: time,
-    /** Such as `key.create`, `version.publish`. */
+    /** Action, such as `key.create` or `version.publish`. */
     action: name,
-    /** The owner and the id of the key that did it. */
+    /** Owner of the key that did it. */
     actor: text,
     key_id: text,
-    /** The thing it was done to: a key, project, target, version, grant. */
+    /** Subject of the action: a key, project, target, version or grant. */
     subject: text,
     /** JSON object with further facts. */
     facts: json,
@@ -168,7 +170,7 @@ export const audit = table(
   { indexes: { audit_age: ["created_at"] } },
 );
 
-/** The state that the hubs of one database share. */
+/** State shared by the hubs of one database. */
 export const hubState = table("hub_state", { name, value: text }, { key: ["name"] });
 
 /** Counts of requests that hubs share, for their limits. */

@@ -12,7 +12,7 @@ import { type Schema, tablesOf } from "./schema.ts";
 import { openSqlite } from "./sqlite.ts";
 import type { AnyTable } from "./table.ts";
 
-/** Keeps a value that the hubs of one database share. */
+/** Stores a value shared by the hubs of one database. */
 async function writeState(db: Queries, name: string, value: string): Promise<void> {
   await db
     .insertInto("hub_state")
@@ -22,20 +22,20 @@ async function writeState(db: Queries, name: string, value: string): Promise<voi
 }
 
 export interface DatabaseOptions {
-  /** Holds `hub.sqlite` unless `url` says otherwise. */
+  /** Folder of `hub.sqlite`, unless `url` says otherwise. */
   dataDir: string;
   /** `postgres://…`, `postgresql://…`, `sqlite:PATH`, `file:` URL or a path. */
   url?: string;
-  /** The features, with their tables and their part in changes. */
+  /** Features, with their tables and their part in changes. */
   hooks: readonly RecordHooks[];
-  /** Hears every statement with its duration; tests count them. */
+  /** Called with every statement and its duration; tests count them. */
   onStatement?: ((text: string, durationMs: number, failed: boolean) => void) | undefined;
-  /** Refuses to create an SQLite file that is not there. */
+  /** Fails instead of creating a missing SQLite file. */
   mustExist?: boolean;
   /** Most connections of this process to PostgreSQL. */
   poolSize?: number;
   statementTimeoutMs?: number;
-  /** A connection to PostgreSQL was lost, idle or in use; the pool replaces it by itself. */
+  /** Called when a connection to PostgreSQL was lost, idle or in use; the pool replaces it by itself. */
   onLostConnection?: (error: Error) => void;
 }
 
@@ -64,7 +64,7 @@ function heard(statements: PreparedStatements, hear: NonNullable<DatabaseOptions
       told(true);
       throw error;
     }
-    // SQLite answers at once.
+    // SQLite answers synchronously.
     if (answer instanceof Promise) {
       answer.then(
         () => told(false),
@@ -80,7 +80,7 @@ function heard(statements: PreparedStatements, hear: NonNullable<DatabaseOptions
   };
 }
 
-/** @throws UsageError `usage` when the file must exist and does not */
+/** Returns the path of a database file. @throws UsageError `usage` when the file must exist and does not */
 async function existingPath(options: DatabaseOptions): Promise<string> {
   const path = sqlitePath(options);
   if (options.mustExist !== true || (await statsOf(path)) !== undefined) return path;
@@ -94,7 +94,7 @@ async function postgresNow(kysely: Queries): Promise<number> {
   return Number(rows[0]?.now);
 }
 
-/** A PostgreSQL that migrates takes as long as it takes: an index over many rows is no statement that hangs. */
+/** Migrates a PostgreSQL database without a statement timeout: an index over many rows takes its time. */
 async function migratePostgres(postgres: PostgresOptions, tables: readonly AnyTable[]): Promise<void> {
   const { dialect } = await openPostgres({ ...postgres, poolSize: 2, statementTimeoutMs: 0 });
   const kysely = new Kysely<Schema>({ dialect });
@@ -131,7 +131,7 @@ export async function openDatabase(options: DatabaseOptions): Promise<Database> 
     }),
   });
   carryHooks(kysely, options.hooks);
-  // A check that waited for its turn behind all others would call the database of a hub with much to do away.
+  // On a connection of its own: a check queued behind requests would report a busy database as unreachable.
   const checks = isPostgres
     ? new Kysely<Schema>({ dialect: (await openPostgres({ ...postgres, poolSize: 1 })).dialect })
     : kysely;

@@ -3,7 +3,7 @@ import { yes } from "./columns.ts";
 import type { Dialect } from "./port.ts";
 import type { AnyTable } from "./table.ts";
 
-/** Types of columns. Keyset pages and lists of host ids need bytewise order: PostgreSQL's default is the locale's. */
+/** Column types. Keyset pages and lists of host ids need bytewise order: PostgreSQL's default is the locale's. */
 const TEXT: Record<Dialect, string> = { sqlite: "text", postgres: 'text collate "C"' };
 
 function typeOf(rule: z.ZodType, dialect: Dialect): string {

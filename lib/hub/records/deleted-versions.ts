@@ -1,7 +1,7 @@
 import type { Transacted } from "./port.ts";
 import { selectWhere } from "./rows.ts";
 
-/** A version that is to be deleted. */
+/** Version to delete. */
 export interface Deletion {
   version: string;
   reason: string;
@@ -9,7 +9,7 @@ export interface Deletion {
   now: string;
 }
 
-/** The label of a deleted version cannot be used again: hosts may still know it by its other bytes. */
+/** Error for the label of a deleted version, which cannot be used again: hosts may still know it by its other bytes. */
 export class VersionDeleted extends Error {
   readonly version: string;
   readonly reason: string;
@@ -24,7 +24,7 @@ export class VersionDeleted extends Error {
   }
 }
 
-/** Keeps the label of a version that this transaction deletes. @param sha256 of the bytes that it named */
+/** Records the label of a version that this transaction deletes. @param sha256 of its bytes */
 export async function recordDeletion(
   transaction: Transacted,
   projectId: string,
@@ -37,7 +37,7 @@ export async function recordDeletion(
     .execute();
 }
 
-/** @throws VersionDeleted when the label was deleted; the caller holds the project's row */
+/** Requires a label that was never deleted; the caller has locked the project's row. @throws VersionDeleted */
 export async function requireNotDeleted(transaction: Transacted, projectId: string, version: string): Promise<void> {
   const deleted = await selectWhere(transaction, "deleted_versions", { project_id: projectId, version })
     .select(["reason", "deleted_at"])

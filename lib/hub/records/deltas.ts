@@ -7,15 +7,15 @@ import { deleteWhere, selectWhere } from "./rows.ts";
 import type { BlobsTable, SealedDek } from "./version-tables.ts";
 import { insertBlob, PUBLISHED } from "./versions.ts";
 
-/** Deltas that one version may have: each is bytes that a publisher stores. */
+/** Most deltas of one version: each is stored by its publisher. */
 export const MAX_DELTAS = 8;
 
 /**
- * Makes a delta visible. The project's row is held meanwhile: two publishers at once see each other's.
+ * Makes a delta visible. Locks the project's row: concurrent publishers see each other's.
  *
- * @param lost id of a delta whose bytes are gone: the new one takes its place
- * @returns the delta that leads from this base to this version: the new one or an earlier one; undefined when the
- *   version has as many as it may have
+ * @param lost id of a delta whose bytes are gone, which the new one replaces
+ * @returns the delta from this base to this version, new or earlier; undefined when the version has the most deltas
+ *   allowed
  */
 export async function insertDelta(
   transaction: Transacted,
@@ -38,8 +38,8 @@ export async function insertDelta(
 /**
  * Stores the index of a version.
  *
- * @param lost id of an index whose bytes are gone: the new one takes its place
- * @returns the index that the version has now: the new one or an earlier one
+ * @param lost id of an index whose bytes are gone, which the new one replaces
+ * @returns the index that the version now has, new or earlier
  */
 export async function insertIndex(transaction: Transacted, index: BlobsTable, lost?: string): Promise<BlobsTable> {
   if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
@@ -69,7 +69,7 @@ export async function deltaSizes(
   return sizes;
 }
 
-/** Finds the index of a version; undefined for none, and for that of a staged one that the key does not see. */
+/** Finds the index of a version; undefined for none, or for a staged version that the key may not see. */
 export async function findIndex(
   db: Queries,
   projectId: string,
@@ -88,7 +88,7 @@ export async function findIndex(
   return found?.state === "staged" && !seesStaged(viewer, found.published_by) ? undefined : found;
 }
 
-/** A version whose index is stored, with how many hosts run it. */
+/** Version with a stored index, and the number of hosts that run it. */
 export interface IndexedVersion {
   version: string;
   content_sha256: string;
@@ -97,9 +97,9 @@ export interface IndexedVersion {
 }
 
 /**
- * The published versions whose index is stored, those first that most hosts run, then the newest.
+ * Lists the published versions with a stored index: those that most hosts run first, then the newest.
  *
- * @param limit rows at most
+ * @param limit most rows
  */
 export async function indexedVersions(db: Queries, projectId: string, limit: number): Promise<IndexedVersion[]> {
   const rows = await db

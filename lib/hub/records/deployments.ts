@@ -2,18 +2,18 @@ import { firstId } from "../base/identity.ts";
 import type { FleetKey } from "./fleet.ts";
 import type { PreparedStatements } from "./port.ts";
 
-/** Reports that are read at most: of a fleet with more, the days before are left out. */
+/** Most reports read; for a fleet with more, earlier days are left out. */
 const MOST = 50_000;
 
 const SINCE = `SELECT id, host_id, version, status, created_at FROM reports
   WHERE holder = ? AND target = ? AND id >= ? ORDER BY id DESC LIMIT ${MOST + 1}`;
-/** One look into the index of each host's reports. */
+/** Query for the version of each host before a time: one index lookup per host. */
 const BEFORE = `SELECT host_id, (SELECT r.version FROM reports r
     WHERE r.holder = hosts.holder AND r.target = hosts.target AND r.host_id = hosts.host_id
       AND r.id < ? AND r.status = 'success' ORDER BY r.id DESC LIMIT 1) AS version
   FROM hosts WHERE holder = ? AND target = ?`;
 
-/** A deployment that a host has reported. */
+/** Deployment reported by a host. */
 interface Deployment {
   id: string;
   host_id: string;
@@ -22,17 +22,17 @@ interface Deployment {
   created_at: string;
 }
 
-/** The deployments of a fleet since a time. */
+/** Deployments of a fleet since a time. */
 interface Deployments {
-  /** Oldest first. */
+  /** Deployments, oldest first. */
   reports: Deployment[];
-  /** The hosts of the fleet, each with the version that it had before; null for none. */
+  /** Hosts of the fleet, each with the version that it had before; null for none. */
   before: Map<string, string | null>;
   /** Whether there are earlier ones since that time, which were not read. */
   isCut: boolean;
 }
 
-/** Reads what hosts of a view have deployed. @param since milliseconds since 1970 */
+/** Reads the deployments of a view's hosts. @param since milliseconds since 1970 */
 export async function readDeployments(
   statements: PreparedStatements,
   { holder, target }: FleetKey,

@@ -6,29 +6,29 @@ import { patternOf } from "./rows.ts";
 
 /** Lists of a fleet's hosts by state, one screen at a time, and the fleet in numbers. */
 
-/** A place between two hosts of a list: behind the one of this state and id. */
+/** Position in a list of hosts: after the host with this state and id. */
 export interface FleetCursor {
   state: HostState;
   id: string;
 }
 
-/** The hosts that a list asks for. Filters that are undefined let every host through. */
+/** Filter of a list of hosts. An undefined field matches every host. */
 export interface FleetFilter {
   state: HostState | undefined;
-  /** The version as it is shown. */
+  /** Version, as it is shown. */
   version: string | undefined;
-  /** `name=value`, or a name alone. */
+  /** Label: `name=value`, or a name alone. */
   label: string | undefined;
-  /** A part of the host's id, in any case. */
+  /** Part of the host id, ignoring case. */
   text: string | undefined;
 }
 
-/** One screen of a list. */
+/** One page of a list. */
 interface FleetPage {
   filter: FleetFilter;
   after: FleetCursor | undefined;
   limit: number;
-  /** Hosts that were heard of last before this time are silent. ISO 8601. */
+  /** Time before which a host must have been last heard of to be silent; ISO 8601. */
   silentBefore: string;
 }
 
@@ -38,27 +38,30 @@ export interface ListedHost extends HostRow {
 
 const REPORTED = HOST_STATES.filter((state) => state !== "silent");
 
-/** Hosts of a rare label: they are read by their ids, and those of a frequent one as the index of states has them. */
+/**
+ * Most hosts for which a label counts as rare: these are read by id, those of a frequent label through the index of
+ * states.
+ */
 const RARE_HOSTS = 500;
-/** Ids of one statement. */
+/** Ids per statement. */
 const IDS = 250;
 
 const LABELLED = `SELECT host_id FROM host_labels WHERE holder = ? AND target = ? AND label = ?
   ORDER BY host_id LIMIT ${RARE_HOSTS + 1}`;
 
-/** One look into an index for each host: a planner that has no statistics would join by reading all labels. */
+/** Correlated lookup of a label, once per host: without statistics a planner would join by reading all labels. */
 const HAS_LABEL = `(SELECT 1 FROM host_labels l WHERE l.holder = ? AND l.target = ? AND l.label = ?
   AND l.host_id = hosts.host_id LIMIT 1) = 1`;
 
 const AMONG = `host_id IN (${Array(IDS).fill("?").join(", ")})`;
 
-/** A condition of a statement, with its parameters. */
+/** Condition of a statement, with its parameters. */
 interface Condition {
   text: string;
   values: readonly Value[];
 }
 
-/** Makes the conditions of which a host has to fit one, for hosts behind a given id: several where ids are named. */
+/** Builds the conditions of which a host must meet one, for hosts after a given id: several where ids are listed. */
 async function labelConditions(
   statements: PreparedStatements,
   { holder, target }: FleetKey,
@@ -79,8 +82,8 @@ async function labelConditions(
 }
 
 /**
- * Reads one screen of a view's hosts: by state, those first that need somebody, then by id. A cursor holds when hosts
- * come and go. The cost does not grow with the fleet, unless a filter lets few hosts through.
+ * Reads one page of a view's hosts, ordered by state, those that need attention first, then by id. A cursor stays valid
+ * when hosts come and go. The cost does not grow with the fleet, unless a filter matches few hosts.
  *
  * @returns at most `limit` hosts, and whether there are more
  */
@@ -128,7 +131,7 @@ export async function listHosts(
   return { hosts: hosts.slice(0, limit), hasMore: hosts.length > limit };
 }
 
-/** Bytewise order of the UTF-8 text, as the databases sort. */
+/** Compares texts by their UTF-8 bytes, as the databases sort. */
 const compareIds = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
 const byId = (a: HostRow, b: HostRow) => compareIds(a.host_id, b.host_id);
 
@@ -138,7 +141,7 @@ const VERSIONS = `SELECT shown_version, COUNT(*) AS hosts,
     SUM(CASE WHEN state = 'failed' AND heard_at >= ? THEN 1 ELSE 0 END) AS failing
   FROM hosts WHERE holder = ? AND target = ? GROUP BY shown_version
   ORDER BY hosts DESC, shown_version LIMIT ${MOST_NAMED}`;
-/** Each label by one look into the index behind the one before, and not by all rows. */
+/** Finds each distinct label by one index lookup after the previous one, instead of reading all rows. */
 const LABELS = `WITH RECURSIVE found (label) AS (
     SELECT MIN(label) FROM host_labels WHERE holder = ? AND target = ?
     UNION ALL

@@ -1,6 +1,6 @@
 import type { PageRange, PreparedStatements, Queries } from "./port.ts";
 
-/** Hosts of one database page: what a fleet view holds in memory. */
+/** Hosts per database page, the most that a fleet view holds in memory. */
 const PAGE_HOSTS = 100;
 
 const VIEW = "SELECT changes, forgotten FROM views WHERE holder = ? AND target = ?";
@@ -12,7 +12,7 @@ const CHANGED_HOSTS = `SELECT host_id, record, seen_at, labels FROM hosts
   WHERE holder = ? AND target = ? AND host_id > ? AND change > ?
   ORDER BY host_id LIMIT ${PAGE_HOSTS}`;
 
-/** A host's newest record, as JSON text. */
+/** Newest record of a host, as JSON text. */
 export interface HostRow {
   host_id: string;
   record: string;
@@ -21,13 +21,13 @@ export interface HostRow {
   labels: string | null;
 }
 
-/** One fleet: a holder is an owner on surface A, and empty on surface B. */
+/** Key of a fleet. The holder is an owner on surface A, and empty on surface B. */
 export interface FleetKey {
   holder: string;
   target: string;
 }
 
-/** Reads how many changes a view has had, and the last one that forgot a host; 0 for a view without any. */
+/** Reads a view's change number, and the last change that forgot a host; 0 for a view without any. */
 export async function viewState(
   statements: PreparedStatements,
   { holder, target }: FleetKey,
@@ -36,11 +36,11 @@ export async function viewState(
   return { changes: Number(row?.["changes"] ?? 0), forgotten: Number(row?.["forgotten"] ?? 0) };
 }
 
-/** Bytewise order of the UTF-8 text, as the databases sort. */
+/** Compares hosts by the UTF-8 bytes of their ids, as the databases sort. */
 const inHostOrder = (a: HostRow, b: HostRow) => Buffer.compare(Buffer.from(a.host_id), Buffer.from(b.host_id));
 
 /**
- * Reads a view's hosts in host-id order, page by page: nothing stays open while the client reads.
+ * Reads a view's hosts in host-id order, page by page, with nothing left open while the client reads.
  *
  * @param since only hosts that changed after this change; 0 for all
  */
@@ -50,7 +50,8 @@ export async function* hostPages(
   since: number,
 ): AsyncGenerator<HostRow[]> {
   if (since > 0) {
-    // A refresh costs what changed: few changes are one page of the change index, many are a walk through all hosts.
+    // The cost depends on what changed: few changes are one page of the change index, many are a walk through all
+    // hosts.
     const changed = (await statements.all(CHANGED, [holder, target, since])) as unknown as HostRow[];
     if (changed.length <= PAGE_HOSTS) {
       yield changed.sort(inHostOrder);
@@ -72,7 +73,7 @@ export async function* hostPages(
 const HOST = `SELECT h.host_id, h.record, h.seen_at, h.labels, h.steps, r.record AS logged
   FROM hosts h LEFT JOIN reports r ON r.id = h.report_id WHERE h.holder = ? AND h.target = ? AND h.host_id = ?`;
 
-/** A host with the steps of its newest report, and that report as the log has it, as JSON text. */
+/** Host with the steps of its newest report, and that report from the log, as JSON text. */
 export interface DetailedHost extends HostRow {
   steps: string | null;
   logged: string | null;
@@ -87,7 +88,7 @@ export async function findHost(
   return (await statements.first(HOST, [holder, target, hostId])) as DetailedHost | undefined;
 }
 
-/** A view with the number of its hosts. */
+/** View, with the number of its hosts. */
 export interface CountedView {
   target: string;
   name: string | null;
@@ -97,7 +98,7 @@ export interface CountedView {
 /**
  * Lists the views of an owner's reports, and those of the projects that a key controls, by target.
  *
- * @param id of the only project; null for several @param owner whose projects; undefined for every owner's
+ * @param id only project; null for several @param owner of the projects; undefined for all
  */
 export async function listViews(
   db: Queries,

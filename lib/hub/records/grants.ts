@@ -2,7 +2,7 @@ import type { GrantRecord } from "../../contract/surfaces/marketplace.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 
-/** Lets an owner's keys see a private target; granting twice keeps the first grant. */
+/** Lets an owner's keys see a private target; repeating it keeps the first grant. */
 export async function addGrant(db: Queries, targetId: string, owner: string, now: string): Promise<GrantRecord> {
   await db
     .insertInto("grants")
@@ -14,7 +14,7 @@ export async function addGrant(db: Queries, targetId: string, owner: string, now
     .executeTakeFirstOrThrow();
 }
 
-/** @returns false when there was none */
+/** Removes a grant. @returns false when there was none */
 export async function removeGrant(db: Queries, targetId: string, owner: string): Promise<boolean> {
   const facts = { target_id: targetId, grantee: owner };
   const { numDeletedRows } = await deleteWhere(db, "grants", facts).executeTakeFirst();

@@ -11,14 +11,14 @@ import {
 import { PreparedDatabase } from "./prepared-database.ts";
 
 /**
- * SQLite that commits the transactions of one turn of the event loop together: a commit waits for the disk, and the
- * whole hub with it. Each is answered when the common transaction is on the disk; those behind the first one are
- * savepoints of it. Reads outside of a transaction see what is committed, on a connection of their own.
+ * SQLite dialect that commits all transactions of one turn of the event loop together, since each commit blocks the hub
+ * until the disk is done. Each transaction is answered once the shared one is on the disk; those after the first are
+ * savepoints. Reads outside of transactions use a connection of their own, and see what is committed.
  */
 export class GroupCommitDialect extends SqliteDialect {
   readonly #driver: GroupCommitDriver;
 
-  /** @param openReader opens the same file to be read only, when it exists */
+  /** @param openReader opens the same file read-only, once it exists */
   constructor(database: DatabaseSync, openReader: () => DatabaseSync) {
     const writer = new PreparedDatabase(database);
     super({ database: writer });
@@ -34,19 +34,19 @@ export class GroupCommitDialect extends SqliteDialect {
   }
 }
 
-/** Transactions take turns in the driver, which lets the next one begin before the last one is on the disk. */
+/** Lets the driver serialize transactions, so that the next can begin before the last one is on the disk. */
 class ConcurrentAdapter extends SqliteAdapter {
   override get supportsMultipleConnections(): boolean {
     return true;
   }
 }
 
-/** Also of Kysely's look at the schema, which begins with its parts: a program beside a hub need not wait to write. */
+/** Matches statements that only read, such as Kysely's look at the schema: they need not wait for the writer. */
 const READ = /^\s*(?:select\b|with\b(?!.*\b(?:insert|update|delete)\b))/is;
 
 /** Primary result code of SQLite. */
 const SQLITE_BUSY = 5;
-/** Longest wait for another writer of the file, and the pause between two tries. Milliseconds. */
+/** Longest wait for another writer of the file, and the pause between two attempts, in milliseconds. */
 const PATIENCE_MS = 5000;
 const PAUSE_MS = 20;
 
@@ -57,7 +57,7 @@ class GroupCommitDriver implements Driver {
   /** Writers waiting for their turn. */
   readonly #queue: (() => void)[] = [];
   #isTaken = false;
-  /** Transactions that are done, and not yet on the disk. */
+  /** Transactions that have finished, but are not on the disk yet. */
   #group: PromiseWithResolvers<void>[] = [];
   #isOpen = false;
   #isScheduled = false;
@@ -68,7 +68,7 @@ class GroupCommitDriver implements Driver {
     this.#openReader = openReader;
   }
 
-  /** False when no transaction is open, or SQLite has ended it by itself. */
+  /** False when no transaction is open, or SQLite has rolled it back by itself. */
   get isOpen(): boolean {
     return this.#isOpen;
   }
@@ -81,7 +81,7 @@ class GroupCommitDriver implements Driver {
 
   async releaseConnection(): Promise<void> {}
 
-  // Through the connection, so that they are heard as its statements.
+  // Through the connection, so that logs show them as its statements.
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await connection.executeQuery(CompiledQuery.raw("begin"));
   }
@@ -105,12 +105,12 @@ class GroupCommitDriver implements Driver {
     return run((this.#reader ??= this.#openReader()), query);
   }
 
-  /** Runs a statement as the one whose turn it is. */
+  /** Runs a statement of the current writer. */
   write(query: CompiledQuery): QueryResult<unknown> {
     try {
       return run(this.#writer, query);
     } catch (error) {
-      // SQLite has rolled back the common transaction: the work of its other members is lost, too.
+      // SQLite has rolled back the shared transaction, and with it the work of its other members.
       if (this.#isOpen && !this.#writer.isTransaction) this.#close(error);
       throw error;
     }
@@ -121,8 +121,8 @@ class GroupCommitDriver implements Driver {
     await this.#take();
     try {
       const isFirst = !this.#isOpen;
-      // One that reads first and writes later would fail at once when another process wrote in between; taking the
-      // write lock at the start waits for it.
+      // Takes the write lock at the start: a transaction that reads first and writes later would fail when another
+      // process wrote in between.
       if (isFirst) await this.#open();
       this.#isOpen = true;
       return isFirst;
@@ -132,7 +132,7 @@ class GroupCommitDriver implements Driver {
     }
   }
 
-  /** Has patience with another writer, who may be in this very process: the event loop goes on meanwhile. */
+  /** Opens the shared transaction. Waits for another writer without blocking: it may be in this process. */
   async #open(): Promise<void> {
     const deadline = performance.now() + PATIENCE_MS;
     for (;;) {
@@ -147,7 +147,7 @@ class GroupCommitDriver implements Driver {
     }
   }
 
-  /** Ends a turn. What was written stays, and is on the disk when the promise resolves. */
+  /** Ends a turn and keeps what was written, which is on the disk when the promise resolves. */
   async keep(): Promise<void> {
     const written = Promise.withResolvers<void>();
     this.#group.push(written);
@@ -158,7 +158,7 @@ class GroupCommitDriver implements Driver {
   /** Ends a turn. */
   end(): void {
     if (this.#isDue) this.#commit();
-    // Behind everything that has come in this turn of the event loop.
+    // After everything that has arrived in this turn of the event loop.
     else if (this.#isOpen && !this.#isScheduled) {
       this.#isScheduled = true;
       setImmediate(() => {
@@ -172,7 +172,7 @@ class GroupCommitDriver implements Driver {
     else next();
   }
 
-  /** Takes back the common transaction, in which nobody but the one whose turn it is has written. */
+  /** Rolls back the shared transaction, in which only the current writer has written. */
   rollback(): void {
     run(this.#writer, CompiledQuery.raw("rollback"));
     this.#close();
@@ -213,11 +213,11 @@ const MEMBER = {
 };
 const NOTHING: QueryResult<unknown> = { rows: [] };
 
-/** A statement by itself, or a transaction. */
+/** Connection for single statements and for transactions. */
 class GroupConnection implements DatabaseConnection {
   readonly #driver: GroupCommitDriver;
   #isTransaction = false;
-  /** Whether the transaction is a savepoint: others have written before it in the common one. */
+  /** Whether the transaction is a savepoint, because others wrote before it in the shared one. */
   #isMember = false;
 
   constructor(driver: GroupCommitDriver) {
@@ -228,7 +228,7 @@ class GroupConnection implements DatabaseConnection {
     return (await this.#execute(query)) as QueryResult<R>;
   }
 
-  /** All rows at once: they come from the memory of this process. */
+  /** Yields all rows at once: they are in the memory of this process. */
   async *streamQuery<R>(query: CompiledQuery): AsyncGenerator<QueryResult<R>> {
     yield await this.executeQuery<R>(query);
   }
@@ -248,7 +248,7 @@ class GroupConnection implements DatabaseConnection {
     return result;
   }
 
-  /** Writes in a turn that has begun, and ends the turn if that fails. */
+  /** Writes within the current turn, and ends the turn on failure. */
   #writeOrEnd(query: CompiledQuery): QueryResult<unknown> {
     try {
       return this.#driver.write(query);
@@ -260,7 +260,7 @@ class GroupConnection implements DatabaseConnection {
 
   async #begin(): Promise<QueryResult<unknown>> {
     this.#isMember = !(await this.#driver.begin());
-    // SQLite keeps the earlier state of each page for a savepoint: above 64 KiB in a file.
+    // For a savepoint, SQLite keeps the earlier state of each page: beyond 64 KiB in a file.
     if (this.#isMember) this.#writeOrEnd(MEMBER.begin);
     this.#isTransaction = true;
     return NOTHING;
@@ -273,7 +273,7 @@ class GroupConnection implements DatabaseConnection {
     return NOTHING;
   }
 
-  /** Does nothing for a transaction that is over: the disk has refused its commit. */
+  /** Rolls back. Does nothing for a transaction that is over because the disk has refused its commit. */
   async #rollback(): Promise<QueryResult<unknown>> {
     if (!this.#isTransaction) return NOTHING;
     this.#isTransaction = false;

@@ -6,7 +6,7 @@ import type { Project } from "./projects.ts";
 import type { IncomingReport } from "./reports.ts";
 import type { AnyTable } from "./table.ts";
 
-/** The bytes and versions that an upload adds to a project, plugin or service. */
+/** Bytes and versions that an upload adds to a project, plugin or service. */
 export interface Upload {
   project: Pick<Project, "id" | "owner">;
   bytes: number;
@@ -14,48 +14,48 @@ export interface Upload {
   versions: number;
 }
 
-/** A change of a target, in which features take part. */
+/** Change of a target, in which features take part. */
 export type TargetChange =
   | { what: "publish" | "yank" | "delete" | "release"; version: string }
-  /** To another owner. */
+  /** Transfer to another owner. */
   | { what: "transfer" };
 
-/** The part that a feature takes in one transaction that changes a target. */
+/** Part that a feature takes in one transaction that changes a target. */
 export interface TargetPart {
   /**
-   * Runs after a change; for a release, before it.
+   * Called after a change; for a release, before it.
    *
    * @returns whether it has changed the state of the version
-   * @throws HubError when the change may not be
+   * @throws HubError for a change that is not allowed
    */
   hear(change: TargetChange): Promise<boolean>;
   /**
-   * Hears of the latest open version, when all changes are made.
+   * Called with the latest open version, after all changes.
    *
-   * @returns the version that rolls; undefined for none
+   * @returns the rolling version; undefined for none
    */
   settle(latest: string | null): Promise<RollingVersion | undefined>;
 }
 
 /**
- * The part of a feature that takes part in the core's transactions, with or without a running server. The core runs
- * the hooks of all features in the order of their list; one that throws undoes the whole change.
+ * Hooks of a feature in the core's transactions, with or without a running server. The core runs the hooks of all
+ * features in the order of their list; one that throws undoes the whole change.
  */
 export interface RecordHooks {
   name: string;
-  /** Tables of the feature, which refer to each other and to those of the core. */
+  /** Tables of the feature, which may refer to each other and to those of the core. */
   tables?: readonly AnyTable[];
   /** Decides whether an upload may be stored; the target's row is locked. @throws HubError for one that may not */
   admit?(transaction: Transacted, upload: Upload): Promise<void>;
-  /** Begins its part in a change of a target, whose row is locked. @param now milliseconds since 1970 */
+  /** Starts the feature's part in a change of a target, whose row is locked. @param now milliseconds since 1970 */
   onTarget?(transaction: Transacted, target: Project, now: number): TargetPart;
-  /** SQL of a value that is another one after each change of what the feature keeps for a row of `projects p`. */
+  /** SQL expression that differs after each change of what the feature keeps for a row of `projects p`. */
   pulse?: string;
   /** Runs for each entry of the audit log, in its transaction. @param now milliseconds since 1970 */
   onAudit?(db: Queries, entry: AuditEntry, now: number): Promise<void>;
-  /** Hears of reports that are stored. @param reports of one view */
+  /** Called with reports as they are stored. @param reports all of one view */
   onReports?(transaction: Transacted, reports: readonly IncomingReport[]): Promise<void>;
-  /** Adds facts that the feature keeps of versions, by their ids, to a list for those who manage them. */
+  /** Adds the feature's facts about versions, by version id, to a list for managers. */
   listedOf?(db: Queries, versions: readonly string[]): Promise<ReadonlyMap<string, Partial<ManagedVersion>>>;
   /** Counts what the feature keeps for a project, plugin or service. */
   contentsOf?(db: Queries, project: Project): Promise<Partial<ProjectContents>>;
@@ -63,22 +63,22 @@ export interface RecordHooks {
   onDelete?(transaction: Transacted, project: Project): Promise<void>;
 }
 
-/** The hooks by the adapter of their connection, which its transactions share. */
+/** Hooks by the adapter of their connection, which its transactions share. */
 const ofConnection = new WeakMap<object, readonly RecordHooks[]>();
 
-/** Has the hooks run with every change that goes through a connection. */
+/** Runs the hooks with every change made through a connection. */
 export function carryHooks(db: Queries, hooks: readonly RecordHooks[]): void {
   ofConnection.set(db.getExecutor().adapter, hooks);
 }
 
-/** Returns the hooks of a connection or transaction. @throws Error when it was opened without: that is a mistake */
+/** Returns the hooks of a connection or transaction. @throws Error when it was opened without: that is a defect */
 export function hooksOf(db: Queries): readonly RecordHooks[] {
   const hooks = ofConnection.get(db.getExecutor().adapter);
   if (hooks === undefined) throw new Error("The connection was opened without the features' hooks.");
   return hooks;
 }
 
-/** Requires that every feature lets an upload in. @throws HubError */
+/** Requires that every feature admits an upload. @throws HubError */
 export async function admit(transaction: Transacted, upload: Upload): Promise<void> {
   for (const hooks of hooksOf(transaction)) await hooks.admit?.(transaction, upload);
 }

@@ -3,7 +3,7 @@ import { lastHeard, reportedState, shownVersion } from "../../contract/surfaces/
 import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
 import type { HostsTable } from "./fleet-tables.ts";
 
-/** The fields of a host's stored record that features, pages and {@link columnsOf} read. */
+/** Fields of a host's stored record that features, pages and {@link columnsOf} read. */
 export interface HostRecord {
   version: string;
   status: DeploymentStatus;
@@ -15,13 +15,13 @@ export interface HostRecord {
   labels?: Labels | undefined;
 }
 
-/** The columns of a host that are made from its record, for filters and for the order of lists. */
+/** Columns computed from a host's record, for filters and the order of lists. */
 export type HostColumns = Pick<HostsTable, "state" | "shown_version" | "heard_at">;
 
-/** The last moment that ISO 8601 writes with four digits for the year: later ones do not sort. */
+/** Last moment that ISO 8601 writes with a four-digit year: later ones do not sort. */
 const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
 
-/** Writes a time as the databases sort it. @param ms since 1970; undefined for a host that is never silent */
+/** Formats a time so that it sorts in the databases. @param ms since 1970; undefined for a host that is never silent */
 const sortedTime = (ms = LAST_MS): string => new Date(Math.min(Math.max(ms, 0), LAST_MS)).toISOString();
 
 /** Makes the columns of a host from its record and its last poll. */
@@ -31,7 +31,7 @@ export const columnsOf = (record: HostRecord, seenAt: string | null): HostColumn
   heard_at: sortedTime(lastHeard({ ...record, seen_at: seenAt })),
 });
 
-/** Returns the labels of a host: those that an operator gave it, or else its own. */
+/** Returns the labels of a host: those given by an operator, else its own. */
 export const labelsOf = (record: Pick<HostRecord, "labels">, given: string | null): Labels =>
   given === null ? (record.labels ?? {}) : (JSON.parse(given) as Labels);
 

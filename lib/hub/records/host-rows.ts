@@ -8,14 +8,14 @@ import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 
 /**
- * All writes of hosts: from reports, polls and labels, and removals. A write also renews the columns made from the row,
- * and the rows of its labels, in the same transaction.
+ * Every write of hosts: by reports, polls, labels and removals. In the same transaction a write also renews the columns
+ * computed from the row, and the rows of its labels.
  */
 
-/** Hosts of one page. */
+/** Hosts per page. */
 const PAGE_HOSTS = 500;
 
-/** A host's newest record on its way into a view. */
+/** Newest record of a host, about to be stored in a view. */
 export interface NewHost extends Pick<
   HostsTable,
   "host_id" | "change" | "report_id" | "steps" | "seen_at" | "is_bound"
@@ -26,7 +26,7 @@ export interface NewHost extends Pick<
 
 type StoredHost = Pick<HostsTable, "host_id" | "record" | "labels" | "is_bound">;
 
-/** Reads hosts of a view as they are before a change, by their ids. */
+/** Reads hosts of a view before a change, by their ids. */
 export async function hostsBefore(
   db: Queries,
   { holder, target }: FleetKey,
@@ -46,9 +46,9 @@ const later = (column: "seen_at" | "heard_at", time: string) =>
   sql<string>`case when hosts.${sql.ref(column)} > ${time} then hosts.${sql.ref(column)} else ${time} end`;
 
 /**
- * Makes reports their hosts' newest records. The caller holds the view's row.
+ * Stores reports as the newest records of their hosts. The caller has locked the view's row.
  *
- * @param before those of the hosts that the view has
+ * @param before present rows of those hosts
  */
 export async function storeHosts(
   transaction: Transacted,
@@ -74,7 +74,7 @@ export async function storeHosts(
         is_bound: eb.ref("excluded.is_bound"),
         state: eb.ref("excluded.state"),
         shown_version: eb.ref("excluded.shown_version"),
-        // A poll may be noted between the reading of the row and this.
+        // A poll may be recorded between the reading of the row and this.
         seen_at: sql<string>`case when excluded.seen_at is null or hosts.seen_at > excluded.seen_at
           then hosts.seen_at else excluded.seen_at end`,
         heard_at: sql<string>`case when hosts.seen_at > excluded.heard_at
@@ -93,7 +93,7 @@ export async function storeHosts(
   await changeLabels(transaction, view, changes);
 }
 
-/** Notes a poll of hosts that say their name, some for the first time. @param seenAt ISO 8601 */
+/** Records a poll of hosts that name themselves, some for the first time. @param seenAt ISO 8601 */
 export async function seeHosts(db: Queries, view: FleetKey, ids: readonly string[], seenAt: string): Promise<void> {
   const { holder, target } = view;
   const unnamed = await selectWhere(db, "hosts", { holder, target, seen_at: null })
@@ -112,8 +112,8 @@ export async function seeHosts(db: Queries, view: FleetKey, ids: readonly string
 }
 
 /**
- * Notes hosts that name themselves in polls, as soon as the hub learns it: from then on features count them. The view's
- * change number tells every hub.
+ * Records at once that hosts name themselves in polls: features count them from then on. The view's change number tells
+ * every hub.
  *
  * @param now ISO 8601
  */
@@ -133,7 +133,7 @@ export async function nameHosts(
 }
 
 /**
- * Gives a host labels in place of those that it has of itself; null takes that back.
+ * Gives a host labels that replace its own; null removes them.
  *
  * @returns false when the view has no such host
  */
@@ -143,7 +143,7 @@ export async function labelHost(
   hostId: string,
   labels: string | null,
 ): Promise<boolean> {
-  // The view's row first, as reports do.
+  // Locks the view's row first, as reports do.
   const change = await nextChange(transaction, view);
   const host = (await hostsBefore(transaction, view, [hostId])).get(hostId);
   if (change === undefined || host === undefined) return false;
@@ -157,16 +157,16 @@ export async function labelHost(
 }
 
 /**
- * Takes a host out of a view until it reports again. Its reports stay in the log.
+ * Removes a host from a view until it reports again. Its reports stay in the log.
  *
- * @returns false when the view has no such host; nothing has changed then
+ * @returns false, without any change, when the view has no such host
  */
 export async function forgetHost(
   transaction: Transacted,
   { holder, target }: FleetKey,
   hostId: string,
 ): Promise<boolean> {
-  // The view's row first, as reports do: its lock keeps changes in their order.
+  // Locks the view's row first, as reports do: this keeps changes in order.
   await updateWhere(transaction, "views", { holder, target })
     .set((eb) => ({ changes: eb("changes", "+", 1), forgotten: eb("changes", "+", 1) }))
     .execute();
@@ -207,7 +207,7 @@ export async function clearHosts(db: Queries, { holder, target }: FleetKey): Pro
     }
 }
 
-/** Makes the columns and labels of all hosts from their records, page by page: of those that an older hub stored. */
+/** Recomputes the columns and labels of all hosts, page by page, for records that an older hub stored. */
 export async function renewHosts(db: Queries): Promise<void> {
   const key = sql`(holder, target, host_id)`;
   let last: Pick<HostsTable, "holder" | "target" | "host_id"> | undefined;
@@ -245,7 +245,7 @@ export async function renewHosts(db: Queries): Promise<void> {
   } while (last !== undefined);
 }
 
-/** Takes the next change number of a view, and its row's lock, which keeps changes in their order. */
+/** Returns the next change number of a view, and locks its row, which keeps changes in order. */
 async function nextChange(transaction: Transacted, { holder, target }: FleetKey): Promise<number | undefined> {
   const view = await updateWhere(transaction, "views", { holder, target })
     .set((eb) => ({ changes: eb("changes", "+", 1) }))
@@ -263,7 +263,7 @@ interface LabelChange {
 const rowsOf = ({ holder, target }: FleetKey, hostId: string, labels: readonly string[]) =>
   labels.map((label) => ({ holder, target, label, host_id: hostId }));
 
-/** Renews the rows by which hosts are found by their labels. Costs nothing where no label changes. */
+/** Renews the rows for finding hosts by label. Costs nothing where no label changes. */
 async function changeLabels(transaction: Transacted, view: FleetKey, changes: readonly LabelChange[]): Promise<void> {
   const added: ReturnType<typeof rowsOf> = [];
   for (const { hostId, from, to } of changes) {
@@ -279,7 +279,7 @@ async function changeLabels(transaction: Transacted, view: FleetKey, changes: re
   await addLabels(transaction, added);
 }
 
-/** Rows of one statement: as many as its parameters allow. */
+/** Rows per statement: as many as its parameters allow. */
 const LABEL_BATCH = 1000;
 
 async function addLabels(db: Queries, rows: ReturnType<typeof rowsOf>): Promise<void> {

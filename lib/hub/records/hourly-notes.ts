@@ -1,11 +1,11 @@
-/** A use is written down once in this time, however often it is noted. */
+/** Time in which a use is written once, however often it is noted, in milliseconds. */
 const EVERY_MS = 60 * 60 * 1000;
-/** The database hears of all that was noted meanwhile at once. */
+/** Interval of writing to the database, in milliseconds. */
 const WRITE_MS = 30_000;
-/** Names that are remembered; beyond, one may be written down more often. */
+/** Most names remembered; beyond that, a use may be written more often. */
 const MAX_KNOWN = 100_000;
 
-/** Notes when something was last used: to the hour, and in batches beside the requests. */
+/** Records when things were last used: to the hour, and in batches outside of requests. */
 export abstract class HourlyNotes<Noted> implements AsyncDisposable {
   readonly #clock: () => number;
   readonly #timer: NodeJS.Timeout;
@@ -13,16 +13,16 @@ export abstract class HourlyNotes<Noted> implements AsyncDisposable {
   #waiting: Noted[] = [];
   #writing: Promise<void> = Promise.resolve();
 
-  /** @param clock milliseconds since 1970 */
+  /** @param clock returns milliseconds since 1970 */
   constructor(clock: () => number) {
     this.#clock = clock;
     this.#timer = setInterval(() => void this.write(), WRITE_MS).unref();
   }
 
-  /** Stores what was noted. What it rejects is noted again in an hour. */
+  /** Stores the noted uses. On rejection they are noted again in an hour. */
   protected abstract store(noted: readonly Noted[], now: number): Promise<void>;
 
-  /** Notes a use now, unless one of the same name was noted in the hour before. @param noted makes what is stored */
+  /** Notes a use, unless one of this name was noted in the last hour. @param noted returns the value to store */
   protected noteOnce(name: string, noted: () => Noted): void {
     const now = this.#clock();
     if (now - (this.#known.get(name) ?? Number.NEGATIVE_INFINITY) < EVERY_MS) return;
@@ -32,12 +32,12 @@ export abstract class HourlyNotes<Noted> implements AsyncDisposable {
     this.#waiting.push(noted());
   }
 
-  /** Has the next use of this name noted at once. */
+  /** Makes the next use of this name count at once. */
   protected forget(name: string): void {
     this.#known.delete(name);
   }
 
-  /** Writes down what was noted. Never rejects. */
+  /** Writes the noted uses. Never rejects. */
   write(): Promise<void> {
     return (this.#writing = this.#writing.then(async () => {
       const noted = this.#waiting.splice(0);

@@ -2,20 +2,20 @@ import { sql } from "kysely";
 import { type Database, inTransaction, isPostgres, type Queries, type Transacted } from "./port.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
-/** Names the KEKs that the database has ever been used with; none for a new one. */
+/** Returns the ids of all KEKs that the database was ever used with; none for a new one. */
 export async function findKeks(db: Queries): Promise<Set<string>> {
   const rows = await db.selectFrom("keks").select("id").execute();
   return new Set(rows.map(({ id }) => id));
 }
 
 /**
- * Registers the first KEK of a new database. Of several hubs that start at once, one succeeds.
+ * Registers the first KEK of a new database. Of several hubs that start at the same time, one succeeds.
  *
- * @returns false when the database has a KEK already
+ * @returns false when the database already has a KEK
  */
 export function registerFirstKek({ dialect, kysely }: Database, id: string, now: string): Promise<boolean> {
   return kysely.transaction().execute(async (transaction) => {
-    // SQLite takes its write lock at the beginning of every transaction.
+    // SQLite takes its write lock at the start of every transaction.
     if (dialect === "postgres") await sql`lock table keks in share row exclusive mode`.execute(transaction);
     if ((await findKeks(transaction)).size > 0) return false;
     await transaction.insertInto("keks").values({ id, retired_at: null, created_at: now }).execute();
@@ -37,7 +37,7 @@ export async function registerKeks(db: Queries, ids: readonly string[], now: str
 /** Retires every KEK but one: from now on no transaction can store a secret under them. */
 export async function retireKeksExcept({ dialect, kysely }: Database, id: string, now: string): Promise<void> {
   await kysely.transaction().execute(async (transaction) => {
-    // Publications share the rows, and could keep them from the update for ever; locks of a table are given in turn.
+    // Publications share row locks, and could delay the update for ever; table locks are granted in order.
     if (dialect === "postgres") await sql`lock table keks in exclusive mode`.execute(transaction);
     await updateWhere(transaction, "keks", { retired_at: null })
       .set({ retired_at: now })
@@ -48,9 +48,9 @@ export async function retireKeksExcept({ dialect, kysely }: Database, id: string
 
 /**
  * Runs `work` in a transaction that locks the KEK's row against changes, so that no rotation retires a KEK that a new
- * secret names. Transactions under one KEK do not wait for each other.
+ * secret names. Transactions under one KEK do not block each other.
  *
- * @returns undefined when the KEK is retired or not registered; nothing was written then
+ * @returns undefined, with nothing written, when the KEK is retired or not registered
  */
 export function underKek<T>(
   db: Queries,
@@ -66,7 +66,7 @@ export function underKek<T>(
   });
 }
 
-/** Names the KEKs under which a row of the database is sealed. */
+/** Returns the ids of the KEKs under which any row is sealed. */
 export async function keksInUse(db: Queries): Promise<Set<string>> {
   const rows = await db
     .selectFrom("sealed")

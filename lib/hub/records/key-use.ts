@@ -1,17 +1,17 @@
 import { HourlyNotes } from "./hourly-notes.ts";
 import type { Queries } from "./port.ts";
 
-/** Notes when keys were last used. */
+/** Records when keys were last used. */
 export class KeyUse extends HourlyNotes<string> {
   readonly #db: Queries;
 
-  /** @param clock milliseconds since 1970 */
+  /** @param clock returns milliseconds since 1970 */
   constructor(db: Queries, clock: () => number) {
     super(clock);
     this.#db = db;
   }
 
-  /** Notes the use of a key. */
+  /** Records the use of a key. */
   note(keyId: string): void {
     this.noteOnce(keyId, () => keyId);
   }

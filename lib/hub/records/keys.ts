@@ -11,15 +11,15 @@ export interface NewKey {
   owner: string;
   scopes: readonly Scope[];
   projectId: string | null;
-  /** The only host that the key speaks for; null for any. */
+  /** Only host that the key speaks for; null for any. */
   host: string | null;
-  /** The actor behind it, as {@link actorOfKey} names one; null for the key itself. */
+  /** Actor behind it, in the form of {@link actorOfKey}; null for the key itself. */
   actsFor: string | null;
   /** The actor who has trusted the workflow that gets it. */
   trustedBy?: string | null;
   /** ISO 8601 in UTC, or null for never. */
   expiresAt: string | null;
-  /** Also make a deployment credential: the key is bound to a surface-B project. */
+  /** Whether to make a deployment credential, too: for a key bound to a project of surface B. */
   withCredential: boolean;
 }
 
@@ -44,9 +44,9 @@ export const keyRecord = (row: Selectable<ApiKeysTable>): ApiKeyRecord => ({
 });
 
 /**
- * Issues a key, and with it a deployment credential when asked for. Their secrets are only in the answer.
+ * Issues a key, and a deployment credential if requested. Their secrets are only in the answer.
  *
- * @param secrets those that a host has made itself; new ones by default
+ * @param secrets made by a host itself; new ones by default
  */
 export async function issueKey(
   db: Queries,
@@ -86,8 +86,8 @@ export async function issueKey(
 }
 
 /**
- * Names who acts by a key: a person, a workflow run, or the key itself. Keys that an owner's key has issued, and those
- * that took its place, act for whom it acts.
+ * Returns the actor behind a key: a person, a workflow run, or the key itself. Keys issued by an owner's key, and keys
+ * that replaced it, act for the same actor.
  */
 export const actorOfKey = ({ id, acts_for }: Pick<ApiKeysTable, "id" | "acts_for">): string => acts_for ?? `key:${id}`;
 
@@ -111,7 +111,7 @@ export async function grantorOf(db: Queries, id: string): Promise<string | null>
   return isOffice ? null : actor;
 }
 
-/** Keys that a caller sees: an owner's, all for an administrator, one project's for a bound key. */
+/** Keys that a caller may see: an owner's, all for an administrator, one project's for a bound key. */
 export interface KeyView {
   owner: string | undefined;
   projectId: string | null;
@@ -130,7 +130,7 @@ export async function findVisibleKey(db: Queries, view: KeyView, id: string): Pr
   return row && keyRecord(row);
 }
 
-/** Revokes a key and with it its sessions and its deployment credential, which are looked up through the key. */
+/** Revokes a key, and with it its sessions and its deployment credential, which are looked up through the key. */
 export async function revokeKey(db: Queries, id: string, now: string): Promise<void> {
   await inTransaction(db, async (transaction) => {
     await updateWhere(transaction, "api_keys", { id, revoked_at: null }).set({ revoked_at: now }).execute();
@@ -151,7 +151,7 @@ export async function revokeKeysOfHost(
   return keys.map(({ id }) => id);
 }
 
-/** Lets a key end at a time (ISO 8601), unless it ends before. */
+/** Sets the expiry of a key (ISO 8601), unless it expires earlier. */
 export async function endKey(db: Queries, id: string, at: string): Promise<void> {
   await updateWhere(db, "api_keys", { id })
     .set({ expires_at: at })
@@ -159,22 +159,22 @@ export async function endKey(db: Queries, id: string, at: string): Promise<void>
     .execute();
 }
 
-/** Marks the key of a person whom an identity provider has named. Its secret is known to nobody. */
+/** Prefix of the keys of people authenticated by an identity provider, whose secrets are never handed out. */
 const PERSON_PREFIX = "web";
 
-/** The key that a person's sessions stand for. */
+/** Key behind a person's sessions. */
 export interface PersonKey {
   id: string;
   hash: string;
-  /** Ids of the keys of other rights that the person had, which were revoked. */
+  /** Ids of the person's keys with other rights, which were revoked. */
   replaced: string[];
 }
 
 /**
- * Gives a person a key of these rights, or their own one a later end. It is listed and revoked as every key is. A key
- * of other rights is revoked: the identity provider has said anew what the person may do.
+ * Issues a key with these rights to a person, or extends the existing one. It is listed and revoked like any key. Keys
+ * with other rights are revoked: the identity provider has just stated the person's rights.
  *
- * @param wanted its name tells the person from all others
+ * @param wanted name identifies the person
  */
 export async function keyOfPerson(
   transaction: Transacted,
@@ -206,9 +206,9 @@ export async function keyOfPerson(
 }
 
 /**
- * Revokes the keys of a person whom an identity provider has named, and with them their sessions.
+ * Revokes the keys of a person authenticated by an identity provider, and their sessions.
  *
- * @param kept the id of the one that stays
+ * @param kept id of the one that stays
  * @returns the ids of those that were revoked
  */
 export async function revokeKeysOfPerson(
@@ -225,7 +225,7 @@ export async function revokeKeysOfPerson(
   return keys.map(({ id }) => id);
 }
 
-/** The first start's key has a fixed id: two hubs of one database make only one. */
+/** Fixed id of the first administrator key, so that two hubs of one database make only one. */
 export const ADMIN_KEY = "key_admin";
 
 /** Returns the SHA-256 of the first start's administrator key, or undefined before the first start. */
@@ -251,7 +251,7 @@ const adminRow = (key: string, now: string) => ({
   last_used_at: null,
 });
 
-/** Registers the first start's administrator key. @returns false when there is one already */
+/** Registers the first administrator key. @returns false when there is one already */
 export async function insertAdminKey(db: Queries, key: string, now: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("api_keys")
@@ -261,7 +261,7 @@ export async function insertAdminKey(db: Queries, key: string, now: string): Pro
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Gives the first start's administrator key another secret; its sessions end. */
+/** Replaces the secret of the first administrator key; its sessions end. */
 export async function replaceAdminKey(db: Queries, key: string, now: string): Promise<void> {
   const { id, ...fields } = adminRow(key, now);
   await inTransaction(db, async (transaction) => {

@@ -11,7 +11,7 @@ import { inTransaction, type PageRange, type Queries, type Transacted } from "./
 import type { Project } from "./projects.ts";
 import { factsOf, forgetReplacements, newestVersions, removeVersion } from "./versions.ts";
 
-/** A version with the id that pages go by. */
+/** Version, with the id used for paging. */
 export interface ListedVersion {
   id: string;
   record: ManagedVersion;
@@ -48,7 +48,7 @@ export async function listManagedVersions(
   });
 }
 
-/** Gathers what features keep of versions, by the ids of the versions. */
+/** Collects the facts that features keep of versions, by version id. */
 async function factsOfFeatures(db: Queries, ids: readonly string[]): Promise<Map<string, Partial<ManagedVersion>>> {
   const gathered = new Map<string, Partial<ManagedVersion>>();
   for (const hooks of hooksOf(db))
@@ -58,7 +58,7 @@ async function factsOfFeatures(db: Queries, ids: readonly string[]): Promise<Map
 }
 
 /**
- * Yanks a version or takes that back.
+ * Yanks or restores a version.
  *
  * @param now milliseconds since 1970 @returns false when there is no such version
  */
@@ -81,12 +81,12 @@ export function yankVersion(
 }
 
 /**
- * Advises against a version, or takes that back. It stays what it is to `latest`.
+ * Deprecates a version, or takes that back. Answers to `latest` do not change.
  *
  * @param advice null takes it back
  * @param now milliseconds since 1970
  * @returns false when there is no such version
- * @throws HubError 422 when the version to take in its place is not another published one
+ * @throws HubError 422 when the replacement is not another published version
  */
 export function deprecateVersion(
   db: Queries,
@@ -109,7 +109,7 @@ export function deprecateVersion(
 /**
  * Deletes a version with everything that belongs to it.
  *
- * @returns the ids of the blobs that nobody needs now; undefined when there is no such version
+ * @returns the ids of blobs that are no longer needed; undefined when there is no such version
  */
 export function deleteVersion(
   db: Queries,
@@ -130,9 +130,9 @@ export function deleteVersion(
 }
 
 /**
- * Deletes versions of which none is the latest. Their labels are never used again.
+ * Deletes versions, none of which is the latest. Their labels are never used again.
  *
- * @returns the ids of the blobs that nobody needs now
+ * @returns the ids of blobs that are no longer needed
  */
 export function removeVersions(
   transaction: Transacted,
@@ -158,8 +158,8 @@ export function removeVersions(
  * Opens a held version to every host.
  *
  * @param now milliseconds since 1970
- * @returns false when every host may have it already; undefined when there is no such version
- * @throws HubError 409 while a feature brings it to hosts, and for a staged one
+ * @returns false when it is already open; undefined when there is no such version
+ * @throws HubError 409 while a feature rolls it out, and for a staged one
  */
 export function releaseVersion(
   db: Queries,

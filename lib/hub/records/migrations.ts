@@ -6,7 +6,7 @@ import { renewHosts } from "./host-rows.ts";
 import type { Dialect, Transacted } from "./port.ts";
 import { type AnyTable, FIRST_MIGRATION } from "./table.ts";
 
-/** The channel of PostgreSQL on which each hub hears of the changed projects of all. */
+/** PostgreSQL channel on which hubs announce changed projects. */
 export const CHANGES_CHANNEL = "sealift_changes";
 
 const CHANGED = "create trigger projects_changed after update of latest_version, detail_etag, gate on projects";
@@ -21,7 +21,7 @@ const POSTGRES_CHANGES = [
 ];
 
 const SQLITE_CHANGES = [
-  // Numbers are never used twice: a hub has heard of all up to one.
+  // Numbers are never reused: a hub may remember up to which one it has read.
   "create table changes (number integer primary key autoincrement, project_id text not null unique)",
   `${CHANGED} for each row
     when new.latest_version is not old.latest_version or new.detail_etag is not old.detail_etag
@@ -32,7 +32,7 @@ const SQLITE_CHANGES = [
     end`,
 ];
 
-/** The part of a migration that is not declared with the tables; it comes after the statements made from them. */
+/** Part of a migration that is not declared with the tables; it runs after the statements generated from them. */
 const WORK: Record<string, (db: Transacted, dialect: Dialect) => Promise<void>> = {
   async [FIRST_MIGRATION](db, dialect) {
     for (const each of dialect === "postgres" ? POSTGRES_CHANGES : SQLITE_CHANGES) await sql.raw(each).execute(db);
@@ -46,12 +46,14 @@ export const versionOf = (tables: readonly AnyTable[]): readonly string[] =>
     ...new Set([...Object.keys(WORK), ...tables.flatMap(({ since, added }) => [since, ...Object.keys(added)])]),
   ].toSorted();
 
-/** Returns a migration's statements that come from the declarations of tables. Those of a released one never change. */
+/**
+ * Returns a migration's statements, generated from the table declarations. Those of a released migration never change.
+ */
 export const statementsOf = (tables: readonly AnyTable[], migration: string, dialect: Dialect): string[] =>
   tables.flatMap((table) => statementsFor(table, migration, dialect));
 
 const migrationOf = (tables: readonly AnyTable[], name: string, dialect: Dialect): Migration => ({
-  // The migrator runs all of them in one transaction, where the database allows it: both do.
+  // The migrator runs all migrations in one transaction, where the database allows it: both do.
   async up(db) {
     for (const each of statementsOf(tables, name, dialect)) await sql.raw(each).execute(db);
     await WORK[name]?.(db as Transacted, dialect);
@@ -59,7 +61,7 @@ const migrationOf = (tables: readonly AnyTable[], name: string, dialect: Dialect
 });
 
 /**
- * Brings the database to the newest schema. Several hubs may start at once: the migrator takes its lock.
+ * Migrates the database to the newest schema. Several hubs may start at the same time: the migrator takes its lock.
  *
  * @throws UsageError `usage` for a schema of another version
  */

@@ -1,6 +1,6 @@
 import type { StatementRow } from "./port.ts";
 
-/** A host as its poll's statement reads it where the target has a gate. */
+/** Polling host, as the poll's statement reads it where the target has a gate. */
 export interface PollingHost {
   record: string;
   /** Labels that an operator gave it, as JSON. */
@@ -10,15 +10,15 @@ export interface PollingHost {
   isBound: boolean;
 }
 
-/** The columns of {@link PollingHost}, from `hosts h`. */
+/** Columns of {@link PollingHost}, from `hosts h`. */
 export const POLLING_HOST = `h.record AS host_record, h.labels AS host_labels, h.seen_at AS host_seen_at,
     h.first_change AS host_first_change, h.is_bound AS host_is_bound`;
 
 /**
- * Joins the polling host to `projects p`, with one parameter: its id, or null. Without a gate the index is asked for
- * null, which no row has.
+ * Returns SQL that joins the polling host to `projects p`, with one parameter: its id, or null. Without a gate the
+ * index is searched for null, which no row has.
  *
- * @param holder of the view, and `target`, as SQL
+ * @param holder SQL of the view's holder @param target SQL of the view's target
  */
 export const joinPollingHost = (holder: string, target: string): string =>
   `LEFT JOIN hosts h ON h.holder = ${holder} AND h.target = ${target}

@@ -6,19 +6,22 @@ import { endSilence, socketOf } from "./silence.ts";
 
 const BIGINT = 20;
 
-/** Our integers are sizes and counters, all below 2^53. */
+/** Parses integers as numbers: all are sizes and counters below 2^53. */
 const typesOf = (types: typeof pg.types): pg.CustomTypesConfig => ({
   getTypeParser: ((oid: number, format?: "text" | "binary"): unknown =>
     oid === BIGINT && format !== "binary" ? Number : types.getTypeParser(oid, format)) as never,
 });
 
-/** Constant statements, prepared once per connection under a name made from their text. */
+/** Constant statements, prepared once per connection under a name derived from their text. */
 class PostgresStatements implements PreparedStatements {
   readonly #pool: pg.Pool;
   readonly #own: pg.Pool | undefined;
   readonly #prepared = new Map<string, { name: string; text: string }>();
 
-  /** @param shared the pool of kysely, which ends it @param own ends with these statements, and is asked where it is */
+  /**
+   * @param shared kysely's pool, which kysely closes @param own pool closed with these statements; they use it where
+   *   there is one
+   */
   constructor(shared: pg.Pool, own: pg.Pool | undefined) {
     this.#pool = own ?? shared;
     this.#own = own;
@@ -52,24 +55,27 @@ export interface PostgresOptions {
   url: string;
   /** Most connections of this hub. */
   poolSize: number;
-  /** The server cancels a statement that takes longer; a silent server is given up a second later. 0: never. */
+  /**
+   * Time after which the server cancels a statement, in milliseconds; a silent server is given up a second later. 0:
+   * never.
+   */
   statementTimeoutMs: number;
-  /** Limit for making a connection, and for waiting for a free one. Milliseconds. */
+  /** Time limit for connecting, and for waiting for a free connection, in milliseconds. */
   connectTimeoutMs: number;
-  /** A connection was lost, idle or in use; the pool replaces it by itself. */
+  /** Called when a connection was lost, idle or in use; the pool replaces it by itself. */
   onLostConnection: (error: Error) => void;
 }
 
-/** A server that is silent gets this much longer than a statement may take. */
+/** Time beyond the statement timeout after which a silent server is given up, in milliseconds. */
 const SILENCE_MARGIN_MS = 1000;
-/** Time that a transaction may wait for its hub: after that the hub is gone. */
+/** Longest pause within a transaction, in milliseconds: after that its hub is gone. */
 const IDLE_TRANSACTION_MS = 60_000;
-/** The server only lets itself be read: it is a standby, or has become one. */
+/** Error code of a server that accepts no writes: it is a standby, or has become one. */
 const READ_ONLY = "25006";
 
 /**
- * Returns a client that ends with an overdue answer, which would come in place of the next one, and that tells when its
- * server can only be read: after a failover it would go to a standby for ever.
+ * Returns a client that closes on an overdue answer, which would be mistaken for the next one, and that reports a
+ * server that accepts no writes: after a failover it would otherwise use a standby for ever.
  */
 function boundedClient(Client: typeof pg.Client, onReadOnly: (client: pg.Client) => void): typeof pg.Client {
   const giveUp = (client: pg.Client, error: unknown): never => {
@@ -88,11 +94,11 @@ function boundedClient(Client: typeof pg.Client, onReadOnly: (client: pg.Client)
   };
 }
 
-/** Times the waits for a connection of a pool. @returns the milliseconds that the next in turn has waited */
+/** Measures waits for a connection of a pool. @returns the milliseconds for which the first in line has waited */
 function timeWaits(pool: pg.Pool): () => number {
   const since = new Set<{ at: number }>();
   const connect = pool.connect.bind(pool) as (callback: (...answer: unknown[]) => void) => void;
-  // In the form that the pool itself uses; it has the same promise for all others.
+  // In callback form, which the pool uses internally; its promise form stays for everybody else.
   const timed = (callback?: (...answer: unknown[]) => void): unknown => {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     const ticket = { at: performance.now() };
@@ -112,12 +118,12 @@ function timeWaits(pool: pg.Pool): () => number {
   };
 }
 
-/** Share of connections reserved for the constant statements, as one in this many: polls never wait for publishers. */
+/** One in this many connections is reserved for the constant statements: polls never wait for publishers. */
 const PART_OF_POLLS = 3;
-/** A hub with fewer connections shares them all. */
+/** Fewest connections that are divided; a smaller pool is shared by all. */
 const LEAST_TO_SHARE = 4;
 
-/** Pools of PostgreSQL connections for kysely and for the constant statements. */
+/** Opens pools of PostgreSQL connections, for kysely and for the constant statements. */
 export async function openPostgres(options: PostgresOptions): Promise<OpenDialect> {
   const { poolSize } = options;
   const ofPolls = poolSize < LEAST_TO_SHARE ? 0 : Math.ceil(poolSize / PART_OF_POLLS);
@@ -132,7 +138,7 @@ export async function openPostgres(options: PostgresOptions): Promise<OpenDialec
 }
 
 async function openPool(options: PostgresOptions, size: number): Promise<pg.Pool> {
-  // Hubs on SQLite do without the driver.
+  // Hubs on SQLite never load the driver.
   const { Client, Pool, types } = (await import("pg")).default;
   const readOnly = new WeakSet<object>();
   const pool = new Pool({
@@ -149,10 +155,10 @@ async function openPool(options: PostgresOptions, size: number): Promise<pg.Pool
     types: typesOf(types),
     Client: boundedClient(Client, (client) => void readOnly.add(client)),
   });
-  // The pool listens to idle clients only; an error event of one in use that nobody hears would end the process.
+  // The pool listens to idle clients only; an unhandled error event of a busy one would end the process.
   pool.on("connect", (client) => void client.on("error", options.onLostConnection));
   pool.on("error", () => {});
-  // When its transaction has been rolled back: a connection that is lost before hides why it failed.
+  // After its transaction was rolled back: closing earlier would hide why it failed.
   pool.on("release", (_error, client) => {
     if (readOnly.has(client)) void client.end();
   });

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue } from "node:sqlite";
 
-/** Most statements kept prepared: more than the hub has, in case a query is ever built from a list. */
+/** Most prepared statements kept: more than the hub has, in case a query is ever built from a list. */
 const STATEMENT_CACHE = 500;
 
 interface PreparedStatement {
@@ -10,7 +10,7 @@ interface PreparedStatement {
   iterate(parameters: readonly unknown[]): IterableIterator<unknown>;
 }
 
-/** `node:sqlite` in the shape that kysely's dialect takes (that of better-sqlite3), with prepared statements kept. */
+/** `node:sqlite` in the form that kysely's dialect expects (that of better-sqlite3), with prepared statements kept. */
 export class PreparedDatabase {
   readonly #database: DatabaseSync;
   readonly #prepared = new Map<string, PreparedStatement>();
@@ -19,7 +19,7 @@ export class PreparedDatabase {
     this.#database = database;
   }
 
-  /** False when SQLite has ended the transaction by itself, as it does when its disk is full. */
+  /** False when SQLite has rolled the transaction back by itself, as on a full disk. */
   get isTransaction(): boolean {
     return this.#database.isTransaction;
   }

@@ -9,7 +9,10 @@ import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 import type { Schema } from "./schema.ts";
 import { fleetOf } from "./subjects.ts";
 
-/** Counts what a deletion of a project takes. @param silentBefore ISO 8601; hosts heard of since report to it still */
+/**
+ * Counts what deleting a project would remove. @param silentBefore ISO 8601; hosts last heard of since still report to
+ * it
+ */
 export async function contentsOf(db: Queries, project: Project, silentBefore: string): Promise<ProjectContents> {
   const { id } = project;
   const count = async (table: keyof Schema, facts: object): Promise<number> => {
@@ -18,9 +21,9 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
       .executeTakeFirstOrThrow();
     return Number(found);
   };
-  // Reports of other owners about a plugin or service are theirs.
+  // Reports of other owners about a plugin or service stay theirs.
   const { holder, target } = fleetOf(project);
-  // Every owner's: their hosts lose the versions, too.
+  // Those of every owner: their hosts lose the versions, too.
   const views = await selectWhere(db, "views", { target }).select(["holder", "target"]).execute();
   let reporting = 0;
   for (const view of views) {
@@ -44,11 +47,11 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
 }
 
 /**
- * Deletes a project, plugin or service with all that belongs to it, except its fleet, which {@link clearFleets} removes
- * bit by bit. The slug of a plugin or service is never used again: hosts may still follow it.
+ * Deletes a project, plugin or service with everything that belongs to it, except its fleet, which {@link clearFleets}
+ * removes in steps. The slug of a plugin or service is never used again: hosts may still follow it.
  *
  * @param now ISO 8601
- * @returns the ids of the blobs that nobody needs now
+ * @returns the ids of blobs that are no longer needed
  */
 export async function deleteProject(transaction: Transacted, project: Project, now: string): Promise<string[]> {
   const locked = await lockProject(transaction, project.id);
@@ -84,7 +87,7 @@ export async function deletedAt(
   return row?.deleted_at;
 }
 
-/** Removes the fleets of deleted projects: hosts, labels and reports. One that was broken off is gone on with. */
+/** Removes the fleets of deleted projects: hosts, labels and reports. Continues an interrupted removal. */
 export async function clearFleets(db: Queries, now: () => string): Promise<number> {
   const due = await selectWhere(db, "deleted_projects", { cleared_at: null }).selectAll().execute();
   for (const project of due) {
@@ -98,7 +101,7 @@ async function clearFleet(db: Queries, { holder, target }: FleetKey): Promise<vo
   await clearHosts(db, { holder, target });
   await clearReports(db, { holder, target });
   await inTransaction(db, async (transaction) => {
-    // The view's row first, as reports do: a host that has reported meanwhile keeps it.
+    // Locks the view's row first, as reports do: a host that has reported meanwhile stays.
     await updateWhere(transaction, "views", { holder, target })
       .set((eb) => ({ bytes: eb.ref("bytes") }))
       .execute();

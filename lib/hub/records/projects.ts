@@ -16,7 +16,7 @@ export const projectRecord = (project: Project): ProjectRecord => {
   return { id, name, kind, slug, created_at, owner, latest_version, requires_approval };
 };
 
-/** @returns false when a project of this kind has the slug already */
+/** Inserts a project. @returns false when another project of this kind has the slug */
 export async function insertProject(db: Queries, project: Project): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await db
     .insertInto("projects")
@@ -26,7 +26,7 @@ export async function insertProject(db: Queries, project: Project): Promise<bool
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Finds another project of the owner and kind that has the name, in whatever letters. */
+/** Finds another project of the owner and kind with the same name, ignoring case. */
 export async function namesake(
   db: Queries,
   { id, owner, kind, name }: Pick<Project, "id" | "owner" | "kind" | "name">,
@@ -45,7 +45,7 @@ export function findProject(db: Queries, id: string): Promise<Project | undefine
 }
 
 /**
- * The id of the project, plugin or service that has this id, or else this slug or name.
+ * Returns the id of the project, plugin or service with this id, or else with this slug or name.
  *
  * @throws UsageError `usage` for none, or for several
  */
@@ -78,7 +78,7 @@ export async function findOwnership(
 const ANSWER = `SELECT p.id, p.owner, p.latest_version, p.gate, ${POLLING_HOST} FROM projects p
   ${joinPollingHost("''", "p.id")} WHERE p.id = ? AND p.kind = 'project'`;
 
-/** Reads what a project answers to "latest", and its owner: one indexed read. @param hostId of the polling host */
+/** Reads a project's answer to "latest", and its owner: one indexed read. @param hostId of the polling host */
 export async function findAnswer(statements: PreparedStatements, id: string, hostId?: string) {
   const row = await statements.first(ANSWER, [hostId ?? null, id]);
   if (row === undefined) return undefined;
@@ -86,7 +86,7 @@ export async function findAnswer(statements: PreparedStatements, id: string, hos
   return { id, owner, latestVersion, gate, host: pollingHostOf(row) };
 }
 
-/** Returns a text that changes with every change of a project, its versions and what features keep for it. */
+/** Returns a text that differs after every change of a project, its versions and what features keep for it. */
 export async function readPulse({ kysely, statements }: Database, id: string): Promise<string> {
   const kept = hooksOf(kysely).flatMap(({ name, pulse }) => (pulse === undefined ? [] : `, ${pulse} AS "${name}"`));
   const text = `SELECT p.latest_version, p.detail_etag, p.gate${kept.join("")} FROM projects p WHERE p.id = ?`;
@@ -95,7 +95,7 @@ export async function readPulse({ kysely, statements }: Database, id: string): P
   );
 }
 
-/** Reads a project, and holds its row until the transaction ends. @throws HubError 404 for one that has been deleted */
+/** Reads a project, and locks its row until the transaction ends. @throws HubError 404 for one that has been deleted */
 export function lockProject(transaction: Transacted, id: string): Promise<Project> {
   return updateWhere(transaction, "projects", { id })
     .set((eb) => ({ latest_version: eb.ref("latest_version") }))
@@ -103,7 +103,7 @@ export function lockProject(transaction: Transacted, id: string): Promise<Projec
     .executeTakeFirstOrThrow(() => notFound("There is no such project."));
 }
 
-/** @param owner undefined for every owner's @param id not null for one project only */
+/** Lists projects. @param owner undefined for all @param id not null for one project only */
 export async function listProjects(
   db: Queries,
   { owner, id }: { owner: string | undefined; id: string | null },
@@ -118,7 +118,7 @@ export async function listProjects(
   return rows.map(projectRecord);
 }
 
-/** All projects, plugins and services, or the one of an id, page by page. */
+/** Yields all projects, plugins and services, or the one with an id, page by page. */
 export async function* allProjects(db: Queries, only: string | undefined): AsyncGenerator<Project> {
   for (let after = ""; ;) {
     const page = await selectWhere(db, "projects", given({ id: only }))
@@ -141,7 +141,7 @@ export async function projectOfSubject(db: Queries, subject: string): Promise<st
   return (await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirstOrThrow()).id;
 }
 
-/** Renames a project. Plugins and services are described instead, for their detail record has the name too. */
+/** Renames a project. Use {@link describeTarget} for plugins and services, whose detail record holds the name, too. */
 export async function renameProject(db: Queries, id: string, name: string): Promise<void> {
   await updateWhere(db, "projects", { id }).set({ name }).execute();
 }

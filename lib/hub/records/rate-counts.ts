@@ -8,7 +8,7 @@ export async function addCounts(
 ): Promise<Map<string, number>> {
   const rows = await db
     .insertInto("rate_counts")
-    // In one order for all hubs, or two of them could wait for each other's rows.
+    // In the same order for all hubs, so that no two deadlock.
     .values(
       counts
         .toSorted((a, b) => (a.key < b.key ? -1 : 1))

@@ -4,20 +4,20 @@ import type { HostsTable } from "./fleet-tables.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { given, newestWhere, selectWhere, updateWhere } from "./rows.ts";
 
-/** Rows that one statement removes: short enough that nobody waits for it. */
+/** Rows removed per statement: few enough that nobody waits for it. */
 const REMOVAL_BATCH = 1000;
 
 export interface ReportFilters {
   hostId: string | undefined;
   status: "success" | "failed" | "rolled_back" | undefined;
   version: string | undefined;
-  /** ISO 8601 in UTC; received then or later. */
+  /** Earliest time of receipt, inclusive; ISO 8601 in UTC. */
   from: string | undefined;
-  /** ISO 8601 in UTC; received before. */
+  /** Latest time of receipt, exclusive; ISO 8601 in UTC. */
   to: string | undefined;
 }
 
-/** One view's reports, newest first; pages by id, which sorts by the time of receipt. */
+/** Lists a view's reports, newest first; pages are by id, which sorts by the time of receipt. */
 export function listReports(
   db: Queries,
   { holder, target }: { holder: string; target: string },
@@ -32,13 +32,13 @@ export function listReports(
     .execute();
 }
 
-/** The reports that are kept; the newest one of each host always is. */
+/** Rules for which reports are kept; the newest one of each host always is. */
 export interface ReportRules {
-  /** Newest reports of each host, of deployments that succeeded, and as many of others. */
+  /** Newest reports kept per host: as many of successful deployments, and as many of others. */
   perHost: number;
-  /** Start of the kept time: successful deployments received then or later are kept. ISO 8601 in UTC. */
+  /** Time since which successful deployments are kept, by receipt; ISO 8601 in UTC. */
   since: string;
-  /** The others are kept when they were received then or later. */
+  /** Time since which other reports are kept, by receipt; ISO 8601 in UTC. */
   failuresSince: string;
 }
 
@@ -65,7 +65,7 @@ export async function clearReports(db: Queries, { holder, target }: { holder: st
   }
 }
 
-/** Reports that are counted between two turns of the event loop. */
+/** Reports counted per turn of the event loop. */
 const COUNTED_REPORTS = 20_000;
 
 const sizeOf = sql<number>`octet_length(record)`;
@@ -128,7 +128,7 @@ export async function removeReports(db: Queries, rules: ReportRules, dryRun = fa
 }
 
 type HostName = Pick<HostsTable, "holder" | "target" | "host_id">;
-/** A host with more reports of one group than are kept. */
+/** Host with more reports of one group than are kept. */
 type OverfullHost = HostName & { isSuccess: boolean };
 
 const NAME = ["holder", "target", "host_id"] as const;
@@ -166,12 +166,12 @@ async function* overfullHosts(db: Queries, perHost: number): AsyncGenerator<Over
     for (const { success, ...host } of found) yield { ...host, isSuccess: Number(success) === 1 };
     if (end === undefined) return;
     last = end;
-    // SQLite answers at once, and would leave nobody else a turn.
+    // SQLite answers synchronously, and would block the event loop.
     await nextTurn();
   }
 }
 
-/** Removes reports, and takes their bytes off those of their views. */
+/** Removes reports, and subtracts their bytes from those of their views. */
 async function removeBatch(db: Queries, batch: readonly DueReport[]): Promise<void> {
   await db.transaction().execute(async (transaction) => {
     const removed = await transaction

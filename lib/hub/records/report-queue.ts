@@ -5,16 +5,20 @@ import { type IncomingReport, storeReports } from "./reports.ts";
 
 /** Most reports of one transaction. */
 const MAX_TOGETHER = 64;
-/** Characters of their records at most, unless one alone has more: a report may name thousands of plugins. */
+/**
+ * Most characters of records per transaction, unless one record alone has more: a report may name thousands of plugins.
+ */
 const MAX_CHARACTERS = 1_000_000;
-/** Reports of one view that wait at most; their senders hold a connection meanwhile. */
+/** Most waiting reports of one view, each of which holds a connection of its sender. */
 const MAX_WAITING = 2000;
 
 interface Waiting extends PromiseWithResolvers<void> {
   report: IncomingReport;
 }
 
-/** Returns how many of the first reports go together: a power of two, so that there are few distinct statements. */
+/**
+ * Returns how many of the first reports are stored together: a power of two, so that there are few distinct statements.
+ */
 function countTogether(queue: readonly Waiting[]): number {
   let count = 1;
   for (let characters = queue[0]!.report.record.length; count < Math.min(queue.length, MAX_TOGETHER); count++) {
@@ -25,20 +29,20 @@ function countTogether(queue: readonly Waiting[]): number {
 }
 
 /**
- * Reports on their way into PostgreSQL. Those of one view wait for the row that counts its changes, so one transaction
- * of a view is under way at a time, on one connection, and those that come meanwhile are the next one together.
+ * Queue of reports to be stored in PostgreSQL. Reports of one view would wait for the row that counts its changes, so
+ * each view has one transaction at a time on one connection, and reports that arrive meanwhile form the next one.
  */
 export class ReportQueue {
   readonly #db: Queries;
-  /** The reports that wait, of each view that has a transaction under way. */
+  /** Waiting reports, for each view with a transaction under way. */
   readonly #views = new Map<string, Waiting[]>();
 
   readonly #areTogether: boolean;
   readonly #onStored: (view: FleetKey) => void;
 
   /**
-   * @param areTogether false for SQLite, which commits what comes together by itself: a turn for each costs commits
-   * @param onStored hears of each view that reports were stored in
+   * @param areTogether false for SQLite, which commits concurrent transactions together by itself
+   * @param onStored called with each view in which reports were stored
    */
   constructor(db: Queries, areTogether = true, onStored: (view: FleetKey) => void = () => {}) {
     this.#db = db;
@@ -72,7 +76,7 @@ export class ReportQueue {
     this.#onStored({ holder, target });
   }
 
-  /** Never rejects: those who wait hear of it. */
+  /** Stores reports in one transaction. Never rejects: failures go to the waiting callers. */
   async #storeTogether(batch: Waiting[]): Promise<void> {
     try {
       await this.#storeAll(batch.map(({ report }) => report));

@@ -13,13 +13,13 @@ import { hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
 import { subjectOf } from "./subjects.ts";
 
-/** The host of a report of surface B that names none. */
+/** Host of a surface-B report that names none. */
 const DEFAULT_HOST = "default";
 
 /** Returns the host that a report of surface B is about. */
 export const hostOfReport = ({ host_id: host = DEFAULT_HOST }: Pick<ProjectReport, "host_id">): string => host;
 
-/** A deployment report on its way into the log and the fleet view. */
+/** Deployment report, to be stored in the log and the fleet view. */
 export interface IncomingReport {
   id: string;
   /** Owner of the reporting key on surface A; empty on surface B, where the project is the view. */
@@ -29,47 +29,48 @@ export interface IncomingReport {
   version: string;
   status: "success" | "failed" | "rolled_back";
   deploymentId: string | null;
-  /** The report as the log keeps it: JSON. */
+  /** Report as kept in the log, JSON. */
   record: string;
-  /** The record that the fleet view shows. */
+  /** Record that the fleet view shows. */
   hostRecord: ReportRecord | ProjectHost;
   /** Whether the host said its name in the request's header, as in its polls. */
   isNamed: boolean;
   /** Whether the key that reports it speaks for this host alone. */
   isBound: boolean;
-  /** Kept with the host's newest record only, and not in the view. */
+  /** Kept with the host's newest record only, and left out of the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
 }
 
-/** The circumstances of a report. */
+/** Circumstances of a report. */
 export interface ReportContext {
   /** Milliseconds since 1970. */
   now: number;
-  /** The host that the request's header names, if it does. */
+  /** Host named in the request's header, if any. */
   named: string | undefined;
-  /** The host that the key speaks for alone; null for a key of no host. */
+  /** Only host that the key speaks for; null for any. */
   keyHost: string | null;
 }
 
-/** The way of reports into the database. */
+/** Stores reports in the database. */
 interface Reports {
   store(report: IncomingReport): Promise<void>;
 }
 
 /**
- * Appends reports of one view to the log and makes each its host's newest record, in one transaction. The view's row
- * lock keeps change numbers in their order for readers' cursors. A deployment that the log has already changes nothing.
+ * Appends reports of one view to the log and makes each the newest record of its host, in one transaction. Locks the
+ * view's row, which keeps change numbers in order for readers' cursors. A deployment already in the log changes
+ * nothing.
  *
  * @param reports at least one, in the order of their receipt
- * @throws HubError 403 `other_host` for a host that has a key of its own, reported with another one
+ * @throws HubError 403 `other_host` for a host with a key of its own that another key reports
  */
 export async function storeReports(db: Queries, reports: readonly IncomingReport[]): Promise<void> {
   const { holder, target } = reports[0]!;
   await db.transaction().execute(async (transaction) => {
     const rows = await transaction
       .insertInto("reports")
-      // In one order for all hubs, or two of them could wait for each other's rows.
+      // In the same order for all hubs, so that no two deadlock.
       .values(reports.map(logged).toSorted(byDeployment))
       .onConflict((conflict) => conflict.columns(["holder", "target", "deployment_id"]).doNothing())
       .returning("id")
@@ -90,7 +91,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       .returning("changes")
       .executeTakeFirstOrThrow();
 
-    // Under the view's row lock: no other report of these hosts comes in between.
+    // Under the view's row lock: no other report of these hosts can come in between.
     const view = { holder, target };
     const named = added.map(({ hostId }) => hostId);
     const before = await hostsBefore(transaction, view, named);
@@ -98,7 +99,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     for (const [index, { hostId, hostRecord, id, isNamed, isBound, createdAt, steps: taken }] of added.entries()) {
       const earlier = hosts.get(hostId);
       if (!isBound && (earlier ?? before.get(hostId))?.is_bound === 1) throw hasOwnKey(hostId);
-      // One that failed and does not tell has changed nothing about it, as far as anybody knows.
+      // A failed deployment that does not report the running version is assumed to have left it unchanged.
       const running =
         runningIn(hostRecord) ?? runningIn(earlier?.record ?? parsed(before.get(hostId)?.record)) ?? UNKNOWN;
       const change = Number(changes) - added.length + index + 1;
@@ -145,12 +146,12 @@ const logged = ({ hostId, deploymentId, createdAt, ...report }: IncomingReport):
   created_at: createdAt,
 });
 
-/** The version that a host runs and its signer, as one report tells them. */
+/** Version that a host runs and its signer, from one report. */
 type Running = Pick<HostRecord, "running_version" | "running_signer">;
 
 const UNKNOWN = { running_version: undefined, running_signer: undefined } satisfies Running;
 
-/** Returns what a host runs by a record; undefined for one that does not tell. */
+/** Returns what a host runs by a record; undefined for a record that does not say. */
 function runningIn(record: HostRecord | undefined): Running | undefined {
   const version = record && runningVersion(record);
   return version === undefined ? undefined : { running_version: version, running_signer: record?.running_signer };

@@ -3,10 +3,10 @@ import type { Dialect, Queries } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { subjectOf } from "./subjects.ts";
 
-/** Versions of a host that it may go back to: the one that it runs, and the one before. */
+/** Versions that a host may need: the running one and the previous one. */
 const VERSIONS_OF_HOST = 2;
 
-/** A stored version, as retention looks at it. */
+/** Stored version, as retention sees it. */
 export interface StoredVersion {
   version: string;
   createdAt: string;
@@ -14,8 +14,8 @@ export interface StoredVersion {
 }
 
 /**
- * Lists the versions of a project, plugin or service, newest first; a rolling one is on its way to hosts. A
- * staged one is not published yet.
+ * Lists the versions of a project, plugin or service, newest first. Leaves out staged ones, which are not published
+ * yet.
  */
 export async function storedVersions(
   db: Queries,

@@ -14,7 +14,7 @@ import type { Schema } from "./schema.ts";
 /** Values that columns must have; null stands for `is null`. */
 type Facts<S, T extends keyof S> = Partial<S[T]>;
 
-/** Leaves out what is undefined: a filter that was not asked for. */
+/** Drops undefined fields, that is, filters that were not given. */
 export const given = <T extends object>(facts: T) =>
   Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as {
     [Name in keyof T]?: Exclude<T[Name], undefined>;
@@ -24,26 +24,26 @@ type Select<S, T extends keyof S> = SelectQueryBuilder<S, T, object>;
 type Update<S, T extends keyof S> = UpdateQueryBuilder<S, T, T, UpdateResult>;
 type Delete<S, T extends keyof S> = DeleteQueryBuilder<S, T, DeleteResult>;
 
-/** Both, so that TypeScript finds the schema of either. */
+/** A union, so that TypeScript infers the schema of either. */
 type Connection<S> = Kysely<S> | Transaction<S>;
 
-/** Kysely composes no types for a table that is a parameter: this one stands for any of them. */
+/** Kysely has no types for a table given at run time: this one stands for any of them. */
 type Any = "hosts";
 const anyTable = <S>(db: Connection<S>): Queries => db as unknown as Queries;
 
-/** Begins a query for the rows of a table that have these values. */
+/** Starts a query for the rows of a table with these values. */
 export const selectWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Select<S, T> =>
   anyTable(db)
     .selectFrom(table as Any)
     .where((eb) => eb.and(facts as Facts<Schema, Any>)) as unknown as Select<S, T>;
 
-/** Begins a change of the rows of a table that have these values. */
+/** Starts an update of the rows of a table with these values. */
 export const updateWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Update<S, T> =>
   anyTable(db)
     .updateTable(table as Any)
     .where((eb) => eb.and(facts as Facts<Schema, Any>)) as unknown as Update<S, T>;
 
-/** Begins the removal of the rows of a table that have these values. */
+/** Starts a deletion of the rows of a table with these values. */
 export const deleteWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Delete<S, T> =>
   anyTable(db)
     .deleteFrom(table as Any)
@@ -59,7 +59,7 @@ export async function countByState(
   return rows.map(({ state, count }) => ({ labels: { state }, value: Number(count) }));
 }
 
-/** Begins a query for one page of such rows, newest first: ids sort by the time of creation. */
+/** Starts a query for one page of such rows, newest first: ids sort by creation time. */
 export const newestWhere = <S, T extends keyof S>(
   db: Connection<S>,
   table: T,

@@ -4,9 +4,9 @@ import type { AnyTable, RowOf } from "./table.ts";
 import { blobs, deletedVersions, sealed, versions } from "./version-tables.ts";
 
 /**
- * The tables of the core, each after those that it refers to: the order of migrations, backups and moves. All is text
- * or integer, for SQLite and PostgreSQL: times are ISO 8601 in UTC with milliseconds (they sort), bytes are base64,
- * lists and records are JSON.
+ * Tables of the core, each after those that it refers to: the order of migrations, backups and moves. All columns are
+ * text or integer, for SQLite and PostgreSQL: times are ISO 8601 in UTC with milliseconds (they sort), bytes are
+ * base64, lists and records are JSON.
  */
 const CORE = [
   core.projects,
@@ -37,5 +37,5 @@ export const tablesOf = (features: readonly { tables?: readonly AnyTable[] }[]):
   ...features.flatMap(({ tables = [] }) => tables),
 ];
 
-/** The rows of each table of the core, as kysely reads and writes them. A feature adds its own (`withTables`). */
+/** Rows of each table of the core, as kysely reads and writes them. A feature adds its own (`withTables`). */
 export type Schema = { [T in (typeof CORE)[number] as T["name"]]: RowOf<T> };

@@ -2,19 +2,17 @@ import type { Queries } from "./port.ts";
 import { updateWhere } from "./rows.ts";
 import type { SealedSecret } from "./secrets.ts";
 
-/** Rows of one page: a transaction over them is so short that a publisher beside it does not notice. */
+/** Rows per page: few enough that a publisher does not notice the transaction. */
 const PAGE_ROWS = 200;
 
-/** A DEK of an artifact or delta, or a secret of the hub, with what its sealing is bound to. */
+/** DEK of an artifact or delta, or a secret of the hub, with the context that its sealing is bound to. */
 export interface SealedRow extends SealedSecret {
   id: string;
-  /** The artifact's project, for a DEK. */
+  /** Project of the artifact, for a DEK. */
   projectId?: string;
 }
 
-/**
- * A table of sealed secrets, as a rotation walks it: in key order, each row replaced only if it is still what was read.
- */
+/** Table of sealed secrets, as a rotation walks it: in key order, replacing each row only if it is unchanged. */
 export interface SealedTable {
   page(db: Queries, after: string): Promise<SealedRow[]>;
   replace(transaction: Queries, old: SealedRow, sealed: SealedSecret): Promise<void>;
@@ -55,7 +53,7 @@ export const sealedSecrets: SealedTable = {
   },
 };
 
-/** Replaces rows of one page in one transaction. @param reseal gives what a row is sealed as from now on */
+/** Replaces rows of one page in one transaction. @param reseal returns the new sealing of a row */
 export function replaceSealed(
   db: Queries,
   table: SealedTable,

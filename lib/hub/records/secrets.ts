@@ -1,14 +1,14 @@
 import type { Queries, Transacted } from "./port.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 
-/** A secret under a KEK, as it stands in the database. */
+/** Secret under a KEK, as stored in the database. */
 export interface SealedSecret {
   kekId: string;
   /** Base64 of nonce (12) ‖ ciphertext ‖ tag (16), AES-256-GCM. */
   sealed: string;
 }
 
-/** The name under which an owner's signing secret is sealed; it is part of what the sealing binds. */
+/** Returns the name under which an owner's signing secret is sealed; the sealing is bound to it. */
 export const signingSecretName = (owner: string) => `signing-key/${owner}`;
 
 /** Reads a sealed secret by its name. */
@@ -17,7 +17,7 @@ export async function readSecret(db: Queries, name: string): Promise<SealedSecre
   return row && { kekId: row.kek_id, sealed: row.sealed };
 }
 
-/** Stores a sealed secret under its name; `replace` decides whether an existing one gives way. */
+/** Stores a sealed secret under its name; `replace` decides whether it replaces an existing one. */
 export async function writeSecret(
   transaction: Transacted,
   { name, secret, now, replace }: { name: string; secret: SealedSecret; now: string; replace: boolean },
@@ -38,7 +38,7 @@ export async function secretSince(db: Queries, name: string): Promise<string | u
   return row?.created_at;
 }
 
-/** @returns false when there was none of that name */
+/** Removes a secret. @returns false when there was none of that name */
 export async function removeSecret(db: Queries, name: string): Promise<boolean> {
   const { numDeletedRows } = await deleteWhere(db, "sealed_secrets", { name }).executeTakeFirst();
   return numDeletedRows > 0n;

@@ -1,7 +1,7 @@
 import { hashOf } from "../base/identity.ts";
 import type { Queries } from "./port.ts";
 
-/** The life of a session in seconds (docs/contract/deploy.md). */
+/** Lifetime of a session, in seconds (docs/contract/deploy.md). */
 export const SESSION_SECONDS = 3600;
 
 /** Counts the sessions that live at a moment (ISO 8601). */
@@ -14,7 +14,7 @@ export async function countSessions(db: Queries, now: string): Promise<number> {
   return Number(count);
 }
 
-/** Rows that one statement removes: short enough that nobody waits for it. */
+/** Rows removed per statement: few enough that nobody waits for it. */
 const REMOVAL_BATCH = 1000;
 
 /** Opens a session. Only the token's hash is stored. */
@@ -35,7 +35,7 @@ export async function openSession(
 }
 
 /**
- * Removes the sessions that have ended before a moment (ISO 8601), in batches. Writes nothing when there are none.
+ * Removes sessions that ended before a time (ISO 8601), in batches. Writes nothing when there are none.
  *
  * @returns how many there were
  */

@@ -6,7 +6,7 @@ import { nameHosts, seeHosts } from "./host-rows.ts";
 import { HourlyNotes } from "./hourly-notes.ts";
 import { inTransaction, type Queries } from "./port.ts";
 
-/** Hosts of one statement. */
+/** Hosts per statement. */
 const BATCH = 200;
 
 const HEADER = HEADERS.host.toLowerCase();
@@ -15,19 +15,19 @@ interface Seen extends FleetKey {
   hostId: string;
 }
 
-/** Notes when hosts that say their name ask for the latest version, for fleet views. */
+/** Records when hosts that name themselves request the latest version, for fleet views. */
 export class Sightings extends HourlyNotes<Seen> {
   readonly #db: Queries;
   /** Hosts whose first sighting is being stored. */
   readonly #naming = new Set<string>();
 
-  /** @param clock milliseconds since 1970 */
+  /** @param clock returns milliseconds since 1970 */
   constructor(db: Queries, clock: () => number) {
     super(clock);
     this.#db = db;
   }
 
-  /** Notes the host of an authorized poll, if it says its name. */
+  /** Records the host of an authorized poll, if it names itself. */
   note({ headers }: { headers: IncomingHttpHeaders }, view: FleetKey): void {
     const host = hostOf(headers);
     if (host === undefined) return;
@@ -35,8 +35,8 @@ export class Sightings extends HourlyNotes<Seen> {
   }
 
   /**
-   * Notes at once that a host which has reported says its name: features count it from then on. Where that fails, its
-   * next poll notes it.
+   * Records at once that a host which has reported names itself: features count it from then on. If that fails, its
+   * next poll does it.
    */
   async noteFirst(view: FleetKey, hostId: string, now: number): Promise<void> {
     const name = JSON.stringify([view.holder, view.target, hostId]);
@@ -60,7 +60,7 @@ export class Sightings extends HourlyNotes<Seen> {
   }
 }
 
-/** Hosts by the headers that name them: a poll asks for its host several times. */
+/** Host names by request headers: a poll needs its host several times. */
 const named = new WeakMap<IncomingHttpHeaders, string | undefined>();
 
 /** Returns the host that a request names, if it does. */

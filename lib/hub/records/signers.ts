@@ -3,7 +3,7 @@ import type { SignersTable } from "./core-tables.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
-/** A signer's public key in hexadecimal, as people see it. */
+/** Returns a signer's public key in hexadecimal, as people see it. */
 const hexOf = (base64: string): string => Buffer.from(base64, "base64").toString("hex");
 const base64Of = (hex: string): string => Buffer.from(hex, "hex").toString("base64");
 
@@ -16,7 +16,7 @@ function signerRecord({ public_key: key, project_id: _project, ...row }: Signers
   return { public_key: hexOf(key), state, ...row };
 }
 
-/** Tells how a signer stands. @param key base64 */
+/** Returns the state of a signer. @param key base64 */
 export async function signerState(db: Queries, projectId: string, key: string): Promise<SignerState> {
   const row = await rowOf(db, projectId, key);
   if (row !== undefined) return signerRecord(row).state;
@@ -33,7 +33,7 @@ export async function findSigner(db: Queries, projectId: string, key: string): P
   return row && signerRecord(row);
 }
 
-/** Adds a signer, or takes a retired one back. A revoked one stays revoked. @param key hexadecimal */
+/** Adds a signer, or reactivates a retired one. A revoked one stays revoked. @param key hexadecimal */
 export async function addSigner(
   db: Queries,
   projectId: string,
@@ -51,7 +51,7 @@ export async function addSigner(
   return (await findSigner(db, projectId, key))!;
 }
 
-/** Retires or revokes a signer; what has ended already stays as it is. @param key hexadecimal */
+/** Retires or revokes a signer; one that has already ended stays as it is. @param key hexadecimal */
 export async function endSigner(
   db: Queries,
   projectId: string,

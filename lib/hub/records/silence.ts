@@ -1,19 +1,19 @@
 import type { Socket } from "node:net";
 import type pg from "pg";
 
-/** Wait for the server after which a connection is examined. */
+/** Wait for the server after which a connection is probed, in milliseconds. */
 const SUSPICIOUS_MS = 1500;
 const TICK_MS = 500;
-/** A server that takes longer to answer a new connection does not answer. */
+/** Time in which a server must answer a new connection, in milliseconds. */
 const ANSWER_MS = 1500;
 
-/** The socket of a client, which its types keep to themselves. */
+/** Returns the socket of a client, which its types do not expose. */
 export const socketOf = (client: pg.Client | pg.PoolClient): Socket =>
   (client as unknown as { connection: { stream: Socket } }).connection.stream;
 
 /**
- * Ends the connections of a pool whose server stands still, after {@link SUSPICIOUS_MS} and {@link ANSWER_MS} together.
- * A server that is merely slow answers a new connection at once.
+ * Closes the connections of a pool whose server hangs, after {@link SUSPICIOUS_MS} and {@link ANSWER_MS} together. A
+ * server that is merely slow answers a new connection at once.
  *
  * @param connect connects to the server, and rejects after a time
  */

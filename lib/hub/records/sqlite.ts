@@ -6,10 +6,10 @@ import type { OpenDialect, PreparedStatements, StatementRow, Value } from "./por
 import { PreparedDatabase } from "./prepared-database.ts";
 
 const BUSY_TIMEOUT_MS = 5000;
-/** The writer is patient for as long, without stopping the event loop: `group-commit.ts`. */
+/** Busy timeout of the writer, in milliseconds; `group-commit.ts` waits for longer without blocking the event loop. */
 const WRITER_TIMEOUT_MS = 20;
 
-/** A reader in WAL mode sees committed rows only, and keeps nobody from writing. */
+/** Opens a reader: in WAL mode it sees committed rows only, and blocks no writer. */
 const openReader = (path: string): DatabaseSync => new DatabaseSync(path, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
 
 /** Constant statements on a connection of their own. */
@@ -43,11 +43,11 @@ class SqliteStatements implements PreparedStatements {
 }
 
 /**
- * Opens or creates the hub's SQLite file: mode 0600, WAL, full synchronisation (what was acknowledged survives a power
- * cut), foreign keys, and five seconds of patience with other processes.
+ * Opens or creates the hub's SQLite file: mode 0600, WAL, full synchronization (acknowledged changes survive a power
+ * cut), foreign keys, and five seconds of waiting for other processes.
  */
 export function openSqlite(path: string): OpenDialect {
-  // SQLite would create it for everyone to read; its WAL takes the mode over.
+  // SQLite would create it readable by everyone; its WAL inherits the mode.
   closeSync(openSync(path, "a", 0o600));
   const database = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: BUSY_TIMEOUT_MS });
   database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864;
@@ -58,7 +58,7 @@ export function openSqlite(path: string): OpenDialect {
   };
 }
 
-/** Opens an SQLite file read-only: a transaction of it sees one moment, and keeps nobody from writing. */
+/** Opens an SQLite file read-only: its transactions are snapshots, and block no writer. */
 export function openSqliteReader(path: string): KyselyDialect {
   return new SqliteDialect({ database: new PreparedDatabase(openReader(path)) });
 }

@@ -1,7 +1,7 @@
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { FleetKey } from "./fleet.ts";
 
-/** The facts that name a target: a project goes by its id, a plugin or service by its slug. */
+/** Name of a target: a project is named by its id, a plugin or service by its slug. */
 export type NamedTarget = { kind: "project"; id: string } | { kind: MarketplaceKind; slug: string };
 
 /** Returns a target's name in the audit log, in reports and views: a project's id, `plugin/SLUG` or `service/SLUG`. */

@@ -6,10 +6,10 @@ export type ColumnRules = Readonly<Record<string, z.ZodType<string | number | nu
 type Names<Shape> = readonly (keyof Shape & string)[];
 type Indexes<Shape> = Readonly<Record<string, Names<Shape>>>;
 
-/** A column that holds the `id` of a row of another table. */
+/** Column that holds the `id` of a row of another table. */
 interface Reference {
   table: AnyTable;
-  /** Whether the row goes with the one that it names. */
+  /** Whether the row is deleted together with the one that it names. */
   cascades?: boolean;
 }
 
@@ -22,26 +22,26 @@ interface Addition<Shape> {
 interface TableOptions<Shape extends ColumnRules> {
   /** Columns of the primary key. Default: `id`. */
   key?: Names<Shape>;
-  /** Constraints by name. */
+  /** Unique constraints by name. */
   unique?: Indexes<Shape>;
-  /** Indexes by name, in the order in which they are made; of two that serve equally, SQLite goes by it. */
+  /** Indexes by name, in order of creation, by which SQLite chooses between equally good ones. */
   indexes?: Indexes<Shape>;
   references?: { readonly [Column in keyof Shape]?: AnyTable | Reference };
-  /** Further columns that name a row of another table, without which a copy leaves the row out. */
+  /** Further columns that name a row of another table; without that row, copies leave this one out. */
   needs?: { readonly [Column in keyof Shape]?: string };
   /** Values of columns that statements may leave out. */
   defaults?: { readonly [Column in keyof Shape]?: z.output<Shape[Column]> };
-  /** False for rows that backups and moves leave behind. */
+  /** False for tables that backups and moves skip. */
   copied?: boolean;
   /** Column with the SHA-256 of the blob that has the row's id and `size_bytes` bytes. */
   digest?: keyof Shape & string;
-  /** Migration that makes the table. Default: the first one. */
+  /** Migration that creates the table. Default: the first one. */
   since?: string;
   /** Later additions by the name of their migration. */
   added?: Readonly<Record<string, Addition<Shape>>>;
 }
 
-/** A table: rules for its rows, and what migrations and copies need to know. */
+/** Table: rules for its rows, and what migrations and copies need to know. */
 export interface Table<Name extends string, Shape extends ColumnRules> extends Required<
   Omit<TableOptions<Shape>, "references" | "needs" | "digest">
 > {
@@ -53,7 +53,7 @@ export interface Table<Name extends string, Shape extends ColumnRules> extends R
   digest: string | undefined;
 }
 
-/** A table of which nothing but the shape is known. */
+/** Table of which only the shape is known. */
 export interface AnyTable {
   readonly name: string;
   readonly rows: z.ZodObject<ColumnRules, z.core.$strict>;
@@ -69,14 +69,14 @@ export interface AnyTable {
   readonly added: Readonly<Record<string, Addition<ColumnRules>>>;
 }
 
-/** A row as kysely reads and writes it. */
+/** Row as kysely reads and writes it. */
 export type RowOf<T extends { rows: z.ZodType }> = z.output<T["rows"]>;
 
 export const FIRST_MIGRATION = "0001-first";
 
 /**
- * Declares a table once: its columns are the rules for rows of a backup and the types of queries, and migrations,
- * backups and moves are made from it. A column that comes after a release is also named in `added`.
+ * Declares a table once. Its columns define the rules for rows of a backup and the types of queries; migrations,
+ * backups and moves are generated from it. A column added after a release is also named in `added`.
  */
 export function table<Name extends string, Shape extends ColumnRules>(
   name: Name,

@@ -8,7 +8,7 @@ import type { Project } from "./projects.ts";
 import { selectWhere } from "./rows.ts";
 import { factsOf, findVersion, newestVersions, PUBLISHED, selectVersions, type Version } from "./versions.ts";
 
-/** Shapes a version as the marketplace shows it. */
+/** Converts a version to its form in the marketplace. */
 export function versionRecord(row: Version): VersionRecord {
   const { state, ...facts } = factsOf(row);
   const { repo, signer_public_key: signer } = row;
@@ -34,12 +34,12 @@ export const targetSummary = (target: Project): TargetSummary => ({
   created_at: target.created_at,
 });
 
-/** Versions that a detail record lists; the rest is in the pages of `/versions`. */
+/** Versions in a detail record; the rest is in the pages of `/versions`. */
 const DETAIL_VERSIONS = 20;
-/** Yanked versions that it lists beside them: a host that runs one may go back to a lower version. */
+/** Yanked versions listed beside them: a host that runs one may go back to a lower version. */
 const DETAIL_YANKED = 100;
 
-/** The detail record as it is stored and served: its text is made once per change, not once per request. */
+/** Returns the detail record as stored and served: its text is built once per change, not once per request. */
 export function detailOf(target: Project, versions: readonly VersionRecord[]): { detail: string; detail_etag: string } {
   const versionsUrl = pathOf(listTargetVersions[target.kind as MarketplaceKind], { slug: target.slug });
   const record: TargetDetail = {
@@ -51,7 +51,7 @@ export function detailOf(target: Project, versions: readonly VersionRecord[]): {
   return { detail, detail_etag: createHash("sha256").update(detail).digest("hex") };
 }
 
-/** The newest versions, the newest yanked ones, and the latest one; each once. */
+/** Reads the newest versions, the newest yanked ones, and the latest one; each once. */
 async function shownVersions(
   transaction: Transacted,
   targetId: string,
@@ -76,7 +76,7 @@ async function shownVersions(
   return [...new Map(rows.map((row) => [row.id, row])).values()].map(versionRecord);
 }
 
-/** Makes the detail record of a plugin or service anew, from its row as this transaction has left it. */
+/** Rebuilds the detail record of a plugin or service from its row as of this transaction. */
 export async function renewedDetail(
   transaction: Transacted,
   { id, detail_etag: before }: Project,

@@ -5,7 +5,7 @@ import { updateWhere } from "./rows.ts";
 import { versionRecord } from "./target-detail.ts";
 import { newestVersions } from "./versions.ts";
 
-/** Changes what an owner says of a target; what `changes` leaves out stays. @param now milliseconds since 1970 */
+/** Changes what an owner says about a target; fields left out of `changes` stay. @param now milliseconds since 1970 */
 export async function describeTarget(
   db: Queries,
   targetId: string,

@@ -3,7 +3,7 @@ import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
-/** A project's way to another owner. */
+/** Change of a project's owner. */
 export interface OwnerChange {
   owner: string;
   /** Whether the keys that are bound to the project become the new owner's; they are revoked otherwise. */
@@ -12,7 +12,7 @@ export interface OwnerChange {
   now: string;
 }
 
-/** Returns whether a live key belongs to the owner: somebody can use what is given to them. */
+/** Tells whether an owner has a live key, so that somebody can use what the owner is given. */
 export async function hasLiveKey(db: Queries, owner: string, now: string): Promise<boolean> {
   const row = await selectWhere(db, "api_keys", { owner, revoked_at: null })
     .select("id")

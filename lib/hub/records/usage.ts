@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { Queries } from "./port.ts";
 
-/** A holder of storage: an owner, with all that is theirs, or one project, plugin or service by its id. */
+/** Subject of a quota: an owner with everything that is theirs, or one project, plugin or service by id. */
 export type StorageHolder = `owner/${string}` | `project/${string}`;
 
 /** Storage in use. */

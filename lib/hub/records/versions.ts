@@ -19,10 +19,10 @@ import {
   type VersionsTable,
 } from "./version-tables.ts";
 
-/** A version with the facts of its main blob. */
+/** Version, with the facts of its main blob. */
 export type Version = VersionsTable & Pick<BlobsTable, "size_bytes" | "sha256"> & BlobSignature;
 
-/** Begins a query for versions with the facts of their main blobs. */
+/** Starts a query for versions with the facts of their main blobs. */
 export const selectVersions = (db: Queries) =>
   db
     .selectFrom("versions as v")
@@ -36,14 +36,15 @@ export const findVersion = (db: Queries, projectId: string, version: string): Pr
 export const findVersionById = (db: Queries, id: string): Promise<Version | undefined> =>
   selectVersions(db).where("v.id", "=", id).executeTakeFirst();
 
-/** Condition of a query for versions `v`: those that are published, which a staged one is not. */
+/** Condition on versions `v`: those that are published, which a staged one is not. */
 export const PUBLISHED = sql<boolean>`(v.state is null or v.state <> 'staged')`;
 
 /**
- * Begins a query for one page of versions, newest first: ids sort by the time of creation. The project is given as a
- * range, and sorted by, because PostgreSQL would else walk the primary key past the versions of all other projects.
+ * Starts a query for one page of versions, newest first: ids sort by creation time. The project is given as a range,
+ * and part of the order, because PostgreSQL would otherwise walk the primary key past the versions of all other
+ * projects.
  *
- * @param viewer a key that acts on the project, and sees staged versions as far as it may; undefined for everybody else
+ * @param viewer key that acts on the project, and may see staged versions; undefined for everybody else
  */
 export const newestVersions = (
   db: Queries,
@@ -65,13 +66,13 @@ export const newestVersions = (
     .orderBy("v.id", "desc")
     .limit(limit);
 
-/** The facts of a version that answers of both surfaces show. */
+/** Facts of a version in the answers of both surfaces. */
 export interface VersionFacts extends VersionContent, VersionMarks {
-  /** Undefined for an open version. */
+  /** State; undefined for an open version. */
   state: ReturnType<typeof stateRecord>;
 }
 
-/** Shapes what people have said of a version as answers have it. */
+/** Converts a version's marks to their form on the wire. */
 export const marksOf = (row: Marks): VersionMarks => ({
   is_yanked: row.is_yanked !== 0,
   yanked_reason: row.yanked_reason,
@@ -81,7 +82,7 @@ export const marksOf = (row: Marks): VersionMarks => ({
   ...(row.approved_at !== null && { approved_at: row.approved_at }),
 });
 
-/** Shapes the facts of a version as answers have them. */
+/** Converts a version's facts to their form on the wire. */
 export const factsOf = (row: Version): VersionFacts => ({
   version: row.version,
   created_at: row.created_at,
@@ -91,35 +92,35 @@ export const factsOf = (row: Version): VersionFacts => ({
   state: stateRecord(row),
 });
 
-/** Columns that stay when the lost bytes of a version are published again: labels rank by their time. */
+/** Columns kept when the lost bytes of a version are published again: labels rank by their time. */
 const LASTING = ["created_at", ...Object.keys(UNMARKED)] as const;
 
-/** Returns what a version that takes the place of another one keeps of it. */
+/** Returns the columns that a version takes over from the one that it replaces. */
 const carryOver = (row: VersionsTable): Partial<VersionsTable> =>
   Object.fromEntries(LASTING.map((name) => [name, row[name as keyof VersionsTable]]));
 
-/** Circumstances under which a version comes into the database. */
+/** Circumstances of an insertion. */
 interface Insertion {
-  /** Id of a version whose bytes are gone: the new one takes its place. */
+  /** Id of a version whose bytes are gone, which the new one replaces. */
   lost?: string | undefined;
-  /** Visibility that its target gets. */
+  /** Visibility to set on its target. */
   visibility?: Project["visibility"] | undefined;
-  /** Whether it is staged, and published when somebody else approves it. */
+  /** Whether it is staged, and published once another person approves it. */
   stage?: boolean;
 }
 
-/** A version on its way into the database, as its publisher gives it. */
+/** New version, as its publisher gives it. */
 export interface NewVersion
   extends Omit<VersionsTable, keyof typeof UNMARKED>, Pick<BlobsTable, "size_bytes" | "sha256">, BlobSignature {
   part: "artifact" | "archive";
-  /** Null for an archive. */
+  /** Sealed DEK; null for an archive. */
   dek: SealedDek | null;
 }
 
 /**
  * Stores a version, and publishes it unless it is staged.
  *
- * @returns what is stored of this version: the new record, or an earlier one
+ * @returns the stored record of this version: the new one, or an earlier one
  * @throws VersionDeleted; HubError when a feature does not admit it
  */
 export function insertVersion(
@@ -139,12 +140,12 @@ export function insertVersion(
       if (target.requires_approval !== 0 && !isStaged && !isSame) throw approvalRequired(target);
       if (lost !== undefined) await deleteWhere(transaction, "versions", { id: lost }).execute();
       await admit(transaction, { project: target, bytes: size_bytes, versions: 1 });
-      // A version that is published again is what it was: in its rank, and in its state. Other bytes are not approved.
+      // A version that is published again keeps its rank and state. An approval does not cover other bytes.
       const kept = { ...(existing && carryOver(existing)), ...(!isSame && UNAPPROVED) };
       const row = { ...added, ...UNMARKED, ...kept };
       await transaction.insertInto("versions").values(row).execute();
       const blob = { id, version_id: id, project_id, part, base_version: "", base_content_sha256: null };
-      // An archive is signed once, and comes again as it was.
+      // An archive's author signature survives when the same archive is published again.
       const author = signature === null && before !== undefined ? before : { signature, signer_public_key };
       const signed = { signature: author.signature, signer_public_key: author.signer_public_key };
       const bytes = { size_bytes, sha256, ...signed };
@@ -159,7 +160,7 @@ export function insertVersion(
   );
 }
 
-/** Enters a blob of a version into the ledger. @param dek of an artifact or delta */
+/** Adds a blob of a version to the ledger. @param dek of an artifact or delta */
 export async function insertBlob(transaction: Transacted, blob: BlobsTable, dek: SealedDek | null): Promise<void> {
   await transaction.insertInto("blobs").values(blob).execute();
   const { id, project_id } = blob;
@@ -177,7 +178,10 @@ export async function removeRows(transaction: Transacted, { id }: Pick<VersionsT
   return blobs.map((blob) => blob.id);
 }
 
-/** Removes a version with its blobs, and keeps its label. @returns ids of the blobs; undefined for no such version */
+/**
+ * Removes a version with its blobs, and records its label as deleted. @returns ids of the blobs; undefined for no such
+ * version
+ */
 export async function removeVersion(
   transaction: Transacted,
   projectId: string,
@@ -190,7 +194,7 @@ export async function removeVersion(
   return blobs;
 }
 
-/** Takes versions that are gone out of the advice against others. */
+/** Removes deleted versions from the advice against others. */
 export async function forgetReplacements(transaction: Transacted, projectId: string): Promise<void> {
   await updateWhere(transaction, "versions", { project_id: projectId })
     .set({ replaced_by: null })

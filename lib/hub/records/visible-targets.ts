@@ -12,13 +12,13 @@ import { patternOf } from "./rows.ts";
 import { SUBJECT_SQL } from "./subjects.ts";
 import { targetSummary } from "./target-detail.ts";
 
-/** One row always: the caller's live key, if it is one. */
+/** SQL of the caller: always one row, with the live key if there is one. */
 const CALLER = `(SELECT CAST(? AS text) AS hash, CAST(? AS text) AS moment) q
   LEFT JOIN api_keys k ON k.hash = q.hash AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > q.moment)`;
 
 const TARGET = `LEFT JOIN projects p ON p.kind = ? AND p.slug = ? AND ${VISIBLE}`;
 
-/** The host in the view of the caller's own reports. */
+/** SQL of the host in the view of the caller's own reports. */
 const HOST = joinPollingHost("k.owner", SUBJECT_SQL);
 
 const FIND = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS target_owner, p.detail, p.detail_etag, p.latest_version,
@@ -33,7 +33,8 @@ const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS targe
   LEFT JOIN blobs b ON b.id = v.id`;
 
 /**
- * SQL for artifacts, deltas and indexes: needs a live key and no further rights, since the key has located the bytes.
+ * SQL of artifacts, deltas and indexes: needs a live key and no further rights, since the key has already located the
+ * bytes.
  */
 const SHOWN = `SELECT k.id AS key_id,
     CASE WHEN b.part <> 'archive' OR p.id IS NOT NULL THEN b.size_bytes END AS size, b.sha256
@@ -45,7 +46,7 @@ const SHOWN = `SELECT k.id AS key_id,
 const MATCHES = `(CAST(? AS text) = '' OR lower(p.slug) LIKE ? ESCAPE '!' OR lower(p.name) LIKE ? ESCAPE '!'
     OR lower(COALESCE(p.description, '')) LIKE ? ESCAPE '!')`;
 
-/** SQL of a target's place in a list. It is also the cursor, so names are cut to the length that cursors may have. */
+/** SQL of a target's place in a list. It is also the cursor, so names are cut to the longest cursor. */
 const BY_NAME = "substr(lower(p.name), 1, 100) || ' ' || p.slug";
 
 const list = (place: string, after: string, order = place) =>
@@ -61,20 +62,20 @@ const LISTS: Record<TargetOrder, string> = {
 
 const COUNT = `SELECT COUNT(*) AS total FROM ${CALLER} JOIN projects p ON p.kind = ? AND ${VISIBLE} WHERE ${MATCHES}`;
 
-/** The caller, and the target that is asked for. */
+/** Caller, and the requested target. */
 export interface TargetQuery {
   kind: MarketplaceKind;
   slug: string;
-  /** SHA-256 of the key, or undefined for nobody. */
+  /** SHA-256 of the key; undefined for an anonymous caller. */
   credentialHash: string | undefined;
-  /** The polling host, if it names itself. */
+  /** Polling host, if it names itself. */
   hostId?: string | undefined;
   /** Current time, ISO 8601. */
   now: string;
 }
 
 interface Asked {
-  /** Undefined without a key, and for one that is not live. */
+  /** Undefined without a live key. */
   principal: Principal | undefined;
 }
 
@@ -82,13 +83,13 @@ export interface VisibleTarget {
   id: string;
   owner: string;
   latestVersion: string | null;
-  /** The gate, as JSON. */
+  /** Gate, as JSON. */
   gate: string | null;
-  /** The polling host, where there is a gate and the view of the caller's reports has it. */
+  /** Polling host, where there is a gate and the host is in the view of the caller's reports. */
   host: PollingHost | undefined;
 }
 
-/** A target with its detail record, if the caller may see one. */
+/** Target with its detail record, if the caller may see one. */
 interface FoundTarget extends Asked {
   target: (VisibleTarget & { detail: string; etag: string }) | undefined;
 }
@@ -137,11 +138,13 @@ export interface VisibleVersion {
   sha256: string;
   signature: string;
   repo: string | null;
-  /** The signature of its author, and the key that made it: base64; null for a version without one. */
+  /** Signature of its author, and the key that made it, base64; null for a version without one. */
   author: { signature: string; key: string } | null;
 }
 
-/** The caller's key, the target, and one of its versions (`version` undefined for the latest): one statement. */
+/**
+ * Finds the caller's key, the target, and one of its versions (`version` undefined for the latest) in one statement.
+ */
 export async function findVisibleVersion(
   statements: PreparedStatements,
   { kind, slug, credentialHash, hostId, now, version }: TargetQuery & { version: string | undefined },
@@ -178,7 +181,7 @@ export async function findVisibleVersion(
 }
 
 /**
- * Finds the bytes that a live key has been shown, if it may still see them. Undefined for a key that is not live;
+ * Finds the bytes that a live key was given a URL for, if it may still see them. Undefined for a key that is not live;
  * `size` is null without such bytes.
  */
 export async function findShownBytes(
@@ -190,13 +193,13 @@ export async function findShownBytes(
   return row.size === null ? { size: null } : { size: Number(row.size), sha256: row.sha256 };
 }
 
-/** A target of a list, and its place there. */
+/** Target of a list, with its place there. */
 export interface ListedTarget {
   place: string;
   summary: TargetSummary;
 }
 
-/** Visible targets after the place `after`; `text` is looked for in slug, name and description. */
+/** Lists visible targets after the place `after`; searches slug, name and description for `text`. */
 export async function listVisibleTargets(
   statements: PreparedStatements,
   { kind, credentialHash, now }: Omit<TargetQuery, "slug">,

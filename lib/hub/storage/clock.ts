@@ -1,11 +1,11 @@
 import type { Logger } from "../../support/logging.ts";
 import type { Database } from "../records/port.ts";
 
-/** Time between two readings of the database's clock. */
+/** Interval of reading the database's clock, in milliseconds. */
 const SYNC_INTERVAL_MS = 30_000;
-/** An answer that took longer says too little of the time. */
+/** Longest round trip, in milliseconds, after which an answer still tells the time accurately enough. */
 const MAX_ROUND_TRIP_MS = 2000;
-/** A difference that an operator should hear of. */
+/** Difference of which operators are warned, in milliseconds. */
 const WARN_MS = 60_000;
 
 export interface HubClock extends Disposable {
@@ -16,9 +16,10 @@ export interface HubClock extends Disposable {
 }
 
 /**
- * The hub's clock: the database's on PostgreSQL, so that keys, sessions and URLs end for all hubs at one moment.
+ * Starts the hub's clock: the database's on PostgreSQL, so that keys, sessions and URLs expire at one moment for all
+ * hubs.
  *
- * @param local this machine's clock, in milliseconds since 1970
+ * @param local returns this machine's clock, in milliseconds since 1970
  */
 export async function startClock(database: Database, local: () => number, logger?: Logger): Promise<HubClock> {
   let offsetMs = 0;
@@ -34,7 +35,7 @@ export async function startClock(database: Database, local: () => number, logger
     offsetMs = offset;
   };
   await sync();
-  // While the database is away the last difference holds.
+  // While the database is unreachable the last known difference stays.
   const timer = database.now && setInterval(() => void sync().catch(() => {}), SYNC_INTERVAL_MS).unref();
 
   const now = (): number => Math.floor(local() + offsetMs);
@@ -42,7 +43,7 @@ export async function startClock(database: Database, local: () => number, logger
   let text = "";
   return {
     now,
-    // Many requests fall into one millisecond, whose text is made once.
+    // Many requests fall into one millisecond, whose text is built once.
     iso() {
       const moment = now();
       if (moment !== last) text = new Date((last = moment)).toISOString();

@@ -7,7 +7,7 @@ import { tryLock } from "../../support/process-lock.ts";
 /**
  * Creates the data folder, private to the hub's user, and locks it: a second hub would remove the first one's uploads.
  *
- * @throws UsageError `usage` when it cannot be made, or another hub runs on it
+ * @throws UsageError `usage` when it cannot be created, or another hub uses it
  */
 export async function openDataDir(dataDir: string): Promise<Disposable> {
   try {

@@ -4,29 +4,29 @@ import { openDatabase } from "../records/database.ts";
 import type { RecordHooks } from "../records/hooks.ts";
 import type { Database } from "../records/port.ts";
 
-/** The place of a hub's records. */
+/** Location of a hub's records. */
 export interface DatabasePlace {
-  /** The features, with their tables and their part in changes. */
+  /** Features, with their tables and their part in changes. */
   hooks: readonly RecordHooks[];
   dataDir: string;
   databaseUrl?: string;
 }
 
-/** The storage of a hub: its records and its artifacts. */
+/** Storage of a hub: its records and its artifacts. */
 export interface HubStorage extends DatabasePlace {
   blobUrl?: string;
 }
 
-/** The records of a hub, opened by another process than the hub. */
+/** Records of a hub, opened by a process other than the hub. */
 export interface OpenDatabase extends AsyncDisposable {
   database: Database;
 }
 
 /**
- * Opens the records of a hub, beside the running hub.
+ * Opens the records of a hub that may be running.
  *
- * @param mustExist whether there has to be a hub; a new database is made otherwise
- * @throws UsageError `usage` when there is no hub and there must be one
+ * @param mustExist false creates a missing database
+ * @throws UsageError `usage` when there must be a hub and there is none
  */
 export async function openHubDatabase(
   { dataDir, databaseUrl, hooks }: DatabasePlace,
@@ -41,7 +41,7 @@ export async function openHubDatabase(
   return { database, [Symbol.asyncDispose]: () => database.close() };
 }
 
-/** Opens records and artifacts of a hub, beside the running hub. @throws UsageError `usage` when there is no hub */
+/** Opens records and artifacts of a hub that may be running. @throws UsageError `usage` when there is no hub */
 export async function openHubStorage(storage: HubStorage): Promise<OpenDatabase & { blobs: Blobs }> {
   await using opening = new AsyncDisposableStack();
   const opened = opening.use(await openHubDatabase(storage));

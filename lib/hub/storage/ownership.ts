@@ -10,10 +10,10 @@ import type { Database } from "../records/port.ts";
 
 /** File in the data folder that names the database it belongs to. */
 const CLAIM_FILE = "database-id";
-/** Blobs that are looked up in the database before it may claim a storage that nobody has claimed. */
+/** Blobs looked up in the database before it may claim an unclaimed storage. */
 const SAMPLE_BLOBS = 500;
 
-/** Names a database without telling anything of its secrets. @param key a secret key of the database */
+/** Returns an id of a database that reveals none of its secrets. @param key secret key of the database */
 export const databaseId = (key: Buffer): string => createHash("sha256").update("blobs").update(key).digest("hex");
 
 const claimOf = async (dataDir: string): Promise<string | undefined> =>
@@ -32,7 +32,7 @@ async function sampleOf(blobs: Blobs): Promise<string[]> {
 }
 
 /**
- * Refuses a new database where an older one was at work: a wrong URL or a missing mount must not become an empty hub.
+ * Rejects a new database where an older one was in use: a wrong URL or a missing mount must not become an empty hub.
  *
  * @throws UsageError `usage`
  */
@@ -51,9 +51,9 @@ export async function refuseForeignStorage(dataDir: string, database: Database, 
 }
 
 /**
- * Makes the data folder and the blob storage this database's own, before anything may be removed from them.
+ * Claims the data folder and the blob storage for this database, before anything may be removed from them.
  *
- * @throws UsageError `usage` when one of them is another database's
+ * @throws UsageError `usage` when one of them belongs to another database
  */
 export async function claimStorage(dataDir: string, database: Database, blobs: Blobs, id: string): Promise<void> {
   const claimed = await claimOf(dataDir);
@@ -61,8 +61,7 @@ export async function claimStorage(dataDir: string, database: Database, blobs: B
     throw usageError("usage", `The data folder ${dataDir} belongs to another database.`, { hint: HINT });
   }
   if ((await blobs.owner()) === undefined) {
-    // Storages of earlier versions are not claimed. One that holds only blobs that this database does not know is
-    // another's.
+    // An unclaimed storage whose blobs are all unknown to this database belongs to another one.
     const sample = await sampleOf(blobs);
     const known = sample.length === 0 ? undefined : await knownBlobs(database.kysely, sample);
     if (known?.size === 0) {

@@ -4,14 +4,14 @@ import { StorageError, type StorageTrouble, storageTrouble } from "../base/stora
 import type { Blobs } from "../blobs/port.ts";
 import type { Database } from "../records/port.ts";
 
-/** No part may keep a load balancer waiting for longer. */
+/** Time limit of a check, in milliseconds, so that no part keeps a load balancer waiting. */
 const CHECK_TIMEOUT_MS = 2000;
-/** Answers are this fresh: several balancers that ask at once cost one check. */
+/** Age up to which a result is reused, in milliseconds: several balancers cost one check. */
 const FRESH_MS = 500;
 
 export type StoragePart = "database_read" | "database_write" | "blobs";
 
-/** The state of a part of the hub's storage. */
+/** State of one part of the hub's storage. */
 export interface PartHealth {
   ok: boolean;
   duration_ms: number;
@@ -19,7 +19,7 @@ export interface PartHealth {
   trouble?: StorageTrouble | "failed";
 }
 
-/** Readiness of the whole: what a hub that can read its database serves, it goes on serving. */
+/** Readiness of the hub, which serves as long as it can read its database. */
 export interface Readiness {
   ready: boolean;
   status: "ok" | "degraded" | "unavailable";
@@ -33,7 +33,7 @@ interface CheckContext {
   logger: Logger | undefined;
 }
 
-/** Checks whether the storage can be used now, each part for itself. A check that is running is shared. */
+/** Checks whether the storage can be used now, each part separately. Concurrent callers share a check. */
 export class ReadinessCheck {
   readonly #context: CheckContext;
   #running: Promise<Readiness> | undefined;
@@ -43,7 +43,7 @@ export class ReadinessCheck {
     this.#context = context;
   }
 
-  /** Never rejects, and takes {@link CHECK_TIMEOUT_MS} at most. */
+  /** Checks the storage. Never rejects, and takes {@link CHECK_TIMEOUT_MS} at most. */
   now(): Promise<Readiness> {
     if (this.#last !== undefined && performance.now() - this.#last.at < FRESH_MS) {
       return Promise.resolve(this.#last.readiness);

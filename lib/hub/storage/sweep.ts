@@ -2,20 +2,23 @@ import type { BlobEntry, Blobs } from "../blobs/port.ts";
 import { countBlobRecords, knownBlobs, lostBlobs } from "../records/blobs.ts";
 import type { Database } from "../records/port.ts";
 
-/** Blobs that are looked up in the database at once. */
+/** Blobs looked up in the database per statement. */
 const BATCH_BLOBS = 500;
-/** Blobs without a record that crashes explain. More than these, and than their share of all, stay in place. */
+/**
+ * Number of unrecorded blobs that crashes explain. If there are more than these, and than the explained share, all stay
+ * in place.
+ */
 const EXPLAINED_BLOBS = 20;
 const EXPLAINED_PART = 0.01;
-/** A record that is younger may belong to a blob that was stored after the listing began. */
+/** Age below which a record may belong to a blob stored after the listing began, in milliseconds. */
 const SETTLED_MS = 10 * 60 * 1000;
-/** Lost blobs that are reported one by one. */
+/** Most lost blobs reported by id. */
 const MAX_LOST_TOLD = 100;
 
 export interface SweepOptions {
-  /** Younger blobs without a record may be about to get one, also by another hub on the same storage. */
+  /** Age below which an unrecorded blob stays, in milliseconds: a hub on the same storage may be about to record it. */
   minAgeMs: number;
-  /** The time that the trash keeps what it was given. */
+  /** Time for which the trash keeps a blob, in milliseconds. */
   trashAgeMs: number;
   /** Milliseconds since 1970. */
   now: number;
@@ -24,13 +27,13 @@ export interface SweepOptions {
 export interface SweepResult {
   /** Blobs with a record. */
   known: number;
-  /** Blobs without one, moved to the trash now. */
+  /** Blobs without a record, moved to the trash now. */
   trashed: number;
-  /** Blobs without one that were left in place: too many to be leftovers of crashes. */
+  /** Blobs without a record that were left in place: too many to be leftovers of crashes. */
   unexplained: number;
-  /** Blobs of the trash that have a record after all, and were put back. */
+  /** Blobs of the trash that do have a record, and were restored. */
   takenBack: number;
-  /** Blobs that left the trash for good. */
+  /** Blobs removed from the trash for good. */
   removed: number;
   /** Records whose blob is gone: ids, at most {@link MAX_LOST_TOLD}. */
   lost: string[];
@@ -49,7 +52,7 @@ async function* inBatches<T>(items: AsyncIterable<T>): AsyncGenerator<T[]> {
 
 const idsOf = (entries: readonly BlobEntry[]) => entries.map(({ id }) => id);
 
-/** Compares blobs with records. A blob without one goes to the trash, and after days for good. */
+/** Compares blobs with records. Moves blobs without one to the trash, and removes them for good after days. */
 export async function sweepBlobs(
   { database, blobs }: { database: Database; blobs: Blobs },
   { minAgeMs, trashAgeMs, now }: SweepOptions,
@@ -92,10 +95,10 @@ export async function sweepBlobs(
   return result;
 }
 
-/** Ids begin with their time (`recordId`). */
+/** Returns the creation time of an id, which begins with it (`recordId`). */
 const createdAt = (id: string): number => Number.parseInt(id.slice(4, 16), 16);
 
-/** Asks for each record whether its blob is there. */
+/** Checks for each record whether its blob exists. */
 async function findLost({ database, blobs }: { database: Database; blobs: Blobs }): Promise<string[]> {
   const lost: string[] = [];
   for await (const id of lostBlobs(database.kysely, (each) => blobs.size(each))) {

@@ -8,28 +8,28 @@ import { neededVersions, type StoredVersion, storedVersions } from "../records/r
 import { subjectOf } from "../records/subjects.ts";
 import { type HubStorage, openHubStorage } from "../storage/open.ts";
 
-/** Versions that one transaction deletes: a hub that publishes meanwhile waits for it. */
+/** Versions deleted per transaction, for which a publishing hub has to wait. */
 const BATCH = 100;
 
 export interface RetentionRules {
-  /** The newest versions that are kept of each project. */
+  /** Newest versions kept per project. */
   keep: number;
-  /** Younger versions are kept: hosts may be about to deploy them. Milliseconds. */
+  /** Age below which versions are kept, in milliseconds: hosts may be about to deploy them. */
   minAgeMs: number;
 }
 
-/** The facts on which retention decides about one project. */
+/** Facts on which retention decides about one project. */
 export interface RetentionFacts {
-  /** Newest first. */
+  /** Versions, newest first. */
   versions: readonly StoredVersion[];
   latest: string | null;
-  /** Versions that a host runs or may go back to, and the one on its way to hosts. */
+  /** Versions that a host runs or may go back to, and the one being rolled out. */
   needed: ReadonlySet<string>;
   /** Milliseconds since 1970. */
   now: number;
 }
 
-/** Chooses the versions that can go. A pure decision. */
+/** Chooses the versions to remove. Pure. */
 export function versionsToRemove(
   { versions, latest, needed, now }: RetentionFacts,
   { keep, minAgeMs }: RetentionRules,
@@ -41,17 +41,17 @@ export function versionsToRemove(
     );
 }
 
-/** Bounds on the deployment reports that are kept of each host. */
+/** Limits of the deployment reports kept per host. */
 export interface ReportLimits {
-  /** Newest reports, of deployments that succeeded, and as many of others. Default 200. */
+  /** Newest reports kept: as many of successful deployments, and as many of others. Default 200. */
   reportsPerHost: number;
-  /** Milliseconds. Default 180 days. */
+  /** Milliseconds for which reports are kept. Default 180 days. */
   keepReportsMs: number;
-  /** Milliseconds, for those of deployments that failed. Default a year. */
+  /** Milliseconds for which reports of failed deployments are kept. Default a year. */
   keepFailuresMs: number;
 }
 
-/** @param now milliseconds since 1970 */
+/** Returns the rules by which reports are kept. @param now milliseconds since 1970 */
 export const reportRules = (
   { reportsPerHost, keepReportsMs, keepFailuresMs }: ReportLimits,
   now: number,
@@ -62,11 +62,11 @@ export const reportRules = (
 });
 
 export interface RetentionOptions extends RetentionRules {
-  /** The deployment reports to keep of each host; undefined leaves them to the hub. */
+  /** Deployment reports to keep per host; undefined leaves them to the hub. */
   reportLimits?: ReportLimits;
-  /** The id, slug or name of one project, plugin or service. Default: all. */
+  /** Id, slug or name of one project, plugin or service. Default: all. */
   project: string | undefined;
-  /** Reports what would go, and removes nothing. */
+  /** Reports what would be removed, and removes nothing. */
   dryRun: boolean;
   onRemoved: (project: Project, version: StoredVersion) => void;
 }
@@ -82,7 +82,7 @@ export interface RetentionResult {
 }
 
 /**
- * Removes old versions that nobody needs, beside the running hub. Their bytes go to the trash.
+ * Removes old versions that nobody needs, while the hub runs. Their bytes go to the trash.
  *
  * @throws UsageError `usage` when there is no hub, or no such project
  */
@@ -101,7 +101,7 @@ export async function retainVersions(storage: HubStorage, options: RetentionOpti
         result.versions++;
         result.bytes += version.bytes;
       }
-      // A blob without a record goes with the next sweep, should this fail.
+      // If this fails, the next sweep removes blobs without a record.
       for (const blob of unneeded) await blobs.moveToTrash(blob);
       isDone = options.dryRun || removed.length < BATCH;
     }

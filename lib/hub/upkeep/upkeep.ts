@@ -11,14 +11,17 @@ import { sweepBlobs, type SweepResult } from "../storage/sweep.ts";
 import { type ReportLimits, reportRules } from "./retention.ts";
 
 const INTERVAL_MS = 60 * 60 * 1000;
-/** Uploads and blobs that are older than this belong to nobody: an upload grows, and a commit takes seconds. */
+/**
+ * Age beyond which uploads and unrecorded blobs are leftovers, in milliseconds: an upload grows, and a commit takes
+ * seconds.
+ */
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
-/** The time that the trash keeps a blob without a record. */
+/** Time for which the trash keeps a blob without a record, in milliseconds. */
 const TRASH_AGE_MS = 7 * 24 * 60 * 60 * 1000;
-/** Time after which features hear of a hold again. */
+/** Interval at which a continuing hold is announced again, in milliseconds. */
 const HELD_AGAIN_MS = 24 * 60 * 60 * 1000;
 
-/** The parts of the hub that its upkeep works on. */
+/** Parts of the hub that its upkeep works on. */
 interface UpkeepParts extends Records {
   blobs: Blobs;
   metrics: HubMetrics | undefined;
@@ -26,16 +29,16 @@ interface UpkeepParts extends Records {
 }
 
 export interface UpkeepOptions {
-  /** True when no other process writes to this storage, so that everything without an owner is a leftover. */
+  /** Whether no other process writes to this storage, so that everything without an owner is a leftover. */
   isAlone: boolean;
   reportLimits: ReportLimits;
   /** Milliseconds for which the audit log is kept; undefined for ever. */
   keepAuditMs: number | undefined;
-  /** The work of features, by what it looks for. */
+  /** Jobs of features, by name. */
   chores: Readonly<Record<string, () => Promise<void>>>;
 }
 
-/** The hub's work beside the requests, done now and every hour, until it is disposed. */
+/** Background work of the hub, done now and every hour until it is disposed. */
 export class Upkeep implements AsyncDisposable {
   readonly #hub: UpkeepParts;
   readonly #options: UpkeepOptions;
@@ -51,17 +54,17 @@ export class Upkeep implements AsyncDisposable {
     this.#timer = setInterval(() => void this.run(), INTERVAL_MS).unref();
   }
 
-  /** The last comparison of blobs and records; undefined before the first one. */
+  /** Last comparison of blobs and records; undefined before the first one. */
   get lastSweep(): SweepResult | undefined {
     return this.#last;
   }
 
-  /** When it ended, in milliseconds since 1970. */
+  /** Time when it ended, in milliseconds since 1970. */
   get lastSweepAt(): number | undefined {
     return this.#lastAt;
   }
 
-  /** Runs all chores, after those that are running. Failures go to the log, and are tried again in an hour. */
+  /** Runs all chores, after any that are running. Failures are logged, and retried in an hour. */
   run(): Promise<void> {
     const next = this.#running.then(async () => {
       await this.#attempt("what crashes left", () => this.#clearIncoming());
@@ -77,7 +80,7 @@ export class Upkeep implements AsyncDisposable {
     return next;
   }
 
-  /** Begins nothing more. What runs may fail from here on without a word. */
+  /** Starts nothing more. From here on, running chores may fail silently. */
   stop(): void {
     this.#isClosing = true;
     clearInterval(this.#timer);
@@ -93,7 +96,7 @@ export class Upkeep implements AsyncDisposable {
     try {
       await work();
     } catch (error) {
-      // The storage ends what still waits for it.
+      // The storage aborts what still waits for it.
       if (this.#isClosing) return;
       this.#hub.metrics?.upkeepFailed(what);
       this.#hub.logger?.error({ err: error }, `could not look for ${what}`);

@@ -8,7 +8,7 @@ import { Indexing } from "./indexing.ts";
 import { analyse } from "./records.ts";
 import { componentLists, components as table, componentUses } from "./tables.ts";
 
-/** Components of published versions, by which somebody finds the hosts that run one of them. */
+/** Components of published versions, to find the hosts that run a given one. */
 export const components: HubFeature = {
   name: "components",
   tables: [table, componentLists, componentUses],

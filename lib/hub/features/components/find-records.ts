@@ -8,12 +8,12 @@ import { SUBJECT_SQL } from "../../records/subjects.ts";
 import { PUBLISHED } from "../../records/versions.ts";
 import { own } from "./records.ts";
 
-/** Components of one name that are looked at: each is another version of it. */
+/** Most components examined for one name; each is a different version of it. */
 const MOST_CANDIDATES = 10_000;
-/** Values of one statement. */
+/** Values bound in one statement. */
 const PART = 500;
 
-/** A component that has the name. */
+/** Component with the name searched for. */
 export interface NamedComponent {
   id: number;
   name: string;
@@ -21,11 +21,11 @@ export interface NamedComponent {
   purl: string;
 }
 
-/** A version that has one of the components. */
+/** Version that contains one of the components. */
 export interface Using {
   kind: "plugin" | "service" | "project";
   slug: string;
-  /** The target's name for people. */
+  /** Display name of the target. */
   name: string;
   version_id: string;
   version: string;
@@ -50,7 +50,10 @@ export async function candidatesOf(
   return rows.map((row) => ({ ...row, id: Number(row.id) }));
 }
 
-/** The versions that have one of the components, of targets that a key controls, and that its owner's hosts report. */
+/**
+ * Finds the versions with one of the components: of targets that the key controls, and of those that its owner's hosts
+ * report.
+ */
 export async function versionsWith(db: Queries, ids: readonly number[], principal: Principal): Promise<Using[]> {
   const { owner, id } = controlled(principal);
   const found: Using[] = [];
@@ -107,7 +110,7 @@ export async function countRunning(
   return found;
 }
 
-/** Names the hosts of a fleet that run one of the versions. @param limit of all together */
+/** Finds the hosts of a fleet that run one of the versions. @param limit on hosts in all */
 export async function runningHosts(
   db: Queries,
   { holder, target }: FleetKey,

@@ -12,15 +12,15 @@ import type { Queries } from "../../records/port.ts";
 import { fleetOf } from "../../records/subjects.ts";
 import { candidatesOf, countRunning, runningHosts, type Using, versionsWith } from "./find-records.ts";
 
-/** Components that an answer names as not to be compared. */
+/** Most components that an answer lists as not comparable. */
 const MOST_UNCOMPARED = 100;
 
-/** A version with the fleet that may run it. */
+/** Version, with the fleet that may run it. */
 type Seen = FoundVersion & { view: FleetKey };
 
 /**
- * Finds the versions that contain a component, and the hosts that run them, as far as a key may see their fleets: of
- * the targets that it controls, and of its owner's reports.
+ * Finds the versions that contain a component, and the hosts that run them, in the fleets that a key may see: those of
+ * targets that it controls, and its owner's.
  */
 export async function findComponents(
   db: Queries,
@@ -54,7 +54,7 @@ export async function findComponents(
 
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The components that the range says nothing of, and that a version has which the key may see. */
+/** Returns the components to which the range does not apply, and that belong to a version which the key may see. */
 async function seenOf(
   db: Queries,
   principal: Principal,
@@ -74,7 +74,10 @@ function seenAs({ kind, slug, name, version }: Using, { owner }: Principal): See
   return { target: targetText({ kind, slug }), name, version, components: [], host_count: 0, hosts: [], view };
 }
 
-/** Groups versions by statements that read their hosts: {@link MOST_HOSTS} in all, or one version that has more. */
+/**
+ * Groups versions into statements that read their hosts: each of at most {@link MOST_HOSTS} hosts, or of one version
+ * with more.
+ */
 function together(versions: readonly Seen[]): Seen[][] {
   const groups: Seen[][] = [];
   let hosts = 0;

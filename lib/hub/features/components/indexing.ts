@@ -5,18 +5,18 @@ import type { Blobs } from "../../blobs/port.ts";
 import type { Records } from "../../records/port.ts";
 import { forgetUnused, storeList, unindexed } from "./records.ts";
 
-/** An indexing that began longer ago was broken off. */
+/** Age after which an unfinished indexing counts as interrupted, in milliseconds. */
 const BROKEN_OFF_MS = 10 * 60 * 1000;
-/** Tries of numbering rows: when two hubs do so at the same moment, one fails and tries again. */
+/** Attempts to number rows: when two hubs do so at the same moment, one fails and retries. */
 const ATTEMPTS = 5;
 const PAUSE_MS = 50;
-/** Components that are looked at in one hour for whether any version has them. */
+/** Components checked per hour for whether any version still has them. */
 const HOURLY_COMPONENTS = 20_000;
 
-/** Indexes the SBOMs of stored versions: at their publication, and later those that were left over. */
+/** Indexes the SBOMs of stored versions: at publication, and later any that were missed. */
 export class Indexing {
   readonly #hub: Records & { blobs: Blobs; logger: Logger | undefined };
-  /** One SBOM at a time: another would only take more memory. */
+  /** Indexing under way. SBOMs are indexed one at a time to save memory. */
   #last: Promise<unknown> = Promise.resolve();
   #unusedFrom = 0;
 
@@ -24,14 +24,14 @@ export class Indexing {
     this.#hub = hub;
   }
 
-  /** Indexes what is not indexed. @param projectId of whose versions; undefined for all. Never rejects */
+  /** Indexes what is not indexed yet. @param projectId undefined for all projects. Never rejects */
   index(projectId?: string): Promise<void> {
     const done = this.#last.then(() => this.#indexAll(projectId));
     this.#last = done;
     return done;
   }
 
-  /** Forgets components of versions that were deleted, bit by bit. */
+  /** Removes components of deleted versions, in small steps. */
   async forget(): Promise<void> {
     this.#unusedFrom = await forgetUnused(this.#hub.database.kysely, this.#unusedFrom, HOURLY_COMPONENTS);
   }

@@ -9,14 +9,14 @@ import type { OwnTables } from "./tables.ts";
 /** The database with the tables of this feature. */
 export const own = (db: Queries): Kysely<Schema & OwnTables> => db.withTables<OwnTables>();
 
-/** Components of one transaction, which is so short that others do not notice. */
+/** Components written per transaction, few enough not to delay others. */
 const BATCH = 200;
 
 /**
- * Names the SBOMs that are not indexed yet.
+ * Lists the SBOMs that are not indexed yet.
  *
- * @param projectId whose; undefined for all
- * @param before ISO 8601: an indexing that began earlier was broken off
+ * @param projectId undefined for all
+ * @param before ISO 8601: an indexing begun earlier counts as interrupted
  */
 export async function unindexed(db: Queries, projectId: string | undefined, before: string): Promise<string[]> {
   const rows = await own(db)
@@ -33,7 +33,7 @@ export async function unindexed(db: Queries, projectId: string | undefined, befo
   return rows.map(({ id }) => id);
 }
 
-/** The next number of a table's rows, in the transaction that uses it. */
+/** Returns the next number for a table's rows, within the transaction that uses it. */
 async function nextId(db: Queries, table: "components" | "component_lists"): Promise<number> {
   const { last } = await own(db)
     .selectFrom(table)
@@ -82,17 +82,17 @@ async function idsOf(db: Queries, digests: readonly string[]): Promise<Map<strin
 }
 
 /**
- * Has PostgreSQL count the rows of these tables. After a restore, and after many SBOMs at once, it knows nothing of
- * them for a while, and would read all uses to find those of a few components.
+ * Refreshes PostgreSQL's statistics of these tables. After a restore or many new SBOMs they are out of date, and
+ * queries for a few components would scan all uses.
  */
 export const analyse = (db: Queries): Promise<unknown> =>
   sql`analyze components, component_lists, component_uses`.execute(db);
 
 /**
- * Forgets components that no version has any more, of one part of the table.
+ * Removes components that no version has any more, from one part of the table.
  *
- * @param after the number behind which it begins
- * @returns the number at which the next part begins; 0 at the end
+ * @param after number after which the part begins
+ * @returns the number after which the next part begins; 0 at the end
  */
 export async function forgetUnused(db: Queries, after: number, limit: number): Promise<number> {
   const page = await own(db)

@@ -2,9 +2,9 @@ import { blobId, count, name, text, time, yes } from "../../records/columns.ts";
 import { type RowOf, table } from "../../records/table.ts";
 import { blobs } from "../../records/version-tables.ts";
 
-// All of it is made from stored SBOMs, so backups and moves leave it behind, and a hub makes it again.
+// Derived from stored SBOMs: backups and moves skip these tables, and a hub builds them again.
 
-/** Each component once, however many versions have it. */
+/** Components, each stored once however many versions have it. */
 export const components = table(
   "components",
   {
@@ -14,7 +14,7 @@ export const components = table(
     name: text,
     version: text,
     purl: text,
-    /** The package URL without version, qualifiers and subpath; empty without one. */
+    /** Package URL without version, qualifiers and subpath; empty without one. */
     package: text,
   },
   {
@@ -24,7 +24,7 @@ export const components = table(
   },
 );
 
-/** The SBOM of a version, as far as it is indexed. */
+/** SBOMs of versions, with the progress of their indexing. */
 export const componentLists = table(
   "component_lists",
   {
@@ -40,7 +40,7 @@ export const componentLists = table(
   },
 );
 
-/** Components of an SBOM. */
+/** Components of each SBOM. */
 export const componentUses = table(
   "component_uses",
   { component_id: count, list_id: count },

@@ -2,22 +2,22 @@ import type { Logger } from "../../../support/logging.ts";
 import { openChangeFeed } from "../../records/change-feed.ts";
 import type { Database } from "../../records/port.ts";
 
-/** Time over which changes are collected into one hint: a publication is several. Milliseconds. */
+/** Time over which changes are merged into one hint, in milliseconds: a publication makes several. */
 const GATHER_MS = 50;
 
 /**
- * Hears of changes. @param projectIds the changed projects, plugins and services, by their ids in the database;
- * undefined when changes may have been missed, and any of them may have changed
+ * Called with changes. @param projectIds ids of the changed projects, plugins and services; undefined when changes may
+ * have been missed, so that any of them may have changed
  */
 export type HearChanges = (projectIds: ReadonlySet<string> | undefined) => void;
 
 /**
- * The port for all that is live in a hub: tells which projects, plugins and services may answer "latest" anew, because
- * a version was published, yanked, restored or deleted, a detail record was described anew, or the gate has moved.
- * Every hub of a database hears of the changes of all, some 0.3 s after they were committed at the most. A change is
- * a reason to look, and never the truth itself: it may be told twice, and to somebody who must not see the project.
+ * Port for everything live in a hub: reports which projects, plugins and services may now answer "latest" differently,
+ * because a version was published, yanked, restored or deleted, a detail record changed, or the gate moved. Every hub
+ * of a database hears of all changes within 0.3 s of their commit. A change is a reason to look, not the truth itself:
+ * it may be reported twice, and also to subscribers that must not see the project.
  *
- * The opening of a window by time is no change: answers say it before (`next.not_before`).
+ * The opening of a time window is no change: answers announce it (`next.not_before`).
  */
 export class Changes implements AsyncDisposable {
   readonly #hearers = new Set<HearChanges>();
@@ -40,7 +40,7 @@ export class Changes implements AsyncDisposable {
     });
   }
 
-  /** Tells of all changes from now on, at most once in 50 ms. Dispose the answer to hear no more. */
+  /** Reports all changes from now on, at most once in 50 ms. Dispose the result to unsubscribe. */
   subscribe(hear: HearChanges): Disposable {
     this.#hearers.add(hear);
     return { [Symbol.dispose]: () => void this.#hearers.delete(hear) };

@@ -4,11 +4,11 @@ import { hintRoutes } from "./routes.ts";
 import { HintStreams, type StreamTimes } from "./streams.ts";
 
 export interface HintOptions {
-  /** Times of the streams of hints; see {@link StreamTimes} for the defaults. */
+  /** Times of hint streams; {@link StreamTimes} has the defaults. */
   hintTimes?: Partial<StreamTimes>;
 }
 
-/** Hints of changes: agents wait at a stream, or ask about many targets at once, in place of polls of each. */
+/** Hints of changes: agents wait on a stream, or ask about many targets in one request, instead of polling each. */
 export const hints: HubFeature<HintOptions> = {
   name: "hints",
   async start({ database, connections, logger }, { hintTimes }) {

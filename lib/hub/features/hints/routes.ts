@@ -23,7 +23,7 @@ import { fleetOf } from "../../records/subjects.ts";
 import { findVisibleTarget, type VisibleTarget } from "../../records/visible-targets.ts";
 import type { HintStreams, VisibleTargets } from "./streams.ts";
 
-/** A target as a caller may see it; `detail` is surface A's record. */
+/** Target as a caller may see it; `detail` is the detail record of surface A. */
 type Seen = VisibleTarget & { detail?: { detail: string; etag: string } };
 
 /** SHA-256 of the key of a request that was admitted with one. */
@@ -33,7 +33,7 @@ const hashIn = (request: FastifyRequest): string => credentialHash(request)!;
 export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: HintStreams): readonly Served[] {
   const { statements } = hub.database;
 
-  /** Looks a target up by the rules of its own call. @returns undefined where that one answers 404 or 403 */
+  /** Finds a target by the rules of its own route. @returns undefined where that route answers 404 or 403 */
   async function see(text: string, principal: Principal, keyHash: string, hostId?: string): Promise<Seen | undefined> {
     const { kind, slug } = parseTarget(text);
     if (kind === "project") {
@@ -58,7 +58,7 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
     return visible;
   }
 
-  /** Makes the mark of a target. @returns undefined where the caller sees neither the target nor a fleet of it */
+  /** Computes the mark of a target. @returns undefined where the caller sees neither the target nor a fleet of it */
   async function markOf(text: string, principal: Principal, keyHash: string): Promise<string | undefined> {
     const { kind, slug } = parseTarget(text);
     const seen = await see(text, principal, keyHash);
@@ -72,7 +72,7 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
       .digest("base64url");
   }
 
-  /** Returns the ETag that the host of a request gets with the latest version; null where there is none. */
+  /** Returns the ETag of the latest version for the requesting host; null where there is none. */
   function etagOf(request: FastifyRequest, text: string, seen: Seen, principal: Principal): string | null {
     const { kind, slug } = parseTarget(text);
     const view = fleetOf({ kind, id: seen.id, slug, owner: principal.owner });

@@ -7,31 +7,31 @@ import { HubError } from "../../base/errors.ts";
 import { eventBytes, EventStream } from "../../http/event-stream.ts";
 import type { Changes } from "./changes.ts";
 
-/** Share of the hub's connections that streams may have; polls and all else need the rest. */
+/** Share of the hub's connections available to streams; polls and everything else need the rest. */
 const PART_OF_ROOM = 3 / 4;
-/** Share of the streams that one owner may have. */
+/** Share of the streams available to one owner. */
 const PART_OF_OWNER = 3 / 4;
 const RETRY_AFTER_SECONDS = 60;
-/** Looks at the streams between two comments of one: each look is for a part of them. */
+/** Rechecks between two comments of a stream; each covers a part of the streams. */
 const TICKS_OF_BEAT = 15;
 /** Streams written to in one turn of the event loop. */
 const TOLD_AT_ONCE = 200;
 /**
- * After so many new streams garbage is collected: a fleet that comes back at once leaves 60 MB of it for each ten
- * thousand, which V8 would not look at.
+ * New streams after which garbage is collected: a returning fleet leaves 60 MB per ten thousand streams, which V8 would
+ * not collect by itself.
  */
 const COLLECT_EVERY = 1000;
-/** The time that a hub takes for a request of an agent which was told to look. Milliseconds. */
+/** Hub time per hinted request, in milliseconds. */
 const SPREAD_OF_ONE_MS = 0.15;
 const LONGEST_SPREAD_MS = 1500;
-/** Hints that are remembered for streams that come back. */
+/** Hints remembered for streams that reconnect. */
 const MAX_REMEMBERED = 1000;
 
-/** Times of streams, in milliseconds. */
+/** Timing of streams, in milliseconds. */
 export interface StreamTimes {
-  /** Time between two comments of a stream, which reveal a proxy that gathers the answer. */
+  /** Time between two comments of a stream, which reveal a proxy that buffers the answer. */
   beatMs: number;
-  /** Time between two checks of keys and rights; up to half as long again. */
+  /** Time between two checks of keys and rights; varies upward by up to half. */
   recheckMs: number;
   /** Time after which a stream ends whose reader takes no bytes. */
   stuckMs: number;
@@ -39,16 +39,16 @@ export interface StreamTimes {
 
 const TIMES: StreamTimes = { beatMs: 15_000, recheckMs: 30_000, stuckMs: 30_000 };
 
-/** The targets that a caller may see: names by the ids of their rows. */
+/** Targets that a caller may see: names by the ids of their rows. */
 export type VisibleTargets = ReadonlyMap<string, string>;
 
-/** A key and the targets that it opened streams for: such streams share checks and hints. */
+/** Key with the targets of its streams: streams that agree in both share checks and hints. */
 export interface HintSubscription {
-  /** Names the key and the targets. */
+  /** Identifies the key and its targets. */
   id: string;
   owner: string;
   visible: VisibleTargets;
-  /** Looks again. @returns undefined when the key has ended */
+  /** Checks again. @returns undefined when the key is no longer live */
   look: () => Promise<VisibleTargets | undefined>;
 }
 
@@ -59,11 +59,11 @@ interface StreamGroup {
   checkedAt: number;
 }
 
-/** The streams of hints of a hub (docs/contract/hints.md). */
+/** Hint streams of a hub (docs/contract/hints.md). */
 export class HintStreams implements AsyncDisposable {
   readonly #most: number;
   readonly #times: StreamTimes;
-  /** Tells event ids of this hub from those of other hubs, and of its earlier runs. */
+  /** Distinguishes event ids of this run from those of other hubs and of earlier runs. */
   readonly #epoch = randomUUID().slice(0, 8);
   readonly #timer: NodeJS.Timeout;
   readonly #subscription: Disposable;
@@ -78,13 +78,13 @@ export class HintStreams implements AsyncDisposable {
   #opened = 0;
   #sent = 0;
   #number = 0;
-  /** Last changes that were hinted, up to `#number`; undefined stands for everything. */
+  /** Last hinted changes, up to `#number`; undefined stands for everything. */
   #remembered: (ReadonlySet<string> | undefined)[] = [];
   #telling: Promise<void> = Promise.resolve();
   #isChecking = false;
   #isClosed = false;
 
-  /** @param room streams that the hub has room for, beside nothing else; undefined without a bound */
+  /** @param room most streams at a time; undefined for no limit */
   constructor(changes: Changes, room: number | undefined, times: Partial<StreamTimes> = {}) {
     this.#times = { ...TIMES, ...times };
     this.#most = room === undefined ? Infinity : Math.max(1, Math.floor(room * PART_OF_ROOM));
@@ -98,7 +98,7 @@ export class HintStreams implements AsyncDisposable {
     return { open: this.#open, sent: this.#sent, most };
   }
 
-  /** @throws HubError 503, 429 when there is no room for a further stream of this owner */
+  /** Requires room for another stream of an owner. @throws HubError 503, 429 */
   requireRoom(owner: string): void {
     const headers = { "retry-after": String(RETRY_AFTER_SECONDS) };
     if (this.#isClosed || this.#open >= this.#most)
@@ -111,7 +111,7 @@ export class HintStreams implements AsyncDisposable {
   }
 
   /**
-   * Answers with a stream. It begins with a hint of all targets, unless `lastEventId` shows that nothing was missed.
+   * Answers with a stream. It starts with a hint of all targets, unless `lastEventId` shows that nothing was missed.
    *
    * @throws HubError 503, 429 as {@link requireRoom}
    */
@@ -123,7 +123,7 @@ export class HintStreams implements AsyncDisposable {
   ): void {
     const { owner } = subscription;
     this.requireRoom(owner);
-    // Its client has left meanwhile, and nothing would tell of its end.
+    // The client has disconnected meanwhile, and no event would report its end.
     if (response.destroyed) return;
     const stream = new EventStream(response, this.#times.stuckMs);
     const group = this.#groupOf(subscription);
@@ -145,7 +145,7 @@ export class HintStreams implements AsyncDisposable {
     else stream.beat();
   }
 
-  /** Ends all streams, as the hub closes. */
+  /** Ends all streams, when the hub closes. */
   close(): void {
     this.#isClosed = true;
     for (const { streams } of this.#groups.values()) for (const stream of streams) stream.end();
@@ -174,7 +174,7 @@ export class HintStreams implements AsyncDisposable {
     return group;
   }
 
-  /** Sets what an audience may see. */
+  /** Sets the targets that a group may see. */
   #see(group: StreamGroup, visible: VisibleTargets): void {
     for (const id of group.visible.keys()) {
       const others = this.#byProject.get(id);
@@ -201,7 +201,7 @@ export class HintStreams implements AsyncDisposable {
     return eventBytes({ id: `${this.#epoch}-${this.#number}`, event: HINT_EVENT, data: JSON.stringify(hint) });
   }
 
-  /** Names the targets that a client which heard of `lastEventId` may have missed. */
+  /** Returns the targets whose hints a client at `lastEventId` may have missed. */
   #missed(lastEventId: string | undefined, visible: VisibleTargets): string[] {
     const [, epoch, number] = /^([0-9a-f]{8})-(\d{1,15})$/.exec(lastEventId ?? "") ?? [];
     const since = epoch === this.#epoch ? Number(number) : -1;
@@ -212,7 +212,7 @@ export class HintStreams implements AsyncDisposable {
     return [...visible].filter(([id]) => later.some((changed) => changed!.has(id))).map(([, name]) => name);
   }
 
-  /** Hints to all who may see what has changed. */
+  /** Sends hints to all streams that may see a changed target. */
   #hint(changed: ReadonlySet<string> | undefined): void {
     this.#number++;
     this.#remembered.push(changed);
@@ -246,13 +246,13 @@ export class HintStreams implements AsyncDisposable {
     void this.#recheck();
   }
 
-  /** Looks again at the keys and rights that were not looked at for longest. Never rejects. */
+  /** Rechecks the keys and rights that were checked longest ago. Never rejects. */
   async #recheck(): Promise<void> {
     if (this.#isChecking) return;
     this.#isChecking = true;
     const { beatMs, recheckMs } = this.#times;
     const before = performance.now() - recheckMs;
-    // Those that came at one moment are spread over half of the time.
+    // Streams opened at the same moment are spread over half of the time.
     const most = Math.ceil((this.#groups.size * 2 * beatMs) / TICKS_OF_BEAT / recheckMs);
     const due = this.#groups
       .values()
@@ -262,7 +262,7 @@ export class HintStreams implements AsyncDisposable {
     try {
       for (const group of due) await this.#check(group);
     } catch {
-      // The database is away, and tells of no change either.
+      // The database is unreachable, so it reports no changes either.
     } finally {
       this.#isChecking = false;
     }

@@ -3,11 +3,11 @@ import { importRoute } from "./routes.ts";
 import { type SourceHost, SourceHosts } from "./source-hosts.ts";
 
 export interface ImportOptions {
-  /** The hosts to import from, the default one first. Default: github.com, gitlab.com, codeberg.org. */
+  /** Hosts to import from, the default one first. Default: github.com, gitlab.com, codeberg.org. */
   sourceHosts?: readonly SourceHost[];
 }
 
-/** Publishing a version from a tag of its source host, which the hub fetches and signs. */
+/** Import of versions from tags of source hosts: the hub fetches and signs them. */
 export const importing: HubFeature<ImportOptions> = {
   name: "import",
   start: async (_core, options) => {

@@ -5,7 +5,7 @@ import { followRedirects } from "../../../support/redirects.ts";
 import { HubError, notFound, tooLarge } from "../../base/errors.ts";
 import type { SourceHost, SourceHosts } from "./source-hosts.ts";
 
-/** A source host redirects to its download server, and perhaps over a renamed repository. */
+/** Most redirects: to a download server, and perhaps for a renamed repository. */
 const MAX_REDIRECTS = 5;
 const TIMEOUT_MS = 30_000;
 
@@ -15,7 +15,7 @@ const HEADERS = {
   "accept-encoding": "identity",
 };
 
-/** The parts of the hub that fetching an archive needs. */
+/** Parts of the hub that fetching an archive needs. */
 export interface SourceParts {
   sourceHosts: SourceHosts;
   maxArtifactBytes: number;
@@ -26,12 +26,12 @@ const badSource = (message: string, cause?: unknown) =>
   new HubError(502, "hub_unavailable", message, cause === undefined ? {} : { cause });
 
 /**
- * Streams an archive from a source host. Redirects are followed only to where the allow-list says.
+ * Streams an archive from a source host. Follows redirects only to allowed origins.
  *
- * @param signal gives the archive up
- * @param leastRate a host that is slower is given up
- * @param timeoutMs for connecting, for the response's head, and for each silence
- * @throws 404 for no such archive, 502 for a host that does not answer as one, 413 beyond the hub's limit
+ * @param signal aborts the download
+ * @param leastRate slowest accepted rate
+ * @param timeoutMs limit for connecting, for the head of the response, and for each silence
+ * @throws 404 for an unknown archive, 502 for an improper answer, 413 beyond the hub's limit
  */
 export async function* fetchArchive(
   { sourceHosts, maxArtifactBytes, logger }: SourceParts,

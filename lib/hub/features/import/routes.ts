@@ -25,21 +25,21 @@ import type { Core } from "../feature.ts";
 import { fetchArchive, type SourceParts } from "./fetch-archive.ts";
 import type { SourceHosts } from "./source-hosts.ts";
 
-/** @throws 409 when the owner has registered none */
+/** Returns the owner's registered signing secret. @throws 409 without one */
 async function signingSecretOf(hub: Records & { keyring: Keyring }, owner: string): Promise<Buffer> {
   const secret = await openSecret(hub.database.kysely, hub.keyring, signingSecretName(owner));
   if (secret !== undefined) return secret;
   throw new HubError(409, "conflict", "The owner has registered no signing secret; see POST /devkeys/signing-key.");
 }
 
-/** The parts of the hub that an import needs. */
+/** Parts of the hub that an import needs. */
 interface ImportParts extends ArchiveParts, SourceParts {
   keyring: Keyring;
 }
 
 /**
- * Publishes a version from its source host. The archive is hashed and signed with the owner's registered secret on its
- * way to the blob store, and then checked like an uploaded one.
+ * Publishes a version from its source host. Hashes the archive and signs it with the owner's registered secret while
+ * storing it, then checks it like an upload.
  */
 async function importVersion(
   hub: ImportParts,
@@ -67,12 +67,12 @@ async function importVersion(
   return await publishArchive(hub, target, fields, { blob, sha256: hash.digest("hex") }, onPublished);
 }
 
-/** The route that publishes a version from its source host, for one kind. */
+/** Returns the route that publishes a version of one kind from its source host. */
 export function importRoute(options: MountOptions<Core>, kind: MarketplaceKind, sourceHosts: SourceHosts): Served {
   const { hub } = options;
   const access = targetAccess(kind, options);
   return serveRaw(importTargetVersion[kind], access.controlled, async (request, reply, target) => {
-    // The source host has its own time-outs; on this connection nothing moves until it is done.
+    // The source host has time limits of its own; until it is done nothing moves on this connection.
     request.raw.socket.setTimeout(0);
     const writeAudit = admitUpload(hub, request, reply, { principal: target.principal, projectId: target.id });
     const { record, created } = await importVersion(

@@ -1,13 +1,13 @@
 import { unprocessable } from "../../base/errors.ts";
 
-/** The way in which a source host writes the URL of an archive. */
+/** Form of the archive URLs of a source host. */
 export type SourceShape = "github" | "gitlab" | "gitea";
 
 export interface SourceHost {
   shape: SourceShape;
-  /** The host's root, such as https://github.com. Plain http only where an operator says so. */
+  /** Root URL of the host, such as https://github.com. Plain http only where an operator allows it. */
   origin: string;
-  /** Further origins to which the host may redirect for the bytes. */
+  /** Further origins to which the host may redirect downloads. */
   redirects?: readonly string[];
 }
 
@@ -25,7 +25,7 @@ interface Reference {
   tag: string;
 }
 
-/** Splits `owner/repo@tag`, which the contract has checked. */
+/** Splits `owner/repo@tag`, already validated by the contract. */
 export function parseReference(reference: string): Reference {
   const at = reference.indexOf("@");
   const path = reference.slice(0, at);
@@ -41,7 +41,7 @@ const URLS: Record<SourceShape, (reference: Reference) => string> = {
   gitea: ({ path, tag }) => `/${escaped(path)}/archive/${escaped(tag)}.zip`,
 };
 
-/** The hosts that archives may come from: an allow-list, so that nobody sends the hub around in its own network. */
+/** Allow-list of hosts to import archives from, so that nobody can point the hub at its own network. */
 export class SourceHosts {
   readonly #hosts: readonly SourceHost[];
 
@@ -49,7 +49,7 @@ export class SourceHosts {
     this.#hosts = hosts;
   }
 
-  /** @throws 422 for a host that is not on the list */
+  /** Returns a host of the list. @throws 422 for any other */
   find(host: string | undefined): SourceHost {
     const found = this.#hosts.find(({ origin }) => host === undefined || new URL(origin).host === host.toLowerCase());
     if (found !== undefined) return found;

@@ -14,22 +14,22 @@ const MAX_HOSTS = 100_000;
 /** Most turns of one host from one writing to the next: beyond, its key is used by a flood of names. */
 const MAX_TURNS = 16;
 
-/** Notes which machines speak for a host: once an hour, and whenever it is another one than before. */
+/** Records which machines speak for a host: hourly, and whenever the machine changes. */
 export class Clones extends HourlyNotes<Heard> {
   readonly #db: Queries;
   readonly #clock: () => number;
   readonly #last = new Map<string, string>();
-  /** Hosts whose machine has changed since the last writing, with how often. */
+  /** Hosts whose machine has changed since the last write, with the number of changes. */
   readonly #turns = new Map<string, number>();
 
-  /** @param clock milliseconds since 1970 */
+  /** @param clock returns milliseconds since 1970 */
   constructor(db: Queries, clock: () => number) {
     super(clock);
     this.#db = db;
     this.#clock = clock;
   }
 
-  /** Notes the machine of a request, if it says which one it is. */
+  /** Records the machine of a request, if the request names one. */
   note(request: { headers: IncomingHttpHeaders; ip: string }, { host, projectId }: Principal): void {
     const instance = request.headers[HEADER];
     if (typeof instance !== "string" || host === null || projectId === null) return;

@@ -5,7 +5,7 @@ import { removeOldInvites, revokeInvites } from "./invite-records.ts";
 import { joiningRoutes } from "./routes.ts";
 import { hostInvites, joinedHosts } from "./tables.ts";
 
-/** Hosts that join a project by themselves, with an invite, and the list of those whose keys speak for them alone. */
+/** Hosts that join a project by themselves with an invite, and the list of hosts that have keys of their own. */
 export const joining: HubFeature = {
   name: "joining",
   tables: [hostInvites, joinedHosts],
@@ -15,7 +15,7 @@ export const joining: HubFeature = {
     const isProject = typeof project === "string" && project.startsWith("prj_");
     if (action === "key.create" && isProject && typeof host === "string")
       await noteByHand(db, { project_id: project, host_id: host }, at);
-    // The new owner has invited nobody.
+    // The invites were made by the former owner.
     if (action === "project.transfer") await revokeInvites(db, { project_id: subject }, at);
   },
   onDelete: (transaction, { id }) => forgetProject(transaction, id),

@@ -9,16 +9,16 @@ import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { clonesOf, heardOf, type Machine } from "./machines.ts";
 import { type JoinedHostsTable, own } from "./tables.ts";
 
-/** A host by its name in a project. */
+/** Name of a host within a project. */
 interface Named {
   project_id: string;
   host_id: string;
 }
 
 /**
- * Lists the hosts of a project by their names, with what the fleet view has of them.
+ * Lists the hosts of a project by name, with their facts from the fleet view.
  *
- * @param of with `state`, only those in it @param now ISO 8601
+ * @param of with `state`, only hosts in that state @param now ISO 8601
  */
 export async function listJoined(
   db: Queries,
@@ -60,7 +60,9 @@ export async function listJoined(
   }));
 }
 
-/** Notes a host whose key was made by hand. One that has joined or waits stays as it is. @param now ISO 8601 */
+/**
+ * Records a host whose key was made by hand. Leaves a host that has joined or is waiting as it is. @param now ISO 8601
+ */
 export async function noteByHand(db: Queries, named: Named, now: string): Promise<void> {
   const made = {
     invite_id: null,
@@ -73,7 +75,7 @@ export async function noteByHand(db: Queries, named: Named, now: string): Promis
   await insert(db, { ...named, ...made });
 }
 
-/** @returns false when another host has its name */
+/** Inserts a host. @returns false when another host has its name */
 async function insert(db: Queries, host: JoinedHostsTable): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await own(db)
     .insertInto("joined_hosts")
@@ -93,7 +95,7 @@ export const hostWithKey = (
     .selectAll()
     .executeTakeFirst();
 
-/** Lets a host in that was approved, and holds its row. @returns undefined for one that was not */
+/** Marks an approved host as joined, and locks its row. @returns undefined for a host that was not approved */
 export const enter = (
   transaction: Transacted,
   projectId: string,
@@ -104,7 +106,7 @@ export const enter = (
     .returning("host_id")
     .executeTakeFirst();
 
-/** Approves a host. @returns the state that it had; undefined for an unknown host */
+/** Approves a host. @returns its previous state; undefined for an unknown host */
 export async function approve(transaction: Transacted, named: Named): Promise<string | undefined> {
   const approved = await updateWhere(own(transaction), "joined_hosts", { ...named, state: "pending" })
     .set({ state: "approved" })
@@ -115,13 +117,13 @@ export async function approve(transaction: Transacted, named: Named): Promise<st
 }
 
 /**
- * Ends the keys that speak for a host, and takes it out of the fleet.
+ * Revokes the keys that speak for a host, and removes it from the fleet.
  *
- * @returns how many keys have ended; undefined for an unknown host
+ * @returns how many keys were revoked; undefined for an unknown host
  */
 export async function remove(transaction: Transacted, named: Named, now: string): Promise<number | undefined> {
   const { project_id, host_id } = named;
-  // Its row first: a join that is under way gives it no key after that.
+  // The row goes first: a concurrent join then issues no key.
   const gone = await deleteWhere(own(transaction), "joined_hosts", named).returning("state").executeTakeFirst();
   if (gone === undefined) return undefined;
   const keys = await revokeKeysOfHost(transaction, { project_id, host: host_id }, now);
@@ -140,7 +142,7 @@ export async function add(transaction: Transacted, host: JoinedHostsTable): Prom
 /**
  * Lets the keys of a host speak for another name, by which the fleet has it from then on.
  *
- * @returns undefined for an unknown host, false when another one has the name
+ * @returns undefined for an unknown host, false when another host has the name
  */
 export async function rename(transaction: Transacted, named: Named, to: string): Promise<boolean | undefined> {
   const { project_id, host_id } = named;
@@ -152,19 +154,19 @@ export async function rename(transaction: Transacted, named: Named, to: string):
   return true;
 }
 
-/** A machine that has spoken for a host. */
+/** Machine that has spoken for a host. */
 export interface Heard extends Named {
   machine: Omit<Machine, "again">;
 }
 
-/** Hosts that are read by one statement. */
+/** Hosts read by one statement. */
 const BATCH = 200;
 
 /**
- * Writes down which machines speak for hosts, and tells the audit log of clones. A host that goes on with the machine
- * that spoke last is only read.
+ * Stores which machines speak for hosts, and writes an audit entry for a clone. Only reads the row of a host whose
+ * machine has not changed.
  *
- * @param heard in the order of time @param now milliseconds since 1970
+ * @param heard in chronological order @param now milliseconds since 1970
  */
 export async function noteMachines(db: Queries, heard: readonly Heard[], now: number): Promise<void> {
   for (const [projectId, ofProject] of Map.groupBy(heard, ({ project_id: id }) => id)) {
@@ -185,10 +187,10 @@ export async function noteMachines(db: Queries, heard: readonly Heard[], now: nu
   }
 }
 
-/** @param spoken of one host */
+/** Stores the machines of one host. @param spoken in chronological order */
 async function noteTurns(transaction: Transacted, spoken: readonly Heard[], now: number): Promise<void> {
   const { project_id, host_id } = spoken[0]!;
-  // Its row is the lock: two hubs may hear of the same turns.
+  // The row is the lock: two hubs may record the same change.
   const row = await updateWhere(own(transaction), "joined_hosts", { project_id, host_id })
     .set((eb) => ({ machines: eb.ref("machines") }))
     .returning("machines")
@@ -205,7 +207,7 @@ async function noteTurns(transaction: Transacted, spoken: readonly Heard[], now:
   await insertAudit(transaction, { action: "host.clone", subject: project_id, facts, ...BY_HUB }, now);
 }
 
-/** Removes what joining keeps of a project that is being deleted. */
+/** Removes everything that joining keeps of a project being deleted. */
 export async function forgetProject(transaction: Transacted, projectId: string): Promise<void> {
   for (const table of ["joined_hosts", "host_invites"] as const)
     await deleteWhere(own(transaction), table, { project_id: projectId }).execute();

@@ -5,7 +5,7 @@ import type { PageRange, Queries, Transacted } from "../../records/port.ts";
 import { newestWhere, updateWhere } from "../../records/rows.ts";
 import { type HostInvitesTable, own } from "./tables.ts";
 
-/** An invite's facts that are not in the request. */
+/** Facts of an invite that are not in the request. */
 interface InviteFacts {
   projectId: string;
   owner: string;
@@ -22,7 +22,7 @@ export function stateOfInvite(row: HostInvitesTable, now: string): InviteRecord[
   return row.expires_at <= now ? "expired" : "open";
 }
 
-/** Shapes an invite as the wire has it. @param now ISO 8601 */
+/** Converts an invite to its form on the wire. @param now ISO 8601 */
 const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
   id: row.id,
   state: stateOfInvite(row, now),
@@ -66,7 +66,7 @@ export async function listInvites(
 }
 
 /**
- * Revokes an invite of a project, or all of them, that are not revoked yet. @param now ISO 8601
+ * Revokes an invite of a project, or all of them, unless already revoked. @param now ISO 8601
  *
  * @returns how many
  */
@@ -81,11 +81,11 @@ export async function revokeInvites(
   return Number(numUpdatedRows);
 }
 
-/** Days that an invite stays in the list after it has expired. */
+/** Days for which an expired invite stays in the list. */
 const KEPT_DAYS = 30;
 
 /**
- * Removes invites that have expired {@link KEPT_DAYS} ago. Those of hosts that have yet to come for their keys stay.
+ * Removes invites that expired {@link KEPT_DAYS} ago. Keeps those of hosts that have yet to fetch their keys.
  *
  * @param now milliseconds since 1970
  */
@@ -109,7 +109,7 @@ export async function removeOldInvites(db: Queries, now: number): Promise<void> 
     .execute();
 }
 
-/** Takes the row of the invite with this token: joins with one token go one after the other. */
+/** Locks the row of the invite with this token, so that joins with it take turns. */
 export const lockInvite = (transaction: Transacted, token: string): Promise<HostInvitesTable | undefined> =>
   updateWhere(own(transaction), "host_invites", { hash: hashOf(token) })
     .set((eb) => ({ used: eb.ref("used") }))

@@ -9,7 +9,7 @@ import { add, enter, hostWithKey } from "./host-records.ts";
 import { countUse, stateOfInvite } from "./invite-records.ts";
 import { type HostInvitesTable, type JoinedHostsTable } from "./tables.ts";
 
-/** The circumstances of a join. */
+/** Circumstances of a join. */
 interface Joining {
   invite: HostInvitesTable;
   address: string;
@@ -17,7 +17,7 @@ interface Joining {
   now: number;
 }
 
-/** A host as it stands after a join, and whether that has changed anything. */
+/** Host after a join, and whether the join changed anything. */
 export interface Joined {
   host: Pick<JoinedHostsTable, "host_id" | "state">;
   isNew: boolean;
@@ -30,11 +30,10 @@ const ENDINGS = {
 };
 
 /**
- * Lets a host in, or has it wait for approval. A join that is repeated with the same key changes nothing: a host that
- * was cut off learns what it has missed, also after the invite has expired or was used up. The caller holds the
- * invite's row.
+ * Admits a host, or makes it wait for approval. Repeating a join with the same key changes nothing: a host that was cut
+ * off gets the same answer, even after the invite has expired or was used up. The caller has locked the invite's row.
  *
- * @throws HubError 403 `invite_ended`; 409 for a name or a key that is taken
+ * @throws HubError 403 `invite_ended`; 409 for a name or key that is taken
  */
 export async function join(transaction: Transacted, request: JoinRequest, joining: Joining): Promise<Joined> {
   const { invite, address, now } = joining;
@@ -64,14 +63,14 @@ export async function join(transaction: Transacted, request: JoinRequest, joinin
 export const taken = (hostId: string) =>
   new HubError(409, "host_taken", `Another host of the project is called ${hostId}.`);
 
-/** Gives a host that was approved its key; others learn what they are. */
+/** Issues the key of a host that was approved; returns the state of any other. */
 async function comeBack(
   transaction: Transacted,
   { project_id, host_id, key_hash, state }: JoinedHostsTable,
   request: JoinRequest,
   joining: Joining,
 ): Promise<Joined> {
-  // Its row is the lock: a host that is removed at this moment gets no key.
+  // The row is the lock: a host that is removed at this moment gets no key.
   const entered = await enter(transaction, project_id, key_hash);
   if (entered === undefined) return { host: { host_id, state }, isNew: false };
   await giveKey(transaction, entered.host_id, request, joining);

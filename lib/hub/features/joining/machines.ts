@@ -2,7 +2,7 @@ import type { JoinedHost } from "../../../contract/joining/records.ts";
 
 /** A watch that speaks for a host. */
 export interface Machine {
-  /** Random, for as long as the watch runs. */
+  /** Random name, kept for as long as the watch runs. */
   instance: string;
   address: string;
   /** Time of the last request, ISO 8601. */
@@ -13,10 +13,10 @@ export interface Machine {
 
 /** Most machines remembered of one host. */
 const MAX_MACHINES = 8;
-/** Silence after which a machine is no clone any more. */
+/** Silence after which a machine no longer counts as a clone, in milliseconds. */
 const CLONE_MS = 6 * 60 * 60 * 1000;
 
-/** Takes in that a machine has spoken. @param known the latest first */
+/** Updates the list with a machine that has made a request. @param known most recent first */
 export function heardOf(known: readonly Machine[], { instance, address, at }: Omit<Machine, "again">): Machine[] {
   const before = known.find((machine) => machine.instance === instance);
   const again = before !== undefined && (before.again || known[0] !== before);
@@ -25,8 +25,8 @@ export function heardOf(known: readonly Machine[], { instance, address, at }: Om
 }
 
 /**
- * Returns the machines that speak for one host in turn, the latest first: none for one machine. A watch that starts
- * anew has another name, and its old one never comes back: only machines that run at the same time take turns.
+ * Returns the machines that take turns in speaking for one host, most recent first; none for a single machine. A
+ * restarted watch has a new name and its old one never returns, so only machines that run at the same time take turns.
  *
  * @param now milliseconds since 1970
  */

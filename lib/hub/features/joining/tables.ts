@@ -5,7 +5,7 @@ import { projects } from "../../records/core-tables.ts";
 import type { Queries } from "../../records/port.ts";
 import { type RowOf, table } from "../../records/table.ts";
 
-/** An invite for hosts of a project. */
+/** Invites for hosts of a project. */
 export const hostInvites = table(
   "host_invites",
   {
@@ -15,19 +15,19 @@ export const hostInvites = table(
     owner: name,
     /** SHA-256 of the token, hexadecimal. The token itself is nowhere. */
     hash: sha256Hex,
-    /** Most hosts that may join, and those that have. */
+    /** Most hosts that may join; `used` counts those that have. */
     uses: count,
     used: count,
     needs_approval: yes,
-    /** Labels as JSON, and public keys as a JSON list of hexadecimal texts. */
+    /** Labels as JSON; `signers` is a JSON list of public keys, hexadecimal. */
     labels: json,
     signers: json,
     expires_at: time,
-    /** When the keys of its hosts end, as the key ends that made it; null for never. */
+    /** Expiry of its hosts' keys, that of the key that made it; null for none. */
     keys_end_at: time.nullable(),
     revoked_at: time.nullable(),
     created_at: time,
-    /** The id of the key that made it. */
+    /** Id of the key that made it. */
     created_by: name,
   },
   {
@@ -38,21 +38,21 @@ export const hostInvites = table(
 );
 export type HostInvitesTable = RowOf<typeof hostInvites>;
 
-/** A host of a project whose keys speak for it alone, or that waits for approval. */
+/** Hosts of a project that have keys of their own, or wait for approval. */
 export const joinedHosts = table(
   "joined_hosts",
   {
     project_id: projectId,
     host_id: name,
-    /** Null for a host whose key was made by hand. */
+    /** Invite that it joined with; null for a host whose key was made by hand. */
     invite_id: name.nullable(),
     /** SHA-256 of the key that it joins with, by which a repeated join is known. */
     key_hash: sha256Hex.nullable(),
     state: z.enum(["pending", "approved", "joined"]),
-    /** The address that it joined from. */
+    /** Address that it joined from. */
     address: text,
     created_at: time,
-    /** JSON list: the watches that have spoken for it, the latest first. */
+    /** JSON list of the watches that have spoken for it, most recent first. */
     machines: json,
   },
   {

@@ -1,19 +1,19 @@
 import type { ClaimDifference } from "../../../contract/publishers/publishers.ts";
 import type { VerifiedClaims } from "./issuers.ts";
 
-/** The part of a publisher that a token is compared with. */
+/** Part of a publisher that a token is compared with. */
 interface Wanted {
   audience: string;
   claims: Readonly<Record<string, string>>;
 }
 
-/** A claim as text; null for none, and for lists and objects. */
+/** Returns a claim as text; null for none, and for lists and objects. */
 function textOf(value: unknown): string | null {
   if (typeof value === "string") return value;
   return typeof value === "number" || typeof value === "boolean" ? String(value) : null;
 }
 
-/** Returns the claims by which a token is not a publisher's; none for one that is. */
+/** Returns the claims in which a token differs from a publisher; none if it matches. */
 export function differencesOf({ audience, claims }: Wanted, token: VerifiedClaims): ClaimDifference[] {
   const audiences = [token.aud ?? []].flat();
   const ofAudience = audiences.includes(audience)
@@ -26,12 +26,12 @@ export function differencesOf({ audience, claims }: Wanted, token: VerifiedClaim
   return [...ofAudience, ...others];
 }
 
-/** The most of a claim that a message shows. */
+/** Most characters of a claim that a message shows. */
 const SHOWN_CHARACTERS = 200;
 
 const shown = (text: string): string => JSON.stringify(text.slice(0, SHOWN_CHARACTERS));
 
-/** Says which claims differ, and how. */
+/** Describes the claims that differ, with both values. */
 export const differenceText = (differences: readonly ClaimDifference[]): string =>
   differences
     .map(({ claim, wanted, found }) => `${claim} is ${found === null ? "missing" : shown(found)}, not ${shown(wanted)}`)

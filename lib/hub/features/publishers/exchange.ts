@@ -25,22 +25,22 @@ import {
 const KEY_MS = 15 * 60 * 1000;
 /** Longest name of a key. */
 const MAX_NAME_CHARACTERS = 255;
-/** Claims that number a run, as CI systems call it. */
+/** Claims that number a run, in order of preference for people. */
 const RUNS = ["run_id", "job_id", "pipeline_id"];
 /** Claims that number the whole run, which may have several jobs. */
 const WHOLE_RUNS = ["run_id", "pipeline_id", "job_id"];
 
-/** The parts of the hub that an exchange needs. */
+/** Parts of the hub that an exchange needs. */
 export interface ExchangeParts extends Records {
   issuers: Issuers;
 }
 
 /**
- * Exchanges the identity token of a workflow run for a key that publishes to one target, and creates the target for a
- * pending publisher. The token is taken once.
+ * Exchanges the identity token of a workflow run for a key that publishes to one target; creates the target of a
+ * pending publisher. A token is accepted once.
  *
- * @param target its slug is the id or name of a project
- * @throws HubError 401 for a token that is not valid or was taken before, 403 for one that is no publisher's
+ * @param target slug is the id or name of a project
+ * @throws HubError 401 for a token that is invalid or was used before, 403 for one that matches no publisher
  */
 export async function exchangeToken(
   parts: ExchangeParts,
@@ -86,7 +86,7 @@ export async function exchangeToken(
   });
 }
 
-/** Finds who might be meant, before anything is asked of an issuer: a stranger's issuer is never asked. */
+/** Finds the publishers that a token may match, before any issuer is contacted: unknown issuers never are. */
 async function candidatesFor({ database }: ExchangeParts, target: Target, token: string) {
   const { decodeJwt } = await import("jose");
   let issuer: string | undefined;
@@ -102,14 +102,19 @@ async function candidatesFor({ database }: ExchangeParts, target: Target, token:
   return { issuer, publishers: there === undefined ? found : found.filter(({ owner }) => owner === there.owner) };
 }
 
-/** Returns one error for unknown targets and for targets without a publisher: strangers cannot tell them apart. */
+/**
+ * Returns one error for unknown targets and for targets without a publisher, so that strangers cannot tell them apart.
+ */
 const noPublisher = (target: Target, issuer: unknown): HubError =>
   forbidden(
     `${targetText(target)} trusts no workflow of the issuer ${printable(String(issuer)).slice(0, 200)}. ` +
       "Its owner adds one by `sealift publisher add`.",
   );
 
-/** @throws HubError 403 that names the claims by which the token is not the nearest publisher's */
+/**
+ * Returns the publisher that matches the claims. @throws HubError 403 with the claims that differ from the nearest
+ * publisher's
+ */
 function chosen(publishers: readonly Publisher[], claims: VerifiedClaims, target: Target): Publisher {
   const [nearest] = publishers
     .map((publisher) => ({
@@ -139,13 +144,13 @@ const tokenName = ({ iss, jti }: VerifiedClaims, token: string): string =>
 
 const shortened = (text: string): string => printable(text).slice(0, MAX_NAME_CHARACTERS);
 
-/** Names a run among those of all issuers: all of its keys act for it. */
+/** Returns a name for a run that is unique over all issuers; all keys of the run act for it. */
 function runOf(claims: VerifiedClaims, token: string): string {
   const [claim] = WHOLE_RUNS.filter((name) => typeof claims[name] === "string" || typeof claims[name] === "number");
   return `run:${claim === undefined ? tokenName(claims, token) : JSON.stringify([claims.iss, claim, claims[claim]])}`;
 }
 
-/** Names the key after its run: it stands beside the versions that the run publishes. */
+/** Names a key after its run; the name is shown with the versions that the run publishes. */
 function runName({ name }: Publisher, claims: VerifiedClaims): string {
   const run = RUNS.map((claim) => claims[claim]).find(
     (value) => typeof value === "string" || typeof value === "number",
@@ -153,7 +158,7 @@ function runName({ name }: Publisher, claims: VerifiedClaims): string {
   return shortened(`${name}: ${claims.sub ?? "?"}${run === undefined ? "" : `, run ${run}`}`);
 }
 
-/** Returns the publisher's target; for a pending one, creates it. @throws HubError 409 for a name that somebody took */
+/** Returns the publisher's target, creating that of a pending one. @throws HubError 409 for a name that is taken */
 async function projectOf(
   transaction: Transacted,
   publisher: Publisher,

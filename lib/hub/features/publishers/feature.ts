@@ -7,11 +7,11 @@ import { publishers as routes } from "./routes.ts";
 import { publisherKeys, publishers as table, usedTokens } from "./tables.ts";
 
 export interface PublisherOptions {
-  /** Names, addresses and ranges (CIDR) beside the public internet where issuers may be. Default: none. */
+  /** Names, addresses and ranges (CIDR) outside the public internet at which issuers are allowed. Default: none. */
   issuerAllow?: readonly string[];
 }
 
-/** Workflows of CI systems that publish with the identity that their system gives them, and no stored key. */
+/** CI workflows that publish with the identity token of their CI system, without a stored key. */
 export const publishers: HubFeature<PublisherOptions> = {
   name: "publishers",
   tables: [table, publisherKeys, usedTokens],

@@ -4,7 +4,7 @@ import { boundedFetch } from "../../../support/network/bounded-fetch.ts";
 import { BadDestination, type Destinations } from "../../base/destinations.ts";
 import { HubError, unprocessable } from "../../base/errors.ts";
 
-/** Signatures with a key that only the issuer has: none with a shared secret, and no "none". */
+/** Asymmetric signatures only: no shared secrets, and no "none". */
 const ALGORITHMS = [
   "RS256",
   "RS384",
@@ -20,23 +20,23 @@ const ALGORITHMS = [
 ];
 
 const CLOCK_TOLERANCE_SECONDS = 60;
-/** Longest life of a token: that of a job. Its id is remembered for as long. */
+/** Longest life of a token, in seconds: that of a job. Used tokens are remembered for as long. */
 const MAX_LIFE_SECONDS = 24 * 60 * 60;
 
 const ANSWER_MS = 10_000;
 const MAX_ANSWER_BYTES = 256 * 1024;
-/** Time for which addresses and keys of an issuer are kept; an unknown key is asked for at once. */
+/** Time for which an issuer's endpoints and keys are cached, in milliseconds; an unknown key is fetched at once. */
 const KEYS_MS = 60 * 60 * 1000;
 const COOLDOWN_MS = 30_000;
-/** Issuers whose keys are kept. */
+/** Most issuers whose keys are cached. */
 const MAX_ISSUERS = 256;
 
 const discovery = z.object({ issuer: z.string(), jwks_uri: z.url() });
 
-/** The claims of a token whose signature and times are right. */
+/** Claims of a token whose signature and times are valid. */
 export type VerifiedClaims = JWTPayload & { iss: string; exp: number };
 
-/** The issuers of identity tokens, with their keys. */
+/** Issuers of identity tokens, with their keys. */
 export class Issuers {
   readonly #destinations: Destinations;
   readonly #clock: () => number;
@@ -50,7 +50,7 @@ export class Issuers {
       ...{ timeoutMs: ANSWER_MS, maxBytes: MAX_ANSWER_BYTES },
       connect: (url) => {
         destinations.check(url);
-        // A connection of a pool might lead to where nobody has checked.
+        // A pooled connection might lead to an address that was never checked.
         return { agent: false, lookup: destinations.lookup(url) };
       },
     });
@@ -69,8 +69,8 @@ export class Issuers {
   /**
    * Verifies a token of an issuer.
    *
-   * @throws HubError 401 for one that the issuer has not signed or that is not valid now, 503 while the issuer does not
-   *   answer
+   * @throws HubError 401 for one that the issuer has not signed or that is not valid now, 503 while the issuer does
+   *   not answer
    */
   async verify(issuer: string, token: string): Promise<VerifiedClaims> {
     const { jwtVerify } = await import("jose");
@@ -100,7 +100,7 @@ export class Issuers {
     this.#known.delete(issuer);
     this.#known.set(issuer, { keys, until: now + KEYS_MS });
     if (this.#known.size > MAX_ISSUERS) this.#known.delete(this.#known.keys().next().value!);
-    // A failed lookup is not kept, so the next question tries again.
+    // A failed lookup is not cached, so the next request retries.
     keys.catch(() => {
       if (this.#known.get(issuer)?.keys === keys) this.#known.delete(issuer);
     });
@@ -134,7 +134,7 @@ const silent = (issuer: string, cause: unknown): HubError =>
 
 const reasonOf = (error: unknown): string => (error instanceof BadDestination ? error.message : "does not answer");
 
-/** Says what is wrong with a token; undefined when its issuer's keys could not be had. */
+/** Describes what is wrong with a token; undefined when its issuer's keys could not be fetched. */
 function faultOf(error: unknown): string | undefined {
   const { code, claim } = error as { code?: string; claim?: string };
   switch (code) {

@@ -11,7 +11,7 @@ import type { OwnTables, PublishersTable } from "./tables.ts";
 /** Most publishers of one owner. */
 const MAX_PUBLISHERS = 1000;
 
-/** A publisher with the facts of its target. */
+/** Publisher, with the facts of its target. */
 export interface Publisher extends Selectable<PublishersTable> {
   kind: "plugin" | "service" | "project" | null;
   slug: string | null;
@@ -27,12 +27,12 @@ const publishersOf = (db: Queries) =>
     .selectAll("b")
     .select(["p.kind", "p.slug"]);
 
-/** The target that a publisher creates; the slug of a project is the id that it will have. */
+/** Target that a publisher will create; the slug of a project is its future id. */
 export interface Pending extends Target {
   name: string;
 }
 
-/** The target that a publisher will create; undefined when it has one. */
+/** Returns the target that a publisher will create; undefined if it has one. */
 export function pendingOf({ pending, pending_name: name }: Publisher): Pending | undefined {
   if (pending === null || name === null) return undefined;
   const colon = pending.indexOf(":");
@@ -50,7 +50,7 @@ export function publisherRecord(row: Publisher): PublisherRecord {
   };
 }
 
-/** @throws HubError 409 for an owner who has too many */
+/** Inserts a publisher. @throws HubError 409 for an owner who has too many */
 export async function insertPublisher(transaction: Transacted, row: PublishersTable): Promise<void> {
   const { owner } = row;
   const { count } = await own(transaction)
@@ -113,18 +113,18 @@ export async function removePublisher(db: Queries, id: string, now: string): Pro
   await own(db).deleteFrom("publishers").where("id", "=", id).execute();
 }
 
-/** Removes the publishers of a project, plugin or service, and ends their keys. */
+/** Removes the publishers of a project, plugin or service, and revokes their keys. */
 export async function removePublishersOf(db: Queries, projectId: string, now: string): Promise<void> {
   const found = await own(db).selectFrom("publishers").where("project_id", "=", projectId).select("id").execute();
   for (const { id } of found) await removePublisher(db, id, now);
 }
 
-/** Gives the publishers of a project, plugin or service to another owner. */
+/** Moves the publishers of a project, plugin or service to another owner. */
 export async function givePublishers(db: Queries, projectId: string, owner: string): Promise<void> {
   await own(db).updateTable("publishers").where("project_id", "=", projectId).set({ owner }).execute();
 }
 
-/** Reads a publisher, and holds its row until the transaction ends. @returns undefined for one that was removed */
+/** Reads a publisher and locks its row until the transaction ends. @returns undefined for one that was removed */
 export async function lockPublisher(transaction: Transacted, id: string): Promise<Publisher | undefined> {
   await own(transaction)
     .updateTable("publishers")
@@ -134,7 +134,7 @@ export async function lockPublisher(transaction: Transacted, id: string): Promis
   return publishersOf(transaction).where("b.id", "=", id).executeTakeFirst();
 }
 
-/** Notes that a publisher got a key for its target, which it has created if it was pending. */
+/** Records that a publisher got a key for its target; a pending publisher has created it. */
 export async function noteExchange(
   transaction: Transacted,
   { id, keyId, projectId, now }: { id: string; keyId: string; projectId: string; now: string },
@@ -144,7 +144,7 @@ export async function noteExchange(
   await own(transaction).insertInto("publisher_keys").values({ key_id: keyId, publisher_id: id }).execute();
 }
 
-/** Remembers a token. @param name of the token, which no other has @returns false for one that was taken before */
+/** Marks a token as used. @param name unique name of the token @returns false for one that was used before */
 export async function takeToken(transaction: Transacted, name: string, expiresAt: string): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await own(transaction)
     .insertInto("used_tokens")
@@ -154,7 +154,9 @@ export async function takeToken(transaction: Transacted, name: string, expiresAt
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Forgets tokens that have expired, and which publisher had keys that have ended. @param before ISO 8601 */
+/**
+ * Removes used tokens that have expired, and the records of publishers' keys that have ended. @param before ISO 8601
+ */
 export async function forgetEnded(db: Queries, before: string): Promise<void> {
   await own(db).deleteFrom("used_tokens").where("expires_at", "<", before).execute();
   const ended = db.selectFrom("api_keys").select("id").where("expires_at", "<", before);

@@ -30,7 +30,10 @@ import {
   removePublisher,
 } from "./records.ts";
 
-/** Trusted publishers, for owners of targets; and the exchange, for workflow runs (docs/contract/publishers.md). */
+/**
+ * Routes of trusted publishers, for owners of targets, and of the exchange, for workflow runs
+ * (docs/contract/publishers.md).
+ */
 export function publishers({ hub, authentication }: MountOptions<Core>, issuers: Issuers): readonly Served[] {
   const db = hub.database.kysely;
 
@@ -42,7 +45,7 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
 
   return [
     serve(routes.addPublisher, async (request, principal) => {
-      // Nobody lets a workflow do what they may not do themselves.
+      // A workflow gets no right that its creator lacks.
       requireScope(principal, "publish");
       const { name, issuer, audience, claims, scope = "publish" } = request.body;
       requireIds(issuer, claims);
@@ -101,14 +104,14 @@ function targetOf(text: string): Target {
   return { kind: text.slice(0, colon) as Target["kind"], slug: text.slice(colon + 1) };
 }
 
-/** @throws HubError 422 for an issuer whose tokens need further claims to be somebody's for good */
+/** Requires the claims without which an issuer's tokens may change hands. @throws HubError 422 */
 function requireIds(issuer: string, claims: object): void {
   const missing = missingClaims(issuer, claims).map((names) => names.join(" or "));
   if (missing.length > 0)
     throw unprocessable(`claims: a publisher of ${issuer} names ${missing.join(", ")}, too: names alone can move.`);
 }
 
-/** The target of a new publisher: one that is there, or one that it creates. */
+/** Target of a new publisher: an existing one, or one that it will create. */
 interface Place {
   owner: string;
   project?: Project;
@@ -116,7 +119,10 @@ interface Place {
   pendingName: string | null;
 }
 
-/** @throws HubError 403, 404 or 409 for a target that is not the caller's, or cannot be created; 422 for none or two */
+/**
+ * Returns the target of a new publisher. @throws HubError 403, 404 or 409 for a target that is not the caller's, or
+ * cannot be created; 422 for none or two
+ */
 async function placeOf(db: Queries, principal: Principal, { target, creates }: PublisherRequest): Promise<Place> {
   if ((target === undefined) === (creates === undefined)) throw unprocessable("Give either target or creates.");
   if (target !== undefined) {

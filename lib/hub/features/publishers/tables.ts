@@ -5,7 +5,7 @@ import { json, name, projectId, text, time } from "../../records/columns.ts";
 import { apiKeys, projects } from "../../records/core-tables.ts";
 import { type RowOf, table } from "../../records/table.ts";
 
-/** A workflow of a CI system that may publish to a target. */
+/** CI workflows that may publish to a target. */
 export const publishers = table(
   "publishers",
   {
@@ -14,15 +14,15 @@ export const publishers = table(
     owner: name,
     /** Null until it has created its target. */
     project_id: projectId.nullable(),
-    /** The target that it creates, as `kind:SLUG`, with the id that a project will have; null when it is there. */
+    /** Target that it will create, as `kind:SLUG`, with the future id of a project; null once it exists. */
     pending: text.nullable(),
-    /** Display name of the target that it creates; null when it is there. */
+    /** Display name of the target that it will create; null once it exists. */
     pending_name: text.nullable(),
     issuer: name,
     audience: name,
-    /** The right of its keys. */
+    /** Scope of its keys. */
     scope: z.enum(PUBLISHER_SCOPES),
-    /** JSON object: names of claims and their values. */
+    /** JSON object of claim names and their values. */
     claims: json,
     created_at: time,
     /** Id of the key that added it. */
@@ -40,7 +40,7 @@ export const publishers = table(
 );
 export type PublishersTable = RowOf<typeof publishers>;
 
-/** Live keys of publishers, which end with them. */
+/** Live keys of publishers, revoked together with them. */
 export const publisherKeys = table(
   "publisher_keys",
   { key_id: name, publisher_id: name },
@@ -52,7 +52,7 @@ export const publisherKeys = table(
   },
 );
 
-/** Identity tokens that were exchanged, until they expire: each is taken once, whichever hub it is sent to. */
+/** Exchanged identity tokens, kept until they expire: each is accepted once, by whichever hub. */
 export const usedTokens = table(
   "used_tokens",
   {

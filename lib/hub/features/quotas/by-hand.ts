@@ -11,19 +11,21 @@ async function onDatabase<T>(place: DatabasePlace, work: (database: Database) =>
   return await work(opened.database);
 }
 
-/** The subject with the project's id in the place of its name. @throws UsageError `usage` as {@link projectIdCalled} */
+/**
+ * Returns the subject with the project's name replaced by its id. @throws UsageError `usage` as {@link projectIdCalled}
+ */
 async function meant(db: Database["kysely"], subject: StorageHolder): Promise<StorageHolder> {
   const [kind, name = ""] = subject.split("/");
   return kind === "project" ? `project/${await projectIdCalled(db, name)}` : subject;
 }
 
-/** A quota with what is used of it. */
+/** Quota, with its current usage. */
 export interface UsedQuota extends Quota {
   usage: Usage;
 }
 
 /**
- * Sets a quota beside the running hub. Stored bytes stay, even beyond it.
+ * Sets a quota while the hub runs. Bytes stored beyond it stay.
  *
  * @throws UsageError `usage` for an unknown project
  */
@@ -42,7 +44,7 @@ export function setQuota(place: DatabasePlace, given: Quota): Promise<UsedQuota>
 }
 
 /**
- * Lifts a quota beside the running hub.
+ * Removes a quota while the hub runs.
  *
  * @param dryRun only finds it
  * @returns the quota
@@ -52,7 +54,7 @@ export function dropQuota(place: DatabasePlace, given: StorageHolder, { dryRun =
   return onDatabase(place, async (database) => {
     const { kysely } = database;
     const quotas = await listQuotas(kysely);
-    // The project of a quota may be gone.
+    // The project may have been deleted.
     const isKept = quotas.some((each) => each.subject === given);
     const subject = isKept ? given : await meant(kysely, given);
     const missing = () => usageError("usage", `There is no quota of ${subject}.`);
@@ -69,7 +71,7 @@ export function dropQuota(place: DatabasePlace, given: StorageHolder, { dryRun =
   });
 }
 
-/** All quotas, with what is used of each. */
+/** Returns all quotas, each with its current usage. */
 export function usedQuotas(place: DatabasePlace): Promise<UsedQuota[]> {
   return onDatabase(place, async ({ kysely }) => {
     const found: UsedQuota[] = [];

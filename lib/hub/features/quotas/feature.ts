@@ -3,7 +3,7 @@ import { removeQuota, requireRoom } from "./records.ts";
 import { quotas as routes } from "./routes.ts";
 import { quotas as quotaTable } from "./tables.ts";
 
-/** Limits of what owners and projects store; an operator sets them on the hub's machine. */
+/** Limits on what owners and projects store, set by an operator on the hub's machine. */
 export const quotas: HubFeature = {
   name: "quotas",
   tables: [quotaTable],

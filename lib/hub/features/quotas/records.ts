@@ -5,10 +5,10 @@ import { deleteWhere } from "../../records/rows.ts";
 import { type StorageHolder, type Usage, usageOf } from "../../records/usage.ts";
 import type { QuotasTable } from "./tables.ts";
 
-/** The most that an owner or project may store; null is no limit. */
+/** Storage limits of an owner or project; null for none. */
 export interface Quota {
   subject: StorageHolder;
-  /** Bytes of artifacts, archives, deltas, indexes and reports. */
+  /** Most bytes of artifacts, archives, deltas, indexes and reports. */
   max_bytes: number | null;
   max_versions: number | null;
 }
@@ -16,7 +16,7 @@ export interface Quota {
 /** The database with the table of quotas. */
 const own = (db: Queries) => db.withTables<{ quotas: QuotasTable }>();
 
-/** The refusal of a publication that goes beyond a quota. Not 507, which is for a while: it would be refused again. */
+/** Returns the refusal of a publication beyond a quota. Not 507, which suggests a retry: it would be refused again. */
 function quotaExceeded({ subject, max_bytes, max_versions }: Quota, usage: Usage, added: Usage): HubError {
   const bytes = max_bytes !== null && usage.bytes + added.bytes > max_bytes;
   const [kind, name] = subject.split("/");
@@ -27,7 +27,8 @@ function quotaExceeded({ subject, max_bytes, max_versions }: Quota, usage: Usage
 }
 
 /**
- * Requires that a publication is within the quotas of project and owner, whose rows are locked until the end.
+ * Requires that a publication fits the quotas of its project and owner, and locks their rows until the transaction
+ * ends.
  *
  * @throws HubError 413 `quota_exceeded`
  */
@@ -55,7 +56,7 @@ const quotaOf = (row: { subject: string; max_bytes: number | null; max_versions:
   max_versions: row.max_versions === null ? null : Number(row.max_versions),
 });
 
-/** Sets the quota of an owner or project, in place of an earlier one. */
+/** Sets the quota of an owner or project, replacing any earlier one. */
 export async function writeQuota(db: Queries, { subject, ...limits }: Quota): Promise<void> {
   await own(db)
     .insertInto("quotas")
@@ -64,7 +65,7 @@ export async function writeQuota(db: Queries, { subject, ...limits }: Quota): Pr
     .execute();
 }
 
-/** @returns false when there was none */
+/** Removes a quota. @returns false when there was none */
 export async function removeQuota(db: Queries, subject: StorageHolder): Promise<boolean> {
   const { numDeletedRows } = await deleteWhere(own(db), "quotas", { subject }).executeTakeFirst();
   return numDeletedRows > 0n;

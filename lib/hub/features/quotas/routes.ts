@@ -8,7 +8,7 @@ import type { Records } from "../../records/port.ts";
 import { type StorageHolder, usageOf } from "../../records/usage.ts";
 import { listQuotas } from "./records.ts";
 
-/** Quotas with what is used of them. They are set on the machine of the hub. */
+/** Route that lists quotas with their usage. Quotas are set on the hub's machine only. */
 export const quotas = ({ hub }: MountOptions<Records>): readonly Served[] => [
   serve(routes.listQuotas, async (request, principal) => {
     const db = hub.database.kysely;
@@ -18,7 +18,7 @@ export const quotas = ({ hub }: MountOptions<Records>): readonly Served[] => [
     const subjects = isAdministrator(principal) ? new Set([own, ...limits.keys()]) : new Set([own]);
     return pageOf(request.query, { by: "subject" }, async ({ after, limit }) => {
       const shown: QuotaRecord[] = [];
-      // One after the other: each sums up everything of its subject.
+      // One at a time: each sums up everything that its subject stores.
       for (const subject of [...subjects]
         .filter((each) => each > after)
         .toSorted()

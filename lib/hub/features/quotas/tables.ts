@@ -1,7 +1,7 @@
 import { count, name } from "../../records/columns.ts";
 import { type RowOf, table } from "../../records/table.ts";
 
-/** The most that an owner or project may store. */
+/** Storage limits of owners and projects. */
 export const quotas = table(
   "quotas",
   {

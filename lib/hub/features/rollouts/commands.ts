@@ -28,7 +28,7 @@ import { decisionRules, emptyProgress } from "./stored.ts";
 import type { RolloutsTable } from "./tables.ts";
 import type { Tally } from "./tally.ts";
 
-/** The requests of persons to rollouts; each call is a part of a transaction. */
+/** Actions of people on rollouts; each call is part of a transaction. */
 
 function rulesFrom(request: RolloutRequest): RolloutRules {
   const { window = null } = request;
@@ -50,10 +50,10 @@ function rulesFrom(request: RolloutRequest): RolloutRules {
 }
 
 /**
- * Ends the rollout that a new one takes the place of.
+ * Ends the rollout that a new one replaces.
  *
- * @returns the version that it brought; undefined without one
- * @throws 409 when there is one that the request does not name
+ * @returns the version of the replaced rollout; undefined without one
+ * @throws 409 when there is a live rollout that the request does not name
  */
 async function replaceLive(
   transaction: Transacted,
@@ -77,10 +77,9 @@ async function replaceLive(
 }
 
 /**
- * Requires that a version may be rolled out: it is not staged, was neither yanked nor deleted, and ranks above every
- * other open one.
+ * Requires that a version may be rolled out: not staged, yanked or deleted, and above every other open one.
  *
- * @throws 409 with what to do
+ * @throws 409 that says what to do
  */
 async function requireAbove(transaction: Transacted, target: TargetRow, version: string, now: number): Promise<void> {
   const fate = await versionFate(transaction, target, version);
@@ -96,10 +95,10 @@ async function requireAbove(transaction: Transacted, target: TargetRow, version:
 }
 
 /**
- * Starts a rollout of a version that ranks above every open one, or will when it is published.
+ * Starts a rollout of a version that ranks above every open one, now or once it is published.
  *
- * @param id of the new rollout, by which hosts are placed
- * @throws 409 for another version, beside another rollout, and `wave_empty` for a label that no known host has; 422
+ * @param id of the new rollout, which also decides the placement of hosts
+ * @throws 409 for another version, for another live rollout, and `wave_empty` for a label that no known host has; 422
  */
 export function startRollout(
   transaction: Transacted,
@@ -135,13 +134,13 @@ export function startRollout(
   }).then(async (id) => (await findRollout(transaction, projectId, id))!);
 }
 
-/** The time for which hosts that go back are counted after an abort. */
+/** Time for which hosts are counted after an abort with rollback, in milliseconds. */
 const GOING_BACK_MS = 24 * 60 * 60 * 1000;
 
 /**
- * Carries out a person's request to a rollout.
+ * Carries out a person's action on a rollout.
  *
- * @throws 404; 409 when the rollout is not in a state for it
+ * @throws 404; 409 when the state of the rollout does not allow it
  */
 export async function actOnRollout(
   transaction: Transacted,

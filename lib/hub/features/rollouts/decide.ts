@@ -5,10 +5,10 @@ import { isOpenAt, nextOpening, type Window } from "../../gate/window.ts";
 import type { RolloutStatus } from "./records.ts";
 import type { Tally } from "./tally.ts";
 
-/** The rules of a rollout, as they were given. */
+/** Rules of a rollout, as they were given. */
 export interface Rules {
   version: string;
-  /** Tells for each wave whether a label chooses its hosts. */
+  /** Whether a label selects the hosts, for each wave. */
   labelled: readonly boolean[];
   soakMs: number;
   maxFailing: Amount;
@@ -17,7 +17,7 @@ export interface Rules {
   approve: boolean;
 }
 
-/** The knowledge of the hub at a moment. */
+/** Facts that a decision is based on. */
 export interface RolloutFacts {
   /** Milliseconds since 1970. */
   now: number;
@@ -25,7 +25,7 @@ export interface RolloutFacts {
   tally: Pick<Tally, "waves">;
 }
 
-/** Amounts are exact to four decimals: counted in these parts of a host, they are whole numbers. */
+/** Parts that a host is divided into: amounts have four decimals, so sums of parts are whole numbers. */
 const PARTS = 10_000;
 
 /** Returns an amount of some hosts, in parts of a hundredth of a host. */
@@ -49,7 +49,7 @@ function haltReason(
   return `${version} failed on ${counted(failing, "host")}, with ${hosts} in open waves.`;
 }
 
-/** Tells whether a wave passes only after a host, or after a person's approval. */
+/** Tells whether a wave waits for a host that has run the version, or for a person's approval. */
 export const needsHost = ({ labelled }: Pick<Rules, "labelled">, open: number, { waves }: Pick<Tally, "waves">) =>
   lacksHost(
     waves.map(({ done }, index) => ({ isLabelled: labelled[index]!, done })),
@@ -65,8 +65,8 @@ function isReached(rules: Rules, { open, approved }: RolloutStatus, { tally }: R
 }
 
 /**
- * Decides how a rollout goes on: from its rules, from its progress, from the hosts' reports, and from the time. It
- * opens one wave at most. Only a person brings a rollout on that is halted or paused; a paused one still halts.
+ * Decides the next status of a rollout from its rules, its progress, the hosts' reports and the time. Opens at most one
+ * wave. Only a person resumes a halted or paused rollout; a paused one can still halt.
  */
 export function decide(rules: Rules, status: RolloutStatus, facts: RolloutFacts): RolloutStatus {
   const { now } = facts;

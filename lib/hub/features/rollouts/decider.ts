@@ -8,14 +8,14 @@ import { RolloutRounds } from "./rounds.ts";
 import { fleetOfRollout } from "./stored.ts";
 
 const TICK_MS = 1000;
-/** Time over which reports are gathered before a decision. */
+/** Time over which reports are gathered before a decision, in milliseconds. */
 const REPORTS_MS = 100;
 
-/** Timers of a hub, which tests replace by those of a virtual time. */
+/** Timers of a hub; tests replace them by virtual time. */
 export interface RolloutTimers {
-  /** Calls again and again. @returns a function that ends it */
+  /** Calls `work` repeatedly. @returns a function that stops it */
   every(ms: number, work: () => Promise<void>): () => void;
-  /** Calls once, later. @returns a function that prevents it */
+  /** Calls `work` once, later. @returns a function that cancels it */
   after(ms: number, work: () => Promise<void>): () => void;
 }
 
@@ -36,21 +36,21 @@ interface DeciderOptions {
   clock: () => number;
   logger: Logger | undefined;
   onFailure: () => void;
-  /** Default: those of this process. */
+  /** Timers to use. Default: those of this process. */
   timers?: RolloutTimers;
 }
 
-/** Decides about the rollouts of a hub each second. Several hubs may decide at once. */
+/** Decides about the rollouts of a hub every second. Several hubs may do so at the same time. */
 export class RolloutDecider implements AsyncDisposable {
   readonly #options: DeciderOptions;
   readonly #timers: RolloutTimers;
   readonly #stopLooking: () => void;
   readonly #rounds: RolloutRounds;
-  /** Targets with a rollout that reports or the time may change, by their owner's view. */
+  /** Targets whose rollout may change by reports or time, by their owner's view. */
   #targets = new Map<string, string>();
-  /** Their ids by their names in the audit log. */
+  /** Ids of targets, by their names in the audit log. */
   #subjects = new Map<string, string>();
-  /** Targets whose reports wait for the next decision. */
+  /** Targets with reports that wait for the next decision. */
   readonly #due = new Set<string>();
   #forgetDue: (() => void) | undefined;
   #looking: Promise<void> = Promise.resolve();
@@ -63,7 +63,7 @@ export class RolloutDecider implements AsyncDisposable {
     this.#stopLooking = this.#timers.every(TICK_MS, () => this.#look());
   }
 
-  /** Marks the target of a view as due, where a rollout waits for its reports. Costs no more than that. */
+  /** Marks the target of a view as due, where a rollout waits for its reports; does nothing else. */
   reported(view: FleetKey): void {
     const projectId = this.#targets.get(viewKey(view));
     if (projectId === undefined) return;
@@ -77,22 +77,22 @@ export class RolloutDecider implements AsyncDisposable {
   }
 
   /**
-   * Decides about the rollout of a target whose versions have changed, if it has one. Never rejects.
+   * Decides about the rollout, if any, of a target whose versions have changed. Never rejects.
    *
-   * @param subject the target as the audit log names it
+   * @param subject the target's name in the audit log
    */
   async versionsChanged(subject: string): Promise<void> {
     const projectId = this.#subjects.get(subject);
     if (projectId !== undefined) await this.#rounds.decide(projectId);
   }
 
-  /** Decides about a target's rollout with all that was stored before the call. Never rejects. */
+  /** Decides about a target's rollout with everything stored before the call. Never rejects. */
   decide(target: TargetRow): Promise<void> {
     this.#subjects.set(subjectOf(target), target.id);
     return this.#rounds.decide(target.id);
   }
 
-  /** Looks which rollouts may have changed, and decides about those. Never rejects. */
+  /** Finds the rollouts that may have changed, and decides about them. Never rejects. */
   #look(): Promise<void> {
     if (this.#isLooking) return this.#looking;
     this.#isLooking = true;

@@ -7,13 +7,13 @@ import { rollouts as routes } from "./routes.ts";
 import { rollouts as table } from "./tables.ts";
 import { RolloutPart } from "./target-part.ts";
 
-/** Actions that change the versions of a target: its rollout is decided about before they are answered. */
+/** Actions that change the versions of a target: its rollout is decided before they are answered. */
 const DECIDING: ReadonlySet<ActionName> = new Set<ActionName>([
   ...(["version.publish", "version.import", "version.yank", "version.unyank", "version.release"] as const),
   "project.delete",
 ]);
 
-/** Rollouts: a new version reaches the hosts of a target in waves. */
+/** Rollouts: bring a new version to the hosts of a target in waves. */
 export const rollouts: HubFeature = {
   name: "rollouts",
   tables: [table],

@@ -6,7 +6,10 @@ import type { PreparedStatements } from "../../records/port.ts";
 import { type ChangedHost, changedHosts } from "./hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
 
-/** Time after which all hosts are read anew: a poll says when a host was heard of, but changes no view. */
+/**
+ * Time after which all hosts are read again, in milliseconds: a poll updates when a host was last heard of, but changes
+ * no view.
+ */
 const READ_ANEW_MS = 15 * 60 * 1000;
 
 function reportedHost({
@@ -26,7 +29,7 @@ function reportedHost({
     hasFailed: record.status !== "success",
     error: record.error_message,
     reportedAt: Date.parse(record.created_at),
-    // Not by the host's own clock.
+    // Not the host's own clock.
     heardAt: lastHeard({ created_at: record.created_at, seen_at }) ?? 0,
     firstChange: Number(first_change),
     isBound: Number(is_bound) === 1,
@@ -34,7 +37,7 @@ function reportedHost({
   };
 }
 
-/** The fleet of a rollout, kept in memory: a look costs what has changed since the one before. */
+/** Fleet of a rollout, kept in memory: an update costs as much as has changed. */
 export class RolloutFleet {
   readonly #statements: PreparedStatements;
   readonly #view: FleetKey;
@@ -50,7 +53,7 @@ export class RolloutFleet {
     this.#tally = new FleetTally(rollout);
   }
 
-  /** Counts the hosts as they are now. @param now milliseconds since 1970 */
+  /** Counts the hosts as of now. @param now milliseconds since 1970 */
   async at(now: number): Promise<Tally> {
     const { changes, forgotten } = await viewState(this.#statements, this.#view);
     if (forgotten > this.#cursor || now - this.#readAt > READ_ANEW_MS) {
@@ -62,7 +65,7 @@ export class RolloutFleet {
       for await (const page of changedHosts(this.#statements, this.#view, this.#cursor)) {
         for (const row of page) this.#tally.set(reportedHost(row));
         this.#cursor = Number(page.at(-1)!.change);
-        // A large fleet must not keep the requests waiting.
+        // A large fleet must not block requests.
         await setImmediate();
       }
       this.#cursor = Math.max(this.#cursor, changes);

@@ -3,9 +3,9 @@ import type { HostsTable } from "../../records/fleet-tables.ts";
 import type { PreparedStatements, Queries } from "../../records/port.ts";
 import { selectWhere } from "../../records/rows.ts";
 
-/** The hosts of a view, as rollouts read them. */
+/** Hosts of a view, as rollouts read them. */
 
-/** Hosts of one page. */
+/** Hosts per page. */
 const PAGE_HOSTS = 500;
 
 const CHANGED = `SELECT host_id, change, record, seen_at, labels, first_change, is_bound FROM hosts
@@ -30,7 +30,7 @@ export async function* changedHosts(
   }
 }
 
-/** Reads the labels of the hosts of a view that say their name, page by page. */
+/** Yields the labels of the hosts of a view that name themselves, page by page. */
 export async function* namedHosts(
   db: Queries,
   { holder, target }: FleetKey,

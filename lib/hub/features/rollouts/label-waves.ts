@@ -11,8 +11,7 @@ import { namedHosts } from "./hosts.ts";
 const MAX_NAMED = 5;
 
 /**
- * Requires that each wave chosen by a label has a host that is known and says its name: a typo would make a canary that
- * no host is in.
+ * Requires a known host that names itself for each wave selected by a label: a typo would make a canary without hosts.
  *
  * @throws HubError 409 `wave_empty` with the labels that hosts have
  */

@@ -6,7 +6,7 @@ import { selectWhere } from "../../records/rows.ts";
 import { SUBJECT_SQL } from "../../records/subjects.ts";
 import type { RolloutsTable } from "./tables.ts";
 
-/** Ended rollouts kept of each project, beside those of versions that are not published yet. */
+/** Ended rollouts kept per project, not counting those of unpublished versions. */
 const KEPT = 100;
 
 /** The database with the table of rollouts. */
@@ -16,25 +16,25 @@ const rolloutsWhere = (db: Queries, facts: Partial<RolloutsTable>) => selectWher
 
 const LIVE: RolloutState[] = ["running", "paused", "halted"];
 
-/** A rollout with the facts of its target that its evaluation needs. */
+/** Rollout, with the facts of its target that a decision needs. */
 export interface StoredRollout extends RolloutsTable, Pick<Project, "kind" | "slug" | "owner" | "latest_version"> {
-  /** The target's gate, as JSON (latest/gate.ts). */
+  /** Gate of the target, as JSON (latest/gate.ts). */
   gate: string | null;
 }
 
-/** Progress of a rollout, apart from its hosts. Times are milliseconds since 1970. */
+/** Progress of a rollout, without its hosts. Times are milliseconds since 1970. */
 export interface RolloutStatus {
   state: RolloutState;
   reason: string | null;
-  /** Waves that are open: the first ones. */
+  /** Number of open waves, counted from the first. */
   open: number;
   openedAt: number | null;
-  /** Since when enough hosts of the open waves run the version. */
+  /** Since when enough hosts of the open waves have run the version. */
   soakingSince: number | null;
-  /** Waves that a person lets open; one more than there are lets the rollout complete. */
+  /** Number of waves that a person has approved; one more than there are approves the completion. */
   approved: number;
   waitingFor: WaitingFor | null;
-  /** When that ends by itself. */
+  /** When the waiting ends by itself. */
   until: number | null;
   endedAt: number | null;
 }
@@ -64,10 +64,10 @@ const withProject = (db: Queries) =>
     .selectAll("r")
     .select(["p.kind", "p.slug", "p.owner", "p.latest_version", "p.gate"]);
 
-/** The facts that tell whether a rollout has to be looked at. */
+/** Facts that show whether a rollout needs another decision. */
 export interface RolloutPulse extends Pick<StoredRollout, "id" | "project_id" | "kind" | "slug" | "owner" | "gate"> {
   revision: number;
-  /** Changes of the owner's view; null before its first report. */
+  /** Change number of the owner's view; null before its first report. */
   changes: number | null;
   forgotten: number | null;
 }
@@ -130,10 +130,10 @@ export async function removeRollouts(transaction: Transacted, projectId: string)
   await own(transaction).deleteFrom("rollouts").where("project_id", "=", projectId).execute();
 }
 
-/** SQL of another number after each change of the rollouts of `projects p`. */
+/** SQL expression that differs after each change of the rollouts of `projects p`. */
 export const REVISIONS = "(SELECT SUM(r.revision) FROM rollouts r WHERE r.project_id = p.id)";
 
-/** Newest first; pages by id, which sorts by creation. */
+/** Lists rollouts, newest first; pages are by id, which sorts by creation. */
 export const listRollouts = (db: Queries, projectId: string, { after, limit }: PageRange): Promise<StoredRollout[]> =>
   withProject(db)
     .where("r.project_id", "=", projectId)
@@ -143,8 +143,8 @@ export const listRollouts = (db: Queries, projectId: string, { after, limit }: P
     .execute();
 
 /**
- * Stores a new rollout, and removes the oldest ended ones of its project. Those of versions that are not published yet
- * stay: they decide about the publication.
+ * Stores a new rollout, and removes the oldest ended ones of its project. Keeps those of unpublished versions, which
+ * decide the state at publication.
  */
 export async function insertRollout(transaction: Transacted, rollout: RolloutsTable): Promise<void> {
   await own(transaction).insertInto("rollouts").values(rollout).execute();
@@ -181,7 +181,7 @@ export async function changeRollout(
   return numUpdatedRows === 1n;
 }
 
-/** Changes a rollout whose target's row this transaction has locked: what a hub counts meanwhile gives way. */
+/** Changes a rollout whose target's row this transaction has locked; overrides concurrent decisions of hubs. */
 export async function overrideRollout(
   transaction: Transacted,
   id: string,
@@ -212,7 +212,7 @@ export async function endRollout(
   });
 }
 
-/** Tells what has become of a version of a target. */
+/** Returns what became of a version of a target. */
 export async function versionFate(
   db: Queries,
   { id }: Pick<Project, "id">,

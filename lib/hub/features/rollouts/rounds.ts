@@ -22,7 +22,7 @@ import { decisionRules, fleetOfRollout, progressText, talliedOf } from "./stored
 import type { Tally } from "./tally.ts";
 import { haltByHub } from "./target-part.ts";
 
-/** Longest time between two decisions about a rollout: hosts fall silent by themselves. */
+/** Longest time between two decisions about a rollout, in milliseconds: hosts fall silent without a change. */
 const DECIDED_MS = 60_000;
 
 interface RoundOptions {
@@ -33,24 +33,24 @@ interface RoundOptions {
   onFailure: () => void;
 }
 
-/** The decision about one target that is under way, and the one that begins after it. */
+/** Decision about one target that is under way, and the one queued after it. */
 interface Round {
   done: Promise<void>;
   next: Promise<void> | undefined;
 }
 
-/** A rollout as this hub saw it last. */
+/** Rollout as this hub last saw it. */
 interface Known {
-  /** Differs after each change that a decision depends on, but for the time. */
+  /** Differs after each change that a decision depends on, except for time. */
   pulse: string;
-  /** When the time alone may change it, in milliseconds since 1970. */
+  /** When time alone may change the decision, in milliseconds since 1970. */
   dueAt: number;
   fleet: RolloutFleet;
-  /** Differs where the fleet has to be counted anew. */
+  /** Differs when the fleet has to be counted again. */
   fleetOf: string;
 }
 
-/** Decides about rollouts, for each target one round after the other; targets do not wait for each other. */
+/** Decides about rollouts: sequentially for each target, in parallel for different ones. */
 export class RolloutRounds {
   readonly #options: RoundOptions;
   readonly #rounds = new Map<string, Round>();
@@ -67,7 +67,7 @@ export class RolloutRounds {
     return (round.next ??= round.done.then(() => this.#begin(projectId)));
   }
 
-  /** Decides about those rollouts that have changed since they were last looked at, or whose time has come. */
+  /** Decides about the rollouts that have changed since the last look, or are due by time. */
   async decideDue(pulses: readonly RolloutPulse[], now: number): Promise<void> {
     const ids = new Set(pulses.map(({ id }) => id));
     for (const id of this.#known.keys()) if (!ids.has(id)) this.#known.delete(id);
@@ -83,7 +83,7 @@ export class RolloutRounds {
     }
   }
 
-  /** Resolves when no round is under way. */
+  /** Resolves when no decision is under way. */
   async settled(): Promise<void> {
     while (this.#rounds.size > 0) await Promise.all([...this.#rounds.values()].map(({ done, next }) => next ?? done));
   }
@@ -120,10 +120,10 @@ export class RolloutRounds {
     if (changes.standing === row.standing && changes.state === row.state && changes.progress === row.progress) return;
     const { database } = this.#options;
     if (after.open === before.open && after.state === before.state)
-      // Another hub or a person may have been faster: the next round sees what is true then.
+      // Another hub or a person may have been faster: the next round sees the result.
       return void (await changeRollout(database.kysely, row, changes));
     await inTransaction(database.kysely, (transaction) => moveOn(transaction, row, { after, tally, now }));
-    // The next wave may be complete already, and the soak none.
+    // The next wave may already be complete, with no soak.
     known.pulse = "";
   }
 
@@ -142,7 +142,7 @@ export class RolloutRounds {
 const pulseText = ({ revision, gate, changes, forgotten }: RolloutPulse): string =>
   JSON.stringify([Number(revision), gate, Number(changes ?? 0), Number(forgotten ?? 0)]);
 
-/** Opens a wave, halts or completes a rollout that is as it was read, under the lock of its target. */
+/** Opens a wave of a rollout, or halts or completes it, if it is still as it was read; locks its target. */
 async function moveOn(
   transaction: Transacted,
   row: StoredRollout,

@@ -19,7 +19,7 @@ import { rolloutRecord } from "./stored.ts";
 type ActionRoute =
   typeof routes.pauseRollout | typeof routes.resumeRollout | typeof routes.approveRollout | typeof routes.abortRollout;
 
-/** Rollouts of a project, plugin or service, for its owner (docs/contract/rollouts.md). */
+/** Routes of rollouts of a project, plugin or service, for its owner (docs/contract/rollouts.md). */
 export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider): readonly Served[] {
   const db = hub.database.kysely;
   const projectOf = controlledBy(hub);

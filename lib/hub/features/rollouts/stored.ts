@@ -10,7 +10,7 @@ import { isLive, rulesOf, statusOf, type StoredRollout } from "./records.ts";
 import type { RolloutsTable } from "./tables.ts";
 import type { Tallied, Tally } from "./tally.ts";
 
-/** A rollout between its row and the functions that decide. */
+/** Returns the rules for a decision from a stored rollout. */
 
 export function decisionRules(row: RolloutsTable): Rules {
   const { waves, soak_seconds, max_failing, min_done, window, approve } = rulesOf(row);
@@ -25,7 +25,7 @@ export function decisionRules(row: RolloutsTable): Rules {
   };
 }
 
-/** The part of a rollout that counting its hosts needs. */
+/** Returns the part of a rollout that counting its hosts needs. */
 export const talliedOf = (
   row: Pick<StoredRollout, "id" | "version" | "rules" | "failures_since" | "known_changes" | "gate">,
 ): Tallied => ({
@@ -38,7 +38,7 @@ export const talliedOf = (
   kept: keptAbove(row),
 });
 
-/** Versions above that of a rollout which hosts keep: they do not wait for it. */
+/** Returns the versions above that of a rollout which hosts keep, so that they do not wait for it. */
 function keptAbove({ gate, version }: Pick<StoredRollout, "gate" | "version">): string[] {
   if (gate === null) return [];
   const { above } = gateOf(gate);

@@ -3,26 +3,26 @@ import { count, json, name, projectId, text, time } from "../../records/columns.
 import { projects } from "../../records/core-tables.ts";
 import { type RowOf, table } from "../../records/table.ts";
 
-/** A rollout with its rules, how it stands, and the hosts of its waves, as JSON. */
+/** Rollouts with their rules, status, and the hosts of their waves, as JSON. */
 export const rollouts = table(
   "rollouts",
   {
     id: name,
     project_id: projectId,
     version: name,
-    /** The latest open version of the target at its end; that of the target itself counts while it is live. */
+    /** Latest open version of the target when the rollout ended; while live, that of the target counts. */
     base_version: text.nullable(),
     state: z.enum(["running", "paused", "halted", "completed", "aborted", "replaced"]),
     rules: json,
     standing: json,
     progress: json,
-    /** Failures that were reported before do not count. */
+    /** Time before which reported failures do not count. */
     failures_since: time,
-    /** The change number of the owner's view at the start: hosts that reported first after it are new. */
+    /** Change number of the owner's view at the start: hosts that first reported later are new. */
     known_changes: count,
-    /** Hosts are counted until then although it has ended: they are going back. */
+    /** Time until which hosts are counted after the end, since they are going back; null for none. */
     counted_until: time.nullable(),
-    /** Incremented by each change: of two hubs that decide at once, one finds that it is late. */
+    /** Incremented by each change: of two hubs that decide concurrently, one notices that it is late. */
     revision: count,
     created_at: time,
     created_by: name,

@@ -6,62 +6,62 @@ import { isKnown, type Knowable, type Knowing, waveOf, type Waves } from "../../
 export interface ReportedHost extends Knowable {
   id: string;
   labels: Labels;
-  /** The version that it runs: null when none does, undefined when nobody knows. */
+  /** Running version: null for none, undefined if unknown. */
   running: string | null | undefined;
-  /** The version of its last deployment, and whether that failed. */
+  /** Version of its last deployment, and whether that failed. */
   tried: string;
   hasFailed: boolean;
   error: string | null;
-  /** When the hub got the report, in milliseconds since 1970. */
+  /** When the hub received the report, in milliseconds since 1970. */
   reportedAt: number;
-  /** When it was last heard of: a poll counts, too. */
+  /** When the host was last heard of, by report or poll, in milliseconds since 1970. */
   heardAt: number;
-  /** Whether it says its name in its polls, so that it is answered by its wave. */
+  /** Whether it names itself in its polls, so that it is answered by its wave. */
   isNamed: boolean;
 }
 
-/** The part of a rollout that a tally needs. */
+/** Part of a rollout that a tally needs. */
 export interface Tallied extends Knowing {
   id: string;
   version: string;
   waves: Waves;
-  /** Failures that were reported before do not count: a person has seen them. */
+  /** Time before which failures do not count: a person has seen them. Milliseconds since 1970. */
   failuresSince: number;
-  /** Versions that hosts keep in place of this one. */
+  /** Versions that hosts keep instead of this one. */
   kept: readonly string[];
 }
 
-/** Silence after which a host does not count: it is switched off, or gone. A failed host does count. */
+/** Silence after which a host does not count, in milliseconds: it is switched off or gone. Failed hosts still count. */
 export const SILENT_MS = 24 * 60 * 60 * 1000;
 
-/** Failing hosts that are kept with their reasons. */
+/** Most failing hosts kept with their reasons. */
 const MAX_NAMED = 20;
 
-/** The hosts of a rollout. A host that is new, or keeps a greater version, is in no wave's counts. */
+/** Counts of the hosts of a rollout. New hosts, and hosts that keep a greater version, are in no wave's count. */
 export interface Tally {
   /** Counts by wave. */
   waves: readonly WaveCounts[];
-  /** Some of those that fail. */
+  /** Some of the failing hosts. */
   failing: readonly FailingHost[];
-  /** Hosts that the rollout does not know, or that do not say their name: they are in the last wave. */
+  /** Hosts unknown to the rollout, or that do not name themselves: they are in the last wave. */
   fresh: number;
   keeping: readonly { version: string; hosts: number }[];
 }
 
-/** The state of a host in a rollout. */
+/** State of a host in a rollout. */
 interface Counted {
   wave: number;
   state: "done" | "failing" | "waiting" | "new";
-  /** The greater version that it keeps. */
+  /** Greater version that the host keeps. */
   keeps: string | undefined;
   error: string | null;
   heardAt: number;
 }
 
-/** Time after which a count is made anew, since hosts fall silent by themselves. */
+/** Time after which a count is repeated, in milliseconds, since hosts fall silent without a change. */
 const COUNT_MS = 60_000;
 
-/** The hosts of a rollout by their last reports. Each counts once, however many reports it sent. */
+/** Hosts of a rollout by their last reports; each counts once, however many reports it sent. */
 export class FleetTally {
   readonly #rollout: Tallied;
   readonly #hosts = new Map<string, Counted>();
@@ -71,7 +71,7 @@ export class FleetTally {
     this.#rollout = rollout;
   }
 
-  /** Takes a host's last report in place of an earlier one. */
+  /** Replaces a host's last report. */
   set(host: ReportedHost): void {
     const { id, version, waves, failuresSince, kept } = this.#rollout;
     const isDone = host.running === version;

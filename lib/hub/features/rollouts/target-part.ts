@@ -9,13 +9,13 @@ import type { Project } from "../../records/projects.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import { endRollout, findLiveRollout, newestRolloutOf, rulesOf, statusOf, type StoredRollout } from "./records.ts";
 
-/** The part of rollouts in a change of a target (docs/contract/rollouts.md#what-latest-means). */
+/** Effects of a change of a target on its rollouts (docs/contract/rollouts.md#what-latest-means). */
 export class RolloutPart implements TargetPart {
   readonly #db: Transacted;
   readonly #target: Project;
   /** Milliseconds since 1970. */
   readonly #now: number;
-  /** The live rollout, once it was asked for; forgotten when it changes. */
+  /** Live rollout, once read; forgotten when it changes. */
   #live: Promise<StoredRollout | undefined> | undefined;
 
   constructor(transaction: Transacted, target: Project, now: number) {
@@ -31,7 +31,7 @@ export class RolloutPart implements TargetPart {
   async hear(change: TargetChange): Promise<boolean> {
     if (change.what === "publish") return this.#enter(change.version);
     const { kind } = this.#target;
-    // A project's fleet is its own; the new owner of a plugin or service has another one, which no rollout knows.
+    // A project's fleet stays with it; a plugin's or service's new owner has another fleet, which no rollout knows.
     if (change.what === "transfer" && kind === "project") return false;
     const live = await this.#findLive();
     if (live === undefined) return false;
@@ -58,8 +58,8 @@ export class RolloutPart implements TargetPart {
   }
 
   /**
-   * Gives a new version the state that it has from its publication: its rollout decides, the live rollout of another
-   * version, or the end of its newest rollout.
+   * Sets the state of a new version at its publication: by its rollout, by the live rollout of another version, or by
+   * the end of its newest rollout.
    *
    * @returns false for an open one
    */
@@ -91,7 +91,7 @@ export class RolloutPart implements TargetPart {
     return { version: live.version, id: live.id, ...terms };
   }
 
-  /** Ends the live rollout because its target has changed: its version is held where it is, and nobody goes back. */
+  /** Aborts the live rollout because its target has changed: its version is held, and no host goes back. */
   async #abort(live: StoredRollout, reason: string): Promise<void> {
     const [transaction, target, now] = [this.#db, this.#target, this.#now];
     this.#live = undefined;
@@ -102,7 +102,7 @@ export class RolloutPart implements TargetPart {
   }
 }
 
-/** Halts a live rollout: its version is held, and taken back where the rollout's rules say so. */
+/** Halts a live rollout: holds its version, and takes it back where the rollout's rules say so. */
 export async function haltByHub(
   transaction: Transacted,
   target: TargetRow,

@@ -3,11 +3,11 @@ import type { HubFeature } from "../feature.ts";
 import { SignOn, type SignOnOptions } from "./sign-on.ts";
 
 export interface SignInOptions {
-  /** The identity provider that people sign in by. Default: none, so that they sign in by API keys only. */
+  /** Identity provider for people who sign in. Default: none, so only API keys sign in. */
   signOn?: SignOnOptions;
 }
 
-/** Signing in at the pages by an identity provider, where the operator has named one. */
+/** Sign-in at the pages by an identity provider, where the operator has configured one. */
 export const signOn: HubFeature<SignInOptions> = {
   name: "sign-on",
   async start({ database, keyring, clock, now }, { signOn: options }) {

@@ -8,23 +8,23 @@ export interface SignOnOptions {
   /** Issuer URL; must serve OIDC discovery. */
   issuer: string;
   clientId: string;
-  /** Undefined for a public client. */
+  /** Client secret; undefined for a public client. */
   clientSecret: string | undefined;
-  /** Scopes to ask for, with blanks between them. */
+  /** Scopes to request, separated by spaces. */
   scope: string;
-  /** The claim of the ID token that grants rights: a text or a list of texts. */
+  /** Claim of the ID token that grants rights: a text or a list of texts. */
   claim: string;
-  /** The first one that fits counts. */
+  /** Grants, of which the first match counts. */
   grants: readonly Grant[];
 }
 
-/** Time for which addresses and keys of the identity provider are kept. */
+/** Time for which endpoints and keys of the identity provider are cached, in milliseconds. */
 const CONFIGURATION_MS = 60 * 60 * 1000;
-/** The clock of the identity provider may be ahead by so much. */
+/** Largest accepted lead of the identity provider's clock, in seconds. */
 const CLOCK_AHEAD_SECONDS = 5 * 60;
 const ANSWER_SECONDS = 10;
 const MAX_ANSWER_BYTES = 1024 * 1024;
-/** OpenID Connect Core, 2. */
+/** Longest subject, in characters (OpenID Connect Core, 2). */
 const MAX_SUBJECT_CHARACTERS = 255;
 const MAX_NEXT_CHARACTERS = 512;
 
@@ -32,7 +32,7 @@ const SEED_BYTES = 16;
 const EXPIRY_BYTES = 6;
 const MAC_BYTES = 32;
 
-/** Names a grant with all that it says: a session of one that has been changed or removed has ended. */
+/** Returns a name derived from everything in a grant: changing or removing a grant ends its sessions. */
 const nameOf = ({ issuer, clientId, claim }: SignOnOptions, { value, owner, scopes, projectId }: Grant): string =>
   createHash("sha256")
     .update(JSON.stringify([issuer, clientId, claim, value, owner, scopes, projectId]))
@@ -58,7 +58,7 @@ export class SignOn implements SignInWay {
     return this.#options.issuer;
   }
 
-  /** The names of all grants, by which sessions are bound to them. */
+  /** Names of all grants; sessions are bound to them. */
   get grantNames(): string[] {
     return this.#options.grants.map((grant) => nameOf(this.#options, grant));
   }
@@ -71,17 +71,17 @@ export class SignOn implements SignInWay {
     return createHmac("sha256", this.#key).update(purpose).update("\0").update(body).digest();
   }
 
-  /** State, nonce and verifier are made from the attempt: no hub has to keep them. */
+  /** Derives state, nonce and verifier from the attempt, so that no hub has to store them. */
   #secrets(body: Uint8Array): { state: string; nonce: string; verifier: string } {
     const make = (purpose: "state" | "nonce" | "verifier") => this.#mac(purpose, body).toString("base64url");
     return { state: make("state"), nonce: make("nonce"), verifier: make("verifier") };
   }
 
   /**
-   * Begins an attempt.
+   * Starts a sign-in.
    *
-   * @param next a path of the hub, to go on with
-   * @returns the identity provider's address, and the attempt for a cookie of the browser
+   * @param next path of the hub to continue with
+   * @returns the identity provider's address, and the attempt, to be kept in a cookie
    * @throws HubError 503 when the identity provider does not answer
    */
   async begin(redirectUri: string, next: string): Promise<{ address: string; attempt: string }> {
@@ -111,18 +111,18 @@ export class SignOn implements SignInWay {
   }
 
   /**
-   * Ends an attempt.
+   * Finishes a sign-in.
    *
-   * @param attempt the cookie of the browser
-   * @param answer the redirect URI with what the identity provider has added to it
-   * @returns who it is, what they may do, and the path to go on with; no grant for somebody who may do nothing
-   * @throws HubError 401 for an answer that is not to this attempt
+   * @param attempt cookie of the browser
+   * @param answer redirect URI with the parameters that the identity provider added
+   * @returns the person, their grant, and the path to continue with; no grant for a person without rights
+   * @throws HubError 401 for an answer that does not belong to this attempt
    */
   async finish(attempt: string | undefined, answer: URL): Promise<SignedOn> {
     const body = attempt === undefined ? undefined : this.#open(attempt);
     if (body === undefined) throw refused("This sign-in is too old, or began in another browser.");
     const { state: expectedState, nonce: expectedNonce, verifier: pkceCodeVerifier } = this.#secrets(body);
-    // Nobody is asked about an answer to somebody else's attempt.
+    // Rejected before the provider is contacted: the answer belongs to another attempt.
     if (answer.searchParams.get("state") !== expectedState) throw refused("This is the answer to another sign-in.");
     const configuration = await this.#configuration();
     const { authorizationCodeGrant } = await import("openid-client");
@@ -143,7 +143,7 @@ export class SignOn implements SignInWay {
 
   #grantOf(claims: IDToken): Grant | undefined {
     const { claim, grants } = this.#options;
-    // An address that nobody has confirmed may be anybody's.
+    // Anybody may claim an email address that was never verified.
     const value = claim === "email" && claims.email_verified !== true ? undefined : claims[claim];
     const values: unknown[] = Array.isArray(value) ? value : [value];
     return grants.find((each) => values.includes(each.value));
@@ -176,7 +176,7 @@ export class SignOn implements SignInWay {
         maxBytes: MAX_ANSWER_BYTES,
       }),
       execute: [
-        // The signature counts, too, and not only the connection.
+        // Verifies the signature, too, rather than relying on the connection alone.
         client.enableNonRepudiationChecks,
         ...(server.protocol === "http:" && isLoopback(server) ? [client.allowInsecureRequests] : []),
       ],
@@ -186,7 +186,7 @@ export class SignOn implements SignInWay {
 
 const refused = (message: string, cause?: unknown) => new HubError(401, "key_rejected", message, { cause });
 
-/** The word of the standard for an error, and nothing else that the identity provider, or a link, says. */
+/** Returns the standard's code of an error, and no other text of the identity provider or of a link. */
 function reasonOf(error: unknown): string {
   const { error: word } = error as { error?: unknown };
   return typeof word === "string" && /^[a-z_]{1,40}$/.test(word) ? ` (${word})` : "";

@@ -11,9 +11,9 @@ import { OPEN } from "../../records/version-tables.ts";
 import { findVersionById, removeRows, type Version } from "../../records/versions.ts";
 import { findStaged, hasStaged, type StagedRow, stagerOf } from "./records.ts";
 
-/** The moves out of the state `staged`; each call is a part of a transaction (docs/contract/staging.md). */
+/** Moves out of the state `staged`; each call is part of a transaction (docs/contract/staging.md). */
 
-/** @throws HubError 404 for no such version; 409 for one that is published */
+/** Returns a staged version. @throws HubError 404 for no such version; 409 for one that is published */
 async function stagedVersion(
   transaction: Transacted,
   principal: Principal,
@@ -28,10 +28,10 @@ async function stagedVersion(
     : conflict(`${version} is published already.`);
 }
 
-/** Words for the one who has staged a version, by the beginning of the name (lib/hub/records/keys.ts). */
+/** Words for whoever staged a version, by the prefix of the name (lib/hub/records/keys.ts). */
 const ACTORS: Readonly<Record<string, string>> = { person: "person", run: "workflow run", key: "key" };
 
-/** @throws HubError 403 for the one who has staged the version */
+/** Requires that the approver did not stage the version. @throws HubError 403 */
 async function requireAnother(transaction: Transacted, staged: StagedRow, { keyId }: Principal): Promise<void> {
   const approver = { keyId, ...(await actorsOf(transaction, keyId)) };
   if (!hasStaged(approver, staged)) return;
@@ -46,7 +46,7 @@ async function requireAnother(transaction: Transacted, staged: StagedRow, { keyI
 }
 
 /**
- * Approves a staged version, and with that publishes it: its state is that of a version which is published now.
+ * Approves a staged version, which publishes it: its state is that of a version published now.
  *
  * @param now milliseconds since 1970
  * @throws HubError 403 for the one who has staged it, and for a signer that may sign no more; 404; 409 for other bytes,
@@ -83,10 +83,10 @@ export function approve(
 }
 
 /**
- * Removes a staged version. Nobody has got it, so its label is free.
+ * Removes a staged version. No host ever got it, so its label can be used again.
  *
  * @param now milliseconds since 1970
- * @returns the version, and the ids of the blobs that nobody needs now
+ * @returns the version, and the ids of blobs that are no longer needed
  * @throws HubError 404; 409 for a version that is published
  */
 export function reject(

@@ -1,7 +1,7 @@
 import type { HubFeature } from "../feature.ts";
 import { staging as routes } from "./routes.ts";
 
-/** Versions that are published when another person approves them. */
+/** Staging: versions that are published once another person approves them. */
 export const staging: HubFeature = {
   name: "staging",
   start: async () => ({ routes }),

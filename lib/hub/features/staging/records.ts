@@ -6,7 +6,7 @@ import { actorOfKey, type actorsOf } from "../../records/keys.ts";
 import type { PageRange, Queries } from "../../records/port.ts";
 import { selectVersions } from "../../records/versions.ts";
 
-/** Begins a query for the staged versions that a key sees, with their targets and the keys that staged them. */
+/** Starts a query for the staged versions that a key sees, with their targets and the keys that staged them. */
 function visible(db: Queries, principal: Principal) {
   const { owner, id } = controlled(principal);
   return selectVersions(db)
@@ -19,14 +19,14 @@ function visible(db: Queries, principal: Principal) {
     .$if(!may(principal, "publish"), (query) => query.where("v.published_by", "=", principal.keyId));
 }
 
-/** A staged version with its target. */
+/** Staged version, with its target. */
 export type StagedRow = Awaited<ReturnType<typeof listStaged>>[number];
 
 /** Lists the staged versions that a key sees, oldest first. */
 export const listStaged = (db: Queries, principal: Principal, { after, limit }: PageRange) =>
   visible(db, principal).where("v.id", ">", after).orderBy("v.id").limit(limit).execute();
 
-/** Finds a staged version; undefined for none, and for one that the key does not see. */
+/** Finds a staged version; undefined for none, or for one that the key may not see. */
 export const findStaged = (
   db: Queries,
   principal: Principal,
@@ -34,7 +34,7 @@ export const findStaged = (
 ): Promise<StagedRow | undefined> =>
   visible(db, principal).where("v.project_id", "=", projectId).where("v.version", "=", version).executeTakeFirst();
 
-/** The one who staged a version: a person, a workflow run, or a key. */
+/** Returns the actor that staged a version: a person, a workflow run, or a key. */
 export const stagerOf = ({ published_by: id, acts_for }: Pick<StagedRow, "published_by" | "acts_for">): string =>
   actorOfKey({ id: id ?? "", acts_for });
 

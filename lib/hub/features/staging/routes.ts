@@ -16,7 +16,7 @@ import type { Core } from "../feature.ts";
 import { approve, reject } from "./approve.ts";
 import { type Approver, findStaged, listStaged, stagedRecord } from "./records.ts";
 
-/** Versions that wait for approval (docs/contract/staging.md). */
+/** Routes of versions that wait for approval (docs/contract/staging.md). */
 export function staging({ hub }: MountOptions<Core>): readonly Served[] {
   const db = hub.database.kysely;
   const projectOf = controlledBy(hub);
@@ -45,7 +45,7 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
       for (const { project_id } of versions) await projectOf(principal, project_id);
       const done = await audited(hub, request, principal, async (transaction, tell) => {
         const published = new Map<(typeof versions)[number], Awaited<ReturnType<typeof approve>>["published"]>();
-        // Approvals lock several targets: in one order, so that no two wait for each other.
+        // Approvals lock several targets: always in the same order, so that no two deadlock.
         const sorted = versions.toSorted((a, b) => (a.project_id < b.project_id ? -1 : 1));
         for (const wanted of sorted) {
           const { staged, published: version } = await approve(transaction, principal, wanted, hub.clock());

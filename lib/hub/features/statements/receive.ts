@@ -20,7 +20,7 @@ import { inTransaction } from "../../records/port.ts";
 import type { Version } from "../../records/versions.ts";
 import { findStatementById, insertStatement, type Statement, statementExists } from "./records.ts";
 
-/** A published version, and the target that it belongs to. */
+/** Published version, with its target. */
 export interface PublishedVersion {
   target: Target;
   version: Version;
@@ -29,8 +29,8 @@ export interface PublishedVersion {
 type Shape = Pick<Statement, "predicate_type" | "claimed_by" | "claimed_issuer">;
 
 /**
- * Receives a statement of a published version, checks its shape, what it is about and its endorsement, and stores it
- * beside the version's bytes (docs/contract/statements.md).
+ * Receives a statement of a published version, checks its form, subject and endorsement, and stores it with the
+ * version's bytes (docs/contract/statements.md).
  *
  * @throws HubError 400 for an endorsement that does not verify, 403 for one of another signer, 409 for a second
  *   statement of the kind, 413, 422
@@ -76,7 +76,7 @@ export async function receiveStatement(
   });
 }
 
-/** Requires the endorsement of the version's signer, where it has one; without one nobody can sign. */
+/** Requires an endorsement by the version's signer. A version without a signer needs none. */
 function requireEndorsement(
   { target, version }: PublishedVersion,
   { kind, signature, signer_public_key: key }: StatementFields,
@@ -99,7 +99,7 @@ function requireEndorsement(
   return { signature, signer_public_key: key };
 }
 
-/** Looks at the bytes of a statement as its readers will. @throws HubError 422 */
+/** Checks the bytes of a statement as its readers will. @throws HubError 422 */
 async function shapeOf({ kind }: StatementFields, blob: IncomingBlob, version: Version): Promise<Shape> {
   try {
     if (kind === "sbom") {
@@ -128,7 +128,7 @@ async function shapeOf({ kind }: StatementFields, blob: IncomingBlob, version: V
   }
 }
 
-/** The bytes of a statement that is small. */
+/** Reads a small statement whole. */
 async function wholeOf(blob: IncomingBlob): Promise<Buffer> {
   const chunks: Buffer[] = [];
   for await (const chunk of blob.readBack()) chunks.push(Buffer.from(chunk));

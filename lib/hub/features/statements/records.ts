@@ -11,7 +11,7 @@ import type { OwnTables, StatementsTable } from "./tables.ts";
 /** The database with the tables of this feature. */
 const own = (db: Queries) => db.withTables<OwnTables>();
 
-/** A statement with its bytes, as the ledger has them. */
+/** Statement, with its blob. */
 export type Statement = StatementsTable & Pick<BlobsTable, "size_bytes" | "sha256">;
 
 const statementsOf = (db: Queries) =>
@@ -21,7 +21,7 @@ const statementsOf = (db: Queries) =>
     .selectAll("s")
     .select(["b.size_bytes", "b.sha256"]);
 
-/** The statements of a version, in the order of their kinds. */
+/** Lists the statements of a version, in the order of their kinds. */
 export const listStatements = (db: Queries, versionId: string): Promise<Statement[]> =>
   statementsOf(db)
     .where("b.version_id", "=", versionId)
@@ -29,7 +29,7 @@ export const listStatements = (db: Queries, versionId: string): Promise<Statemen
     .orderBy("b.base_version")
     .execute();
 
-/** Names the kinds of the statements of versions, by the ids of the versions. */
+/** Returns the kinds of statements that versions have, by version id. */
 export async function statementKinds(db: Queries, versions: readonly string[]): Promise<Map<string, string[]>> {
   const kinds = new Map(versions.map((id): [string, string[]] => [id, []]));
   if (versions.length === 0) return kinds;
@@ -59,7 +59,7 @@ export function statementRecord({ id: _, size_bytes, ...record }: Statement): St
 }
 
 /**
- * Adds a statement to a version. The project's row is held meanwhile: of two at once the second sees the first.
+ * Adds a statement to a version. Locks the project's row: of two concurrent uploads the second sees the first.
  *
  * @param lost id of a statement whose bytes are gone: the new one takes its place
  * @returns the statement of this kind that the version has now: the new one or an earlier one, which gains its
@@ -99,6 +99,6 @@ async function endorse(
   return { record: { ...existing, ...endorsement }, hasChanged: true };
 }
 
-/** The refusal of a second statement of a kind. */
+/** Returns the refusal of a second statement of a kind. */
 export const statementExists = (kind: StatementKind): HubError =>
   new HubError(409, "conflict", `The version has another statement of the kind ${kind} already, which stays.`);

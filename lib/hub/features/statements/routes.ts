@@ -22,13 +22,16 @@ import { findStatement, listStatements, statementRecord } from "./records.ts";
 const actorOn = (target: SeenTarget): Principal | undefined =>
   controls(target.principal, target) ? target.principal : undefined;
 
-/** Statements of versions. Publishers add them; hosts and approvers read them. */
+/** Routes of statements: publishers add them; hosts and approvers read them. */
 export function statementRoutes(options: MountOptions<Core>): readonly Served[] {
   const { hub } = options;
   const db = hub.database.kysely;
   const projects = projectAccess(options);
 
-  /** @param actor the key that asks, if it acts on the target: others see no staged version */
+  /**
+   * Returns the version of a request. @param actor calling key, if it acts on the target: only such keys see staged
+   * versions
+   */
   async function versionOf(projectId: string, label: string, actor: Principal | undefined): Promise<Version> {
     const version = await findVersion(db, projectId, label);
     const isHidden = version?.state === "staged" && !(actor && seesStaged(actor, version.published_by));

@@ -11,10 +11,13 @@ export const statements = table(
     id: blobId,
     kind: z.enum(STATEMENT_KINDS),
     predicate_type: text.nullable(),
-    /** The identity in the certificate of a provenance bundle, and its issuer, as the certificate says. */
+    /** Identity and issuer named by the certificate of a provenance bundle, as claimed. */
     claimed_by: text.nullable(),
     claimed_issuer: text.nullable(),
-    /** Ed25519 of the version's signer over the endorsement; null where the version has no signer, as is the key. */
+    /**
+     * Ed25519 signature of the version's signer over the endorsement; null, like the key, for a version without a
+     * signer.
+     */
     signature: base64.nullable(),
     signer_public_key: base64.nullable(),
     created_at: time,

@@ -5,22 +5,22 @@ import { settledWithin } from "../../../support/within.ts";
 import { BadDestination, type Destinations } from "../../base/destinations.ts";
 
 const MAX_REDIRECTS = 3;
-/** Milliseconds for connecting, for the answer's head, and for each silence. */
+/** Time limit for connecting, for the answer's head, and for each silence, in milliseconds. */
 const SILENCE_MS = 15_000;
-/** Bytes of an answer that are read, and for how long; nothing in it counts. */
+/** Most bytes of an answer that are read; nothing in it counts. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 const ANSWER_MS = 1000;
 
-/** The end of an attempt to send a message. */
+/** Outcome of an attempt to deliver a message. */
 export type AttemptOutcome =
   | { kind: "delivered" }
-  /** @param retryAfterMs as long as the receiver wants to be left alone */
+  /** @param retryAfterMs milliseconds for which the receiver wants to be left alone */
   | { kind: "failed"; error: string; isGone: boolean; retryAfterMs: number };
 
 interface Post {
   headers: Record<string, string>;
   body: string;
-  /** Ends everything, after the time that an attempt may take. */
+  /** Aborts the attempt when its time is up. */
   signal: AbortSignal;
 }
 
@@ -31,7 +31,7 @@ interface Answered {
   discard(): void;
 }
 
-/** One request on a connection of its own, to an address that was checked. */
+/** Sends one request on a connection of its own, to an address that was checked. */
 async function ask(destinations: Destinations, url: URL, { headers, body, signal }: Post): Promise<Answered> {
   destinations.check(url);
   const answer = await exchange(
@@ -39,7 +39,7 @@ async function ask(destinations: Destinations, url: URL, { headers, body, signal
     {
       method: "POST",
       headers: { ...headers, "content-length": Buffer.byteLength(body) },
-      // A connection of a pool might lead to where nobody has checked.
+      // A pooled connection might lead to an address that was never checked.
       agent: false,
       lookup: destinations.lookup(url),
       timeoutMs: SILENCE_MS,
@@ -61,7 +61,7 @@ async function ask(destinations: Destinations, url: URL, { headers, body, signal
   }
 }
 
-/** Sends a message. Redirects that keep method and body are followed, each to an address that is checked anew. */
+/** Delivers a message. Follows redirects that keep method and body, and checks each new address. */
 export async function post(destinations: Destinations, url: URL, message: Post): Promise<AttemptOutcome> {
   try {
     const { answer } = await followRedirects(url, {
@@ -84,7 +84,7 @@ export async function post(destinations: Destinations, url: URL, message: Post):
   }
 }
 
-/** Says why an attempt has failed, in words that hold nothing of the URL. */
+/** Describes why an attempt failed, without any part of the URL. */
 function wordsFor(error: unknown): string {
   if (error instanceof BadDestination) return `the address ${error.message}`;
   if (error instanceof ImproperAnswerError) return `the receiver ${error.message}`;

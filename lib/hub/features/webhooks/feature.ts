@@ -9,20 +9,20 @@ import { webhooks as webhookRoutes } from "./routes.ts";
 import { Webhooks } from "./sender.ts";
 import { own, webhookDeliveries, webhooks as webhookTable } from "./tables.ts";
 
-/** The time for which messages are kept that never arrived. */
+/** Time for which undelivered messages are kept, in milliseconds. */
 const MESSAGE_AGE_MS = 30 * 24 * 60 * 60 * 1000;
 
 export interface WebhookOptions {
-  /** Names, addresses and ranges (CIDR) beside the public internet that webhooks may lead to. Default: none. */
+  /** Names, addresses and ranges (CIDR) outside the public internet that webhooks may use. Default: none. */
   webhookAllow?: readonly string[];
 }
 
-/** Webhooks of a running hub, with those that send. */
+/** Webhooks of a running hub, with its sender. */
 interface RunningWebhooks extends RunningFeature {
   sender: Webhooks;
 }
 
-/** Receivers of events: messages are stored with what they tell of, and sent until they have arrived. */
+/** Webhooks: messages are stored in the transaction that they report, and sent until they arrive. */
 export const webhooks: HubFeature<WebhookOptions, RunningWebhooks> = {
   name: "webhooks",
   tables: [webhookTable, webhookDeliveries],

@@ -8,11 +8,11 @@ import type { Queries } from "../../records/port.ts";
 import { webhookSecretName } from "./records.ts";
 import type { WebhooksTable } from "./tables.ts";
 
-/** The sealed part of a webhook: its path and its secrets. */
+/** Sealed part of a webhook: its URL and secrets. */
 export interface WebhookSecrets {
   url: string;
   secret: string;
-  /** The secret before, which signs until a time, in milliseconds since 1970. */
+  /** Previous secret, which also signs until a time in milliseconds since 1970. */
   previous?: { secret: string; until: number };
 }
 
@@ -21,29 +21,30 @@ export const newSecret = (): string => `whsec_${randomBytes(32).toString("base64
 
 export const sealedText = (sealed: WebhookSecrets): Buffer => Buffer.from(JSON.stringify(sealed));
 
-/** @returns undefined for a webhook that is gone */
+/** Reads the sealed part of a webhook. @returns undefined for a webhook that is gone */
 export async function openSealed(db: Queries, keyring: Keyring, id: string): Promise<WebhookSecrets | undefined> {
   const bytes = await openSecret(db, keyring, webhookSecretName(id));
   return bytes && (JSON.parse(bytes.toString()) as WebhookSecrets);
 }
 
-/** Slack reads `<…>` as links and mentions; others show the text as it is. */
+/** Escapes text for Slack, which reads `<…>` as links and mentions; other chats show it as it is. */
 const escaped = (text: string): string =>
   printable(text).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
 
-/** Puts a message into one sentence for people. */
+/** Summarizes a message in one sentence for people. */
 function sentenceOf({ type, data }: WebhookMessage): string {
   const { name, reason, error_message: cause } = data;
   const why = reason ?? cause ?? "";
   return escaped(`${name}: ${textsOf(type).sentence(data)}${why === "" ? "" : `: ${why}`}`);
 }
 
-/** Returns a message as a webhook's receiver reads it: as it is, or as a text that chats show. */
+/** Returns the body of a message in a webhook's format: JSON, or a text for a chat. */
 export const bodyOf = (format: WebhooksTable["format"], message: string): string =>
   format === "json" ? message : JSON.stringify({ text: sentenceOf(JSON.parse(message) as WebhookMessage) });
 
 /**
- * Returns the headers of a message: the same id at each attempt, the time of this one, and a signature for each secret.
+ * Returns the headers of a message: the same id for each attempt, the time of this one, and a signature for each
+ * secret.
  *
  * @param now milliseconds since 1970
  */

@@ -8,7 +8,7 @@ import { targetOfSubject } from "../../records/subjects.ts";
 import { visibleName } from "../../records/visible-targets.ts";
 import { own, type WebhooksTable } from "./tables.ts";
 
-/** Most waiting messages of one webhook. Of a fleet that fails at once, the first failures are sent. */
+/** Most waiting messages of one webhook. When a whole fleet fails, the first failures are sent. */
 const MAX_WAITING = 1000;
 const MAX_TEXT = 500;
 
@@ -19,10 +19,10 @@ interface Occurrence {
   data: Facts;
 }
 
-/** An entry of the audit log, as its webhooks hear of it. */
+/** Audit entry as webhooks report it. */
 type TellableEntry = Pick<AuditRecord, "action" | "subject" | "actor" | "facts">;
 
-/** The part of a report that webhooks hear of. */
+/** Part of a report that webhooks send on. */
 interface ToldReport {
   holder: string;
   target: string;
@@ -35,12 +35,12 @@ interface ToldReport {
 
 type Subscriber = Pick<WebhooksTable, "id" | "events" | "target"> & { name: string };
 
-/** Returns at most {@link MAX_TEXT} characters of a text; one that is cut ends with an ellipsis. */
+/** Shortens a text to {@link MAX_TEXT} characters; a shortened one ends with an ellipsis. */
 const cut = (text: string): string =>
-  // Half a character is none.
+  // Never cut a surrogate pair in half.
   text.length > MAX_TEXT ? `${text.slice(0, MAX_TEXT - 1).replace(/[\uD800-\uDBFF]$/, "")}…` : text;
 
-/** Lists the webhooks of a target's owner, always in one order: each may be locked until the transaction ends. */
+/** Lists the webhooks of a target's owner, always in one order: the transaction may lock each of them. */
 function subscribersOf(db: Queries, subject: string): Promise<Subscriber[]> {
   const [kind, slug] = subject.split("/");
   return own(db)
@@ -56,7 +56,7 @@ function subscribersOf(db: Queries, subject: string): Promise<Subscriber[]> {
     .execute();
 }
 
-/** Finds those who hear of an owner's reports. A target that the owner may not see is called by its slug. */
+/** Finds the webhooks that receive an owner's reports. A target that the owner may not see appears under its slug. */
 async function subscribersOfOwner(db: Queries, owner: string, subject: string, slug: string): Promise<Subscriber[]> {
   const rows = await selectWhere(own(db), "webhooks", { owner, disabled_at: null })
     .select(["id", "events", "target"])
@@ -68,7 +68,7 @@ async function subscribersOfOwner(db: Queries, owner: string, subject: string, s
   return rows.map((row) => ({ ...row, name }));
 }
 
-/** Stores a message for each webhook that hears of something. Costs nothing where no owner has a webhook. */
+/** Stores a message for each webhook that subscribes to an occurrence. Costs nothing where no owner has a webhook. */
 async function tell(
   db: Queries,
   subscribers: readonly Subscriber[],
@@ -97,7 +97,7 @@ async function tell(
   }
 }
 
-/** A message for a webhook, due at once. */
+/** Returns a message for a webhook, due at once. */
 export const deliveryOf = (webhook: string, message: WebhookMessage, now: number) => ({
   id: recordId("msg", now),
   webhook_id: webhook,
@@ -129,7 +129,7 @@ export async function tellOfAudit(db: Queries, { action, subject, actor, facts }
   await tell(db, subscribers, subject, [{ type, data }], now);
 }
 
-/** Tells webhooks of hosts that failed, in the transaction that stores their reports. @param reports of one view */
+/** Stores messages about failed hosts, in the transaction that stores their reports. @param reports all of one view */
 export async function tellOfFailures(db: Queries, reports: readonly ToldReport[]): Promise<void> {
   const failed = reports.filter(({ status }) => status !== "success");
   if (failed.length === 0) return;

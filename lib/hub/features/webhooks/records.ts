@@ -2,17 +2,17 @@ import { type PageRange, type Queries, type Transacted } from "../../records/por
 import { deleteWhere, newestWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { own, type WebhookDeliveriesTable, type WebhooksTable } from "./tables.ts";
 
-// A transaction that changes a webhook and its messages takes the webhook's row first: two of them meet in no deadlock.
+// Transactions that change a webhook and its messages lock the webhook's row first, to avoid deadlocks.
 
 /** Most webhooks of one owner. */
 export const MAX_WEBHOOKS = 20;
-/** Dead messages of one webhook at most: the newest ones. */
+/** Most dead messages kept per webhook, the newest. */
 const MAX_DEAD = 1000;
 
-/** The name under which a webhook's address and secrets are sealed. */
+/** Returns the name under which a webhook's URL and secrets are sealed. */
 export const webhookSecretName = (id: string) => `webhook/${id}`;
 
-/** A webhook with how many messages wait, and how many are dead. */
+/** Webhook, with its numbers of waiting and dead messages. */
 export type CountedWebhook = WebhooksTable & { pending: number; dead: number };
 
 async function counted(db: Queries, rows: readonly WebhooksTable[]): Promise<CountedWebhook[]> {
@@ -68,7 +68,7 @@ export async function enableWebhook(transaction: Transacted, id: string): Promis
     .execute();
 }
 
-/** Sends nothing more to a webhook; what waits is dead. @returns false when it was disabled already */
+/** Disables a webhook; its waiting messages become dead. @returns false when it was already disabled */
 export async function disableWebhook(transaction: Transacted, id: string, now: string): Promise<boolean> {
   const { numUpdatedRows } = await updateWhere(own(transaction), "webhooks", { id, disabled_at: null })
     .set({ disabled_at: now })
@@ -89,7 +89,7 @@ export const listDeliveries = (
     .selectAll()
     .execute();
 
-/** Has dead messages sent again, under their ids. @param id of one; undefined for all @returns how many */
+/** Queues dead messages again, under their ids. @param id of one message; undefined for all @returns how many */
 export async function redeliver(db: Queries, webhook: string, id: string | undefined, now: string): Promise<number> {
   const { numUpdatedRows } = await updateWhere(own(db), "webhook_deliveries", { webhook_id: webhook, state: "dead" })
     .set({ state: "pending", attempts: 0, next_at: now })
@@ -98,13 +98,13 @@ export async function redeliver(db: Queries, webhook: string, id: string | undef
   return Number(numUpdatedRows);
 }
 
-/** A message that is due. */
+/** Message that is due. */
 export type DueDelivery = WebhookDeliveriesTable & { owner: string };
 
-/** A message that this hub sends now, and no other. @param due_at when it was due */
+/** Message claimed by this hub alone. @param due_at when it was due */
 export type Claimed = DueDelivery & { due_at: string };
 
-/** Webhooks, and owners of webhooks, that have no turn now. */
+/** Webhooks and owners that have no turn now. */
 export interface Busy {
   webhooks: readonly string[];
   owners: readonly string[];
@@ -130,7 +130,7 @@ export const dueDeliveries = (
     .limit(limit)
     .execute();
 
-/** Takes a message, until a time, unless another hub was faster. @returns it with the attempt counted */
+/** Claims a message for a while, unless another hub was faster. @returns the message with the attempt counted */
 export async function claimDelivery(db: Queries, due: DueDelivery, until: string): Promise<Claimed | undefined> {
   const attempts = Number(due.attempts) + 1;
   const { id, next_at } = due;
@@ -146,7 +146,7 @@ export async function releaseDelivery(db: Queries, { id, attempts }: Claimed, no
   await updateWhere(own(db), "webhook_deliveries", { id }).set(set).execute();
 }
 
-/** Forgets a message that has arrived. */
+/** Removes a message that has arrived. */
 export async function settleDelivery(transaction: Transacted, { id, webhook_id }: Claimed, now: string): Promise<void> {
   await updateWhere(own(transaction), "webhooks", { id: webhook_id })
     .set({ last_delivered_at: now, failing_since: null, last_error: null })
@@ -155,9 +155,9 @@ export async function settleDelivery(transaction: Transacted, { id, webhook_id }
 }
 
 /**
- * Writes down that an attempt has failed.
+ * Records a failed attempt.
  *
- * @param next when the next one is due; undefined for a message that is dead
+ * @param next when the next attempt is due; undefined for a message that is dead
  * @returns since when nothing has arrived; undefined when the webhook is gone
  */
 export async function failDelivery(
@@ -189,7 +189,7 @@ async function forgetDead(transaction: Transacted, webhook: string): Promise<voi
     .execute();
 }
 
-/** Removes messages from before a time, in any state. @returns how many */
+/** Removes messages older than a time, in any state. @returns how many */
 export async function removeDeliveries(db: Queries, before: string): Promise<number> {
   const { numDeletedRows } = await own(db)
     .deleteFrom("webhook_deliveries")

@@ -36,7 +36,7 @@ import {
 import type { Webhooks } from "./sender.ts";
 import type { WebhookDeliveriesTable, WebhooksTable } from "./tables.ts";
 
-/** Time for which the old secret still signs, unless the request gives another. */
+/** Seconds for which the old secret still signs, unless the request says otherwise. */
 const GRACE_SECONDS = 86_400;
 
 function recordOf({ events, target, disabled_at: disabledAt, owner: _owner, ...row }: CountedWebhook): WebhookRecord {
@@ -54,7 +54,7 @@ const deliveryOf = ({ id, event, state, attempts, next_at, last_error, created_a
   next_attempt_at: state === "pending" ? next_at : null,
 });
 
-/** Receivers of events, for their owner (docs/webhooks.md). */
+/** Routes of webhooks, for their owner (docs/webhooks.md). */
 export function webhooks(
   options: MountOptions<TargetAccessParts & { keyring: Keyring }>,
   sender: Webhooks,
@@ -77,7 +77,10 @@ export function webhooks(
     return recordOf(webhook);
   };
 
-  /** @throws HubError 404 for a target that the caller may not see, 422 for an address that is refused */
+  /**
+   * Checks the target and address of a webhook. @throws HubError 404 for a target that the caller may not see, 422 for
+   * an address that is refused
+   */
   async function requireUsable(
     request: FastifyRequest,
     principal: Principal,

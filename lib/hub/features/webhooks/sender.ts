@@ -23,13 +23,13 @@ const TICK_MS = 1000;
 /** Most messages that one hub sends at a time, and most of them to one webhook. */
 const MAX_AT_ONCE = 16;
 const MAX_OF_ONE = 2;
-/** Messages that are looked at for free turns. */
+/** Due messages examined per round. */
 const CANDIDATES = 64;
-/** The time that an attempt may take. */
+/** Time limit of an attempt, in milliseconds. */
 const ATTEMPT_MS = 15_000;
-/** Time after which other hubs take over a message from a hub that has died. */
+/** Time after which other hubs take over a message from a hub that has died, in milliseconds. */
 const CLAIM_MS = 60_000;
-/** The time that a hub that ends gives to the attempts that are under way. */
+/** Time that a closing hub leaves to attempts under way, in milliseconds. */
 const CLOSE_MS = 3000;
 
 interface WebhooksOptions {
@@ -40,7 +40,7 @@ interface WebhooksOptions {
   clock: () => number;
   logger: Logger | undefined;
   onFailure: () => void;
-  /** Random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random?: () => number;
   attemptMs?: number;
 }
@@ -72,7 +72,7 @@ class Counts {
   }
 }
 
-/** Sends what webhooks have to hear. Any number of hubs may send at once: each message is one hub's at a time. */
+/** Sends messages to webhooks. Any number of hubs may send: each message is claimed by one hub at a time. */
 export class Webhooks implements AsyncDisposable {
   readonly #options: WebhooksOptions;
   readonly #timer: NodeJS.Timeout;
@@ -92,7 +92,7 @@ export class Webhooks implements AsyncDisposable {
     return this.#options.destinations;
   }
 
-  /** Begins to send what is due, as far as there is room. Never rejects. */
+  /** Starts to send due messages, as far as there is room. Never rejects. */
   send(): Promise<void> {
     return (this.#looking ??= this.#look()
       .catch((error: unknown) => {
@@ -110,7 +110,7 @@ export class Webhooks implements AsyncDisposable {
     } while (this.#attempts.size > 0);
   }
 
-  /** Sends one message to a webhook now, and keeps nothing of it. @returns undefined while it has no turn */
+  /** Sends one message to a webhook now, without storing it. @returns undefined while the webhook has no turn */
   async test(webhook: WebhooksTable, id: string, message: string): Promise<AttemptOutcome | undefined> {
     if (!this.#hasTurn(webhook.id, webhook.owner)) return undefined;
     return await this.#turn(webhook.id, webhook.owner, () => this.#post(webhook, id, message));
@@ -135,12 +135,12 @@ export class Webhooks implements AsyncDisposable {
           void this.send();
         });
       }
-      // Behind the messages of one owner, which have no turn, may be those of another.
+      // Behind the messages of one owner, who has no turn, there may be those of another.
       isFull = due.length === CANDIDATES && began > 0;
     }
   }
 
-  /** Messages of one owner that may be under way: as many as are free, so that slow receivers leave the others some. */
+  /** Most messages of one owner under way: as many as are free, so that slow receivers leave some to others. */
   get #share(): number {
     return Math.max(1, MAX_AT_ONCE - this.#attempts.size);
   }
@@ -156,7 +156,7 @@ export class Webhooks implements AsyncDisposable {
     return await work();
   }
 
-  /** Never rejects: another attempt follows when the claim is over. */
+  /** Makes one attempt. Never rejects: another attempt follows when the claim expires. */
   async #attempt(claimed: Claimed): Promise<void> {
     const { database, clock, logger, onFailure } = this.#options;
     try {
@@ -214,7 +214,7 @@ export class Webhooks implements AsyncDisposable {
     logger?.info({ webhook, message: id, event, attempts, error, next }, "a webhook was not delivered");
   }
 
-  /** Waits shortly for attempts that are under way; the others are there for the next hub. */
+  /** Waits briefly for attempts under way; the next hub takes the others. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     await this.#looking;

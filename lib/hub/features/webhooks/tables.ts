@@ -4,19 +4,19 @@ import { count, json, name, text, time } from "../../records/columns.ts";
 import type { Queries } from "../../records/port.ts";
 import { type RowOf, table } from "../../records/table.ts";
 
-/** A receiver of events. Its address and its secrets are sealed, as `webhook/<id>`. */
+/** Webhooks. URL and secrets are sealed, as `webhook/<id>`. */
 export const webhooks = table(
   "webhooks",
   {
     id: name,
     owner: name,
     name: text,
-    /** Scheme, host and port of its address: the path may be a secret. */
+    /** Scheme, host and port of its URL: the path may be a secret. */
     origin: name,
     format: z.enum(["json", "slack"]),
-    /** Types of events, separated by spaces; empty for all. */
+    /** Subscribed event types, separated by spaces; empty for all. */
     events: text,
-    /** The only target that it hears of, as the audit log names it; null for all. */
+    /** Only target whose events it receives, by its name in the audit log; null for all. */
     target: text.nullable(),
     created_at: time,
     last_delivered_at: time.nullable(),
@@ -24,7 +24,7 @@ export const webhooks = table(
     failing_since: time.nullable(),
     last_error: text.nullable(),
     disabled_at: time.nullable(),
-    /** Messages that were not kept because too many waited. */
+    /** Messages dropped because too many were waiting. */
     dropped: count,
   },
   { indexes: { webhooks_owner: ["owner", "id"] } },
@@ -32,13 +32,13 @@ export const webhooks = table(
 export type WebhooksTable = RowOf<typeof webhooks>;
 
 /**
- * A message on its way to a webhook, or one that never arrived. It does not refer to the webhook: a publication must
- * not fail because one goes at the same moment.
+ * Messages on their way to a webhook, or never delivered. Not a foreign key: a publication must not fail because a
+ * webhook is removed at the same moment.
  */
 export const webhookDeliveries = table(
   "webhook_deliveries",
   {
-    /** The id by which a receiver knows it again. */
+    /** Id by which a receiver recognizes repeats. */
     id: name,
     webhook_id: name,
     event: webhookEvent,
@@ -46,7 +46,7 @@ export const webhookDeliveries = table(
     body: json,
     state: z.enum(["pending", "dead"]),
     attempts: count,
-    /** When it is due. A hub that takes it moves this on, so that no other takes it meanwhile. */
+    /** Time when it is due. A hub that claims it moves this forward, so that no other hub takes it meanwhile. */
     next_at: time,
     last_error: text.nullable(),
     created_at: time,

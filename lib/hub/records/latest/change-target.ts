@@ -9,13 +9,13 @@ import { type AboveVersion, gateText, type RollingVersion } from "./gate.ts";
 import type { TargetRow } from "./states.ts";
 
 /**
- * Changes a target and what it answers to `latest`: locks its row, carries out the change, and renews the latest open
- * version, the gate and the detail record. Everything that publishes, yanks, deletes, transfers or rolls out a version
- * goes this way, so the answers are right when the transaction commits. Locks are taken in one order: the target, then
- * what features keep for it.
+ * Changes a target and its answers to `latest`: locks its row, makes the change, and renews the latest open version,
+ * the gate and the detail record. Everything that publishes, yanks, deletes, transfers or rolls out a version uses
+ * this, so that the answers are right when the transaction commits. Locks are taken in one order: the target, then what
+ * features keep for it.
  *
- * @param work calls `touch` for each version whose bytes, yank or state it changes, and `tell` with what features take
- * part in
+ * @param work calls `touch` for each version whose bytes, yank or state it changes, and `tell` with changes in which
+ *   features take part
  * @param now milliseconds since 1970
  */
 export async function changeTarget<T>(
@@ -41,7 +41,7 @@ export async function changeTarget<T>(
   return result;
 }
 
-/** Renews what a target answers to `latest` from its versions and their states, whatever is stored. */
+/** Recomputes a target's answers to `latest` from its versions and their states. */
 export async function renewTarget(transaction: Transacted, projectId: string, now: number): Promise<void> {
   const project = await lockProject(transaction, projectId);
   const parts = partsIn(transaction, project, now);
@@ -68,7 +68,7 @@ async function renew(
       .execute();
 }
 
-/** The latest open version after a change: of two versions, unless the latest one has gone. */
+/** Returns the latest open version after a change: the greater of two, unless the latest one is gone. */
 async function latestOpen(
   transaction: Transacted,
   project: Project,
@@ -82,7 +82,7 @@ async function latestOpen(
   return latestOf(open)?.version ?? null;
 }
 
-/** Finds the best open version among all. @param except one that does not count */
+/** Finds the best open version of all. @param except version to ignore */
 export async function bestOpen(db: Queries, target: TargetRow, except?: string): Promise<string | null> {
   const open = await openVersions(db, target, undefined);
   return latestOf(open.filter(({ version }) => version !== except))?.version ?? null;
@@ -91,7 +91,7 @@ export async function bestOpen(db: Queries, target: TargetRow, except?: string):
 /** Tells whether every host may have a published version as the latest one. */
 const isOpen = ({ is_yanked, state }: Pick<VersionsTable, "is_yanked" | "state">) => is_yanked === 0 && state === null;
 
-/** Reads open, unyanked versions. @param only those among them; undefined for all */
+/** Reads open, unyanked versions. @param only labels to consider; undefined for all */
 async function openVersions(
   db: Queries,
   { id }: Pick<TargetRow, "id">,
@@ -105,8 +105,8 @@ async function openVersions(
 }
 
 /**
- * Tells whether a published version ranks above another one, which may be unpublished or staged: it would be the newest
- * then.
+ * Tells whether a published version ranks above another one, which may be unpublished or staged: it would then be the
+ * newest.
  */
 export async function ranksAbove(
   db: Queries,

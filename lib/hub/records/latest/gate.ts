@@ -1,38 +1,38 @@
-/** Versions of a gate; those beyond are answered as if they were not kept. */
+/** Most versions in a gate; hosts on a version beyond that are answered as if they did not run it. */
 const MAX_VERSIONS = 1000;
 
 /**
- * Rights of hosts to the versions of a target, as JSON in its row: what a poll needs beside the latest open version.
- * Null there means that every host gets the same answer.
+ * Rights of hosts to the versions of a target, as JSON in its row: what a poll needs beyond the latest open version.
+ * Null means that every host gets the same answer.
  */
 export interface StoredGate {
   /** Published, unyanked versions that are not open and rank above the latest open one, best first. */
   above: { version: string; rolling?: true; taken_back?: true }[];
-  /** Terms of the rolling version; left out without one. */
+  /** Terms of the rolling version; omitted without one. */
   rolling?: RollingTerms;
 }
 
 interface RollingTerms {
-  /** Places hosts in waves. */
+  /** Seed that places hosts in waves. */
   id: string;
   /** False while it is paused. */
   running: boolean;
   waves: readonly string[];
-  /** Waves that are open: the first ones. */
+  /** Number of open waves, counted from the first. */
   open: number;
   window: string | null;
-  /** Hosts with a later first change are new: they are in the last wave. */
+  /** Hosts with a later first change are new, and in the last wave. */
   known: number;
   /** Whether only hosts count whose keys speak for them alone. */
   only_bound: boolean;
 }
 
-/** A version on its way to the hosts of a target. */
+/** Version being rolled out to the hosts of a target. */
 export interface RollingVersion extends RollingTerms {
   version: string;
 }
 
-/** A version that ranks above the latest open one. */
+/** Version that ranks above the latest open one. */
 export interface AboveVersion {
   version: string;
   state: "rolling" | "held";

@@ -8,14 +8,14 @@ import { subjectOf } from "../subjects.ts";
 import { type Marks, OPEN, type VersionsTable } from "../version-tables.ts";
 
 /**
- * The states of versions and the moves between them (docs/contract/rollouts.md#what-latest-means). Each move is part of
- * a transaction that has locked the target's row; {@link changeTarget} then renews the answers to `latest`.
+ * States of versions and moves between them (docs/contract/rollouts.md#what-latest-means). Each move is part of a
+ * transaction that has locked the target's row; {@link changeTarget} then renews the answers to `latest`.
  */
 
-/** A target, as the moves name it. */
+/** Target of a move. */
 export type TargetRow = Pick<Project, "id" | "kind" | "slug">;
 
-/** Shapes the state of a version as the wire has it; undefined for an open one. */
+/** Converts the state of a version to its form on the wire; undefined for an open one. */
 export const stateRecord = (row: Marks) =>
   row.state === null
     ? undefined
@@ -27,14 +27,14 @@ export const stateRecord = (row: Marks) =>
         taken_back: row.is_taken_back !== 0,
       };
 
-/** Reads the marks of a version; undefined for one that is not published. */
+/** Reads the marks of a version; undefined for an unpublished one. */
 export const findMarks = (db: Queries, projectId: string, version: string): Promise<VersionsTable | undefined> =>
   selectWhere(db, "versions", { project_id: projectId, version }).selectAll().executeTakeFirst();
 
 /**
  * Changes marks of a version.
  *
- * @param only facts that it must have still
+ * @param only values that the version must still have
  * @returns false when there is no such version
  */
 export async function markVersion(
@@ -57,8 +57,8 @@ export interface Hold {
 }
 
 /**
- * Holds a published version: nobody new gets it. Tells of the entry; a change of the cause is no new entry. A staged
- * version is not published, and stays as it is.
+ * Holds a published version: no new host gets it. Writes an audit entry when the hold begins; a new cause alone is
+ * none. Leaves a staged version as it is.
  */
 export async function hold(transaction: Transacted, target: TargetRow, version: string, given: Hold): Promise<void> {
   const before = await findMarks(transaction, target.id, version);
@@ -80,7 +80,10 @@ export async function hold(transaction: Transacted, target: TargetRow, version: 
   await insertAudit(transaction, { action: "version.hold", ...BY_HUB, subject: subjectOf(target), facts }, now);
 }
 
-/** Stages a version that has just been stored: nobody gets it before it is approved. Tells of it, as of a hold. */
+/**
+ * Stages a version that has just been stored: no host gets it before its approval. Writes an audit entry, as for a
+ * hold.
+ */
 export async function stage(transaction: Transacted, target: TargetRow, version: string, now: number): Promise<void> {
   const at = new Date(now).toISOString();
   const marks = { ...OPEN, state: "staged", state_cause: "uploaded", state_since: at, told_at: at } as const;
@@ -89,7 +92,7 @@ export async function stage(transaction: Transacted, target: TargetRow, version:
   await insertAudit(transaction, { action: "version.hold", ...BY_HUB, subject: subjectOf(target), facts }, now);
 }
 
-/** Gives a published version to the hosts of open waves, whatever it was. */
+/** Makes a published version rolling, whatever its state: hosts of open waves get it. */
 export async function roll(
   transaction: Transacted,
   target: TargetRow,
@@ -114,7 +117,7 @@ export async function open(transaction: Transacted, { id }: TargetRow, version: 
 
 type HeldVersion = VersionsTable & Pick<Project, "kind" | "slug">;
 
-/** Holds that nobody was told of since a time, with their targets. @param before ISO 8601 */
+/** Lists holds without an announcement since a time, with their targets. @param before ISO 8601 */
 export function untoldHolds(db: Queries, before: string): Promise<HeldVersion[]> {
   return db
     .selectFrom("versions as v")
@@ -125,11 +128,11 @@ export function untoldHolds(db: Queries, before: string): Promise<HeldVersion[]>
     .execute();
 }
 
-/** Tells the features of a hold that goes on, unless another hub did. @param now milliseconds since 1970 */
+/** Announces a continuing hold again, unless another hub did. @param now milliseconds since 1970 */
 export async function tellAgain(transaction: Transacted, row: HeldVersion, now: number): Promise<void> {
   const { project_id: id, kind, slug, version, told_at } = row;
   const told = { told_at: new Date(now).toISOString() };
-  // Another hub may have told of it, and the version may be held no longer.
+  // Another hub may have announced it, or the hold may be over.
   if (!(await markVersion(transaction, { project_id: id, version, told_at }, told))) return;
   const facts = { version, rollout: row.state_rollout, cause: row.state_cause, reason: row.state_reason };
   await runAuditHooks(
