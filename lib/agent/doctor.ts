@@ -19,12 +19,12 @@ import { ifThere } from "../support/files.ts";
 import { sizeText } from "../support/size-text.ts";
 import type { Supervisor, SupervisorChoice, SupervisorName } from "./supervisors/supervisor.ts";
 
-/** One thing that was looked at. */
+/** Result of one check. */
 export interface Finding {
   check: string;
   status: "ok" | "warning" | "failed";
   message: string;
-  /** The next thing to do about it. */
+  /** Next thing to do about it. */
   hint?: string;
 }
 
@@ -41,17 +41,17 @@ const failed = finding("failed");
 export interface DoctorOptions {
   projectRoot: string;
   supervisor: SupervisorChoice;
-  /** Reads every byte of what runs. */
+  /** Reads every byte of the running release. */
   verify?: boolean;
-  /** Hub to ask; left out where none was named. */
+  /** Hub to check; undefined where none was named. */
   hub?: HubConnection & { projectId?: string };
 }
 
 const LEAST_FREE_BYTES = 1024 ** 3;
-/** A clock that is off by more than this makes sessions and credentials look expired. Milliseconds. */
+/** Clock difference, in milliseconds, from which sessions and credentials look expired. */
 export const MAX_CLOCK_SKEW_MS = 60_000;
 
-/** Looks at what a deployment on this host needs, one finding after the other. Changes nothing that stays. */
+/** Checks what a deployment on this host needs, one finding after the other. Leaves nothing changed. */
 export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> {
   yield ok("node", `Node.js ${process.versions.node}`);
   const layout = layoutOf(resolve(options.projectRoot));
@@ -72,7 +72,7 @@ export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> 
   yield await keyFinding(options.hub);
 }
 
-/** The switch is the renaming of a link: the file system has to be able to do that. */
+/** Checks the file system: the switch renames a link, so it must support that. */
 async function folderFinding({ root }: Layout): Promise<Finding> {
   const [link, other] = [join(root, `.doctor-${process.pid}`), join(root, `.doctor-${process.pid}-renamed`)];
   try {
@@ -120,7 +120,7 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     if (running === undefined) yield warning(check, "Nothing runs");
     else yield await releaseFinding(layout, target, running, digests);
     if (running !== undefined && !isAdopted(running)) yield* signerFinding(target, running);
-    // A lower version than the running one has nobody waiting for it any more.
+    // Nobody waits any more for a version lower than the running one.
     const held = (await readQuarantine(layout, target)).filter(
       ({ version }) => running === undefined || !isDowngrade(running.version, version),
     );
@@ -132,7 +132,7 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
   }
 }
 
-/** A plugin or service whose author's key was not pinned; a project's signer always is. */
+/** Reports a plugin or service whose author's key is not pinned; a project's signer always is. */
 function* signerFinding(target: TargetName, { version, signer = null }: Release): Generator<Finding> {
   if (signer !== null || targetOfName(target).kind === "project") return;
   const message = `${version} was deployed without a pinned signer: whoever knows the signing secret can forge versions`;
@@ -153,14 +153,14 @@ async function releaseFinding(
   return failed(check, `${message}, but it is damaged: ${damage}`, hint);
 }
 
-/** Asks a supervisor whether it is ready, as a deployment does before it fetches anything. */
+/** Checks whether a supervisor is ready, as a deployment does before it fetches anything. */
 async function supervisorFinding(check: SupervisorName, supervisor: Supervisor): Promise<Finding> {
   const why = await supervisor.ready();
   if (why === undefined) return ok(check, "It answers");
   return failed(check, `It cannot work: ${why}`, "Start it, or choose another --supervisor.");
 }
 
-/** Asks a hub for its time. @returns how far it is from this machine's, in milliseconds; NaN where it tells none */
+/** Measures the clock difference to a hub. @returns milliseconds; NaN if the hub states no time */
 export async function clockSkewMs(hub: HubConnection): Promise<number> {
   const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/healthz` };
   const asked = Date.now();
@@ -187,10 +187,10 @@ const roomOfHub = z.object({
   connections: z.object({ open: z.int(), most: z.int(), shed: z.int() }),
   descriptors: z.object({ open: z.int(), limit: z.int() }).optional(),
 });
-/** The part of its connections or descriptors beyond which a hub is nearly full. */
+/** Share of its connections or descriptors beyond which a hub is nearly full. */
 const NEARLY_FULL = 0.8;
 
-/** Reports the hub's room for further connections and files. Yields nothing if the hub does not tell. */
+/** Reports the hub's room for further connections and files. Yields nothing if the hub does not state it. */
 async function* roomFinding(hub: HubConnection): AsyncGenerator<Finding> {
   const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/readyz?verbose` };
   const told = await send(request, hub)

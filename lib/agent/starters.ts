@@ -10,15 +10,15 @@ import { type Target, targetText } from "../contract/target.ts";
 import type { Item } from "../releases/layout.ts";
 import type { PlanScope } from "./base/plan.ts";
 
-/** The template of a plugin's environment, where it has one. */
+/** Template of a plugin's environment, if it has one. */
 const TEMPLATE = ".env.template";
 
-/** Something that a plan is to install. */
+/** Item that a plan is to install. */
 export type StarterItem = Item & { hasTemplate?: boolean };
 
 /**
- * The text of an install plan to start from (docs/contract/install-plan.md), with the comment that editors find its
- * schema by.
+ * Returns the text of an install plan to start from (docs/contract/install-plan.md), with the comment by which editors
+ * find its schema.
  */
 export function starterPlan({
   slug,
@@ -82,7 +82,7 @@ export function itemsOfSource(planFile: string): StarterItem[] {
   });
 }
 
-/** The names that a checked plan may use: the given target, or, without one, whatever it names itself. */
+/** Returns the names that a checked plan may use: the given target, or, without one, whatever it names itself. */
 export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: MarketplaceKind): PlanScope {
   if (slug !== undefined) {
     return {
@@ -96,17 +96,20 @@ export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: Marke
   return { projectId: plan.project_id, plugins: new Set(plugins), extensions: new Set(extensions) };
 }
 
-/** The key of a host, as `key create --out` writes it. */
+/** File with the key of a host, as `key create --out` writes it. */
 export const HOST_KEYS = "host.env";
 
-/** The text of a watch.yaml to start from, beside {@link HOST_KEYS}, `signer.pub`, `signing.secret` and plans. */
+/**
+ * Returns the text of a watch.yaml to start from, to be kept beside {@link HOST_KEYS}, `signer.pub`, `signing.secret`
+ * and plans.
+ */
 export function starterWatch(options: {
   hubUrl: string;
   projectRoot: string;
   targets: readonly Target[];
   /** Further options for all targets. */
   more: Readonly<Record<string, string | readonly string[]>>;
-  /** The file of the key and the credential; null where systemd hands them over. */
+  /** File with key and credential; null where systemd provides them. */
   keys?: string | null;
   signers?: string;
 }): string {

@@ -10,36 +10,36 @@ import { currentName, listReleases, type Release } from "../releases/release.ts"
 import { readReports, unsentNames } from "./reports/report.ts";
 import { type Pin, readPin, WatchMemory, type WatchState } from "./watch/state.ts";
 
-/** A kept release with the bytes of its files, as if it shared none. */
+/** Kept release, with the bytes of its files as if it shared none. */
 export interface KeptRelease extends Release {
   running: boolean;
   bytes: number;
 }
 
-/** A target of this host as it stands. Reading it changes nothing and asks nobody. */
+/** State of a target of this host, read without any change or request. */
 export interface TargetStatus {
   target: TargetName;
-  /** When the running release was switched to. */
+  /** Time when the running release was switched to. */
   runningSince: string | null;
   /** Options of the last deployment, which a rollback takes over. */
   settings: Settings;
-  /** Newest first. */
+  /** Releases, newest first. */
   releases: KeptRelease[];
   /** Disk use of all kept releases. */
   disk: DiskUse;
   quarantine: QuarantineEntry[];
   paused: boolean;
   pin: Pin | null;
-  /** The version that waits for a person's consent to its rights. */
+  /** Version that waits for a person's consent to its rights. */
   heldRights: HeldRights | null;
-  /** The state that a running watch told last, and since when. */
+  /** Last state that a running watch recorded, and since when. */
   watch: WatchState["state"];
-  /** The last answer of the hub that a watch remembers. */
+  /** Last answer of the hub that a watch remembers. */
   latest: string | null;
-  /** The version that is here before its window opens, and when that is, where the hub said so. */
+  /** Version fetched before its window opens, and when that is, if the hub stated it. */
   ahead: (Pick<FetchedAhead, "version" | "bytes" | "at"> & { notBefore: string | null }) | null;
   lastReport: LocalReport | undefined;
-  /** Reports that the hub has yet to get. */
+  /** Reports that the hub does not have yet. */
   unsentReports: number;
 }
 
@@ -74,7 +74,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
 const opensAt = (latest: WatchState["latest"], version: string): string | null =>
   (latest?.next === version ? latest.nextAt : null) ?? null;
 
-/** The whole releases of a target with their sizes, newest first. */
+/** Returns the complete releases of a target with their sizes, newest first. */
 export async function keptReleases(layout: Layout, target: TargetName): Promise<KeptRelease[]> {
   const current = await currentName(layout, target);
   const kept: KeptRelease[] = [];

@@ -19,7 +19,7 @@ import {
 } from "./deployment/release-diff.ts";
 import type { Fetched, Source } from "./sources/source.ts";
 
-/** Two versions of a hub, compared. */
+/** Two versions of a hub to compare. */
 export interface ComparedVersions {
   from: string;
   to: string;
@@ -27,10 +27,10 @@ export interface ComparedVersions {
 }
 
 /**
- * Fetches two versions, verifies them as a deployment does, and compares them: files, what their plugins may do, and
- * the install plans of projects. Nothing is kept.
+ * Fetches two versions, verifies them as a deployment does, and compares them: files, plugins' rights, and the install
+ * plans of projects. Keeps nothing.
  *
- * @throws as a deployment fails
+ * @throws as a deployment does
  */
 export async function versionDifferences(
   sources: readonly [Source, Source],
@@ -47,7 +47,7 @@ export async function versionDifferences(
     const { target } = source;
     const fetched = await resolved.fetch({ layout, target, staging, limits, emit, signal });
     const compared = await contentsOf(fetched);
-    // One tree at a time takes room.
+    // Two trees at a time would take more room.
     await rm(staging, { recursive: true });
     return { version: resolved.version, compared };
   };
@@ -64,19 +64,19 @@ async function contentsOf({ tree, listing, plugins, plan, planOrigin }: Fetched)
   return {
     files: await filesIn(tree, listing),
     descriptors: await descriptorsIn(folders),
-    // The operator's own plan is of no version.
+    // The operator's own plan belongs to no version.
     plan: planOrigin === "artifact" ? plan : undefined,
   };
 }
 
-/** Lists the files of a verified tree; those are read that unpacking has not listed, such as of fetched plugins. */
+/** Lists the files of a verified tree, reading those that unpacking has not listed, such as of fetched plugins. */
 async function filesIn(tree: string, { files: known }: TreeListing): Promise<ListedFiles> {
   const files: ListedFiles = new Map();
   for (const entry of await readdir(tree, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
     const file = join(entry.parentPath, entry.name);
     const path = relative(tree, file);
-    // It says what the other lines say.
+    // Its content repeats the other lines.
     if (path === MANIFEST_FILE) continue;
     files.set(path, { size: lstatSync(file).size, sha256: known.find(path)?.sha256 ?? (await digestOf(file)) });
   }
@@ -86,7 +86,7 @@ async function filesIn(tree: string, { files: known }: TreeListing): Promise<Lis
 /**
  * Compares two versions of a project by the indexes that its signer has stored at the hub: files only.
  *
- * @param seed the signer's private key, which alone opens an index
+ * @param seed signer's private key, which alone opens an index
  * @throws DeploymentError `not_found` for a version without an index; ArtifactError `index_invalid`
  */
 export async function indexDifferences(

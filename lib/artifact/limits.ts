@@ -1,16 +1,16 @@
-/** Limits of an archive, counted on what actually comes out of it. Every limit has a flag of the same name. */
+/** Limits of an archive, enforced on what actually comes out of it. Every limit has a flag of the same name. */
 export interface Limits {
-  /** Members, folders included. */
+  /** Most members, folders included. */
   maxEntries: number;
-  /** Bytes of one file. */
+  /** Largest file, in bytes. */
   maxEntryBytes: number;
-  /** Bytes of all files. */
+  /** Largest total size of all files, in bytes. */
   maxTotalBytes: number;
-  /** Bytes out for each byte in, over the whole archive, judged from {@link RATIO_FREE_BYTES} on. */
+  /** Largest ratio of output to input bytes over the whole archive, enforced from {@link RATIO_FREE_BYTES} on. */
   maxRatio: number;
-  /** Components of a member's path. */
+  /** Most components of a member's path. */
   maxDepth: number;
-  /** Bytes of a member's path in UTF-8. */
+  /** Longest path of a member, in bytes of UTF-8. */
   maxNameBytes: number;
 }
 
@@ -26,20 +26,20 @@ export const DEFAULT_LIMITS: Readonly<Limits> = {
   maxNameBytes: 1024,
 };
 
-/** The limits that options choose; one without an option keeps its default. */
+/** Returns the limits that options choose; those without an option keep their default. */
 export function limitsOf(options: Partial<Limits>): Limits {
   const limits = { ...DEFAULT_LIMITS };
   for (const key of Object.keys(limits) as (keyof Limits)[]) limits[key] = options[key] ?? limits[key];
   return limits;
 }
 
-/** A small archive may be as compressible as it likes: it cannot fill a disk. */
+/** Output below which the ratio is not limited, in bytes: a small archive cannot fill a disk. */
 export const RATIO_FREE_BYTES = 64 * MIB;
 
-/** A GCM message holds at most 2^36 - 32 bytes (docs/contract/project-artifact.md). */
+/** Largest plaintext of a GCM message: 2^36 - 32 bytes (docs/contract/project-artifact.md). */
 export const MAX_PLAINTEXT_BYTES = 2 ** 36 - 32;
 
-/** Bytes of an artifact beyond its ciphertext: nonce and tag. */
+/** Bytes that an artifact has in addition to its ciphertext: nonce and tag. */
 export const NONCE_BYTES = 12;
 export const TAG_BYTES = 16;
 export const DEK_BYTES = 32;

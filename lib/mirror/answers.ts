@@ -22,12 +22,15 @@ export const refuse = (
   headers: Record<string, string> = {},
 ): void => sendJson(response, status, { error: message, detail: message, code }, headers);
 
-/** Sends the hub's own answer that gives no bytes. */
+/** Passes on an answer of the hub that has no bytes of an artifact. */
 export function passOn(response: ServerResponse, { status, contentType, retryAfter, body }: HubRefusal): void {
   const headers = { "content-type": contentType, "content-length": body.length };
   response.writeHead(status, { ...headers, ...(retryAfter !== undefined && { "retry-after": retryAfter }) }).end(body);
 }
 
-/** Settles when the bytes have left the process: their buffer is free again. @throws when the caller has gone */
+/**
+ * Writes a chunk. Settles when its bytes have left the process, so that its buffer is free again. @throws when the
+ * caller has disconnected
+ */
 export const written = (response: ServerResponse, chunk: Buffer): Promise<void> =>
   new Promise((resolve, reject) => response.write(chunk, (error) => (error ? reject(error) : resolve())));

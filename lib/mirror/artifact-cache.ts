@@ -5,15 +5,15 @@ import { usageError } from "../contract/errors.ts";
 import { makeFolder, missing } from "../support/files.ts";
 import { tryLock } from "../support/process-lock.ts";
 
-/** Shortest time between two notes of an entry's last use. Milliseconds. */
+/** Shortest interval between two updates of an entry's last use, in milliseconds. */
 const TOUCH_INTERVAL_MS = 60_000;
 const CHUNK_BYTES = 1024 * 1024;
 
 interface Entry {
   size: number;
-  /** The file as it was when its digest was right; undefined before the first check of this process. */
+  /** State of the file when its digest was last verified; undefined before the first check of this process. */
   stamp: string | undefined;
-  /** Settles when a check that is under way is over. */
+  /** Settles when a check under way is over. */
   checking: Promise<void> | undefined;
   isWrong: boolean;
   touchedAt: number;
@@ -25,22 +25,22 @@ const newEntry = (size: number, stamp: string | undefined, touchedAt: number): E
   isWrong: false,
 });
 
-/** Bytes of the quota that a download in progress may fill. */
+/** Bytes of the quota reserved for a download in progress. */
 export interface Reservation extends Disposable {
-  /** The file that the download writes. */
+  /** File that the download writes. */
   path: string;
 }
 
 /**
- * Ciphertext in a folder, each file under the SHA-256 of its bytes. Files come in by a rename, so that none is ever
- * half there; the least recently used ones go when there is no room. A file that has changed since its digest was
- * checked is checked again.
+ * Ciphertext in a folder, each file named by the SHA-256 of its bytes. Files are renamed into place, so none is ever
+ * incomplete; the least recently used ones are evicted for room. A file that has changed since its digest was verified
+ * is checked again.
  */
 export class ArtifactCache implements Disposable {
   readonly #folder: string;
   readonly #quotaBytes: number;
   readonly #lock: Disposable;
-  /** The least recently used first. */
+  /** Entries, the least recently used first. */
   readonly #entries = new Map<string, Entry>();
   #usedBytes = 0;
   #evicted = 0;
@@ -82,7 +82,7 @@ export class ArtifactCache implements Disposable {
   }
 
   async #load(): Promise<void> {
-    // A download that was killed left its file here.
+    // Left by a download that was killed.
     await rm(join(this.#folder, "incoming"), { recursive: true, force: true });
     for (const name of ["incoming", "artifacts"]) await makeFolder(join(this.#folder, name), 0o700);
     const names = (await readdir(join(this.#folder, "artifacts"))).filter((name) => /^[0-9a-f]{64}$/.test(name));
@@ -98,7 +98,7 @@ export class ArtifactCache implements Disposable {
     await this.#dropUntil(() => this.#usedBytes <= this.#quotaBytes);
   }
 
-  /** Counts what it holds, and what it has removed since it was opened: for room, and for wrong bytes. */
+  /** Returns bytes and files held, and the numbers of files evicted for room and removed for damage since the start. */
   usage(): { bytes: number; files: number; evicted: number; damaged: number } {
     return { bytes: this.#usedBytes, files: this.#entries.size, evicted: this.#evicted, damaged: this.#damaged };
   }
@@ -107,7 +107,7 @@ export class ArtifactCache implements Disposable {
     return join(this.#folder, "artifacts", sha256);
   }
 
-  /** Opens the file of a digest. Returns undefined when there is none, or when its bytes are no longer right. */
+  /** Opens the file of a digest. Returns undefined when there is none, or when its bytes are damaged. */
   async open(sha256: string, size: number): Promise<FileHandle | undefined> {
     const entry = this.#entries.get(sha256);
     if (entry === undefined) return undefined;
@@ -159,7 +159,7 @@ export class ArtifactCache implements Disposable {
     return bavail * bsize;
   }
 
-  /** Takes in a file whose digest has been checked. */
+  /** Adds a file whose digest has been verified. */
   async admit(path: string, sha256: string, size: number): Promise<void> {
     await rename(path, this.#pathOf(sha256));
     const stamp = stampOf(await stat(this.#pathOf(sha256), { bigint: true }));
@@ -176,7 +176,7 @@ export class ArtifactCache implements Disposable {
     }
   }
 
-  /** Returns whether it was there. A file that is being read stays readable until its readers close it. */
+  /** Removes a file. Returns whether it was there; readers can finish reading it. */
   async #drop(sha256: string, entry: Entry): Promise<boolean> {
     if (this.#entries.get(sha256) !== entry) return false;
     this.#entries.delete(sha256);
@@ -196,14 +196,14 @@ interface Stamped {
   ctimeNs: bigint;
 }
 
-/** Another text when the file has been written to: nobody but root sets the time of change. */
+/** Returns a text that differs once the file has been written to: only root can set the change time. */
 const stampOf = ({ ino, size, ctimeNs }: Stamped): string => `${ino}:${size}:${ctimeNs}`;
 
 async function isWhole(handle: FileHandle, entry: Entry, sha256: string, size: number): Promise<boolean> {
   const found = await handle.stat({ bigint: true });
   if (found.size !== BigInt(size)) return false;
   const stamp = stampOf(found);
-  // Many agents may come at once: the file is read once for them all.
+  // Many agents may ask at once: the file is read once for all of them.
   while (entry.checking !== undefined) await entry.checking;
   if (entry.isWrong) return false;
   if (entry.stamp === stamp) return true;
@@ -226,7 +226,7 @@ async function digestOf(handle: FileHandle): Promise<string> {
   return hash.digest("hex");
 }
 
-/** Writes the time of use where the next start of a mirror finds it. */
+/** Stores the time of use for the next start of a mirror. */
 async function touch(handle: FileHandle, entry: Entry): Promise<void> {
   const now = Date.now();
   if (now - entry.touchedAt < TOUCH_INTERVAL_MS) return;

@@ -6,14 +6,14 @@ import type { ArtifactCache, Reservation } from "./artifact-cache.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
-/** The cache could not take the bytes: no fault of the hub. */
+/** Error of a cache that could not store the bytes; the hub is not to blame. */
 export class CacheFault extends Error {
   constructor(cause: unknown) {
     super("the cache cannot be written", { cause });
   }
 }
 
-/** An artifact on its way into the cache. Any number of readers follow its one download. */
+/** Artifact being downloaded into the cache. Any number of readers follow the one download. */
 export class Fill {
   readonly #path: string;
   readonly #size: number;
@@ -22,10 +22,10 @@ export class Fill {
   #failure: Error | undefined;
   #progress = Promise.withResolvers<void>();
   readonly #made = Promise.withResolvers<void>();
-  /** Settles when the download is over, however it went. */
+  /** Settles when the download is over, successful or not. */
   readonly ended: Promise<void>;
 
-  /** @param bytes the hub's; they are checked against `sha256` and `size` */
+  /** @param bytes from the hub; checked against `sha256` and `size` */
   constructor(
     cache: ArtifactCache,
     { reservation, sha256, size }: { reservation: Reservation; sha256: string; size: number },
@@ -36,7 +36,7 @@ export class Fill {
     this.ended = this.#run(cache, reservation, sha256, bytes);
   }
 
-  /** Why it has failed, if it has. */
+  /** Error of the download, if it has failed. */
   get failure(): Error | undefined {
     return this.#failure;
   }
@@ -95,16 +95,16 @@ export class Fill {
       return await open(this.#path, "r");
     } catch (error) {
       if (!missing(error)) throw error;
-      // The file has its last name before the cache knows of it.
+      // The file is renamed before the cache knows it.
       await this.ended;
       return undefined;
     }
   }
 
   /**
-   * Yields bytes as they come. The last one waits until the digest is known to be right.
+   * Yields bytes as they arrive. Holds the last ones back until the digest is verified.
    *
-   * @throws CacheFault when the disk takes no more, and the error of the download
+   * @throws CacheFault when the disk is full, and the error of the download
    */
   async *read(file: FileHandle, { start, end }: ByteRange): AsyncGenerator<Buffer> {
     for (let at = start; at <= end;) {

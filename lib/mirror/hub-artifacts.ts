@@ -3,21 +3,21 @@ import { bodyOf, header, type HttpResponse, send, type Transport, transportError
 import { baseUrl } from "../contract/surfaces/paths.ts";
 import type { ByteRange } from "../support/network/byte-ranges.ts";
 
-/** A caller waits while the hub is asked, and asks the hub itself after a while. Milliseconds. */
+/** Time limit of a question to the hub, in milliseconds: the caller waits meanwhile, and may ask the hub itself. */
 const ASK_TIMEOUT_MS = 5000;
-/** A refusal of the hub is small; more than this is not passed on. Bytes. */
+/** Largest refusal of the hub that is passed on, in bytes. */
 const MAX_REFUSAL_BYTES = 64 * 1024;
 
-/** Bytes that a download URL leads to, as the hub names them. */
+/** Facts of the bytes behind a download URL, as stated by the hub. */
 export interface Artifact {
   /** Size in bytes. */
   size: number;
-  /** SHA-256, hexadecimal; undefined at a hub that does not name it: such bytes are never cached. */
+  /** SHA-256, hexadecimal; undefined if the hub does not state it: such bytes are never cached. */
   sha256: string | undefined;
   etag: string | undefined;
 }
 
-/** An answer of the hub that gives no bytes. */
+/** Answer of the hub without any bytes. */
 export interface HubRefusal {
   status: number;
   contentType: string;
@@ -25,12 +25,12 @@ export interface HubRefusal {
   body: Buffer;
 }
 
-/** The bytes that a caller may have, or the answer of the hub why not. */
+/** Bytes that a caller may have, or the hub's answer why not. */
 export type HubVerdict = Artifact | HubRefusal;
 
 export const isRefusal = (verdict: HubVerdict): verdict is HubRefusal => "status" in verdict;
 
-/** The hub as a mirror sees it. A mirror shows it the caller's download URL, and has no other right. */
+/** Hub as a mirror sees it. A mirror has no rights but to use the callers' download URLs. */
 export class HubArtifacts {
   readonly #base: string;
   readonly #transport: Transport;
@@ -57,9 +57,9 @@ export class HubArtifacts {
   }
 
   /**
-   * Asks the hub whether a download URL holds, and for what: the answer to a request for one byte tells both.
+   * Asks the hub whether a download URL is valid, and for what: the answer to a request for one byte tells both.
    *
-   * @param path the path and query of the URL
+   * @param path path and query of the URL
    * @throws SealiftError when the hub cannot be reached
    */
   async ask(path: string): Promise<HubVerdict> {
@@ -69,7 +69,7 @@ export class HubArtifacts {
     const total = /\/(\d+)$/.exec(header(answer, "content-range") ?? "")?.[1];
     const length = status === 206 ? total : header(answer, "content-length");
     if ((status === 200 || status === 206) && length !== undefined && /^\d+$/.test(length)) {
-      // One byte that is read to its end leaves the connection to the next request.
+      // Reading the one byte to its end keeps the connection for the next request.
       if (header(answer, "content-length") === "1") answer.body.on("error", () => {}).resume();
       else answer.discard();
       const etag = header(answer, "etag");
@@ -103,16 +103,16 @@ export class HubArtifacts {
   }
 
   /**
-   * Downloads a whole artifact; a lost connection is taken up again.
+   * Downloads a whole artifact, resuming after a lost connection.
    *
-   * @param path returns the newest URL that a caller has shown: the first one may expire on the way
+   * @param path returns the newest URL that a caller has shown, since the first one may expire meanwhile
    */
   whole({ size }: Artifact, path: () => string): AsyncGenerator<Buffer> {
     const url = (): string => this.#base + path();
     return download({ ...this.#transport, url: url(), renew: async () => url(), maxBytes: size });
   }
 
-  /** Passes bytes through, past the cache. @throws SealiftError, or Error when the hub answers other bytes */
+  /** Passes bytes through, bypassing the cache. @throws SealiftError, or Error when the hub answers with other bytes */
   async *part(path: string, { etag, size }: Artifact, range: ByteRange): AsyncGenerator<Buffer> {
     const answer = await this.#get(path, range, { etag });
     try {

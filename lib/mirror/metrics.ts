@@ -1,10 +1,10 @@
 import { ProgramMetrics } from "../support/metrics/program-metrics.ts";
 import type { ArtifactCache } from "./artifact-cache.ts";
 
-/** The origin of an answer's bytes, or the reason why it had none. */
+/** Origin of an answer's bytes, or the reason why it had none. */
 export type RequestOutcome = "cached" | "filled" | "passed" | "refused" | "unavailable";
 
-/** The numbers of a mirror (docs/metrics.md). */
+/** Metrics of a mirror (docs/metrics.md). */
 export class MirrorMetrics extends ProgramMetrics {
   readonly #requests = this.counter("sealift_mirror_requests_total", "Requests for bytes, by outcome", ["outcome"]);
   readonly #sent = this.counter("sealift_mirror_sent_bytes_total", "Bytes of answers that were sent whole");

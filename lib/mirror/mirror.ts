@@ -15,39 +15,39 @@ import { type Artifact, HubArtifacts, type HubVerdict, isRefusal } from "./hub-a
 import { MirrorMetrics, type RequestOutcome } from "./metrics.ts";
 import { DOWNLOAD, ShownUrls } from "./shown-urls.ts";
 
-/** Time-out of a connection on which nothing moves. Milliseconds. */
+/** Time after which an idle connection is closed, in milliseconds. */
 const IDLE_TIMEOUT_MS = 120_000;
 /** Most connections at one time. */
 const MAX_CONNECTIONS = 4096;
 const CHUNK_BYTES = 256 * 1024;
-/** Time for answers in flight to end once the mirror is stopped. */
+/** Time that answers in flight get to end once the mirror is stopped, in milliseconds. */
 const CLOSE_GRACE_MS = 10_000;
 
 export interface MirrorOptions {
   hubUrl: string;
   cacheDir: string;
-  /** Bytes that the cache may hold. */
+  /** Most bytes that the cache may hold. */
   quotaBytes: number;
   listen: { host: string; port: number };
-  /** The listener of `/metrics`; none unless given. */
+  /** Address of the `/metrics` listener. Default: none. */
   metricsListen?: { host: string; port: number } | undefined;
-  /** Milliseconds that the hub may be silent. */
+  /** Longest silence of the hub, in milliseconds. */
   timeoutMs: number;
   leastRate?: Transport["leastRate"];
   logger: Logger;
 }
 
 interface Mirror {
-  /** The address of the metrics; undefined without a listener for them. */
+  /** Address of the metrics; undefined without a listener for them. */
   metricsUrl: string | undefined;
   listen(): Promise<string>;
-  /** Lets what is in flight end, for a short time. */
+  /** Lets answers in flight end, for a short time. */
   close(): Promise<void>;
 }
 
 /**
- * A cache of a hub's artifacts and deltas for the agents of one site. It has no key: callers show download URLs, which
- * it shows to the hub, and all that it stores is ciphertext.
+ * Creates a cache of a hub's artifacts and deltas for the agents of one site. It has no key: it verifies the callers'
+ * download URLs at the hub, and stores only ciphertext.
  *
  * @throws UsageError `config_invalid` when another mirror uses the folder
  */
@@ -70,7 +70,7 @@ export async function createMirror(options: MirrorOptions): Promise<Mirror> {
   const service = new CachedArtifacts(cache, new HubArtifacts(hubUrl, transport), metrics, logger);
   const server = createServer((request, response) => {
     service.answer(request, response).catch((error: unknown) => {
-      // The caller went away.
+      // The caller has disconnected.
       logger[response.destroyed ? "debug" : "warn"]({ err: error }, "an answer was given up");
       response.destroy();
     });
@@ -123,7 +123,7 @@ class CachedArtifacts {
     this.#logger = logger;
   }
 
-  /** Settles when no download runs any more. */
+  /** Settles when no download is under way. */
   async ended(): Promise<void> {
     await Promise.allSettled(this.#fills.values());
     await Promise.all(this.#running);
@@ -150,7 +150,7 @@ class CachedArtifacts {
     await this.#send(request, response, path, verdict);
   }
 
-  /** Asks the hub. When it is away, a URL that it has accepted before is good until it expires. */
+  /** Asks the hub. When it cannot be reached, a URL that it accepted before is valid until it expires. */
   async #verdict(path: string, expiresMs: number): Promise<HubVerdict | undefined> {
     try {
       const verdict = await this.#hub.ask(path);
@@ -198,7 +198,7 @@ class CachedArtifacts {
     this.#metrics.sent(end - start + 1);
   }
 
-  /** Bytes from the cache, else from a download that fills it, else from the hub past the cache. */
+  /** Streams bytes from the cache, else from a download that fills it, else from the hub directly. */
   async #open(path: string, artifact: Artifact, range: ByteRange): Promise<OpenBytes> {
     const { sha256, size } = artifact;
     const through = (): OpenBytes => ({
@@ -208,7 +208,7 @@ class CachedArtifacts {
     });
     if (sha256 === undefined) return through();
     try {
-      // A download may end between the two looks. Until it has, only itself knows of its bytes.
+      // A download may end between the two looks; until then only the download knows its bytes.
       for (let look = 0; look < 2; look++) {
         const cached = this.#fills.has(sha256) ? undefined : await this.#cache.open(sha256, size);
         if (cached !== undefined) {
@@ -230,7 +230,9 @@ class CachedArtifacts {
     return through();
   }
 
-  /** The download of an artifact into the cache: the one under way, or a new one. Undefined without room for it. */
+  /**
+   * Returns the download of an artifact into the cache: the one under way, or a new one. Undefined without room for it.
+   */
   #fill(sha256: string, artifact: Artifact): Promise<Fill | undefined> {
     const current = this.#fills.get(sha256);
     if (current !== undefined) return current;
@@ -266,7 +268,7 @@ class CachedArtifacts {
     return this.#metrics.received(this.#hub.part(path, artifact, range));
   }
 
-  /** A reader of a download goes on at the hub when the disk takes no more. */
+  /** Follows a download, and continues at the hub when the disk is full. */
   async *#follow(fill: Fill, { file, path, artifact, range }: Followed): AsyncGenerator<Buffer> {
     let at = range.start;
     try {
@@ -284,7 +286,7 @@ class CachedArtifacts {
 
 interface OpenBytes extends AsyncDisposable {
   outcome: RequestOutcome;
-  /** Chunks of the answer. Each is valid until the next is asked for. */
+  /** Chunks of the answer. Each is valid until the next is requested. */
   chunks: AsyncIterable<Buffer>;
 }
 

@@ -2,8 +2,8 @@ import { MOUNTS } from "../contract/surfaces/paths.ts";
 import type { Artifact } from "./hub-artifacts.ts";
 
 /**
- * The form of the hub's download URLs; a mirror asks for no others. An id begins with no dot, in any encoding, so no
- * URL leads to another path.
+ * Pattern of the hub's download URLs; a mirror requests no others. An id begins with no dot, in any encoding, so no URL
+ * leads to another path.
  */
 export const DOWNLOAD = new RegExp(
   `^${MOUNTS.deploy}/v1/downloads/(\\w[\\w.~%-]{0,255})\\?expires=(\\d{1,16})(?:&key=[\\w.~%-]{1,64})?&signature=([0-9a-f]{1,128})$`,
@@ -11,9 +11,9 @@ export const DOWNLOAD = new RegExp(
 
 const MAX_URLS = 10_000;
 
-/** Download URLs that the hub has accepted. They hold until they expire, when the hub cannot be asked again. */
+/** Download URLs that the hub has accepted. They are valid until they expire, while the hub cannot be reached. */
 export class ShownUrls {
-  /** The one that was shown first comes first. */
+  /** Accepted URLs, the oldest first. */
   readonly #accepted = new Map<string, { artifact: Artifact; expiresMs: number }>();
 
   /** @param expiresMs by the clock of the hub */
@@ -24,12 +24,12 @@ export class ShownUrls {
     if (this.#accepted.size > MAX_URLS) this.#accepted.delete(oldest!);
   }
 
-  /** A URL that the hub refuses now. */
+  /** Forgets a URL that the hub now refuses. */
   refuse(path: string): void {
     this.#accepted.delete(path);
   }
 
-  /** The artifact of a URL that the hub has accepted before and that still holds. */
+  /** Returns the artifact of an unexpired URL that the hub has accepted before. */
   find(path: string, now = Date.now()): Artifact | undefined {
     const found = this.#accepted.get(path);
     return found !== undefined && now < found.expiresMs ? found.artifact : undefined;

@@ -7,7 +7,7 @@ import { traceEnvironment } from "../../support/work.ts";
 export interface ProgramOptions {
   command: readonly [string, ...string[]];
   cwd?: string;
-  /** The whole environment of the child. */
+  /** Whole environment of the child. */
   env: NodeJS.ProcessEnv;
   /** Time limit in milliseconds. */
   timeoutMs: number;
@@ -17,38 +17,38 @@ export interface ProgramOptions {
 }
 
 export interface ProgramResult {
-  /** Null when a signal ended it or it could not be started. */
+  /** Exit code; null when a signal ended it or it could not be started. */
   code: number | null;
-  /** stdout, at most 1 MiB of it. */
+  /** First mebibyte of stdout. */
   stdout: string;
-  /** The last lines of stderr (or stdout), for messages; no stack's. */
+  /** Last lines of stderr (or stdout) for messages, without stack traces. */
   tail: string;
   timedOut: boolean;
-  /** Why it could not be started. */
+  /** Reason why it could not be started. */
   failure?: string;
 }
 
 const MAX_STDOUT = 1024 * 1024;
 const KILL_AFTER_MS = 5_000;
-/** Characters of a line that are kept; the rest of it is dropped as it comes. */
+/** Most characters kept of a line; the rest is dropped as it arrives. */
 const MAX_LINE = 4096;
 
-/** A line of a crash that stands after the error's message. */
+/** Matches lines of a crash after the error's message. */
 const AFTER_MESSAGE = /^\s+at \S|^Node\.js v\d|^\s*$/;
-/** A line that holds an error's message, in Node's and in Python's form. */
+/** Matches a line with an error's message, in Node's and in Python's form. */
 const MESSAGE = /^(?:[A-Z]\w*)?Error(?: \[\w+\])?: \S/;
 
-/** Variables of the agent's own: its secrets, those for a collector of traces, and a test runner's hooks. */
+/** Matches the agent's own variables: its secrets, those for a trace collector, and a test runner's hooks. */
 const OWN = /^(?:SEALIFT_.*|NODE_OPTIONS|CREDENTIALS_DIRECTORY|OTEL_EXPORTER_OTLP_(?:TRACES_)?HEADERS)$/s;
 
-/** The part of the agent's environment that a child may see, and the trace that it may continue. */
+/** Returns the part of the agent's environment that a child may see, with the trace that it may continue. */
 export function childEnvironment(extra: Record<string, string> = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(([name]) => !OWN.test(name));
   return { ...Object.fromEntries(inherited), ...traceEnvironment(), ...extra };
 }
 
 /**
- * Runs a program to its end, in a process group of its own that is ended as a whole: SIGTERM on time-out or abort,
+ * Runs a program to its end, in a process group of its own. On time-out or abort the whole group gets SIGTERM, and
  * SIGKILL five seconds later. Never rejects: a program that cannot be started is a result, too.
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramResult> {
@@ -67,7 +67,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramResult
     try {
       if (child.pid !== undefined) process.kill(-child.pid, signal);
     } catch {
-      // The group is gone already.
+      // The group is already gone.
     }
   };
   let killTimer: NodeJS.Timeout | undefined;
@@ -106,7 +106,7 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramResult
   return promise;
 }
 
-/** Calls `onLine` with each line, cut to a length. */
+/** Calls `onLine` with each line, cut to {@link MAX_LINE} characters. */
 function eachLine(stream: Readable, onLine: (line: string) => void): void {
   const cutter = new LineCutter(MAX_LINE);
   const tell = (lines: readonly string[]): void => {
@@ -116,7 +116,7 @@ function eachLine(stream: Readable, onLine: (line: string) => void): void {
   stream.once("end", () => tell(cutter.end()));
 }
 
-/** Says how a program failed, in a few words. */
+/** Describes in a few words how a program failed. */
 export function describeFailure(result: ProgramResult, timeoutMs: number): string {
   if (result.failure !== undefined) return `it could not be started (${result.failure})`;
   if (result.timedOut) return `it took longer than ${timeoutMs / 1000} s`;
@@ -124,7 +124,7 @@ export function describeFailure(result: ProgramResult, timeoutMs: number): strin
   const lines = result.tail.split("\n");
   const message = lines.findLastIndex((line) => MESSAGE.test(line));
   const told = message === -1 ? lines.slice(-3) : [lines[message], ...lines.slice(message + 1).slice(-2)];
-  // The surrounding sentence ends with a full stop of its own.
+  // The surrounding sentence has a full stop of its own.
   const said = told.join(" / ").replace(/[.\s]+$/, "");
   return said === "" ? ending : `${ending}: ${said}`;
 }

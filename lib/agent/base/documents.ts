@@ -15,12 +15,12 @@ export function parsePlan(text: string, name: string, origin: PlanOrigin): Insta
   return parseYaml(text, installPlan, name, planError(origin));
 }
 
-/** Parses the `install.yaml` of an artifact in a thread of its own: nothing in it can stop this process. */
+/** Parses the `install.yaml` of an artifact in a separate thread: nothing in it can block or end this process. */
 export function parseForeignPlan(text: string, name: string): Promise<InstallPlan> {
   return parseForeignYaml(text, installPlan, name, planError("artifact"));
 }
 
-/** @throws ArtifactError `descriptor_invalid` */
+/** Reads a plugin's descriptor. @throws ArtifactError `descriptor_invalid` */
 export async function readDescriptor(folder: string): Promise<Descriptor> {
   const invalid = (message: string, faults: string[]) => artifactError("descriptor_invalid", message, { faults });
   const file = join(folder, DESCRIPTOR_FILE);

@@ -2,8 +2,8 @@ import type { WaitEvent } from "../../client/wait-event.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 
 /**
- * The agent's events while it works. Renderers (lines, NDJSON, dashboard) read these and nothing else. Names and fields
- * are stable: NDJSON consumers depend on them (`"v": 1`).
+ * Event of the agent at work. Renderers (lines, NDJSON, dashboard) read these and nothing else. Names and fields are
+ * stable: NDJSON consumers depend on them (`"v": 1`).
  */
 export type AgentEvent =
   | {
@@ -13,32 +13,32 @@ export type AgentEvent =
       requested_version: string;
       deployment_id: string;
       project_root: string;
-      /** True when the run goes back to a kept release. */
+      /** True for a run that goes back to a kept release. */
       rollback?: boolean;
     }
   | { event: "lock.waiting"; holder: string }
   | { event: "lock.acquired" }
-  /** A killed run was taken to its end: `finished` if it had committed, else `undone`. */
+  /** A killed run was ended: `finished` if it had committed, otherwise `undone`. */
   | { event: "recovery.done"; version: string | null; deployment_id: string; outcome: "undone" | "finished" }
   | WaitEvent
   | { event: "auth.ok" }
   | { event: "resolve.ok"; version: string; running_version: string | null }
   | { event: "locate.ok"; size_bytes: number | null }
   | { event: "authorize.ok" }
-  /** A delta is taken instead of the full artifact. */
+  /** A delta is fetched instead of the full artifact. */
   | { event: "delta.chosen"; base_version: string; size_bytes: number; full_size_bytes: number | null }
-  /** The delta was of no use: the full artifact is taken after all. */
+  /** The delta could not be used: the full artifact is fetched after all. */
   | { event: "delta.failed"; base_version: string; code: string; reason: string }
-  /** The bytes were fetched before the version might be deployed: the network is not asked for them. */
+  /** The bytes had been fetched ahead, so the network is not used. */
   | { event: "ahead.used"; version: string; bytes: number }
-  /** The bytes that were fetched ahead are of no use: they come from the hub after all. */
+  /** The bytes fetched ahead are unusable: the hub's are fetched after all. */
   | { event: "ahead.unusable"; version: string; code: string; reason: string }
   | { event: "fetch.started"; size_bytes: number | null }
   | { event: "fetch.progress"; bytes: number; size_bytes: number | null; unpacked_bytes: number }
   | { event: "fetch.resumed"; bytes: number; reason: string }
   | { event: "fetch.done"; bytes: number; files: number; unpacked_bytes: number }
   | { event: "verify.ok"; check: "signature" | "manifest" | "plan" | "hmac" | "archive" | "program" | "policy" }
-  /** The rights that an upgrade asks for beyond the running release, one line each; else it is held. */
+  /** Rights that an upgrade requires beyond the running release, one line each; without consent it is held. */
   | { event: "rights.more"; version: string; rights: string[]; accepted: boolean }
   /** The version does not meet the host's policy. `repeated`: it was refused for the same reason before. */
   | { event: "policy.refused"; version: string; message: string; repeated: boolean }
@@ -59,10 +59,10 @@ export type AgentEvent =
 
 export type Emit = (event: AgentEvent) => void;
 
-/** Progress is said at most this often. Milliseconds. */
+/** Shortest interval of progress events, in milliseconds. */
 const PROGRESS_INTERVAL_MS = 200;
 
-/** Emits what `make` gives, but not more often than people can read. */
+/** Emits the events of `make`, but no more often than people can read. */
 export function throttled(emit: Emit, make: () => AgentEvent): () => void {
   let last = Number.NEGATIVE_INFINITY;
   return () => {

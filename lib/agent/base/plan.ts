@@ -10,12 +10,12 @@ import type { Item } from "../../releases/layout.ts";
 import { printableJson } from "../../support/printable.ts";
 
 /**
- * The origin of a plan. It decides the kind of its errors: the operator's own file is usage, a signed member is the
- * artifact's.
+ * Origin of a plan, which decides the kind of its errors: usage for the operator's own file, an artifact error for a
+ * signed member.
  */
 export type PlanOrigin = "artifact" | "local";
 
-/** The names that a plan may use. */
+/** Names that a plan may use. */
 export interface PlanScope {
   projectId: string;
   plugins: ReadonlySet<string>;
@@ -35,20 +35,20 @@ const FILLS_STAGING = new Set<InstallStep["action"]>([
   "write_env",
 ]);
 
-/** One step of the event `steps.planned`. */
+/** Step in the event `steps.planned`. */
 export interface PlannedStep {
   id: string;
   action: InstallStep["action"];
   after_switch: boolean;
 }
 
-/** A plan in the order in which it is carried out. */
+/** Plan in execution order. */
 export interface OrderedPlan {
   /** Steps in staging, before the switch. */
   fill: InstallStep[];
   /** `stop` steps that run just before the switch. */
   stop: InstallStep[];
-  /** After the switch. */
+  /** Steps after the switch. */
   after: InstallStep[];
 }
 
@@ -68,7 +68,7 @@ export const planError =
       : artifactError("plan_invalid", message, facts);
   };
 
-/** Says that a name is missing. A plan of the operator may be for the other kind of target. */
+/** Describes a missing name. A plan of the operator may be meant for the other kind of target. */
 function missingFrom(scope: PlanScope, { section, id }: Item, origin: PlanOrigin): string {
   const isPlugin = section === "plugins";
   const what = `${isPlugin ? "plugin" : "extension"} ${id}`;
@@ -79,10 +79,10 @@ function missingFrom(scope: PlanScope, { section, id }: Item, origin: PlanOrigin
 }
 
 /**
- * Checks a plan against what it is for and orders it: topological, then as listed; staging, then stops, then the rest.
+ * Validates a plan against its target and orders it: topologically, then as listed; staging, then stops, then the rest.
  *
- * @throws `plan_mismatch` for another project; `plan_invalid` (or `config_invalid`) with every fault: ids twice or
- *   unknown, a cycle, an unknown plugin, an install that depends on a start, restart or healthcheck
+ * @throws `plan_mismatch` for another project; `plan_invalid` (or `config_invalid`) with every fault: duplicate or
+ *   unknown ids, a cycle, an unknown plugin, an install that depends on a start, restart or healthcheck
  */
 export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigin): OrderedPlan {
   if (plan.project_id !== scope.projectId) {
@@ -133,14 +133,14 @@ export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigi
   return ordered;
 }
 
-/** The plugin or extension that a step names, when it names one. */
+/** Returns the plugin or extension that a step names, if any. */
 function namedBy(step: InstallStep): { section: "plugins" | "extensions"; id: string } | undefined {
   if ("extension" in step) return { section: "extensions", id: step.extension };
   if ("plugin" in step && step.plugin !== undefined) return { section: "plugins", id: step.plugin };
   return undefined;
 }
 
-/** Depth first in listed order: dependencies come first, otherwise the order stays as written. */
+/** Sorts depth first in listed order: dependencies come first, otherwise the order stays as written. */
 function topological(
   steps: readonly InstallStep[],
   byId: ReadonlyMap<string, InstallStep>,
@@ -165,7 +165,7 @@ function topological(
   return sorted;
 }
 
-/** Steps that run after the switch: starts, restarts and healthchecks, and whatever depends on one. */
+/** Returns the steps that run after the switch: starts, restarts and healthchecks, and whatever depends on one. */
 function lateSteps(sorted: readonly InstallStep[], byId: ReadonlyMap<string, InstallStep>): Set<string> {
   const late = new Set<string>();
   for (const step of sorted) {
@@ -175,7 +175,7 @@ function lateSteps(sorted: readonly InstallStep[], byId: ReadonlyMap<string, Ins
 }
 
 /**
- * Refuses steps that need a supervisor where there is none (docs/contract/install-plan.md).
+ * Rejects steps that need a supervisor where there is none (docs/contract/install-plan.md).
  *
  * @throws `needs_supervisor`
  */
@@ -190,8 +190,8 @@ export function checkSupervised(plan: Pick<InstallPlan, "steps">, supervisor: st
 }
 
 /**
- * Returns a warning when a plan installs something that its supervisor does not hear of, or checks what no step before
- * has started again: the check would look at the version before.
+ * Returns a warning for a plan that installs something without telling its supervisor, or that checks something without
+ * restarting it first: the check would see the previous version.
  *
  * @param plan an ordered plan
  */
@@ -215,7 +215,7 @@ export function unnoticed({ fill, stop, after }: OrderedPlan): string | undefine
   );
 }
 
-/** Returns the steps as they are announced before the first one runs. */
+/** Returns the steps as announced before the first one runs. */
 export function plannedSteps({ fill, stop, after }: OrderedPlan): PlannedStep[] {
   const named = (steps: readonly InstallStep[], afterSwitch: boolean): PlannedStep[] =>
     steps.map(({ id, action }) => ({ id, action, after_switch: afterSwitch }));

@@ -3,7 +3,10 @@ import { counted } from "../../support/counted.ts";
 import { sizeText } from "../../support/size-text.ts";
 import type { AgentEvent } from "./events.ts";
 
-/** An event of a deployment as a sentence for people; nothing for those that only machines and bars care about. */
+/**
+ * Describes an event of a deployment in a sentence for people; undefined for events that only machines and progress
+ * bars use.
+ */
 export function deploySentence(event: AgentEvent): string | undefined {
   switch (event.event) {
     case "deploy.started":

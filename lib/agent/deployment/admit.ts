@@ -8,15 +8,15 @@ import type { Resolved, Source } from "../sources/source.ts";
 import { requirePolicy } from "./policy.ts";
 import type { DeployOptions, Run } from "./run.ts";
 
-/** A version that may be deployed, and what it will replace. */
+/** Version that may be deployed, and the release that it will replace. */
 export interface Admitted {
   resolved: Resolved;
   running: Release | undefined;
-  /** Facts that the rules of the host's policy have looked at; undefined without a policy. */
+  /** Facts checked by the host's policy; undefined without a policy. */
   evidence: Evidence | undefined;
 }
 
-/** Returns the running release if it is this very artifact, whole, and nobody wants it anew. */
+/** Returns the running release if it is this very artifact, intact, and no reinstallation was requested. */
 export async function alreadyRuns(
   { options, layout, source, emit }: Run,
   running: Release | undefined,
@@ -31,7 +31,7 @@ export async function alreadyRuns(
 }
 
 /**
- * Refuses a latest version that is lower than the one that runs, unless somebody asked for it.
+ * Rejects a latest version lower than the running one, unless downgrades are allowed.
  *
  * @throws DeploymentError `downgrade_refused`
  */
@@ -47,8 +47,8 @@ export function refuseDowngrade(
 }
 
 /**
- * Decides whether a resolved version may be deployed (docs/contract/host.md): a lower `latest` is not followed unasked;
- * a version that failed before is tried again, because somebody asked for it; the host's policy holds for each.
+ * Decides whether a resolved version may be deployed (docs/contract/host.md): a lower `latest` only on request; a
+ * version that failed before again, because somebody asked for it; and none against the host's policy.
  *
  * @throws DeploymentError `downgrade_refused`, `policy_refused`
  */

@@ -12,17 +12,20 @@ import { readTextFile, statsOf } from "../../support/files.ts";
 import { printable } from "../../support/printable.ts";
 import { parseForeignYaml } from "../../support/yaml-file.ts";
 
-/** Comparison of a version's rights with those of what runs. Apart from `rights.ts`: it loads the parser of YAML. */
+/**
+ * Compares a version's rights with those of the running release. Apart from `rights.ts`, since it loads the YAML
+ * parser.
+ */
 
 const UNREADABLE = "plugin.yaml cannot be read: nobody can tell what it asks for";
 
-/** The items of a version that is about to be installed, each with the folder that the runtime will load. */
+/** Items of a version about to be installed, each with the folder that the runtime will load. */
 export type Arriving = readonly (Item & { folder: string })[];
 
-/** The descriptor of a plugin, `unreadable`, or undefined for a plugin that has none: no runtime loads it. */
+/** Descriptor of a plugin, `unreadable`, or undefined for a plugin without one, which no runtime loads. */
 export type Described = Descriptor | "unreadable" | undefined;
 
-/** @param installed digest of the descriptor when it was installed, where that is known */
+/** Reads the descriptor in a folder. @param installed digest of the descriptor when it was installed, if known */
 async function describedAt(folder: string, installed?: string): Promise<Described> {
   const file = join(folder, DESCRIPTOR_FILE);
   const stats = await statsOf(file);
@@ -30,7 +33,7 @@ async function describedAt(folder: string, installed?: string): Promise<Describe
   if (!stats.isFile()) return "unreadable";
   try {
     const text = await readTextFile(file, YAML_LIMITS.maxBytes);
-    // A plugin that may write its own descriptor does not decide what it had asked for.
+    // A plugin that can overwrite its descriptor must not decide what it had requested.
     if (installed !== undefined && hash("sha256", text) !== installed) return undefined;
     return await parseForeignYaml(text, descriptor, file, (message) => artifactError("descriptor_invalid", message));
   } catch (error) {
@@ -40,8 +43,8 @@ async function describedAt(folder: string, installed?: string): Promise<Describe
 }
 
 /**
- * Lists the rights that a plugin asks for and its running release does not have, one line each. A new plugin is
- * compared with an empty descriptor, and so is one whose running descriptor cannot be read.
+ * Lists the rights that a plugin requests beyond its running release, one line each. New plugins, and those whose
+ * running descriptor cannot be read, are compared with an empty descriptor.
  */
 export function moreOf(before: Described, after: Described): string[] {
   if (after === undefined) return [];
@@ -49,17 +52,17 @@ export function moreOf(before: Described, after: Described): string[] {
   const known = before === undefined || before === "unreadable" ? undefined : before;
   const { name } = after;
   return [
-    // The operator's grants are found by this name.
+    // Operators' grants refer to this name.
     ...(known !== undefined && known.name !== name ? [`name: ${name} instead of ${known.name}, and its grants`] : []),
     ...moreRights(known ?? descriptor.parse({ name, version: "0" }), after),
   ].map(printable);
 }
 
 /**
- * Returns the rights that arriving items ask for and a release does not, one line each.
+ * Returns the rights that arriving items request beyond those of a release, one line each.
  *
  * @param folder of the release
- * @param tree the tree that arrives with a configuration of the runtime, for sources that may have one
+ * @param tree arriving tree with a configuration of the runtime, for sources that may have one
  */
 export async function moreThan(
   previous: Pick<Release, "items" | "descriptors">,
@@ -80,7 +83,10 @@ export async function moreThan(
   return lines;
 }
 
-/** Comparison of what the `integration.yaml` that a project ships gives its plugins, for runtimes that run with it. */
+/**
+ * Schema of the part of an `integration.yaml` that gives rights to plugins, for runtimes that use the file a project
+ * ships.
+ */
 
 const configured = z.looseObject({
   plugins: z
@@ -99,11 +105,11 @@ function linesOf(value: unknown, path: string): string[] {
 
 interface Granted {
   grants: string[];
-  /** Settings that hold the plugins. */
+  /** Settings that confine the plugins. */
   holds: string[];
 }
 
-/** @returns undefined when it cannot be read */
+/** Reads the grants of a configuration. @returns undefined when it cannot be read */
 async function grantedAt(folder: string): Promise<Granted | undefined> {
   const file = join(folder, INTEGRATION_FILE);
   const stats = await statsOf(file);
@@ -124,8 +130,8 @@ async function grantedAt(folder: string): Promise<Granted | undefined> {
 }
 
 /**
- * Lists what a shipped configuration gives beyond the one of the running release, one line each: further grants, and
- * every change of what holds the plugins.
+ * Lists what a shipped configuration grants beyond the running release's, one line each: further grants, and every
+ * change of settings that confine plugins.
  */
 export async function moreGranted(running: string, arriving: string): Promise<string[]> {
   const [before, after] = await Promise.all([grantedAt(running), grantedAt(arriving)]);

@@ -10,8 +10,8 @@ import { type DeployOptions, type DeployResult, lockRoot, type Run } from "./run
 import { condemn, walk } from "./walk.ts";
 
 /**
- * One deployment, from any source: resolve → admit → stage → install → switch → settle (docs/contract/agent.md). It
- * never throws: whatever goes wrong is in the result and in the reports.
+ * Deploys from any source: resolve → admit → stage → install → switch → settle (docs/contract/agent.md). Never throws:
+ * whatever goes wrong is in the result and in the reports.
  */
 export function deploy(source: Source, options: DeployOptions, listener: Emit): Promise<DeployResult> {
   return perform(source, options, listener, DEPLOYMENT);

@@ -5,27 +5,27 @@ import { ifThere } from "../../support/files.ts";
 
 export interface EnvFileOptions {
   plugin: string;
-  /** The release's template. */
+  /** Template of the release. */
   template: string;
-  /** The host's own file; when it exists it is kept as it is. */
+  /** Host's own file, which is kept as it is if it exists. */
   existing: string;
-  /** The path where a new file is prepared (mode 0600) for the switch to put in place. */
+  /** Path at which a new file is prepared (mode 0600), for the switch to put in place. */
   prepared: string;
   required: readonly string[];
   /** Other names that the plugin declares. */
   optional: readonly string[];
-  /** Names that the operator lets templates have; every declared one when it is undefined. */
+  /** Names that the operator lets templates use; undefined for every declared one. */
   allowed?: readonly string[];
   environment: NodeJS.ProcessEnv;
 }
 
 /**
- * Seeds a plugin's `.env` from its template when the host has none: values set in the process environment win. Then
- * every required name must have a value, in the host's file or in the process environment
+ * Creates a plugin's `.env` from its template when the host has none; values in the process environment take
+ * precedence. Every required name must then have a value, in the host's file or the process environment
  * (docs/contract/install-plan.md#write_env).
  *
- * A template gets the variables that its plugin declares and the operator allows, and no others: it cannot ask for the
- * host's `AWS_SECRET_ACCESS_KEY`, and never for the agent's own `SEALIFT_API_KEY`.
+ * A template gets only variables that its plugin declares and the operator allows: it cannot obtain the host's
+ * `AWS_SECRET_ACCESS_KEY`, and never the agent's own `SEALIFT_API_KEY`.
  *
  * @returns true when a new file was prepared
  * @throws DeploymentError `env_missing` with every empty name
@@ -66,7 +66,7 @@ async function readTemplate({ plugin, template }: EnvFileOptions): Promise<strin
   }
 }
 
-/** The template line by line, comments kept, with the given values in place; required names that it lacks are added. */
+/** Fills in a template line by line, keeping comments, and appends required names that it lacks. */
 function seeded(template: string, required: readonly string[], given: (name: string) => string | undefined): string {
   const seen = new Set<string>();
   const lines = template.split(/\r?\n/).map((line) => {
@@ -84,7 +84,7 @@ function seeded(template: string, required: readonly string[], given: (name: str
   return `${lines.join("\n")}\n`;
 }
 
-/** A value as dotenv readers take it literally. */
+/** Quotes a value so that dotenv readers take it literally. */
 function quoted(value: string): string {
   if (/^[A-Za-z0-9_./:@%+,-]*$/.test(value)) return value;
   const mark = ["'", '"', "`"].find((candidate) => !value.includes(candidate));

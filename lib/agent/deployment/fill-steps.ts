@@ -10,26 +10,26 @@ import type { Fetched } from "../sources/source.ts";
 import { prepareEnvFile } from "./env-file.ts";
 import { pluginOf, runStep, type StepContext } from "./steps.ts";
 
-/** The context of steps that fill a release of a verified tree. */
+/** Context of steps that fill a release from a verified tree. */
 export interface Filling extends StepContext {
   layout: Layout;
-  /** The release's folder, not yet visible to anyone. */
+  /** Folder of the release, not yet visible to anyone. */
   release: string;
   fetched: Fetched;
   provisioners: Provisioners;
-  /** Names that templates may take from this process's environment; with none, every declared one. */
+  /** Names that templates may take from this process's environment; empty for every declared one. */
   templateEnv: readonly string[];
-  /** The installed items, filled by `install_plugin` and `install_extension`. */
+  /** Installed items, filled by `install_plugin` and `install_extension`. */
   items: Item[];
   /** `<section>/<id>` → the item's folder in the verified tree. */
   sourceFolders: Map<string, string>;
-  /** Plugins that a provisioner has worked on. */
+  /** Plugins on which a provisioner has run. */
   provisioned: Set<string>;
   /** Plugin id → prepared `.env` file, filled by `write_env`. */
   envFiles: Map<string, string>;
 }
 
-/** Carries out one step before the switch. */
+/** Runs one step before the switch. */
 export async function runFillStep(step: InstallStep, context: Filling): Promise<void> {
   const { plugins, extensions } = context.fetched;
   switch (step.action) {
@@ -65,7 +65,7 @@ async function install(item: Item, source: string, { fetched, release, items, so
   const to = join(release, item.section, item.id);
   await makeFolder(dirname(to));
   await rename(from, to);
-  // The root of an archive was a private folder until now; the runtime's user has to read it.
+  // The root of an archive was a private folder so far; the runtime's user has to read it.
   await chmod(to, 0o755);
   items.push(item);
   sourceFolders.set(`${item.section}/${item.id}`, source);
@@ -123,15 +123,15 @@ async function writeEnv(plugin: string, from: string, context: Filling): Promise
   if (isNew) context.envFiles.set(plugin, prepared);
 }
 
-/** `from` is relative to the plugin's folder, or to the artifact's root. */
+/** Resolves a template's path: `from` is relative to the plugin's folder, or to the artifact's root. */
 async function templateInTree(plugin: string, from: string, fetched: Fetched): Promise<string> {
   const own = join(fetched.tree, fetched.plugins.get(plugin)!.folder, from);
   return (await statsOf(own)) === undefined ? join(fetched.tree, from) : own;
 }
 
 /**
- * The first steps of a plan without the operator's programs, which only have to be there, and without steps that need
- * what a program would have made.
+ * Returns the first steps of a plan, without operators' programs, which only have to exist, and without steps that need
+ * their output.
  *
  * @throws DeploymentError `provisioner_missing`
  */
@@ -152,7 +152,7 @@ export async function withoutPrograms(
   return { ...plan, fill };
 }
 
-/** Whether a step can do its work with what was fetched, before a provisioner has run. */
+/** Tells whether a step can run on what was fetched, before any provisioner. */
 async function isThere(step: InstallStep, tree: string): Promise<boolean> {
   if (step.action === "write_env") return false;
   return !("source" in step) || step.source === undefined || (await statsOf(join(tree, step.source))) !== undefined;

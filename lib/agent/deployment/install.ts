@@ -20,7 +20,7 @@ import type { Run } from "./run.ts";
 import type { StagedTree } from "./stage.ts";
 import { runSteps } from "./steps.ts";
 
-/** Checks the plan of a verified tree against the project root, before anything of it is carried out. */
+/** Validates the plan of a verified tree against the project root, before any of it is carried out. */
 async function checkedPlan(run: Run, { fetched, attempt }: StagedTree): Promise<OrderedPlan> {
   const scope = {
     projectId: run.source.slug,
@@ -37,15 +37,12 @@ async function checkedPlan(run: Run, { fetched, attempt }: StagedTree): Promise<
   return plan;
 }
 
-/** A release that is made, with its whole plan. */
+/** Finished release, with its whole plan. */
 export interface Installed extends ReadyRelease {
   plan: OrderedPlan;
 }
 
-/**
- * Makes a release of a verified tree, as far as its plan goes before the switch. Where it is only tried, the operator's
- * programs do not run.
- */
+/** Makes a release of a verified tree, as far as its plan goes before the switch. A trial skips operators' programs. */
 export async function install(
   run: Run,
   staged: StagedTree,
@@ -60,10 +57,10 @@ export async function install(
 }
 
 /**
- * Fills a release by the plan's first steps, and finishes it. The tree leaves staging for its final path before them,
- * so that what a provisioner makes may name that path.
+ * Runs the plan's first steps on a release, and finishes it. The tree moves from staging to its final path before them,
+ * so that provisioners may use that path.
  *
- * @throws DeploymentError `rights_held`, and what the steps throw
+ * @throws DeploymentError `rights_held`, and the errors of the steps
  */
 async function fillRelease(
   run: Run,
@@ -74,7 +71,7 @@ async function fillRelease(
   const { layout, options } = run;
   const { target, release: name } = staged.attempt;
   const asked = { version: staged.attempt.resolved_version!, identity: staged.fetched.identity };
-  // Before any provisioner runs code of a version that nobody may want.
+  // Before any provisioner runs code of a version that may be held.
   const { fetched } = staged;
   const tree = fetched.keep.includes(INTEGRATION_FILE) ? fetched.tree : undefined;
   await checkRights(run, asked, previous, { arriving: arrivingFrom(plan, staged.fetched), tree });
@@ -99,7 +96,7 @@ async function fillRelease(
     signal: run.signal,
   };
   await runSteps(plan.fill, filling, runFillStep);
-  // A provisioner may have made another descriptor of it: this one is what the runtime loads.
+  // A provisioner may have changed the descriptor: this one is what the runtime loads.
   const installed = filling.items.map((item) => ({ ...item, folder: join(release, item.section, item.id) }));
   if (filling.provisioned.size > 0)
     await checkRights(run, asked, previous, { arriving: installed, tree: tree && filling.fetched.tree });
@@ -107,7 +104,7 @@ async function fillRelease(
   return filling;
 }
 
-/** The items that the plan installs, each with the folder of the verified tree that it takes. */
+/** Returns the items that the plan installs, each with its folder in the verified tree. */
 function arrivingFrom({ fill }: OrderedPlan, { tree, plugins, extensions }: Fetched): Arriving {
   return fill.flatMap((step): Arriving => {
     if (step.action === "install_plugin") {
@@ -123,8 +120,8 @@ function arrivingFrom({ fill }: OrderedPlan, { tree, plugins, extensions }: Fetc
 }
 
 /**
- * The files that people may want to read stay with the release, and so does the rest of a project's tree, as a base for
- * deltas; `release.json` makes it whole.
+ * Finishes a release. Files for people stay with it, and the rest of a project's tree stays as a base for deltas;
+ * writing `release.json` completes it.
  */
 async function finishRelease(
   run: Run,
@@ -162,8 +159,8 @@ async function finishRelease(
 }
 
 /**
- * Collects what unpacking has found about the files of a release. A plugin that was provisioned may have changed, and
- * so may the files that are set apart as its data.
+ * Collects what unpacking found about the files of a release. Provisioned plugins may have changed, and so may files
+ * set apart as data.
  */
 function contentsOf({ fetched, sourceFolders, provisioned }: Filling): ContentsOptions {
   const { keep, contentSha256, listing } = fetched;

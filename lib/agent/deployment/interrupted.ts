@@ -14,8 +14,8 @@ import { type Deployed, lockRoot, type Run } from "./run.ts";
 import { bringBack } from "./undo.ts";
 
 /**
- * Ends what a killed run left in the journal, and reports it: a release that was committed stays, anything else is
- * undone and its units are brought back. Only under the lock of the root.
+ * Ends what a killed run left in the journal, and reports it: a committed release stays, anything else is undone and
+ * its units are restarted. Requires the lock of the root.
  *
  * @throws DeploymentError `journal_unreadable`
  */
@@ -40,7 +40,7 @@ async function writeOnce(layout: Layout, target: TargetName, report: LocalReport
   if (!(await hasReport(layout, target, report.deployment_id))) await writeReport(layout, target, report);
 }
 
-/** Returns the id of this start of the machine, where the system has one. */
+/** Returns the id of this boot, where the system has one. */
 export const bootId = (): Promise<string | null> =>
   readFile("/proc/sys/kernel/random/boot_id", "utf8").then(
     (text) => text.trim(),
@@ -48,9 +48,9 @@ export const bootId = (): Promise<string | null> =>
   );
 
 /**
- * Removes what killed runs of a target left in staging, and reports them. A version whose bytes were being fetched and
- * unpacked when the process died, on a machine that went on, may have killed it: it goes into quarantine, so that a
- * watch does not die of it again and again. Only under the lock of the target.
+ * Removes what killed runs of a target left in staging, and reports them. A version that was being fetched and unpacked
+ * when the process died, on a machine that did not restart, may have killed it: it is quarantined, so that a watch does
+ * not die of it repeatedly. Requires the lock of the target.
  */
 export async function sweepInterrupted(layout: Layout, target: TargetName, emit: Emit): Promise<void> {
   for (const attempt of await sweepTarget(layout, target)) {
@@ -71,7 +71,7 @@ export async function sweepInterrupted(layout: Layout, target: TargetName, emit:
   }
 }
 
-/** Undoes what killed runs left, before anything is decided. Only under the lock of the target. */
+/** Undoes what killed runs left, before any decision. Requires the lock of the target. */
 export async function recover(run: Run<Deployed>): Promise<void> {
   const { layout, source, options, emit } = run;
   if ((await readJournal(layout)) !== undefined) {

@@ -28,38 +28,38 @@ import { runSteps } from "./steps.ts";
 import { blamed, checkSupervisor, supervisorOfRelease } from "./supervision.ts";
 import { undo } from "./undo.ts";
 
-/** The end of a run: what runs now, what ran before, and where the report is. */
+/** Outcome of a run: what runs now, what ran before, and where the report is. */
 export type RunOutcome = Pick<DeployResult, "outcome" | "release" | "report" | "error"> & {
   previous: Release | undefined;
 };
 
-/** A whole release that nothing points to yet, and the steps around the switch to it. */
+/** Complete release that is not linked yet, and the steps around the switch to it. */
 export interface ReadyRelease extends NewRelease {
   plan: Pick<OrderedPlan, "stop" | "after">;
 }
 
-/** The end of the steps before a switch: a real run switches there, a dry run tells what it has found. */
+/** Continuation after the steps before a switch: a real run switches, a dry run reports. */
 export interface WalkEnd<T, Found> {
-  /** Ends the walk to a version that runs already. */
+  /** Ends a walk that found its version running already. */
   unchanged(running: Release): Promise<T>;
-  /** Goes on to replace what runs. */
+  /** Continues with replacing the running release. */
   replace(found: Found): Promise<T>;
 }
 
-/** The parts of a run that differ between a deployment and a rollback. */
+/** Parts of a run that differ between a deployment and a rollback. */
 export interface RunPlan<S extends Deployed> {
   name: "deploy" | "rollback";
-  /** Refuses what can be refused before anything is locked. */
+  /** Rejects what can be rejected before anything is locked. */
   precheck(run: Run<S>): Promise<void>;
-  /** Finds what to switch to, and switches. Both locks are taken in here or held. */
+  /** Finds the release to switch to, and switches. Takes or holds both locks. */
   follow(run: Run<S>, previous: Release | undefined): Promise<RunOutcome>;
-  /** Work that is done after the target is free again. */
+  /** Work done after the target's lock is released. */
   afterwards?(run: Run<S>): Promise<void>;
 }
 
 /**
- * One run, end to end. It never throws and leaves no half-done switch: whatever goes wrong is in the result and in the
- * reports.
+ * Performs one run from start to end. Never throws and leaves no half-done switch: whatever goes wrong is in the result
+ * and in the reports.
  */
 export function perform<S extends Deployed>(
   source: S,
@@ -85,7 +85,10 @@ export function perform<S extends Deployed>(
   });
 }
 
-/** @throws DeploymentError `root_foreign`, `root_unusable`, and the file system's errors */
+/**
+ * Performs a run in its opened project root. @throws DeploymentError `root_foreign`, `root_unusable`, and the file
+ * system's errors
+ */
 async function inRoot<S extends Deployed>(begun: Run<S>, course: RunPlan<S>): Promise<RunOutcome> {
   await using run: OpenedRun<S> = await openRoot(begun);
   const ending = await carryOut(run, course).catch((thrown: unknown) =>
@@ -95,13 +98,13 @@ async function inRoot<S extends Deployed>(begun: Run<S>, course: RunPlan<S>): Pr
   return ending;
 }
 
-/** Refuses what can be refused before anything is locked or changed. A dry run begins with it, too. */
+/** Rejects what can be rejected before anything is locked or changed. A dry run starts with it, too. */
 export async function refuseEarly<S extends Deployed>(run: Run<S>, course: RunPlan<S>): Promise<void> {
   await course.precheck(run);
   await checkSupervisor(run);
 }
 
-/** @throws what goes wrong before it is known what runs */
+/** Carries out a run. @throws errors that occur before the running release is known */
 async function carryOut<S extends Deployed>(run: Run<S>, course: RunPlan<S>): Promise<RunOutcome> {
   await refuseEarly(run, course);
   await using _turn = await lockTarget(run);
@@ -114,7 +117,7 @@ async function carryOut<S extends Deployed>(run: Run<S>, course: RunPlan<S>): Pr
   }
 }
 
-/** The end of a run whose version runs already. */
+/** Ends a run whose version runs already. */
 export async function unchanged(run: Run<Deployed>, previous: Release): Promise<RunOutcome> {
   const report = await recordReport(run, reportOf(run, { status: "success", running: runningOf(previous) }), true);
   return { outcome: "unchanged", release: previous.name, report, previous };
@@ -134,17 +137,16 @@ async function failed(
   return { ...ending, report };
 }
 
-/** True for a rollback that was mistyped: the hub need not hear of it. */
+/** True for a rollback with mistyped arguments, of which the hub need not hear. */
 const wasNeverBegun = ({ source }: Run<Deployed>, { code, exitCode }: SealiftError): boolean =>
   source.isRollback === true && (code === "no_release" || exitCode === EXIT.usage);
 
 /**
- * Switches to a release, carries out the steps around the switch, and ends it for good. Whatever fails is undone. Both
- * locks are held.
+ * Switches to a release, runs the steps around the switch, and commits. Any failure is undone. Requires both locks.
  *
  * @param prepare makes the release ready
- * @param condemn judges the version by what went wrong. `switched`: whether the release was current then
- * @throws the error to tell about
+ * @param condemn judges the version by the error. `switched`: whether the release was current then
+ * @throws the error to report
  */
 export async function switchOver(
   run: Run<Deployed>,
@@ -183,7 +185,7 @@ async function replace(run: Run<Deployed>, journal: Journal, ready: ReadyRelease
 }
 
 /**
- * Ends a switch for good. The journal goes when the report is written, so that a kill in between loses neither.
+ * Commits a switch. The journal is removed once the report is written, so that a kill in between loses neither.
  *
  * @returns the report's path, or null when it could not be written
  */

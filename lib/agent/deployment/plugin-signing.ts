@@ -4,7 +4,7 @@ import type { Item } from "../../releases/layout.ts";
 import { readDescriptor } from "../base/documents.ts";
 
 /**
- * Writes `plugin.sig` for every trusted plugin of a finished release (docs/contract/marketplace.md). It comes after
+ * Writes `plugin.sig` for every trusted plugin of a finished release (docs/contract/marketplace.md). Runs after
  * provisioning and after the data folder has become a link, so that it covers what the runtime will read.
  *
  * @param secret the UTF-8 key of `--plugin-secret-key`

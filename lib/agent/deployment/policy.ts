@@ -6,14 +6,17 @@ import type { Resolved } from "../sources/source.ts";
 import type { Run } from "./run.ts";
 
 /**
- * Time after which a watch looks again at a refused version, doubled each time: statements follow a publication within
- * seconds, or never.
+ * Time after which a watch checks a refused version again, doubled each time, in milliseconds: statements follow a
+ * publication within seconds, or never.
  */
 const FIRST_AGAIN_MS = 5_000;
-/** The longest time between two looks. */
+/** Longest interval between two checks, in milliseconds. */
 const AGAIN_MS = 10 * 60_000;
 
-/** Returns when a watch looks again. @param from when the version will do, if known @param before the look before */
+/**
+ * Returns when a watch checks again. @param from when the version will pass, if known @param before time of the
+ * previous check
+ */
 export function lookAgainAt(now: number, from: string | undefined, before: HeldPolicy | undefined): string {
   const waited = before === undefined ? 0 : Date.parse(before.again) - Date.parse(before.at);
   const wait = from === undefined ? Math.max(FIRST_AGAIN_MS, 2 * waited) : Date.parse(from) - now;
@@ -21,10 +24,10 @@ export function lookAgainAt(now: number, from: string | undefined, before: HeldP
 }
 
 /**
- * Requires that a version meets the policy of this host, where it has one (docs/policy.md). What is refused once more
- * for the same reason is not reported again.
+ * Requires that a version meets the policy of this host, if it has one (docs/policy.md). Reports a repeated refusal for
+ * the same reason only once.
  *
- * @returns what the rules have looked at, which the bytes must be compared with
+ * @returns the facts that were checked, with which the bytes must be compared
  * @throws DeploymentError `policy_refused`
  */
 export async function requirePolicy(run: Run, { version, identity }: Resolved): Promise<Evidence | undefined> {
@@ -52,7 +55,7 @@ export async function requirePolicy(run: Run, { version, identity }: Resolved): 
   throw policyError(message, { target: targetText(target), version });
 }
 
-/** The error of a version that a policy keeps away. */
+/** Returns the error of a version that a policy refuses. */
 export const policyError = (message: string, { target, version }: { target: string; version: string }) =>
   deploymentError("policy_refused", message, {
     hint: `Nothing was installed. \`sealift policy check ${target} ${version} --policy FILE\` looks at every rule.`,

@@ -30,30 +30,30 @@ import {
 import { pluginOf } from "./steps.ts";
 import { walk } from "./walk.ts";
 
-/** The bytes that were fetched, and so would be. */
+/** Bytes that were fetched for the preview, as a deployment would fetch them. */
 export interface PreviewedFetch {
   bytes: number;
-  /** The kept release that a delta completes; null when the whole artifact is fetched. */
+  /** Kept release that a delta completes; null when the whole artifact is fetched. */
   delta_from: string | null;
-  /** Bytes of the whole artifact, where the hub says so. */
+  /** Bytes of the whole artifact, if the hub states them. */
   full_bytes: number | null;
 }
 
-/** The changes that a deployment would make. */
+/** Changes that a deployment would make. */
 export interface PreviewedChanges {
-  /** Null of a rollback, which fetches nothing. */
+  /** Null for a rollback, which fetches nothing. */
   fetched: PreviewedFetch | null;
-  /** Paths below the project root, as are those of the next three. */
+  /** Paths below the project root; so are those of the next three fields. */
   installed: string[];
   /** Real folders that would become the first release. */
   adopted: string[];
-  /** Links that would go with the running release. */
+  /** Links that would be removed with the running release. */
   removed: string[];
   /** Environment files that the host does not have yet. */
   env_files: string[];
-  /** Compared with the running release; null when that one has no list of its files. */
+  /** Differences from the running release; null when that one has no list of its files. */
   differences: Difference[] | null;
-  /** The plan in the order in which it would be carried out. */
+  /** Plan in execution order. */
   steps: { id: string; action: InstallStep["action"]; plugin: string | null; after_switch: boolean }[];
   /** Versions of kept releases that would be garbage-collected. */
   collected: string[];
@@ -84,9 +84,9 @@ const TOLD = new Set<AgentEvent["event"]>([
 ]);
 
 /**
- * Finds out what a deployment would do: it fetches, verifies and unpacks the version like {@link deploy}, into a
- * temporary folder that it removes, and takes every decision up to the switch. It never throws. The project root is
- * only read, without a lock, so that it works beside a watch; no report is written or sent.
+ * Previews a deployment: fetches, verifies and unpacks the version like {@link deploy}, into a temporary folder that is
+ * removed, and makes every decision up to the switch. Never throws. Reads the project root without a lock, so that it
+ * works beside a watch, and writes and sends no report.
  */
 export async function preview(source: Source, options: DeployOptions, listener: Emit): Promise<Preview> {
   const heard = listenToFetch();
@@ -117,7 +117,7 @@ export async function preview(source: Source, options: DeployOptions, listener: 
     });
     return { ...outcomeOf(changes), ...versions(begun, previous) };
   } catch (thrown) {
-    // A full disk is that of the temporary folder.
+    // A full disk here is that of the temporary folder.
     const error = errorOf({ ...begun, layout: { ...begun.layout, root: folder } }, thrown);
     return { outcome: "failed", ...versions(begun, previous), error };
   } finally {
@@ -125,7 +125,7 @@ export async function preview(source: Source, options: DeployOptions, listener: 
   }
 }
 
-/** Warns where a journal says that something else is going on in the project root. */
+/** Warns if a journal says that another run is under way in the project root. */
 export async function warnOfJournal({ layout, emit }: Run<Deployed>): Promise<void> {
   if ((await readJournal(layout)) === undefined) return;
   const message = "A deployment in this project root is under way or was interrupted; a real run ends it first.";
@@ -137,7 +137,7 @@ const versions = ({ draft }: Run<Deployed>, previous: Release | undefined) => ({
   previous_version: previous?.version ?? null,
 });
 
-/** Compares a release that is ready with what runs. */
+/** Compares a finished release with the running one. */
 async function changesOf(
   { source, layout, options }: Run,
   { items, envFiles, plan }: Installed,
@@ -164,17 +164,19 @@ async function changesOf(
   };
 }
 
-/** The steps of a plan as a preview tells them. */
+/** Returns the steps of a plan in the form of a preview. */
 export const steps = (of: readonly InstallStep[], afterSwitch: boolean): PreviewedChanges["steps"] =>
   of.map((step) => ({ id: step.id, action: step.action, plugin: pluginOf(step), after_switch: afterSwitch }));
 
-/** A project root whose new releases are made in `folder`; the links and kept releases are those of the root. */
+/**
+ * Returns a layout of the project root with its links and kept releases, in which new releases are made in `folder`.
+ */
 function releasesElsewhere(layout: Layout, folder: string, kept: ReadonlySet<string>): Layout {
   const place = (target: TargetName, name: string): string =>
     kept.has(name) ? layout.release(target, name) : join(folder, name);
   return {
     ...layout,
-    // Nothing of it has to outlive a power cut.
+    // Nothing of it has to survive a power cut.
     durability: "none",
     release: place,
     staging: (_target, name) => join(folder, `staging-${name}`),
@@ -182,17 +184,17 @@ function releasesElsewhere(layout: Layout, folder: string, kept: ReadonlySet<str
   };
 }
 
-/** Refuses a project root that could not be made or written. @throws the file system's error */
+/** Requires a project root that could be created or written. @throws the file system's error */
 async function checkWritable(root: string): Promise<void> {
   let folder = root;
   while ((await statsOf(folder)) === undefined && dirname(folder) !== folder) folder = dirname(folder);
   await access(folder, constants.W_OK | constants.X_OK);
 }
 
-/** Gathers from the events which bytes were fetched. */
+/** Collects from the events which bytes were fetched. */
 function listenToFetch(): { fetched: PreviewedFetch; hear: Emit } {
   const fetched: PreviewedFetch = { bytes: 0, delta_from: null, full_bytes: null };
-  /** Bytes of downloads that have ended, and of the one that is under way. */
+  /** Bytes of finished downloads; the next variable has those of the current one. */
   let ended = 0;
   let current = 0;
   const hear: Emit = (event) => {
@@ -209,8 +211,8 @@ function listenToFetch(): { fetched: PreviewedFetch; hear: Emit } {
 }
 
 /**
- * Finds out what a rollback would do, with every check that it makes before it switches. It never throws. The project
- * root is only read, without a lock; no report is written.
+ * Previews a rollback, with every check made before its switch. Never throws. Reads the project root without a lock,
+ * and writes and sends no report.
  */
 export async function previewRollback(kept: KeptTarget, options: FewerOptions, listener: Emit): Promise<Preview> {
   const run = beginRun(keptSource(kept), { ...DEPLOY_DEFAULTS, ...options }, (event) => {
@@ -246,6 +248,6 @@ const outcomeOf = (changes: PreviewedChanges | undefined): Pick<Preview, "outcom
 
 const pathOf = ({ section, id }: Item): string => `${section}/${id}`;
 
-/** Links of a release that the next one does not have. */
+/** Returns the links of a release that the next one does not have. */
 const dropped = (release: Release | undefined, next: readonly Item[]): string[] =>
   (release?.items ?? []).filter((old) => !next.some((item) => sameItem(item, old))).map(pathOf);

@@ -14,12 +14,12 @@ import { parseForeignPlan, readDescriptor } from "../base/documents.ts";
 
 type Change = "added" | "removed" | "changed";
 
-/** A difference between two releases or versions. Sizes are bytes, null on the side that has no such file. */
+/** Difference between two releases or versions. Sizes are bytes, null on the side without such a file. */
 export type Difference =
   | { what: "file"; change: Change; path: string; before: number | null; after: number | null }
-  /** Something that a plugin may do on one side only. */
+  /** Right that a plugin has on one side only. */
   | { what: "right"; change: "added" | "removed"; plugin: string; right: string }
-  /** A step of the install plan by its id. */
+  /** Step of the install plan, by id. */
   | { what: "step"; change: Change; id: string; action: string };
 
 export type ListedFiles = Map<string, Pick<ListedFile, "size" | "sha256">>;
@@ -27,7 +27,7 @@ export type ListedFiles = Map<string, Pick<ListedFile, "size" | "sha256">>;
 /** One side of a comparison. */
 export interface Compared {
   files: ListedFiles;
-  /** Descriptors by plugin id; empty where they are not known. */
+  /** Descriptors by plugin id; empty if unknown. */
   descriptors: ReadonlyMap<string, Descriptor>;
   plan: InstallPlan | undefined;
 }
@@ -35,10 +35,10 @@ export interface Compared {
 const NOTHING: Compared = { files: new Map(), descriptors: new Map(), plan: undefined };
 
 /**
- * Compares two kept releases of a target: their files, what their plugins may do, and their install plans where they
- * have one. Without the first one, everything of the second is new.
+ * Compares two kept releases of a target: their files, their plugins' rights, and their install plans if any. Without a
+ * first one, everything in the second is new.
  *
- * @param options `onlySent` leaves out files that were made on the host, such as by a provisioner, where that is known
+ * @param options `onlySent` leaves out files made on the host, such as by a provisioner, where that is known
  * @returns undefined when one of them has no list of its files, as adopted folders have none
  */
 export async function releaseDifferences(
@@ -53,7 +53,7 @@ export async function releaseDifferences(
   return a === undefined || b === undefined ? undefined : differencesBetween(a, b);
 }
 
-/** Compares two sides: rights first, then the steps of their plans, then their files. */
+/** Compares two sides: rights first, then plan steps, then files. */
 export const differencesBetween = (before: Compared, after: Compared): Difference[] => [
   ...rightsBetween(before.descriptors, after.descriptors),
   ...stepsBetween(before.plan, after.plan),

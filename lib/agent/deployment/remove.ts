@@ -15,29 +15,29 @@ import { endInterrupted, recover } from "./interrupted.ts";
 import { beginRun, DEPLOY_DEFAULTS, type FewerOptions, lockRoot, lockTarget, openRoot } from "./run.ts";
 import { checkSupervisor, pluginsAmong, supervisorOf } from "./supervision.ts";
 
-/** A target that is to leave this host. */
+/** Target to remove from this host. */
 export interface RemovedTarget {
   kind: LocalReport["kind"];
   slug: string;
-  /** Whether its data, environment files, trusted signer and reports go, too. */
+  /** Whether to remove its data, environment files, trusted signer and reports, too. */
   purge: boolean;
 }
 
-/** The version that ran, null when none did, and how many releases were removed. */
+/** Version that ran, null when none did, and number of releases removed. */
 export interface Removal {
   version: string | null;
   releases: number;
 }
 
-/** A preview of a removal. */
+/** Preview of a removal. */
 export interface RemovalPreview extends Removal {
   /** Plugins and other units; null is the project's own unit. */
   units: readonly (string | null)[];
-  /** Releases, and with `purge` whatever the host itself has written: absolute paths. */
+  /** Releases, and with `purge` everything that the host itself has written: absolute paths. */
   paths: readonly string[];
 }
 
-/** Returns the parts of a target that a removal is about, as it stands now. */
+/** Returns the parts of a target that a removal would affect, as of now. */
 async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, supervisor: SupervisorChoice) {
   const target = targetName({ kind, slug });
   const running = await currentRelease(layout, target);
@@ -79,8 +79,8 @@ export async function previewRemoval(
 }
 
 /**
- * Takes a target off this host: stops its units, removes its links, then its releases. What the host itself has written
- * stays, unless it is purged. A removal that is cut short is finished by the next one.
+ * Removes a target from this host: stops its units, removes its links, then its releases. Keeps what the host itself
+ * has written, unless it is purged. The next removal completes an interrupted one.
  *
  * @throws DeploymentError before anything is removed when a unit cannot be stopped or the target is busy
  */
@@ -112,7 +112,7 @@ export async function removeTarget(removed: RemovedTarget, options: FewerOptions
   return { version: running?.version ?? null, releases: releases.length };
 }
 
-/** Removes what was remembered of a target: its quarantine, its pin, a watch's memory. Its lock is held. */
+/** Removes the state of a target: its quarantine, its pin, a watch's memory. Requires the target's lock. */
 async function removeState(sealift: string, target: string): Promise<void> {
   const folder = join(sealift, "state");
   const own = [

@@ -11,10 +11,13 @@ import { readTextFile, statsOf } from "../../support/files.ts";
 import type { Arriving } from "./compare-rights.ts";
 import type { Run } from "./run.ts";
 
-/** Rights that a message names; the event and the error's faults name all of them. */
+/** Most rights that a message lists; the event and the error's faults have all of them. */
 const NAMED = 8;
 
-/** Returns the digests of the descriptors that a release installs: what it asks for, whatever a plugin writes later. */
+/**
+ * Returns the digests of the descriptors that a release installs, as a record of its requests whatever a plugin writes
+ * later.
+ */
 export async function descriptorDigests(release: string, items: readonly Item[]): Promise<Record<string, string>> {
   const digests: Record<string, string> = {};
   for (const { section, id } of items) {
@@ -27,9 +30,9 @@ export async function descriptorDigests(release: string, items: readonly Item[])
 }
 
 /**
- * Holds an upgrade that asks for more than the running release (docs/contract/host.md#rights), unless a person has
- * agreed to exactly that. A first installation asks for what it likes: the person who installs it has chosen it. It is
- * still the first one when folders that were installed by hand have been adopted by a run that failed.
+ * Holds an upgrade that requests more than the running release has (docs/contract/host.md#rights), unless a person has
+ * consented to exactly that. A first installation may request anything: the person who installs it has chosen it. It
+ * still counts as the first when a failed run has adopted folders that were installed by hand.
  *
  * @throws DeploymentError `rights_held`
  */
@@ -55,7 +58,7 @@ export async function checkRights(
   });
 }
 
-/** Says in one sentence what a held version asks for. */
+/** Describes in one sentence what a held version requests. */
 export function rightsMessage({
   version,
   running_version: running,

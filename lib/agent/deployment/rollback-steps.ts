@@ -4,11 +4,11 @@ import type { OrderedPlan } from "../base/plan.ts";
 import type { SupervisorName } from "../supervisors/supervisor.ts";
 import { pluginsAmong } from "./supervision.ts";
 
-/** A plugin's unit, or null for the project's own. */
+/** Unit of a plugin, or null for the project's own. */
 type Unit = string | null;
 type Steps = Pick<OrderedPlan, "stop" | "after">;
 
-/** Seconds for one check of a unit, and retries of a failed one, where the plan sets none. */
+/** Default time limit of one check of a unit, in seconds; the next constant is the default number of retries. */
 const CHECK_SECONDS = 30;
 const CHECK_RETRIES = 3;
 
@@ -23,10 +23,10 @@ function supervised(action: "stop" | "restart" | "healthcheck", unit: Unit): Ins
 const unitsOf = (steps: readonly InstallStep[], ...actions: InstallStep["action"][]): Set<Unit> =>
   new Set(steps.filter(({ action }) => actions.includes(action)).map((step) => unitOf(step) ?? null));
 
-/** The steps of a release around its switch; an adopted folder has none. */
+/** Returns the steps of a release around its switch; an adopted folder has none. */
 export const stepsOf = ({ steps = { stop: [], after: [] } }: Pick<Release, "steps">): Steps => steps;
 
-/** The units that a release's own steps leave stopped. */
+/** Returns the units that a release's own steps leave stopped. */
 function leftStopped({ stop, after }: Steps): Set<Unit> {
   const stopped = unitsOf(stop, "stop");
   for (const step of after) {
@@ -37,11 +37,11 @@ function leftStopped({ stop, after }: Steps): Set<Unit> {
 }
 
 /**
- * Returns the steps of a rollback: those of the release that it goes to, completed by a restart of every unit that the
- * two releases differ in, a stop of units that only the other one has, and a health check of all that were started. A
- * unit that both releases leave stopped stays so, and so does an idle plugin that neither plan names.
+ * Returns the steps of a rollback: those of the release that it goes back to, plus a restart of every unit that
+ * differs, a stop of units that only the other release has, and a health check of all that were started. A unit that
+ * both releases leave stopped stays so, and so does an idle plugin that neither plan names.
  *
- * @param facts `changed`: whether a plugin of `to` is another one in `from`; `idle`: plugins that do not run
+ * @param facts `changed`: whether a plugin differs between `to` and `from`; `idle`: plugins that do not run
  */
 export function rollbackSteps(
   from: Release | undefined,
@@ -71,7 +71,7 @@ export function rollbackSteps(
       if (before.includes(unit) && !unitsOf(own.stop, "stop").has(unit)) stops.push(supervised("stop", unit));
     } else if (unit === null || changed(unit) || stopped.has(unit)) restarts.push(supervised("restart", unit));
   }
-  // A plan that stops a unit after the switch: only the steps after that one last.
+  // For a plan that stops a unit after the switch, only the steps after that stop last.
   const late = restarts.filter((step) => unitsOf(own.after, "stop").intersection(unitsOf([step], "restart")).size > 0);
   const early = restarts.filter((step) => !late.includes(step));
   const after = [...early, ...own.after, ...late];

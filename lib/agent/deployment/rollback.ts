@@ -24,21 +24,21 @@ import {
 import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
 import { DEPLOY_DEFAULTS, type Deployed, type DeployResult, type FewerOptions, lockRoot, type Run } from "./run.ts";
 
-/** The target of a rollback: nothing is fetched, and no hub is asked. */
+/** Target of a rollback, which fetches nothing and needs no hub. */
 export interface KeptTarget {
   kind: LocalReport["kind"];
   slug: string;
-  /** A kept release or its version; without one, the newest kept release of an earlier version. */
+  /** Kept release or its version; by default, the newest kept release of an earlier version. */
   to?: string | undefined;
   /** Whether the hub took the running version back. Then it is not held back: the hub may offer it again. */
   isWithdrawn?: boolean;
-  /** Tells the hub, where one is known with a key. */
+  /** Reports to the hub, where one is known with a key. */
   reporter?: Reporter | undefined;
 }
 
 type KeptRun = Run<Deployed & { to: string | undefined; isWithdrawn: boolean; reporter: Reporter | undefined }>;
 
-/** The subject of a rollback as a run takes it. */
+/** Returns the subject of a rollback in the form of a run. */
 export const keptSource = ({ kind, slug, to, isWithdrawn = false, reporter }: KeptTarget): KeptRun["source"] => ({
   kind,
   slug,
@@ -51,20 +51,20 @@ export const keptSource = ({ kind, slug, to, isWithdrawn = false, reporter }: Ke
 });
 
 /**
- * A deployment backwards: goes to a release that is kept on this host, with the steps of that release, completed for
- * all that the two differ in, and with health checks. When it does not work, what ran before is brought back. Without a
- * reporter, the hub gets the report from the next run. It never throws. The version that was left is held back, so that
- * a watch waits for a newer one, for `retry` or for `resume`.
+ * Rolls back to a release kept on this host, with its own steps, completed for everything in which the two releases
+ * differ, and with health checks. On failure the previous release is restored. Without a reporter, the next run sends
+ * the report. Never throws. The version that was left is held back, so that a watch waits for a newer one, for `retry`
+ * or for `resume`.
  */
 export function rollback(kept: KeptTarget, options: FewerOptions, listener: Emit): Promise<DeployResult> {
-  // Nothing new comes, so nothing old has to go.
+  // Nothing new arrives, so nothing old is collected.
   const all = { ...DEPLOY_DEFAULTS, ...options, keepReleases: Infinity };
   return perform(keptSource(kept), all, listener, ROLLBACK);
 }
 
 export const ROLLBACK: RunPlan<KeptRun["source"]> = {
   name: "rollback",
-  // A mistyped release is refused at once, whatever else is going on.
+  // A mistyped release is rejected at once, whatever else is going on.
   precheck: async (run) => void (await chooseRelease(run, undefined)),
   follow,
   afterwards: (run) => {
@@ -108,7 +108,7 @@ export async function walkBack<T>(
   return await end.replace({ release, ready: await readyToGoBack(run, previous, release) });
 }
 
-/** The release to go to. @throws DeploymentError `no_release` */
+/** Returns the release to go back to. @throws DeploymentError `no_release` */
 async function chooseRelease({ layout, source }: KeptRun, running: Release | undefined): Promise<Release> {
   const { target, to } = source;
   const releases = await listReleases(layout, target);
@@ -138,7 +138,7 @@ function noRelease(message: string, releases: readonly Release[]): SealiftError 
   });
 }
 
-/** The newest release from before the running one that is of another version, and of none that is held back. */
+/** Returns the newest earlier release of another version that is not held back. */
 export const earlierRelease = (
   releases: readonly Release[],
   running: Release | undefined,
@@ -192,7 +192,7 @@ async function readyToGoBack(
   return { items: release.items, envFiles: new Map(), plan };
 }
 
-/** A watch must not take back at once what a person has left. */
+/** Holds back the version that a person has just left, so that no watch deploys it again. */
 async function holdBack({ layout, source, emit }: KeptRun, to: Release, left: Release | undefined): Promise<void> {
   if (left === undefined || left.version === to.version || left.created_at < to.created_at) return;
   const reason = `A person went back from it to ${to.version}.`;

@@ -17,7 +17,7 @@ import { ReportDraft } from "../reports/draft.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 
-/** The options of a deployment: {@link DEPLOY_DEFAULTS} has what a caller does not choose. */
+/** Options of a deployment; {@link DEPLOY_DEFAULTS} has the defaults. */
 export interface DeployOptions extends DeploymentSettings {
   projectRoot: string;
   hostId: string;
@@ -26,7 +26,7 @@ export interface DeployOptions extends DeploymentSettings {
   settings: Settings;
   provisioners: Provisioners;
   notifiers: Notifiers;
-  /** Names that environment templates may take from this process; with none, every name that a plugin declares. */
+  /** Names that environment templates may take from this process; empty for every name that a plugin declares. */
   templateEnv?: readonly string[];
   limits: Limits;
   /** Key of `plugin.sig`, written for trusted plugins. */
@@ -34,9 +34,9 @@ export interface DeployOptions extends DeploymentSettings {
   allowDowngrade?: boolean;
   /** Rules that a version must meet on this host; undefined for none. */
   policy?: Policy | undefined;
-  /** Lets an upgrade ask for more rights than the running release. */
+  /** Lets an upgrade request more rights than the running release has. */
   acceptRights?: boolean;
-  /** Installs the version once more even if it runs already. */
+  /** Installs the version again even if it already runs. */
   reinstall?: boolean;
   /** Lets root deploy into a project root that another user owns, and can change meanwhile. */
   allowForeignRoot?: boolean;
@@ -51,7 +51,7 @@ export const DEPLOY_DEFAULTS = {
   ...DEPLOYMENT_DEFAULTS,
 } satisfies Partial<DeployOptions>;
 
-/** The options of a run whose command chooses less: a rollback, a removal. */
+/** Options of runs that choose less: a rollback, a removal. */
 export type FewerOptions = Omit<DeployOptions, keyof typeof DEPLOY_DEFAULTS> & Partial<DeployOptions>;
 
 export interface DeployResult {
@@ -66,13 +66,13 @@ export interface DeployResult {
   error?: SealiftError;
 }
 
-/** The subject of a deployment, as reports name it. */
+/** Subject of a deployment, in the form of reports. */
 export type Deployed = Pick<Source, "kind" | "slug" | "target" | "requestedVersion"> & {
   /** Whether the run goes back to a kept release. */
   isRollback?: boolean;
 };
 
-/** One deployment under way: what all of its steps are given, and what none of them changes. */
+/** Deployment under way: what every step is given, and none changes. */
 export interface Run<S extends Deployed = Source> {
   readonly id: string;
   readonly startedAt: string;
@@ -80,9 +80,9 @@ export interface Run<S extends Deployed = Source> {
   readonly options: DeployOptions;
   readonly layout: Layout;
   readonly emit: Emit;
-  /** Hears every event, and is made into the report. */
+  /** Report in preparation, which receives every event. */
   readonly draft: ReportDraft;
-  /** Aborts when a person or the deadline ends the deployment. */
+  /** Aborted when a person or the deadline ends the deployment. */
   readonly signal: AbortSignal;
   /** Whether it is only tried: nothing of the project root is written then. */
   readonly isTrial?: boolean;
@@ -118,7 +118,7 @@ export function beginRun<S extends Deployed>(source: S, options: DeployOptions, 
 
 /**
  * Returns the error to report for a run. An abort reaches the steps as errors of many kinds (a closed stream, a lost
- * connection): when the run was ended, that is the reason, whatever was thrown.
+ * connection): once the run was aborted, that is the reason, whatever was thrown.
  */
 export function errorOf({ layout, options, signal }: Run<Deployed>, thrown: unknown): SealiftError {
   if (options.signal?.aborted) return deploymentError("interrupted", "Interrupted by a signal.", { cause: thrown });
@@ -136,11 +136,11 @@ export function errorOf({ layout, options, signal }: Run<Deployed>, thrown: unkn
   });
 }
 
-/** Waits until no other run deploys this target. @throws DeploymentError `root_busy` */
+/** Locks the target, waiting for other runs that deploy it. @throws DeploymentError `root_busy` */
 export const lockTarget = (run: Run<Deployed>): Promise<AsyncDisposable> =>
   lockFor(run, run.layout.targetLock(run.source.target), true);
 
-/** Waits until no other run changes the project root. @throws DeploymentError `root_busy` */
+/** Locks the project root, waiting for other runs that change it. @throws DeploymentError `root_busy` */
 export const lockRoot = (run: Run<Deployed>): Promise<AsyncDisposable> => lockFor(run, run.layout.lock, false);
 
 async function lockFor(
@@ -161,7 +161,7 @@ async function lockFor(
   return lock;
 }
 
-/** The end of a run whose project root cannot be used: nothing is written there, not even a report of that. */
+/** Ends a run whose project root cannot be used: nothing is written there, not even a report. */
 export const refused = (run: Run<Deployed>, thrown: unknown) => ({
   outcome: "failed" as const,
   release: null,
@@ -170,7 +170,7 @@ export const refused = (run: Run<Deployed>, thrown: unknown) => ({
   error: errorOf(run, thrown),
 });
 
-/** A run whose project root is open: it may be written until the run is disposed of. */
+/** Run whose project root is open, and may be written until the run is disposed of. */
 export type OpenedRun<S extends Deployed = Source> = Run<S> & AsyncDisposable;
 
 /**
@@ -188,7 +188,7 @@ export async function openRoot<S extends Deployed>(begun: Run<S>): Promise<Opene
   return { ...begun, ...root, layout, emit: (event) => begun.emit(shownIn(event, layout)) };
 }
 
-/** Answers of a file system that stay as they are until a person does something; a full disk is not one of them. */
+/** File system errors that last until a person acts; a full disk may pass. */
 const UNUSABLE = new Set(["ENOENT", "ENOTDIR", "EEXIST", "EACCES", "EPERM", "EROFS", "ELOOP", "ENAMETOOLONG"]);
 
 /** Makes a folder of the project root, and sees whether it can be written. @throws DeploymentError `root_unusable` */
@@ -206,7 +206,7 @@ async function usableFolder(folder: string): Promise<void> {
   }
 }
 
-/** An event for people, with the names of folders in place of paths through open ones. */
+/** Returns an event for people, with names of folders instead of paths through file descriptors. */
 function shownIn(event: AgentEvent, layout: Layout): AgentEvent {
   return JSON.parse(JSON.stringify(event), (_key, value: unknown) =>
     typeof value === "string" ? layout.shown(value) : value,

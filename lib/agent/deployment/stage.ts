@@ -10,7 +10,7 @@ import type { Admitted } from "./admit.ts";
 import { bootId } from "./interrupted.ts";
 import type { Run } from "./run.ts";
 
-/** A verified tree in its private folder. Disposing of it removes what is left there. */
+/** Verified tree in its private folder. Disposing of it removes what is left there. */
 export interface StagedTree extends AsyncDisposable {
   attempt: Attempt;
   folder: string;
@@ -18,9 +18,8 @@ export interface StagedTree extends AsyncDisposable {
 }
 
 /**
- * Fetches and verifies a version in a private folder that nobody else looks into. Only the target's own lock is held
- * meanwhile, so that a slow hub holds up nobody else. The folder says whose it is: if this process dies, the next run
- * tells about it.
+ * Fetches and verifies a version in a private folder. Holds only the target's own lock meanwhile, so that a slow hub
+ * delays no other target. The folder records its run: if this process dies, the next run reports it.
  */
 export async function stage(run: Run, { resolved, evidence }: Admitted): Promise<StagedTree> {
   const { source, layout, options, emit, signal, draft } = run;

@@ -9,12 +9,12 @@ import { childEnvironment, describeFailure, runProgram } from "../base/child-pro
 import type { Emit } from "../base/events.ts";
 import { capital, type Supervisor } from "../supervisors/supervisor.ts";
 
-/** Milliseconds before the second attempt of a healthcheck; each further one waits longer. */
+/** Delay before the second attempt of a healthcheck, in milliseconds; each further one waits longer. */
 const RETRY_DELAY_MS = 1_000;
 
-/** The context of steps around the switch. */
+/** Context of steps around the switch. */
 export interface StepContext {
-  /** Notes units before they are touched. */
+  /** Journal in which units are recorded before they are touched. */
   journal: Pick<Journal, "touch">;
   supervisor: Supervisor;
   notifiers: Notifiers;
@@ -23,10 +23,10 @@ export interface StepContext {
 }
 
 /**
- * Carries out steps in order until one fails. Reports each step before and after.
+ * Runs steps in order until one fails. Emits events before and after each.
  *
  * @param run carries out one step
- * @throws what the step throws
+ * @throws the error of the step
  */
 export async function runSteps<C extends StepContext>(
   steps: readonly InstallStep[],
@@ -39,7 +39,7 @@ export async function runSteps<C extends StepContext>(
   }
 }
 
-/** Carries out the work of a step, and tells of it before and after. @throws what the work throws */
+/** Does the work of a step, and emits events before and after. @throws the error of the work */
 async function tellStep(step: InstallStep, emit: Emit, work: () => Promise<void>): Promise<void> {
   emit({ event: "step.started", id: step.id, action: step.action, plugin: pluginOf(step) });
   const started = performance.now();
@@ -67,7 +67,7 @@ async function tellStep(step: InstallStep, emit: Emit, work: () => Promise<void>
 export const pluginOf = (step: InstallStep): string | null =>
   ("plugin" in step ? step.plugin : undefined) ?? ("extension" in step ? step.extension : undefined) ?? null;
 
-/** Carries out one step around the switch. Everything else marks progress, or was done before. */
+/** Runs one step around the switch. Other steps only mark progress, or were done before. */
 export async function runStep(step: InstallStep, context: StepContext): Promise<void> {
   const { supervisor, signal } = context;
   switch (step.action) {
@@ -104,7 +104,7 @@ async function healthcheck(
   }
 }
 
-/** Never fails a deployment (docs/contract/install-plan.md). */
+/** Sends a notification. Never fails a deployment (docs/contract/install-plan.md). */
 async function notify(event: string, message: string, context: StepContext): Promise<void> {
   const entry = context.notifiers[event];
   if (entry === undefined) {

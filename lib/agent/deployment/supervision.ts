@@ -15,7 +15,7 @@ export const pluginsAmong = (items: readonly Item[]): string[] =>
 export const supervisorOf = (choice: SupervisorChoice, items: readonly Item[]): Supervisor =>
   choice.make?.(pluginsAmong(items)) ?? noSupervisor();
 
-/** Makes a supervisor for a release that is switched to: its checks refuse a plugin that runs from another one. */
+/** Makes a supervisor for a release that is switched to; its checks fail a plugin that runs from another release. */
 export function supervisorOfRelease(
   { layout, source, options }: Run<Deployed>,
   name: string,
@@ -35,7 +35,7 @@ export function supervisorOfRelease(
   return options.supervisor.make?.(pluginsAmong(items), isCurrent) ?? noSupervisor();
 }
 
-/** Asks the chosen supervisor whether it can work. @returns the error that tells why it cannot */
+/** Checks whether the chosen supervisor works. @returns the error if it does not */
 async function trouble({ options, signal }: Run<Deployed>, cause?: SealiftError): Promise<SealiftError | undefined> {
   const { name, make } = options.supervisor;
   const why = await make?.([]).ready(cause === undefined ? signal : undefined);
@@ -47,7 +47,7 @@ async function trouble({ options, signal }: Run<Deployed>, cause?: SealiftError)
 }
 
 /**
- * Refuses a run before anything is changed when its supervisor cannot work.
+ * Rejects a run before any change when its supervisor does not work.
  *
  * @throws DeploymentError `supervisor_unavailable`
  */

@@ -8,11 +8,11 @@ import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
 import { pluginsAmong, supervisorOf } from "./supervision.ts";
 
-/** Milliseconds that an undo may take to bring units back; nothing interrupts it. */
+/** Time limit for restarting units during an undo, in milliseconds; nothing interrupts it. */
 const UNDO_LIMIT_MS = 300_000;
 
 /**
- * Restarts the units that an undone deployment touched, so that they run what the links name now. Failures are
+ * Restarts the units that an undone deployment touched, so that they run what the links now name. Failures are
  * warnings.
  */
 export async function bringBack(
@@ -40,9 +40,9 @@ export async function bringBack(
 }
 
 /**
- * Takes a failed deployment back to what ran before.
+ * Reverts a failed deployment.
  *
- * @returns the error to tell about: `rolled_back` where a release had been replaced
+ * @returns the error to report: `rolled_back` where a release had been replaced
  */
 export async function undo(
   { layout, options, emit }: Run<Deployed>,
@@ -51,7 +51,7 @@ export async function undo(
 ): Promise<SealiftError> {
   const { phase, touched, previous, target, release } = journal.entry;
   const switched = phase === "switching";
-  // A full disk may end a switch before its rename: nothing was replaced then, and the release has not failed.
+  // A full disk may end a switch before its rename: then nothing was replaced, and the release has not failed.
   const replaced = switched && (await currentName(layout, target).catch(() => undefined)) === release;
   const visible = switched || touched.length > 0;
   if (visible) emit({ event: "rollback.started", reason: error.message });

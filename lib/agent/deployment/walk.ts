@@ -12,7 +12,7 @@ import type { WalkEnd } from "./pipeline.ts";
 import { errorOf, type Run } from "./run.ts";
 import { stage, type StagedTree } from "./stage.ts";
 
-/** A verified tree that may replace what runs. */
+/** Verified tree that may replace the running release. */
 export interface Arrived {
   staged: StagedTree;
   resolved: Resolved;
@@ -38,7 +38,7 @@ export async function walk<T>(run: Run, previous: Release | undefined, end: Walk
     throw thrown;
   });
   if (run.isTrial !== true) await staged.fetched.remember?.();
-  // Some hubs name no identity before the download.
+  // Some hubs state no identity before the download.
   const same = await alreadyRuns(run, previous, { version: resolved.version, identity: staged.fetched.identity });
   if (same !== undefined) return await end.unchanged(same);
   return await end.replace({
@@ -48,7 +48,7 @@ export async function walk<T>(run: Run, previous: Release | undefined, end: Walk
   });
 }
 
-/** Puts a version into quarantine for what it has done wrong itself. */
+/** Quarantines a version for a fault of its own. */
 export async function condemn(
   run: Run,
   { version, identity }: Resolved,

@@ -8,7 +8,7 @@ import { HOST_KEYS } from "../starters.ts";
 /** Maximum size of a file of secrets, in bytes. */
 const MAX_BYTES = 4096;
 
-/** The key and the credential that a host has made for itself. */
+/** Key and credential that a host has made for itself. */
 export interface HostSecrets {
   key: string;
   credential: string;
@@ -23,7 +23,7 @@ const secret = (prefix: string): string => `${prefix}_${randomBytes(32).toString
  * Returns the secrets of an interrupted join, or makes new ones. They are on disk before they are sent, so that a
  * repeated join sends the same.
  *
- * @throws UsageError `credential_unreadable` for a file that holds something else
+ * @throws UsageError `credential_unreadable` for a file with other content
  */
 export async function hostSecrets(folder: string, name = HOST_KEYS): Promise<HostSecrets> {
   const file = join(folder, name);

@@ -7,7 +7,7 @@ import type { JoinAnswer } from "../../contract/joining/records.ts";
 import { fingerprintOf, type JoinToken } from "../../contract/joining/token.ts";
 import type { HostSecrets } from "./host-secrets.ts";
 
-/** Pause between two questions whether somebody has approved the host. Milliseconds. */
+/** Pause between two requests for approval, in milliseconds. */
 const PAUSE_MS = 3000;
 
 export interface JoinOptions {
@@ -19,13 +19,13 @@ export interface JoinOptions {
   /** Longest wait for approval, in milliseconds. */
   waitMs: number;
   signal: AbortSignal;
-  /** Hears once that the host waits for approval. */
+  /** Called once when the host waits for approval. */
   onPending: (answer: JoinAnswer) => void;
 }
 
 /**
- * Joins a project, and waits until somebody has approved the host where that is asked for. A hub that refuses leaves no
- * secrets behind; those of a join that was cut off stay for the next one.
+ * Joins a project, and waits for approval if it is required. A refusal removes the secrets; an interrupted join keeps
+ * them for the next one.
  *
  * @throws ArtifactError `signer_untrusted` for signers that the invite does not name; DeploymentError `host_pending`
  *   when nobody approves it in time; errors of {@link join}

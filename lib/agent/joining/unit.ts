@@ -4,22 +4,22 @@ import { makeFolder, writeFileAtomic } from "../../support/files.ts";
 import { nextSteps, ofThisProgram, planUnits, type UnitFile, UNITS, writeUnits } from "../../support/systemd/units.ts";
 import { supervise } from "../supervisors/supervisor.ts";
 
-/** The folder in which the unit of a watch looks for its configuration. */
+/** Folder in which the unit of a watch looks for its configuration. */
 const CONFIGURATIONS = "/etc/sealift/watch";
 const INSTANCE = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 const SERVICES = ["watch"] as const;
 
 export interface WatchUnitOptions {
-  /** The instance: `NAME` in `sealift-watch@NAME`. */
+  /** Instance: `NAME` in `sealift-watch@NAME`. */
   name: string;
   projectRoot: string;
   /** Folder below which all files are written: `/`, or an image under construction. */
   root: string;
 }
 
-/** The files of a host whose watch is a service of systemd. */
+/** Files of a host whose watch is a systemd service. */
 export class WatchUnit {
-  /** The name of the unit. */
+  /** Name of the unit. */
   readonly unit: string;
   readonly #name: string;
   readonly #root: string;
@@ -33,10 +33,10 @@ export class WatchUnit {
   }
 
   /**
-   * Looks what there is to write, and writes nothing.
+   * Plans the files without writing any.
    *
-   * @throws UsageError `usage` for a name or path that no unit has, without the rights of root, and where the units of
-   *   the watch are there already for another project root or of another version
+   * @throws UsageError `usage` for a name or path that no unit can have, without root rights, and where the watch's
+   *   units already exist for another project root or in another version
    */
   static async plan(options: WatchUnitOptions): Promise<WatchUnit> {
     const { name, projectRoot, root } = options;
@@ -53,7 +53,7 @@ export class WatchUnit {
     return new WatchUnit(options, files);
   }
 
-  /** The folder of the files of this host; the unit's user may look into it. */
+  /** Folder of the files of this host, which the unit's user may enter. */
   get folder(): string {
     return join(this.#root, CONFIGURATIONS);
   }

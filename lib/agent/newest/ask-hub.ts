@@ -12,12 +12,12 @@ import type { Latest } from "../watch/decide.ts";
 import { marketplacePoll, projectPoll } from "../watch/target.ts";
 import type { ListedVersion, Situation } from "./why.ts";
 
-/** Versions that are looked among, those first that were published last. */
+/** Most versions searched, those published last. */
 const MOST_VERSIONS = 1000;
 
-/** Facts that a hub tells about a target. */
+/** Facts that a hub has about a target. */
 export interface TargetAtHub extends Pick<Situation, "newest" | "rollout" | "unreachable"> {
-  /** The answer to this host, as a watch gets it. */
+  /** Answer to this host, as a watch gets it. */
   answer?: Latest;
 }
 
@@ -27,11 +27,11 @@ const HOLDERS: readonly ((hub: HubConnection, id: string, state: VersionState) =
 ];
 
 /**
- * Asks a hub what it gives this host, and, as far as the key may know, which version is the newest and what holds it.
- * Never rejects for an answer of the hub.
+ * Asks a hub which version it gives this host and, if the key may know, which is the newest and what holds it. Never
+ * rejects for an answer of the hub.
  *
- * @param hub with the name and the labels of this host
- * @param running the version that runs here; null for none
+ * @param hub with the name and labels of this host
+ * @param running version that runs here; null for none
  */
 export async function askHub(target: Target, hub: HubConnection, running: string | null): Promise<TargetAtHub> {
   const { kind, slug } = target;
@@ -65,7 +65,7 @@ async function published(target: Target, hub: HubConnection): Promise<Pick<Targe
   }
 }
 
-/** Tells whether hosts see a version. They do not see one that waits for approval. */
+/** Tells whether hosts see a version. A staged one is hidden from them. */
 const isKnownToHosts = ({ state }: ManagedVersion): boolean =>
   state === undefined || state.name === "rolling" || state.name === "held";
 

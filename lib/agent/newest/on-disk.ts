@@ -10,8 +10,8 @@ import { factsOnDisk } from "../watch/target-on-disk.ts";
 import type { Situation } from "./why.ts";
 
 /**
- * Reads what a host itself says about the newest version of a target. Without an answer of the hub, what its watch
- * remembers counts.
+ * Reads what a host itself records about the newest version of a target. Without an answer of the hub, the watch's last
+ * one counts.
  *
  * @param answer of the hub to this host
  */
@@ -21,7 +21,7 @@ export async function situationOnDisk(layout: Layout, target: TargetName, answer
   const facts = await factsOnDisk(layout, target, { paused: memory.paused, latest: latest ?? null });
   const decision = decide({ ...facts, damaged: false, allowDowngrade: false });
   const [last] = await readReports(layout, target, 1);
-  // A failure of a version that is older than what runs has been made good by hand.
+  // A failure of a version older than the running one has been fixed by hand.
   const isCurrent =
     last !== undefined &&
     last.code !== null &&

@@ -8,9 +8,9 @@ import { situationOnDisk } from "./on-disk.ts";
 import type { Situation } from "./why.ts";
 
 /**
- * Gathers what this host and its hub say about the newest version of a target.
+ * Collects what this host and its hub record about the newest version of a target.
  *
- * @param hub with the name of this host; left out where none is known
+ * @param hub with the name of this host; undefined where none is known
  */
 export async function situationOf(layout: Layout, target: TargetName, hub?: HubConnection): Promise<Situation> {
   if (hub === undefined) {

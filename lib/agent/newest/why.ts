@@ -4,7 +4,7 @@ import { counted } from "../../support/counted.ts";
 import { consentHint } from "../deployment/rights.ts";
 import type { HoldReason } from "../watch/events.ts";
 
-/** Reasons why a host does not run the newest version of a target, or that it does. */
+/** Reason why a host does not run the newest version of a target, or that it does. */
 export type WhyReason =
   | "newest"
   | "unpublished"
@@ -41,13 +41,13 @@ export interface LiveRollout {
 /** A reason in words, and the next thing to do about it. */
 export interface Why {
   reason: WhyReason;
-  /** The version that the reason keeps away; null where none is. */
+  /** Version that does not run for this reason; null for none. */
   version: string | null;
   message: string;
   hint?: string;
 }
 
-/** A published version as its hub lists it. */
+/** Published version, as its hub lists it. */
 export interface ListedVersion {
   version: string;
   isYanked: boolean;
@@ -56,16 +56,16 @@ export interface ListedVersion {
   stateReason: string | null;
 }
 
-/** Facts about a target of this host. What nobody has asked for is undefined. */
+/** Facts about a target of this host. Facts that were not requested are undefined. */
 export interface Situation {
-  /** The target as people write it. */
+  /** Target as people write it. */
   target: string;
   running: string | null;
-  /** The version that the hub gives this host; null for none. */
+  /** Version that the hub gives this host; null for none. */
   given?: string | null | undefined;
-  /** The version that the host gets when a rollout's window opens, and when that is, ISO 8601. */
+  /** Version that the host gets when a rollout's window opens, and when that is, ISO 8601. */
   next?: { version: string; at: string } | undefined;
-  /** The version that a rollout took back from this host. */
+  /** Version that a rollout took back from this host. */
   withdrawn?: string | null | undefined;
   newest?: ListedVersion | undefined;
   /** The live rollout of the newest version. */
@@ -74,18 +74,18 @@ export interface Situation {
   unreachable?: { message: string; hint?: string | undefined } | undefined;
   pin: { version: string; reason?: string | null } | null;
   paused: boolean;
-  /** The decision of a watch that holds a version back, with the code of the failure behind it. */
+  /** A watch's decision to hold a version back, with the code of the failure behind it. */
   held?: { version: string; reason: HoldReason; message: string; code?: string | undefined } | undefined;
   deploying?: boolean;
-  /** Seconds by which the clocks of host and hub differ, where that is too much. */
+  /** Difference between the clocks of host and hub in seconds, where it is too large. */
   clockSeconds?: number | undefined;
-  /** The last failure that no later turn has made good. */
+  /** Last failure that no later turn has fixed. */
   error?: { code: string; message: string } | undefined;
-  /** The latest version that a watch here has heard of; undefined where none runs. */
+  /** Latest version that a watch here knows; undefined where none runs. */
   heard?: string | null | undefined;
 }
 
-/** Codes of failures that say something of who signed a version. */
+/** Codes of failures that concern the signer of a version. */
 const OF_THE_SIGNER = new Set<string | undefined>([
   "signer_untrusted",
   "signature_missing",
@@ -95,8 +95,8 @@ const OF_THE_SIGNER = new Set<string | undefined>([
 const SIGNER_HINT = "`sealift docs signers` says how a signer is replaced.";
 
 /**
- * Says why a host does not run the newest version: the one home of these words, for `doctor`, `status` and the
- * dashboard. Returns the reason `newest` where it does, as far as the facts tell.
+ * Explains why a host does not run the newest version, for `doctor`, `status` and the dashboard. Returns the reason
+ * `newest` if it does, as far as is known.
  */
 export function whyNotNewest(situation: Situation): Why {
   const { target, running, given, newest, pin, unreachable } = situation;
@@ -122,7 +122,7 @@ export function whyNotNewest(situation: Situation): Why {
   return ofTheHub(situation);
 }
 
-/** The reason for which a host that has what the hub gives it gets nothing newer. */
+/** Returns why a host that runs what the hub gives it gets nothing newer. */
 function ofTheHub({ target, running, given, newest, next, rollout }: Situation): Why {
   if (newest === undefined && next === undefined) {
     if (given === null && running === null)
@@ -166,7 +166,7 @@ function ofTheHub({ target, running, given, newest, next, rollout }: Situation):
   };
 }
 
-/** The reason for which a host does not run the version that it may have. */
+/** Returns why a host does not run the version that it may have. */
 function ofTheHost(situation: Situation, version: string): Why {
   const { target, running, held, error, clockSeconds, withdrawn, heard } = situation;
   const as = (reason: WhyReason, message: string, hint?: string): Why => ({
@@ -208,13 +208,13 @@ function ofTheHost(situation: Situation, version: string): Why {
 }
 
 const because = (why: string | null): string => (why === null || why === "" ? "" : `: ${unfinished(why)}`);
-/** A sentence without its full stop, to go on or to end with one. */
+/** Removes the full stop of a sentence, to continue or end another one with it. */
 const unfinished = (text: string): string => text.replace(/\.$/, "");
 
 const wavesText = ({ open, waves }: NonNullable<Situation["rollout"]>): string =>
   ` (${open} of ${counted(waves.length, "wave")} open)`;
 
-/** Reasons that somebody should look at: nobody has chosen them, and they do not end by themselves. */
+/** Reasons that need attention: nobody has chosen them, and they do not end by themselves. */
 const TROUBLES: ReadonlySet<WhyReason> = new Set([
   "unreachable",
   "quarantined",
@@ -228,7 +228,7 @@ const TROUBLES: ReadonlySet<WhyReason> = new Set([
 ]);
 export const isTrouble = ({ reason }: Why): boolean => TROUBLES.has(reason);
 
-/** Returns the answer as one line: `plugin:tides runs 1.0.0 and not 1.1.0: it is pinned to 1.0.0.` */
+/** Formats the answer as one line: `plugin:tides runs 1.0.0 and not 1.1.0: it is pinned to 1.0.0.` */
 export function whyLine({ target, running }: Pick<Situation, "target" | "running">, why: Why): string {
   const runs = running === null ? "runs nothing" : `runs ${running}`;
   if (why.reason === "newest") return `${target} ${runs}, ${why.message}.`;

@@ -5,7 +5,7 @@ import { deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { StatementKind, StatementRecord, StatementsAnswer } from "../../contract/statements/statements.ts";
 import type { Target } from "../../contract/target.ts";
 
-/** Facts and statements of a version that a hub has, for rules to look at. */
+/** Facts and statements that a hub has of a version, for rules to check. */
 export interface Evidence extends StatementsAnswer {
   target: Target;
   /** Whether a rule holds by the digest of a project's artifact, and not by that of its tree. */
@@ -15,7 +15,7 @@ export interface Evidence extends StatementsAnswer {
 }
 
 /**
- * Asks a hub what it has of a version. Returns undefined for a hub that keeps no statements, or has no such version.
+ * Fetches what a hub has of a version. Returns undefined for a hub that keeps no statements, or has no such version.
  *
  * @throws AuthenticationError, ArtifactError
  */
@@ -34,14 +34,14 @@ export async function fetchEvidence(
   }
 }
 
-/** Says that a hub has nothing of a version which rules could look at. */
+/** Returns the message for a version of which the hub has nothing that a policy can check. */
 export const noEvidence = (version: string): string =>
   `The hub tells nothing of ${version} that a policy could look at: it lacks the version, or is older than statements.`;
 
 const decode = (base64: string): Buffer => Buffer.from(base64, "base64");
 
 /**
- * Finds a statement that the version's signer stands for; for a version that nobody has signed, one that the hub has.
+ * Finds a statement endorsed by the version's signer; for an unsigned version, any that the hub has.
  *
  * @returns the reason, where no statement counts
  */
@@ -58,18 +58,19 @@ export function endorsedStatement(
   return { missing: `the version's signer does not stand for its statement of the kind ${wanted}` };
 }
 
-/** The facts of a fetched version by which it must be the one that the rules have looked at. */
+/** Facts of a fetched version, which must match those that the rules have checked. */
 export interface FetchedFacts {
   /** Digest of a project's tree; null for a plugin or service. */
   contentSha256: string | null;
   /** Of a project the hub's word, unless a rule rests on it: then it was measured. */
   artifactSha256: string | null;
-  /** The trusted key that has signed it, hexadecimal; null where none was demanded. */
+  /** Trusted key that has signed it, hexadecimal; null where no signature was required. */
   signer: string | null;
 }
 
 /**
- * Requires that what came is what the rules have looked at: a hub that lies could tell of one version and give another.
+ * Requires that the fetched version is the one that the rules have checked: a lying hub could describe one version and
+ * deliver another.
  *
  * @throws DeploymentError `policy_refused`
  */

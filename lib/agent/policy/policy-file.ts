@@ -6,9 +6,9 @@ import { readYamlFile } from "../../support/yaml-file.ts";
 
 /** Rules that a version must meet on this host. */
 export interface Policy extends Omit<PolicyFile, "trusted_root"> {
-  /** The file that it was read from, as messages name it. */
+  /** File that it was read from, as messages name it. */
   file: string;
-  /** JSON of the trusted root that the operator has pinned; undefined for the one that comes with the program. */
+  /** JSON of the trusted root that the operator has pinned; undefined for the built-in one. */
   trustedRoot: string | undefined;
 }
 

@@ -4,10 +4,10 @@ import { type Evidence, fetchEvidence, noEvidence } from "./evidence.ts";
 import type { Policy } from "./policy-file.ts";
 import { verdicts } from "./rules.ts";
 
-/** A version that a rule keeps away, and when it may be looked at again. */
+/** Refusal of a version by a rule, and when to check again. */
 export class PolicyRefusal {
   readonly message: string;
-  /** ISO 8601; undefined where nobody knows. */
+  /** Time from which the rule will hold, ISO 8601; undefined if unknown. */
   readonly from: string | undefined;
 
   constructor(message: string, from: string | undefined) {
@@ -17,11 +17,11 @@ export class PolicyRefusal {
 }
 
 /**
- * Looks whether a version meets a policy.
+ * Checks whether a version meets a policy.
  *
  * @param now milliseconds since 1970
- * @returns what the rules have looked at, or the first rule that does not hold
- * @throws AuthenticationError, ArtifactError, and UsageError `config_invalid` for a root that is not usable
+ * @returns the facts that the rules have checked, or the refusal by the first rule that does not hold
+ * @throws AuthenticationError, ArtifactError, and UsageError `config_invalid` for an unusable root
  */
 export async function checkPolicy(
   policy: Policy,

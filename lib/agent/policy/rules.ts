@@ -8,9 +8,9 @@ import type { VerifiedProvenance } from "./verify-provenance.ts";
 export interface Verdict {
   rule: PolicyRule;
   holds: boolean;
-  /** The reason, in words that follow "because". */
+  /** Reason, in words that follow "because". */
   why: string;
-  /** When the rule holds by itself, where that is known: ISO 8601. */
+  /** Time from which the rule will hold by itself, ISO 8601, if known. */
   from?: string;
 }
 
@@ -18,7 +18,7 @@ const yes = (rule: PolicyRule, why: string): Verdict => ({ rule, holds: true, wh
 const no = (rule: PolicyRule, why: string): Verdict => ({ rule, holds: false, why });
 
 /**
- * Looks at the rules of a policy, one after the other, those first that cost nothing.
+ * Checks the rules of a policy one by one, those without a cost first.
  *
  * @param now milliseconds since 1970
  */

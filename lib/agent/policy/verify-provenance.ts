@@ -8,11 +8,11 @@ import { parseJson } from "../../support/documents/limits.ts";
 export interface VerifiedProvenance {
   /** SHA-256 digests that it is about. */
   subjects: readonly string[];
-  /** The workflow that has signed it. */
+  /** Workflow that has signed it. */
   signer: CertificateIdentity;
 }
 
-/** The trusted root of a policy, else that of the public Sigstore. @throws UsageError `config_invalid` */
+/** Reads the trusted root of a policy, else that of the public Sigstore. @throws UsageError `config_invalid` */
 async function readRoot(given: string | undefined): Promise<TrustedRoot> {
   try {
     const json =
@@ -30,10 +30,10 @@ async function readRoot(given: string | undefined): Promise<TrustedRoot> {
 }
 
 /**
- * Verifies a bundle against a trusted root, without the network. The certificate must stem from an authority of the
- * root, and its time be told by a log or a timestamp authority of the root. Logs are demanded where the root names any.
+ * Verifies a bundle against a trusted root, offline. The certificate must be issued by an authority of the root, and a
+ * log or timestamp authority of the root must attest its time. A log entry is required where the root names any log.
  *
- * @param trustedRoot JSON; undefined for the root that comes with the program
+ * @param trustedRoot JSON; undefined for the built-in root
  * @throws ArtifactError `statement_invalid`, errors of the verifier, UsageError `config_invalid` for the root
  */
 export async function verifyProvenance(

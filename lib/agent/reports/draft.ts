@@ -8,19 +8,19 @@ import type { Layout } from "../../releases/layout.ts";
 import type { RunningRelease } from "../../releases/release.ts";
 import type { AgentEvent, Emit } from "../base/events.ts";
 
-/** Characters of an error that a hub takes in a report. */
+/** Most characters of an error that a hub accepts in a report. */
 const MAX_MESSAGE = 4000;
-/** Links of the chain behind an error that a report keeps. */
+/** Most links of an error's cause chain that a report keeps. */
 const MAX_CAUSES = 10;
 
-/** The facts of the artifact that a deployment has learned. */
+/** Facts of the artifact that a deployment has learned. */
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "signer" | "plugins">;
 
-/** Returns the fields of a report about the running version; none where that is unknown. */
+/** Returns the fields of a report about the running version; none if it is unknown. */
 const toldOf = (running: RunningRelease | undefined): Pick<LocalReport, "running_version" | "running_signer"> =>
   running === undefined ? {} : { running_version: running.version, running_signer: running.signer };
 
-/** Gathers a report while its deployment works: from the events that everybody sees, and from what was fetched. */
+/** Builds a report during a deployment, from its public events and from what was fetched. */
 export class ReportDraft {
   readonly #warnings: string[] = [];
   readonly #steps: StepOutcome[] = [];
@@ -41,17 +41,17 @@ export class ReportDraft {
     this.#artifact = facts;
   }
 
-  /** The version that was resolved, if one was. */
+  /** Resolved version, if any. */
   get version(): string | null {
     return this.#version;
   }
 
-  /** Whether an earlier report has told the same. */
+  /** Whether an earlier report said the same. */
   get isRepeated(): boolean {
     return this.#isRepeated;
   }
 
-  /** The part of a report that tells what happened so far. */
+  /** Returns the part of a report about what happened so far. */
   facts(): ArtifactFacts & Pick<LocalReport, "resolved_version" | "steps" | "bytes" | "warnings"> {
     return {
       resolved_version: this.#version,
@@ -63,7 +63,7 @@ export class ReportDraft {
   }
 }
 
-/** The part of a run that its report is about. */
+/** Part of a run that its report describes. */
 export interface Reported {
   id: string;
   startedAt: string;
@@ -96,7 +96,7 @@ export function reportOf(
   };
 }
 
-/** Beginnings of the messages of versions that a host holds. */
+/** Prefixes of messages about versions that a host holds. */
 const HELD: Partial<Record<Code, string>> = { rights_held: HELD_RIGHTS, policy_refused: HELD_POLICY };
 
 const errorMessage = ({ code, message }: SealiftError): string => `${HELD[code] ?? ""}${message}`.slice(0, MAX_MESSAGE);
@@ -109,11 +109,11 @@ function causesOf(error: SealiftError): string[] {
   return causes;
 }
 
-/** The code of what went wrong first: a rollback is the consequence of something. */
+/** Returns the code of the first error: a rollback is the consequence of another one. */
 const causeCode = (error: SealiftError): Code =>
   error.code === "rolled_back" && error.cause instanceof SealiftError ? error.cause.code : error.code;
 
-/** Returns the report of a run that was killed, as far as its own notes tell it. */
+/** Returns the report of a killed run, as far as its own notes go. */
 export function interruptedReport(attempt: Attempt, status: DeploymentStatus, running?: RunningRelease): LocalReport {
   const { slug, kind, requested_version, resolved_version, started_at, host_id, deployment_id } = attempt;
   return {

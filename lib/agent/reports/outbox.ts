@@ -8,15 +8,16 @@ import type { Emit } from "../base/events.ts";
 import type { Reporter } from "../base/reporter.ts";
 import { markSent, reportPath, unsentNames } from "./report.ts";
 
-/** Reports that wait for the hub at the most; the oldest beyond it are kept as files only. */
+/** Most reports that wait for the hub; older ones are kept as files only. */
 const MAX_UNSENT = 100;
-/** Milliseconds that the hub's reports may take when the run itself was interrupted; the next run sends the rest. */
+/**
+ * Time limit for reports to the hub after the run itself was interrupted, in milliseconds; the next run sends the rest.
+ */
 const LATE_REPORT_LIMIT_MS = 1000;
 
 /**
- * Sends the hub the reports of a target that it has yet to get, oldest first: also those of runs that were killed, or
- * that could not reach it. What cannot be sent now is a warning, and the next run tries again (docs/contract/agent.md,
- * rule 7).
+ * Sends a target's unsent reports to the hub, oldest first, among them those of runs that were killed or offline. A
+ * report that cannot be sent now is a warning, and the next run retries it (docs/contract/agent.md, rule 7).
  */
 export async function sendReports(
   layout: Layout,
@@ -52,7 +53,7 @@ export async function sendReports(
 }
 
 const outOfTime = (cause: unknown): SealiftError => deploymentError("timed_out", "The run's time was over.", { cause });
-/** Warns that the hub has yet to hear of this host, where nothing says how to reach it. */
+/** Warns of unsent reports where no hub is known. */
 export async function tellUnsent(layout: Layout, target: TargetName, emit: Emit): Promise<void> {
   if ((await unsentNames(layout, target)).length === 0) return;
   const message =
@@ -60,6 +61,6 @@ export async function tellUnsent(layout: Layout, target: TargetName, emit: Emit)
   emit({ event: "warning", message });
 }
 
-/** True when the hub will never take this report. */
+/** True when the hub will never accept this report. */
 const isRefusal = (error: SealiftError): boolean =>
   !isTransient(error) && error.status !== undefined && error.kind !== "AuthenticationError";

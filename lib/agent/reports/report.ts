@@ -13,8 +13,7 @@ import { namesIn, statsOf, syncFolder, writeFileAtomic } from "../../support/fil
 import type { Reported } from "./draft.ts";
 
 /**
- * Writes the local report of one run at once or not at all (docs/contract/agent.md, rule 6), marked as one that the hub
- * has yet to get.
+ * Writes the local report of one run atomically (docs/contract/agent.md, rule 6), marked as unsent.
  *
  * @returns its path
  */
@@ -22,7 +21,7 @@ export async function writeReport(layout: Layout, target: TargetName, report: Lo
   const name = reportName(report);
   const path = reportPath(layout, target, name);
   await makeDurableFolder(layout, layout.reports(target));
-  // The mark comes first: one without a report is harmless, a report without one would never be sent.
+  // The mark comes first: a mark without a report is harmless, a report without a mark would never be sent.
   await markUnsent(layout, target, name);
   await writeFileAtomic(path, `${JSON.stringify(report, null, 2)}\n`);
   return path;
@@ -32,7 +31,7 @@ export async function writeReport(layout: Layout, target: TargetName, report: Lo
 export const hasReport = async (layout: Layout, target: TargetName, deploymentId: string): Promise<boolean> =>
   (await reportNames(layout, target)).some((name) => name.endsWith(`-${deploymentId}`));
 
-/** The newest reports of a target, newest first; archived ones are not among them. @param limit how many at the most */
+/** Reads the newest reports of a target, newest first, without archived ones. @param limit most reports */
 export async function readReports(layout: Layout, target: TargetName, limit: number): Promise<LocalReport[]> {
   const newest = (await reportNames(layout, target)).toReversed().slice(0, limit);
   const reports = await Promise.all(newest.map((name) => readJsonFile(reportPath(layout, target, name), localReport)));
@@ -40,10 +39,10 @@ export async function readReports(layout: Layout, target: TargetName, limit: num
 }
 
 /**
- * Writes the local report of a run; a failure is a warning and changes nothing about how the run ended
- * (docs/contract/agent.md, rules 6 and 7). Old reports move to the archive, under the lock of the target.
+ * Writes the local report of a run. A failure is a warning and does not change how the run ended
+ * (docs/contract/agent.md, rules 6 and 7). Old reports move to the archive, under the target's lock.
  *
- * @param locked whether the run holds the lock of its target
+ * @param locked whether the run holds the target's lock
  * @returns the report's path, or null when it could not be written
  */
 export async function recordReport(run: Reported, report: LocalReport, locked: boolean): Promise<string | null> {
@@ -60,27 +59,27 @@ export async function recordReport(run: Reported, report: LocalReport, locked: b
 }
 
 const REPORT = /^(\d{8}T\d{9}Z-.*)\.json$/;
-/** An empty file of a report's name: the hub has yet to get it. */
+/** Matches the empty file that marks the report of its name as unsent. */
 const UNSENT = /^(\d{8}T\d{9}Z-[A-Za-z0-9-]+)$/;
 
-/** A report's file name without its ending. Names sort by time. */
+/** Returns a report's file name without its extension. Names sort by time. */
 export const reportName = ({ completed_at: at, deployment_id: id }: LocalReport): string =>
   `${at.replace(/[-:.]/g, "")}-${id}`;
 
 export const reportPath = (layout: Layout, target: TargetName, name: string): string =>
   join(layout.reports(target), `${name}.json`);
 
-/** The names of a target's reports, oldest first. Archived ones are not among them. */
+/** Lists the names of a target's reports, oldest first, without archived ones. */
 export const reportNames = (layout: Layout, target: TargetName): Promise<string[]> =>
   matching(layout.reports(target), REPORT);
 
-/** The names of the reports that the hub has yet to get, oldest first. */
+/** Lists the names of unsent reports, oldest first. */
 export const unsentNames = (layout: Layout, target: TargetName): Promise<string[]> =>
   matching(layout.outbox(target), UNSENT);
 
 const markOf = (layout: Layout, target: TargetName, name: string): string => join(layout.outbox(target), name);
 
-/** Marks a report as one that the hub has yet to get. */
+/** Marks a report as unsent. */
 export async function markUnsent(layout: Layout, target: TargetName, name: string): Promise<void> {
   const folder = layout.outbox(target);
   await makeDurableFolder(layout, folder);
@@ -88,20 +87,19 @@ export async function markUnsent(layout: Layout, target: TargetName, name: strin
   await syncNames(layout, folder);
 }
 
-/** Takes the mark away: the hub has the report, or will never take it. */
+/** Removes the mark of a report that the hub has, or will never accept. */
 export const markSent = (layout: Layout, target: TargetName, name: string): Promise<void> =>
   rm(markOf(layout, target, name), { force: true });
 
 const matching = async (folder: string, pattern: RegExp): Promise<string[]> =>
   (await namesIn(folder)).flatMap((name) => pattern.exec(name)?.[1] ?? []).toSorted();
 
-/** The oldest reports, one JSON text a line, gzip members one after the other: `zcat` reads it. */
+/** Archive of the oldest reports: one JSON text per line in consecutive gzip members, which `zcat` reads. */
 export const ARCHIVE_FILE = "archive.ndjson.gz";
 
 /**
- * Moves all but the newest `keep` reports of a target into its archive; those that the hub has yet to get stay. The
- * archive is replaced as a whole, so a crash loses nothing; at worst a report stands in both places. Only under the
- * lock of the target.
+ * Moves all but the newest `keep` reports of a target into its archive, except unsent ones. Replaces the archive as a
+ * whole, so that a crash loses nothing; at worst a report is in both places. Requires the target's lock.
  */
 export async function rotateReports(layout: Layout, target: TargetName, keep: number): Promise<void> {
   const names = await reportNames(layout, target);

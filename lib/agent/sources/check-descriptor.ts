@@ -5,8 +5,8 @@ import { printableJson } from "../../support/printable.ts";
 const withoutV = (label: string): string => label.replace(/^v(?=\d)/, "");
 
 /**
- * Refuses another plugin, or another version, of the same developer: the signature holds for all that the developer
- * ever published.
+ * Rejects another plugin, or another version, of the same developer, whose signature is valid for everything that
+ * developer ever published.
  *
  * @throws ArtifactError `descriptor_mismatch`
  */

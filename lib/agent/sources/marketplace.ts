@@ -30,23 +30,22 @@ export interface MarketplaceSourceOptions extends HubConnection {
   kind: MarketplaceKind;
   slug: string;
   version: string;
-  /** The developer's own signing secret; the agent never fetches it (docs/contract/agent.md, rule 1). */
+  /** Developer's signing secret, never fetched by the agent (docs/contract/agent.md, rule 1). */
   signingSecret: string;
-  /** The author's keys that a version has to be signed with; undefined demands none. */
+  /** Author's keys, one of which must have signed a version; undefined requires none. */
   trust?: SignerTrust | undefined;
   /**
-   * The operator's plan: an artifact never carries one (docs/contract/agent.md, rule 4). Left out where a version is
-   * only looked at.
+   * Operator's plan, since artifacts carry none (docs/contract/agent.md, rule 4). Undefined where nothing is installed.
    */
   installPlan?: string;
   symlinks: "refuse" | "skip";
-  /** Whether a plugin's descriptor may give another version than the marketplace does. */
+  /** Whether a plugin's descriptor may state another version than the marketplace does. */
   allowVersionMismatch?: boolean;
 }
 
 /**
- * A plugin or service from surface A: spooled with its HMAC running, verified, scanned whole, unpacked
- * (docs/contract/agent.md, rules 1 to 6).
+ * Returns a source for a plugin or service of surface A: spooled while its HMAC is computed, verified, scanned whole,
+ * unpacked (docs/contract/agent.md, rules 1 to 6).
  */
 export function marketplaceSource(options: MarketplaceSourceOptions): Source {
   const { kind, slug } = options;
@@ -57,7 +56,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     plugins: new Set(kind === "plugin" ? [slug] : []),
     extensions: new Set(kind === "service" ? [slug] : []),
   };
-  /** @throws UsageError `config_invalid`, `needs_supervisor` */
+  /** Reads the operator's plan. @throws UsageError `config_invalid`, `needs_supervisor` */
   const readPlan = async (): Promise<InstallPlan> => {
     const { installPlan: file } = options;
     if (file === undefined) return { format_version: "1", project_id: slug, version: options.version, steps: [] };
@@ -137,7 +136,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
   };
 }
 
-/** Tells the hub of a plugin's or service's deployments on this host. */
+/** Returns a reporter of a plugin's or service's deployments on this host. */
 export function marketplaceReporter(
   options: HubConnection & Pick<MarketplaceSourceOptions, "kind" | "slug">,
 ): Reporter {
@@ -163,7 +162,7 @@ export function marketplaceReporter(
   };
 }
 
-/** Returns the check by the author's signature, where one is demanded. */
+/** Returns the check of the author's signature, where one is required. */
 async function authorChecks(
   { trust }: MarketplaceSourceOptions,
   version: string,
@@ -171,12 +170,12 @@ async function authorChecks(
   context: Pick<FetchContext, "layout" | "target">,
 ): Promise<AuthorCheck[]> {
   if (trust === undefined) return [];
-  // Arithmetic on curves, which most deployments of a plugin do without.
+  // Elliptic curve code, which most deployments of plugins do not need.
   const { authorCheck } = await import("./trust.ts");
   return [await authorCheck(context, trust, version, headers)];
 }
 
-/** A version of the marketplace, the names that its headers may give, and the operator's plan for it. */
+/** Version of the marketplace, the names that its headers may state, and the operator's plan for it. */
 interface Wanted {
   version: string;
   names: readonly string[];
@@ -192,7 +191,7 @@ async function fetchArchive(
   const { staging, emit, signal, limits } = context;
   const archive = join(staging, "artifact.zip");
   const client = new MarketplaceClient(kind, slug, { ...options, signal, ...tellWaits(emit) });
-  // It starts while the archive comes.
+  // Starts while the archive arrives.
   await using thread = new ArtifactThread();
   const take = async ({ named, hmac: expected, author: given, repo, size }: InstallHeaders, body: Readable) => {
     checkNamed(named, version, names);
@@ -243,7 +242,7 @@ async function fetchArchive(
     extensions: new Map(kind === "service" ? [[slug, { folder: "." }]] : []),
     keep: [],
     identity: `sha256:${spooled.sha256}`,
-    // The archive's own digest, its identity, says the same.
+    // The archive's own digest, which is its identity, already covers it.
     contentSha256: null,
     listing: { files: unpacked.files, emptyFolders: [] },
     artifactSha256: spooled.sha256,
@@ -258,10 +257,10 @@ async function fetchArchive(
 }
 
 /**
- * Takes the archive that was fetched ahead. The hub is asked for its headers first: it may have revoked the key.
+ * Uses the archive that was fetched ahead. Requests its headers from the hub first, which may have revoked the key.
  *
  * @param take checks and copies it
- * @returns undefined where there is none, or where it is of no use: an event says why
+ * @returns undefined where there is none, or where it is unusable: an event says why
  */
 async function takeAhead<T>(
   client: MarketplaceClient,
@@ -278,7 +277,7 @@ async function takeAhead<T>(
     return await take(headers, Readable.from(sealedAhead(layout, target)));
   } catch (thrown) {
     const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
-    // A full disk would be fuller with another one.
+    // Another download would only fill a full disk further.
     if (signal.aborted || code === "disk_full") throw thrown;
     emit({ event: "ahead.unusable", version, code, reason });
     await rm(join(staging, "artifact.zip"), { force: true });

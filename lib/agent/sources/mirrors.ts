@@ -4,18 +4,18 @@ import { asSealiftError } from "../../contract/errors.ts";
 import type { FetchContext } from "./source.ts";
 
 /**
- * The mirrors of one run. Nothing that they send is believed: one that fails, or whose bytes are not those that the
- * publisher signed, is named in a warning and asked no more, and the next source is asked in the same run. Errors of a
- * fetch are always about the hub's own bytes.
+ * Mirrors of one run, none of which is trusted: one that fails, or whose bytes the publisher has not signed, gets a
+ * warning and is not used again; the next source is tried in the same run. Errors of a fetch always concern the hub's
+ * own bytes.
  */
 export class RunMirrors implements MirrorUse {
   readonly #context: Pick<FetchContext, "emit" | "signal">;
   #urls: readonly string[];
-  /** Mirrors whose bytes the attempt that runs has taken. */
+  /** Mirrors whose bytes the current attempt has used. */
   readonly #used = new Set<string>();
   #isRefused = false;
 
-  /** @param urls their roots, in the order in which they are asked */
+  /** @param urls root URLs, in the order of use */
   constructor(urls: readonly string[], context: Pick<FetchContext, "emit" | "signal">) {
     this.#urls = [...new Set(urls)];
     this.#context = context;
@@ -32,16 +32,16 @@ export class RunMirrors implements MirrorUse {
     this.#warn(`The mirror ${originOf(url)} was of no use, and the next source is asked: ${why}`);
   };
 
-  /** Watches for the key of what is fetched: when the hub refuses it, no mirror is to blame. */
+  /** Watches the request for the key: when the hub refuses it, no mirror is to blame. */
   needs(dek: Promise<unknown>): void {
     this.#isRefused = false;
     dek.catch(() => (this.#isRefused = true));
   }
 
   /**
-   * Fetches through the mirrors that are left, and again without those whose bytes could not be verified.
+   * Fetches through the remaining mirrors, and again without those whose bytes could not be verified.
    *
-   * @param tree the folder that an attempt fills; removed between two of them. Left out where an attempt cleans up
+   * @param tree folder that an attempt fills, removed between attempts; undefined where an attempt cleans up itself
    * @param attempt calls its argument once the signature of the bytes has been verified
    */
   async fetch<T>(tree: string | undefined, attempt: (onVerified: () => void) => Promise<T>): Promise<T> {

@@ -19,7 +19,7 @@ import { authorCheck } from "./trust.ts";
 export interface PinnedPluginOptions extends HubConnection {
   /** Developers' signing secret for entries from the marketplace. */
   signingSecret?: string;
-  /** Host (with port, where it is not the usual one) → token. */
+  /** Tokens by host, with its port if it is not the default. */
   gitTokens: ReadonlyMap<string, string>;
 }
 
@@ -32,10 +32,10 @@ interface SourceEntry {
 }
 
 /**
- * Plugins that a project names instead of embedding them (docs/contract/project-artifact.md): each is pinned by the
- * manifest's `sha256`, which covers the tree that is fetched; links are refused, because the digest does not see them.
+ * Fetches the plugins that a project names instead of embedding (docs/contract/project-artifact.md). The manifest's
+ * `sha256` of the fetched tree pins each; links are rejected, because the digest does not cover them.
  *
- * @throws ArtifactError `source_unpinned`, `plugin_digest_mismatch`, and what archives and hubs can do wrong
+ * @throws ArtifactError `source_unpinned`, `plugin_digest_mismatch`, and errors of archives and hubs
  * @returns bytes fetched
  */
 export async function fetchPinnedPlugins(

@@ -12,16 +12,17 @@ import { baseTree, deltaBases } from "../../releases/source-tree.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import type { FetchContext } from "./source.ts";
 
-/** A delta that the hub offers, and the release of this host that it completes. */
+/** Delta that the hub offers, and the local release that it completes. */
 export interface ChosenDelta {
   delta: DeltaLocation;
   base: Release;
 }
 
 /**
- * Chooses the smallest delta whose base this host keeps. One that another key signed is left alone: it would only fail.
+ * Chooses the smallest delta whose base this host keeps. Skips those that another key has signed, which would only
+ * fail.
  *
- * @param signer the key that the operator trusts
+ * @param signer trusted key
  */
 export async function chooseDelta(
   { layout, target, emit }: Pick<FetchContext, "layout" | "target" | "emit">,
@@ -30,7 +31,7 @@ export async function chooseDelta(
 ): Promise<ChosenDelta | undefined> {
   const offered = deltaLocations.safeParse(deltas, { reportInput: true });
   if (!offered.success) {
-    // Deltas are additions: what a hub says of them must not stand in the way of the full artifact.
+    // Deltas are optional: a faulty description must not prevent the full artifact.
     const why = faultsOf(offered.error).slice(0, 3).join("; ");
     emit({ event: "warning", message: `What the hub says of deltas cannot be read and is ignored: ${why}.` });
     return undefined;
@@ -57,17 +58,17 @@ export const addressIn = (
 ): string =>
   deltaLocations.safeParse(deltas).data?.find((other) => other.signature === signature)?.download_url ?? download_url;
 
-/** A tree that stands in staging, verified. */
+/** Verified tree in staging. */
 export interface VerifiedTree {
   manifest: Manifest;
   files: number;
-  /** Size of all files together. */
+  /** Total size of its files, in bytes. */
   bytes: number;
-  /** The tree without its manifest. */
+  /** Tree without its manifest. */
   listing: TreeListing;
 }
 
-/** The source of a delta's bytes: the agent's own client, with progress as for a full artifact. */
+/** Source of a delta's bytes: the agent's own client, with progress events as for a full artifact. */
 export interface DeltaDownload {
   dek: Promise<Uint8Array>;
   open: Pick<OpenOptions, "signerPublicKey" | "onUnpacked" | "onVerified">;
@@ -77,7 +78,7 @@ export interface DeltaDownload {
 /**
  * Downloads a delta and completes the tree of the new version in `tree`.
  *
- * @throws ArtifactError when anything is off: the caller takes the full artifact then
+ * @throws ArtifactError on any fault: the caller then fetches the full artifact
  */
 export async function fetchDelta(
   { delta, base }: ChosenDelta,
@@ -87,7 +88,7 @@ export async function fetchDelta(
   context: FetchContext,
 ): Promise<VerifiedTree> {
   const { layout, target, staging, limits, signal } = context;
-  // The list of the base is read while the hub answers and the delta's bytes come.
+  // The list of the base is read while the hub answers and the delta arrives.
   const whole = baseTree(layout, target, base).then((found) => {
     if (found === undefined) throw new Error(`the release of ${base.version} is gone`);
     return found;
@@ -108,7 +109,7 @@ export async function fetchDelta(
       signal,
     });
   } finally {
-    // Synchronous: two round trips to the thread pool for each small file take longer than removing it.
+    // Synchronous: for each small file, two round trips to the thread pool take longer than removing it.
     rmSync(unpacked, { recursive: true, force: true });
   }
 }

@@ -14,7 +14,7 @@ import type { FetchContext } from "./source.ts";
 /** Maximum size of a sealed artifact, in bytes. */
 export const MAX_SEALED_BYTES = MAX_PLAINTEXT_BYTES + NONCE_BYTES + TAG_BYTES;
 
-/** A version that surface B has located, and the client whose session located it. */
+/** Version located at surface B, and the client with the session that located it. */
 export interface Located {
   client: DeployClient;
   version: string;
@@ -27,17 +27,17 @@ interface Options {
   delta?: boolean;
 }
 
-/** One fetch of a located version. */
+/** Fetch of a located version. */
 interface Fetching {
   options: Options;
   located: Located;
-  /** The key that the operator trusts. */
+  /** Trusted key. */
   signer: Uint8Array;
-  /** The folder that the whole tree is made in. */
+  /** Folder in which the tree is built. */
   tree: string;
   mirrors: RunMirrors;
   context: FetchContext;
-  /** The bytes that this host has already, maybe of another version. */
+  /** Bytes that this host already has, perhaps of another version. */
   ahead: FetchedAhead | undefined;
 }
 
@@ -52,7 +52,7 @@ export const fetchTree = async (fetching: Fetching): Promise<FetchedTree> =>
 
 export const loadPlanParser = () => import("../base/documents.ts");
 
-/** Returns the sealed bytes of a signature: those that were fetched ahead, else those of a mirror or of the hub. */
+/** Streams the sealed bytes with a signature: those fetched ahead, else those of a mirror or of the hub. */
 function sealedBytes(
   { located: { client, version, location }, mirrors, context: { layout, target, emit }, ahead }: Fetching,
   { signature, size_bytes: expectedBytes }: Pick<HubLocation, "signature" | "size_bytes">,
@@ -76,7 +76,7 @@ async function fetchFull(fetching: Fetching): Promise<FetchedTree> {
     return await openFull(fetching, () => (isAuthorized = true));
   } catch (thrown) {
     const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
-    // Without the key nothing was said about the bytes; and a full disk would be fuller with others.
+    // Without the key the bytes were not judged; and another download would only fill a full disk further.
     if (signal.aborted || !isAuthorized || code === "disk_full") throw thrown;
     emit({ event: "ahead.unusable", version, code, reason });
     await rm(tree, { recursive: true, force: true });
@@ -97,7 +97,7 @@ async function openFull(fetching: Fetching, onAuthorized?: () => void): Promise<
     return key;
   });
   mirrors.needs(dek);
-  // This thread has time for the parser of YAML while it awaits the answers.
+  // While it waits for answers, this thread loads the YAML parser.
   loadPlanParser().catch(() => undefined);
   let hash: Hash | undefined;
   const opened = await mirrors.fetch(tree, async (onVerified) => {
@@ -126,7 +126,7 @@ async function* hashed(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator
   }
 }
 
-/** Chooses the delta to take, if one fits and is wanted; comes with the work that only deltas need. */
+/** Chooses the delta to fetch, if one fits and deltas are enabled. Loaded only when needed. */
 export async function deltaOf(
   { delta }: Pick<Options, "delta">,
   location: HubLocation,
@@ -139,9 +139,7 @@ export async function deltaOf(
   return chosen && { chosen, addressIn, fetchDelta };
 }
 
-/**
- * Completes the tree from a delta. Returns undefined without one, or when anything about it is off: an event says why.
- */
+/** Completes the tree from a delta. Returns undefined without one, or on any fault of it: an event says why. */
 async function tryDelta(fetching: Fetching): Promise<VerifiedTree | undefined> {
   const { options, located, signer, tree, mirrors, context, ahead } = fetching;
   const { client, version, location } = located;
@@ -179,7 +177,7 @@ async function tryDelta(fetching: Fetching): Promise<VerifiedTree | undefined> {
   } catch (thrown) {
     if (signal.aborted) throw thrown;
     const { code, message: reason } = asSealiftError(thrown, "ArtifactError");
-    // A full disk would be fuller with the full artifact.
+    // The full artifact would only fill a full disk further.
     if (code === "disk_full") throw thrown;
     emit({ event: "delta.failed", base_version, code, reason });
     await rm(tree, { recursive: true, force: true });
@@ -187,7 +185,7 @@ async function tryDelta(fetching: Fetching): Promise<VerifiedTree | undefined> {
   }
 }
 
-/** Tells how far a download has come: bytes received, and bytes of files unpacked. */
+/** Reports the progress of a download: bytes received, and bytes of files unpacked. */
 function fetchProgress(emit: Emit, expectedBytes: number | null) {
   let bytes = 0;
   let size = expectedBytes;

@@ -23,13 +23,16 @@ export interface ProjectSourceOptions extends HubConnection {
   version: string;
   deploymentCredential: string;
   trust: SignerTrust;
-  /** Whether a delta may be taken instead of the full artifact. Default true. */
+  /** Whether a delta may be fetched instead of the full artifact. Default true. */
   delta?: boolean;
   /** Secrets for plugins that the manifest fetches from elsewhere. */
   sources?: Pick<PinnedPluginOptions, "signingSecret" | "gitTokens">;
 }
 
-/** A project from surface B: authenticate, resolve, locate, authorize, then one pass (docs/contract/deploy.md). */
+/**
+ * Returns a source for a project of surface B: authenticate, resolve, locate, authorize, then one pass
+ * (docs/contract/deploy.md).
+ */
 export function projectSource(options: ProjectSourceOptions): Source {
   const { projectId } = options;
   const clientFor = (signal: AbortSignal, more: Pick<HubConnection, "onWait"> = {}): DeployClient =>
@@ -89,7 +92,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
   };
 }
 
-/** Tells the hub of a project's deployments on this host. */
+/** Returns a reporter of a project's deployments on this host. */
 export function projectReporter(options: HubConnection & { projectId: string }): Reporter {
   const { projectId } = options;
   return {
@@ -97,7 +100,7 @@ export function projectReporter(options: HubConnection & { projectId: string }):
       const body: ProjectReport = {
         project_id: projectId,
         deployment_id: report.deployment_id,
-        // Surface B knows two states: a rolled-back deployment reports `failed` and says so beside it.
+        // Surface B knows two states: a rolled-back deployment reports `failed`, and a field beside it says so.
         status: report.status === "success" ? "success" : "failed",
         version: report.resolved_version ?? report.requested_version,
         started_at: report.started_at,
@@ -117,7 +120,7 @@ export function projectReporter(options: HubConnection & { projectId: string }):
 }
 
 /**
- * Authorizes, then downloads, verifies, decrypts and unpacks in one pass: a delta where one fits, else the full
+ * Authorizes, then downloads, verifies, decrypts and unpacks in one pass: a delta where one fits, otherwise the full
  * artifact.
  */
 async function fetchArtifact(options: ProjectSourceOptions, located: Located, context: FetchContext): Promise<Fetched> {
@@ -139,7 +142,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   );
   const { signingSecret } = options.sources ?? {};
   if ([...manifest.plugins, ...manifest.extensions].some(({ source }) => source !== null)) {
-    // Most projects embed all of their plugins: what fetches others is loaded for those that do not.
+    // Loaded only for projects that do not embed all of their plugins.
     const { fetchPinnedPlugins } = await import("./pinned-plugins.ts");
     const { sources = { gitTokens: new Map() } } = options;
     await fetchPinnedPlugins(manifest, tree, { ...options, ...sources }, mirrors, context);
@@ -176,7 +179,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   };
 }
 
-/** @throws ArtifactError `manifest_mismatch` */
+/** Checks the manifest against project and version. @throws ArtifactError `manifest_mismatch` */
 function checkManifest(manifest: Manifest, projectId: string, version: string): void {
   const mismatch = (what: string, found: string, wanted: string) =>
     artifactError("manifest_mismatch", `The artifact's manifest is for ${what} ${found}, not ${wanted}.`, {

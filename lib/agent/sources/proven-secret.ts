@@ -7,7 +7,7 @@ import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { writeFileAtomic } from "../../support/files.ts";
 
-/** Secrets that are remembered of a target: the last ones, after changes of the developer's secret. */
+/** Most secrets remembered per target: the last ones, in case the developer changes it. */
 const MAX_SECRETS = 8;
 
 const proof = z.object({ salt: z.string(), digests: z.array(z.string()) });
@@ -22,7 +22,7 @@ export async function isProven(layout: Layout, target: TargetName, secret: strin
   return found?.digests.includes(digestOf(secret, found.salt)) ?? false;
 }
 
-/** Remembers that a signing secret has verified an archive, by a salted digest that nobody else may read. */
+/** Remembers that a signing secret has verified an archive, as a salted digest that no other user can read. */
 export async function rememberProven(layout: Layout, target: TargetName, secret: string): Promise<void> {
   const file = fileOf(layout, target);
   const { salt, digests } = (await readJsonFile(file, proof)) ?? { salt: randomBytes(16).toString("hex"), digests: [] };

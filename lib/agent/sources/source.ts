@@ -11,25 +11,25 @@ import type { Emit } from "../base/events.ts";
 import type { PlanOrigin } from "../base/plan.ts";
 import type { Reporter } from "../base/reporter.ts";
 
-/** A version that a source has found, before any of its bytes. */
+/** Version that a source has found, before any of its bytes. */
 export interface Resolved {
   version: string;
   /**
-   * Tells two artifacts of one version apart; the same one is not installed twice. Null when only the bytes can
-   * tell.
+   * Distinguishes two artifacts of one version, so that the same one is not installed twice. Null when only the bytes
+   * can tell.
    */
   identity: string | null;
-  /** The advice against the version, where the hub gives any. */
+  /** Advice against the version, if the hub has any. */
   deprecated?: Deprecation | undefined;
   /** Fetches, verifies and unpacks this version. */
   fetch(context: FetchContext): Promise<Fetched>;
 }
 
-/** A verified tree in staging, and what is known of it. */
+/** Verified tree in staging, with its facts. */
 export interface Fetched {
   plan: InstallPlan;
   planOrigin: PlanOrigin;
-  /** The unpacked tree. */
+  /** Path of the unpacked tree. */
   tree: string;
   /** Id → default folder in the tree, and the names that its environment must or may have. */
   plugins: Map<
@@ -37,27 +37,27 @@ export interface Fetched {
     { folder: string; requiredEnvironment: readonly string[]; optionalEnvironment: readonly string[] }
   >;
   extensions: Map<string, { folder: string }>;
-  /** Files of the tree's root that the release keeps, for people to read. */
+  /** Files of the tree's root that the release keeps for people to read. */
   keep: readonly string[];
   identity: string;
-  /** Digest of a project's tree, by which it is the base of a delta; null for a plugin or service. */
+  /** Digest of a project's tree, by which it can be the base of a delta; null for a plugin or service. */
   contentSha256: string | null;
   /** Files and empty folders as they were unpacked. */
   listing: TreeListing;
   artifactSha256: string | null;
-  /** The trusted Ed25519 key that has signed it, hexadecimal; null for an archive of which none was demanded. */
+  /** Trusted Ed25519 key that has signed it, hexadecimal; null for an archive without a required signature. */
   signer: string | null;
   repo: string | null;
-  /** The manifest's plugin entries, for the hub's report. */
+  /** Plugin entries of the manifest, for the report to the hub. */
   reported: readonly Record<string, unknown>[];
-  /** Remembers what has proved right: a signer that was trusted on first use, a signing secret. */
+  /** Remembers what has been verified: a signer trusted on first use, a signing secret. */
   remember?: () => Promise<void>;
 }
 
 export interface FetchContext {
   layout: Layout;
   target: TargetName;
-  /** An empty folder of mode 0700. */
+  /** Empty folder of mode 0700. */
   staging: string;
   limits: Limits;
   emit: Emit;
@@ -66,24 +66,25 @@ export interface FetchContext {
   measuresArtifact?: boolean;
 }
 
-/** The origin of a deployment: surface A or surface B. The pipeline behind it is one. */
+/** Origin of a deployment: surface A or surface B. The pipeline behind both is the same. */
 export interface Source extends Reporter {
   kind: LocalReport["kind"];
   slug: string;
   target: TargetName;
   requestedVersion: string;
-  /** The hub, for what else it has of a version; undefined for a source without one. */
+  /** Hub that has further facts of a version; undefined for a source without one. */
   connection?: HubConnection;
-  /** Refuses what can be refused before any request. */
+  /** Rejects what can be rejected before any request. */
   precheck?(supervisor: string): Promise<void>;
-  /** Returns a text that changes with the signers that this host accepts; null where it demands none. */
+  /** Returns a text that changes with the signers that this host accepts; null where none is required. */
   acceptedSigners?(layout: Layout): Promise<string | null>;
   /**
    * Finds the requested version at the hub.
    *
-   * @param context `running`: the version that this host runs, null for none, by which the hub answers `latest`
+   * @param context `running`: version that this host runs, null for none, on which the hub's answer to `latest`
+   *   depends
    */
   resolve(context: { emit: Emit; signal: AbortSignal; running?: string | null }): Promise<Resolved>;
-  /** Fetches the requested version's bytes, and verifies their signature, before it may be deployed. */
+  /** Fetches the requested version's bytes and verifies their signature, before it may be deployed. */
   fetchAhead?(context: Omit<FetchContext, "staging" | "limits">): Promise<FetchedAhead>;
 }

@@ -12,15 +12,15 @@ import { isProven } from "./proven-secret.ts";
 import type { FetchContext } from "./source.ts";
 import type { SignatureCheck } from "./trust.ts";
 
-/** Bytes that may wait for the disk: with less, the connection stands still while a piece is written. */
+/** Most bytes waiting for the disk; beyond that the connection pauses while a piece is written. */
 const WAITING_BYTES = 1024 * 1024;
 
 export interface SpoolOptions {
-  /** Bytes, when the server says so. */
+  /** Size in bytes, if the server states it. */
   size: number | undefined;
-  /** Compared in constant time with the HMAC of the bytes, when given. */
+  /** HMAC to compare with that of the bytes, in constant time. */
   hmac?: { secret: string; expected: string };
-  /** The check by the author's signature, where one is demanded. */
+  /** Check of the author's signature, where one is required. */
   author?: SignatureCheck | undefined;
 }
 
@@ -29,7 +29,10 @@ export interface Spooled {
   sha256: string;
 }
 
-/** The error of a secret that has verified nothing here yet, which may be mistyped: it says nothing of the version. */
+/**
+ * Converts the error of a secret that has never verified anything here: it may be mistyped, so the version is not to
+ * blame.
+ */
 function unproven(error: unknown): unknown {
   if (!(error instanceof SealiftError)) return error;
   return new SealiftError(error.kind, error.code, error.message, {
@@ -40,8 +43,8 @@ function unproven(error: unknown): unknown {
 }
 
 /**
- * Writes an archive to disk while its SHA-256, its HMAC and its author's signature run, where it has them: a ZIP needs
- * its end before its start can be read.
+ * Writes an archive to disk while computing its SHA-256, its HMAC and its author's signature, where it has them: a ZIP
+ * is read from its end.
  *
  * @throws ArtifactError `signature_invalid`, `limit_exceeded`, `download_incomplete`
  */

@@ -12,7 +12,7 @@ import { makeDurableFolder } from "../../releases/durability.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { ifThere, writeFileAtomic } from "../../support/files.ts";
 
-/** The signers that an operator accepts: pinned keys, or the first one that comes, remembered. */
+/** Signers that an operator accepts: pinned keys, or the first one seen, which is remembered. */
 export type SignerTrust = { pinned: readonly Uint8Array[] } | { onFirstUse: true };
 
 export interface TrustDecision {
@@ -22,7 +22,7 @@ export interface TrustDecision {
 }
 
 /**
- * The key that an artifact has to be signed with. The offered key is believed only when it is the trusted one.
+ * Returns the key that must have signed an artifact. The offered key is accepted only if it is trusted.
  *
  * @throws ArtifactError `signer_untrusted`, `trust_changed`
  */
@@ -66,8 +66,8 @@ export async function trustedSigner(
 }
 
 /**
- * Names the accepted signers by a digest of their keys. Trust on first use accepts any key until one is remembered, and
- * that one from then on.
+ * Returns a digest of the accepted signers' keys. Trust on first use accepts any key until one is remembered, and that
+ * one from then on.
  */
 export async function signersDigest(layout: Layout, target: TargetName, trust: SignerTrust): Promise<string> {
   const keys =
@@ -77,10 +77,10 @@ export async function signersDigest(layout: Layout, target: TargetName, trust: S
   return createHash("sha256").update(keys.join("\n")).digest("hex");
 }
 
-/** A check of bytes while they pass. */
+/** Check of bytes as they pass. */
 export interface SignatureCheck {
   update(chunk: Uint8Array): void;
-  /** Ends the bytes. @throws ArtifactError `signature_invalid` */
+  /** Ends the check. @throws ArtifactError `signature_invalid` */
   verify(): void;
 }
 
@@ -98,19 +98,18 @@ export function signatureCheck(version: string, signature: string, publicKey: Ui
   };
 }
 
-/** The check of an archive by its author's signature. */
+/** Check of an archive by its author's signature. */
 export interface AuthorCheck extends SignatureCheck {
-  /** The author's public key in hexadecimal. */
+  /** Public key of the author, hexadecimal. */
   signer: string;
   remember?: TrustDecision["remember"];
 }
 
 /**
- * Finds the check of an archive in its headers, before its first byte
+ * Returns the check of an archive from its headers, before its first byte
  * (docs/contract/marketplace.md#the-authors-signature).
  *
- * @throws ArtifactError `signature_missing`, `signature_invalid` for headers of another form, and as
- *   {@link trustedSigner}
+ * @throws ArtifactError `signature_missing`, `signature_invalid` for malformed headers, and as {@link trustedSigner}
  */
 export async function authorCheck(
   { layout, target }: { layout: Layout; target: TargetName },

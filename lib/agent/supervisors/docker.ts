@@ -18,7 +18,7 @@ const containerState = z.looseObject({
 });
 
 /**
- * Containers, through `docker`. Healthy: the container's own health check says so; without one, running over two
+ * Supervises containers through `docker`. Healthy: the container's own health check passes; without one, it runs in two
  * samples.
  */
 export function dockerSupervisor({ template }: DockerOptions): Supervisor {

@@ -8,10 +8,10 @@ export interface KubernetesOptions {
   context?: string | undefined;
 }
 
-/** Remembers, on the deployment itself, how many replicas a `stop` took away. */
+/** Annotation of a deployment with the number of replicas that a `stop` removed. */
 const REPLICAS = "sealift.dev/replicas";
 
-/** Deployments, through `kubectl`. Healthy: `rollout status` ends well in time. */
+/** Supervises deployments through `kubectl`. Healthy: `rollout status` succeeds in time. */
 export function kubernetesSupervisor({ template, namespace, context }: KubernetesOptions): Supervisor {
   const kubectl = (...args: string[]): [string, ...string[]] => [
     "kubectl",

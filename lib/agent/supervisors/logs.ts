@@ -9,9 +9,9 @@ import { LineCutter } from "../../support/lines.ts";
 import { childEnvironment } from "../base/child-program.ts";
 import { type SupervisorName, unitName } from "./supervisor.ts";
 
-/** One line that a unit has written. */
+/** Line that a unit has written. */
 export interface LogLine {
-  /** The unit, where several programs print at once. */
+  /** Unit, where several programs print at once. */
   unit: string | null;
   line: string;
 }
@@ -19,7 +19,7 @@ export interface LogLine {
 /**
  * Returns the programs that print the logs of a target's running release.
  *
- * @param plugins those whose logs are wanted; none means the units that the release was deployed with, or all plugins
+ * @param plugins to read; none means the units that the release was deployed with, or all plugins
  * @throws UsageError `usage` when nothing runs, a plugin is not installed, or its supervisor keeps no logs
  */
 export async function targetLogCommands(
@@ -46,15 +46,16 @@ export async function targetLogCommands(
 }
 
 export interface LogReading {
-  /** Characters that are kept of a line. */
+  /** Most characters kept of a line. */
   maxCharacters: number;
-  /** Takes a line; what it returns is waited for before the next one is read. */
+  /** Called with each line; its result is awaited before the next one is read. */
   onLine: (line: LogLine) => void | Promise<void>;
   signal: AbortSignal;
 }
 
 /**
- * Reads logs until all their programs have ended; an aborted signal ends them. One that fails does not end the others.
+ * Reads logs until all their programs have ended; aborting the signal ends them. One that fails does not end the
+ * others.
  *
  * @throws DeploymentError `supervisor_failed` for the first one that failed
  */
@@ -83,7 +84,7 @@ async function readProgram(command: LogCommand["command"], unit: string | null, 
   signal.addEventListener("abort", stop, { once: true });
   const ended = once(child, "close") as Promise<[number | null]>;
   try {
-    // A program that prints what containers wrote prints their stderr on its own.
+    // Programs that print containers' output use their own stderr for the containers' stderr.
     const [[code]] = await Promise.all([
       ended,
       readLines(child.stdout, unit, reading),
@@ -99,7 +100,7 @@ async function readProgram(command: LogCommand["command"], unit: string | null, 
     signal.removeEventListener("abort", stop);
     stop();
     const killing = setTimeout(() => child.kill("SIGKILL"), KILL_AFTER_MS);
-    // A reader that gives up, as one whose stream was destroyed does, leaves no program behind.
+    // A reader that gives up, such as a destroyed stream, leaves no program behind.
     await ended.catch(() => {});
     clearTimeout(killing);
   }
@@ -114,14 +115,14 @@ async function readLines(stream: Readable, unit: string | null, reading: LogRead
   await tell(cutter.end());
 }
 
-/** The units whose logs are read, and the way to read them. */
+/** Units whose logs are read, and how. */
 export interface LogRequest {
   supervisor: SupervisorName;
   /** Template of the units' names; `<id>` is the plugin. */
   template?: string | undefined;
   /** Plugins, and null for the project's own unit. */
   units: readonly (string | null)[];
-  /** Lines of each unit to begin with. */
+  /** Lines to start with, per unit. */
   lines: number;
   follow: boolean;
   systemdScope: "system" | "user";
@@ -129,9 +130,9 @@ export interface LogRequest {
   context?: string | undefined;
 }
 
-/** A program that prints logs on its stdout. */
+/** Program that prints logs on its stdout. */
 export interface LogCommand {
-  /** The unit whose lines they are; null when each line says it itself. */
+  /** Unit of all its lines; null when each line names its own. */
   unit: string | null;
   command: readonly [string, ...string[]];
 }

@@ -4,7 +4,7 @@ import { deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { RUNTIME_CODES } from "../../contract/surfaces/runtime.ts";
 import { type IsCurrent, READY_TIMEOUT_MS, type Supervisor } from "./supervisor.ts";
 
-/** Answers of a runtime that works, and cannot run this version of the plugin: the version is to blame. */
+/** Codes of a working runtime that cannot run this version of the plugin: the version is to blame. */
 const OF_THE_VERSION = new Set<string>([
   "load_failed",
   "unhealthy",
@@ -20,8 +20,8 @@ const OF_THE_VERSION = new Set<string>([
 ] satisfies (keyof typeof RUNTIME_CODES)[]);
 
 /**
- * A Sealift runtime, through surface C: start is load, stop is unload, restart is reload (load for a plugin that is new
- * to it). The project's own unit is every plugin that it has installed.
+ * Supervises plugins in a Sealift runtime, through surface C: start is load, stop is unload, restart is reload (load
+ * for a new plugin). The project's own unit is every plugin that it has installed.
  */
 export function runtimeSupervisor(
   options: RuntimeClientOptions,
@@ -113,7 +113,7 @@ export function runtimeSupervisor(
   };
 }
 
-/** The cause alone, without a full stop. */
+/** Returns the cause alone, without a full stop. */
 const reasonOf = (error: unknown): string =>
   (error instanceof SealiftError ? (error.reason ?? error.message) : String(error)).replace(/\.$/, "");
 

@@ -3,57 +3,57 @@ import { deploymentError } from "../../contract/errors.ts";
 import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../base/child-program.ts";
 
 /**
- * Starts, stops, restarts and checks what an installation runs (docs/contract/install-plan.md). A `plugin` of null is
- * the project's own unit.
+ * Starts, stops, restarts and checks the units of an installation (docs/contract/install-plan.md). A `plugin` of null
+ * is the project's own unit.
  */
 export interface Supervisor {
   /**
-   * Asks the supervisor itself, not a unit, whether it can work on this host.
+   * Checks whether the supervisor itself, not a unit, works on this host.
    *
-   * @returns undefined when it can, else what is wrong
+   * @returns undefined if it does, otherwise what is wrong
    */
   ready(signal?: AbortSignal): Promise<string | undefined>;
   start(plugin: string | null, signal?: AbortSignal): Promise<void>;
   stop(plugin: string | null, signal?: AbortSignal): Promise<void>;
   restart(plugin: string | null, signal?: AbortSignal): Promise<void>;
-  /** Lists the plugins that are stopped on purpose, where the supervisor knows plugins of no plan, too. */
+  /** Lists the plugins that are stopped on purpose, where the supervisor knows plugins beyond any plan. */
   idle?(signal?: AbortSignal): Promise<string[]>;
   /**
-   * One check.
+   * Checks a unit once.
    *
-   * @param timeoutMs how long it may take
-   * @returns undefined when healthy, else what is wrong
+   * @param timeoutMs time limit of the check
+   * @returns undefined when healthy, otherwise what is wrong
    * @throws DeploymentError `old_release_runs` where the supervisor knows that another release runs
    */
   check(plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<string | undefined>;
 }
 
-/** Begins a sentence with a cause. */
+/** Capitalizes a cause, to begin a sentence. */
 export const capital = (cause: string): string => cause.charAt(0).toUpperCase() + cause.slice(1);
 
 export type SupervisorName = "none" | "runtime" | "systemd" | "docker" | "kubernetes";
 
-/** Tells whether a plugin of another release is the one that was switched to, file by file. */
+/** Tells whether a running plugin of another release equals, file by file, the one that was switched to. */
 export type IsCurrent = (plugin: string, release: string) => Promise<boolean>;
 
-/** The supervisor of a host's plugins, as an operator chose it. */
+/** Supervisor of a host's plugins, as an operator chose it. */
 export interface SupervisorChoice {
   name: SupervisorName;
   /**
-   * @param installed the plugins that the project's own unit stands for, where a supervisor knows plugins only
-   * @param isCurrent lets a check refuse a plugin that runs from an earlier release
+   * @param installed plugins that the project's own unit stands for, where a supervisor knows plugins only
+   * @param isCurrent lets a check fail a plugin that runs from an earlier release
    */
   make?: (installed: readonly string[], isCurrent?: IsCurrent) => Supervisor;
 }
 
-/** Milliseconds that a supervisor's program may take to start, stop or restart a unit. */
+/** Time limit of a supervisor's program to start, stop or restart a unit, in milliseconds. */
 export const PROGRAM_TIMEOUT_MS = 120_000;
-/** Milliseconds that a supervisor may take to say that it is there. */
+/** Time limit of a supervisor to report that it works, in milliseconds. */
 export const READY_TIMEOUT_MS = 10_000;
 /** Milliseconds between the two samples of a health check. */
 export const SAMPLE_INTERVAL_MS = 1_000;
 
-/** A unit's name from the template: `<id>` is the plugin; without a plugin it is the project's unit. */
+/** Returns a unit's name from the template: `<id>` is the plugin; without a plugin it is the project's unit. */
 export function unitName(template: string | undefined, plugin: string | null): string {
   if (plugin === null) return template === undefined || template.includes("<id>") ? "sealift-project" : template;
   return (template ?? "sealift-plugin-<id>").replaceAll("<id>", plugin);
@@ -80,7 +80,7 @@ export async function supervise(command: readonly [string, ...string[]], signal?
   return result;
 }
 
-/** Asks a supervisor's program for something within a time-out. */
+/** Runs a query of a supervisor's program, with a time limit. */
 export const inquire = (
   command: readonly [string, ...string[]],
   timeoutMs: number,
@@ -88,7 +88,7 @@ export const inquire = (
 ): Promise<ProgramResult> => runProgram({ command, env: childEnvironment(), timeoutMs, ...(signal && { signal }) });
 
 /**
- * Asks a supervisor's program something that it answers only when the supervisor can work.
+ * Runs a query of a supervisor's program that succeeds only while the supervisor works.
  *
  * @returns what is wrong, if anything
  */
@@ -103,16 +103,16 @@ export async function answers(
     : `\`${command.join(" ")}\` failed: ${describeFailure(result, READY_TIMEOUT_MS)}`;
 }
 
-/** One look at a unit. */
+/** Sample of a unit's state. */
 export interface Sample {
-  /** Why it is not running as it should, if so. */
+  /** Reason why it does not run as it should, if any. */
   fault?: string;
-  /** Counts restarts, so that two samples show a crash loop. */
+  /** Number of restarts, by which two samples reveal a crash loop. */
   restarts: number;
 }
 
 /**
- * Healthy means running in two samples with no restart in between: a unit in a crash loop looks active most of the
+ * Requires that a unit runs in two samples with no restart in between: a unit in a crash loop looks active most of the
  * time.
  */
 export async function twoSamples(sample: () => Promise<Sample>, signal?: AbortSignal): Promise<string | undefined> {
@@ -126,7 +126,10 @@ export async function twoSamples(sample: () => Promise<Sample>, signal?: AbortSi
     : `it was restarted ${second.restarts - first.restarts} times within a second`;
 }
 
-/** Nobody: plans that need a supervisor are refused before they get here (docs/contract/install-plan.md). */
+/**
+ * Returns a supervisor for plans without units: plans that need one are rejected earlier
+ * (docs/contract/install-plan.md).
+ */
 export function noSupervisor(): Supervisor {
   const refuse = () =>
     Promise.reject(

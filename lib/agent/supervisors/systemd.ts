@@ -7,7 +7,7 @@ export interface SystemdOptions {
   scope: "system" | "user";
 }
 
-/** Units of systemd, through `systemctl`. Healthy: active and not restarted over two samples. */
+/** Supervises systemd units through `systemctl`. Healthy: active and not restarted between two samples. */
 export function systemdSupervisor({ template, scope }: SystemdOptions): Supervisor {
   const systemctl = (verb: string, ...rest: string[]): [string, ...string[]] => [
     "systemctl",

@@ -7,13 +7,13 @@ import { runProgram } from "../base/child-program.ts";
 
 const ASKING_TIMEOUT_MS = 20_000;
 
-/** The place of this program on the machine. */
+/** Location of this program on the machine. */
 export interface Installation {
   /** Whether it is the single executable. */
   isOneFile: boolean;
-  /** The program's file, or the folder of its package. */
+  /** File of the program, or folder of its package. */
   path: string;
-  /** The question to Debian's package manager, without the path. */
+  /** Query to Debian's package manager, without the path. */
   asking: readonly [string, ...string[]];
 }
 

@@ -37,7 +37,7 @@ export class ProgramFile implements Disposable {
     }
   }
 
-  /** The program that ran before the last switch. */
+  /** Path of the program that ran before the last switch. */
   get former(): string {
     return `${this.path}.former`;
   }
@@ -50,7 +50,7 @@ export class ProgramFile implements Disposable {
     return join(dirname(this.path), this.#temporaryPrefix + randomBytes(6).toString("hex"));
   }
 
-  /** Copies a program beside the file, whole on the disk, with the owner and rights of the file. @returns its path */
+  /** Copies a program durably beside the file, with the file's owner and mode. @returns its path */
   async copyBeside(program: string): Promise<string> {
     const next = this.#temporary();
     const { mode, uid, gid } = await stat(this.path);
@@ -63,8 +63,8 @@ export class ProgramFile implements Disposable {
   }
 
   /**
-   * Puts a program that stands beside the file in its place, and keeps the present one as the former one. Killed at any
-   * moment, the file is one of the two, whole.
+   * Moves a program beside the file into its place, and keeps the present one as the former one. If killed at any
+   * moment, the file is one of the two, complete.
    */
   async switchTo(next: string): Promise<void> {
     const present = this.#temporary();
@@ -81,7 +81,7 @@ export class ProgramFile implements Disposable {
   }
 
   /**
-   * Exchanges the program and the former one.
+   * Swaps the program and the former one.
    *
    * @throws DeploymentError `program_unusable` without a former one
    */
@@ -101,7 +101,7 @@ export class ProgramFile implements Disposable {
     await this.switchTo(next);
   }
 
-  /** Whether a program is the same bytes as the file. */
+  /** Tells whether a program has the same bytes as the file. */
   async isSameAs(program: string): Promise<boolean> {
     const [own, other] = [await statsOf(this.path), await statsOf(program)];
     if (own === undefined || own.size !== other?.size) return false;
@@ -122,6 +122,6 @@ export class ProgramFile implements Disposable {
   }
 }
 
-/** The bits of a mode by which a program runs as its owner or group. */
+/** Mode bits by which a program runs as its owner or group. */
 const SET_ID = 0o6000;
 const CHUNK_BYTES = 1024 * 1024;

@@ -12,16 +12,16 @@ import type { DeployOptions, DeployResult } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { ProgramFile } from "./program-file.ts";
 
-/** The folder of a version that holds the programs, each with its platform at the end of its name. */
+/** Folder of a version with the programs, whose names end with their platform. */
 const PROGRAMS = "plugins/sealift";
 const CHECK_TIMEOUT_MS = 300_000;
 
 /**
- * Upgrades the single executable to a version of a project, which is fetched, verified and reported as any other. The
- * new program proves itself before it is switched to; whatever fails leaves the present one.
+ * Upgrades the single executable to a version of a project, which is fetched, verified and reported like any other.
+ * Before the switch the new program must pass its own `self-check`; any failure keeps the present one.
  *
  * @param file the executable, opened
- * @param present the version of this program
+ * @param present version of this program
  * @param platform such as `linux-x64`
  */
 export async function upgrade(
@@ -88,7 +88,7 @@ async function programIn(tree: string, platform: string): Promise<string> {
   });
 }
 
-/** Runs a program's check of itself, where it will stand. @throws DeploymentError `program_unfit` */
+/** Runs a program's self-check at its final place. @throws DeploymentError `program_unfit` */
 async function prove(program: string, signal: AbortSignal): Promise<void> {
   const result = await runProgram({
     command: [program, "self-check"],

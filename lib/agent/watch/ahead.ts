@@ -7,12 +7,12 @@ import type { Source } from "../sources/source.ts";
 import { decide, type TargetFacts } from "./decide.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 
-/** A fetch that failed is not tried again before this time has passed. */
+/** Pause before a failed fetch is tried again, in milliseconds. */
 const AGAIN_MS = 15 * 60_000;
 
-/** The version that may be there before it runs. */
+/** Version that may be fetched before it runs. */
 interface AheadWish {
-  /** The only one that may stay; null when none is wanted. */
+  /** Only version that may stay; null for none. */
   version: string | null;
   /** Whether it is to be fetched now, if it is not there. */
   fetch: boolean;
@@ -20,9 +20,9 @@ interface AheadWish {
 }
 
 /**
- * Finds out which version may be there before it runs, by the rules that hold for a deployment of it: the one that a
- * window keeps back, and after its opening that one, until it runs. A pause and rights that wait for consent only keep
- * it where it is.
+ * Decides which version may be fetched before it runs, by the rules of its deployment: the one that a window holds
+ * back, and after the opening the same one, until it runs. While the target is paused, or rights await consent, it is
+ * only kept.
  *
  * @param isWished whether the operator wants versions to be fetched ahead
  */
@@ -45,8 +45,8 @@ interface Fetch {
 }
 
 /**
- * Fetches a version held back by a window while the loop of its target goes on. There is at most one, and only the disk
- * records which, so a restarted watch finds it.
+ * Fetches a version held back by a window while the loop of its target continues. There is at most one, and only the
+ * disk records which, so a restarted watch finds it.
  */
 export class AheadFetch {
   readonly #context: Pick<LoopContext, "deployments" | "emit">;
@@ -58,8 +58,8 @@ export class AheadFetch {
   }
 
   /**
-   * Drops a version that is no longer wanted and begins to fetch the one that is. Runs at the end of a turn, and never
-   * makes it fail.
+   * Drops a version that is no longer wanted and starts to fetch the one that is. Runs at the end of a turn, and never
+   * fails it.
    */
   async settle(target: WatchTarget, facts: () => Promise<TargetFacts>): Promise<void> {
     const { name, fetchAhead: isWished = false, options } = target;
@@ -107,7 +107,7 @@ export class AheadFetch {
     signal.removeEventListener("abort", stop);
   }
 
-  /** Ends the fetch under way; nothing of it stays. */
+  /** Ends the fetch under way and discards it. */
   async stop(): Promise<void> {
     const fetching = this.#fetching;
     fetching?.abort.abort();

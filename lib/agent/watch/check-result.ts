@@ -9,7 +9,7 @@ import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, HoldReason, WatchEvent } from "./events.ts";
 import type { WatchTarget } from "./target.ts";
 
-/** The end of one turn: what `--once` and the back-off need to know. */
+/** Result of one turn, for `--once` and the back-off. */
 export interface TurnResult {
   target: string;
   outcome: DeployResult["outcome"] | "current" | "held" | "unpublished";
@@ -18,20 +18,20 @@ export interface TurnResult {
   error?: SealiftError;
 }
 
-/** Returns the end of a turn that followed no version. @param name of the target in events */
+/** Returns the result of a turn that followed no version. @param name of the target in events */
 export function heldTurn(
   name: string,
   target: TargetName,
   { version, reason, message }: { version: string; reason: HoldReason; message: string },
 ): TurnResult {
   const result = { target: name, outcome: "held" as const, version };
-  // A pause is somebody's wish; the others are what somebody should look at.
+  // A pause is intended; everything else needs attention.
   if (reason === "paused") return { ...result, exitCode: EXIT.done };
   const error = HELD[reason](`${name}: ${message}`, { target: targetText(targetOfName(target)), version });
   return { ...result, exitCode: error.exitCode, error };
 }
 
-/** Returns the decision to hold a version whose deployment has found that it must wait; undefined for other ends. */
+/** Returns the decision to hold a version whose deployment found that it must wait; undefined for other results. */
 export function holdAfter(
   version: string,
   { error }: Pick<DeployResult, "error">,
@@ -42,7 +42,7 @@ export function holdAfter(
   return error.code === "policy_refused" ? { do: "hold", version, reason: "policy", message } : undefined;
 }
 
-/** The event that ends a deployment or a rollback of a target. @param startedAt by `performance.now()` */
+/** Returns the event that ends a deployment or a rollback of a target. @param startedAt by `performance.now()` */
 export const doneEvent = (target: string, result: DeployResult, startedAt: number, isRollback = false): WatchEvent => ({
   event: "deploy.done",
   at: new Date().toISOString(),
@@ -57,17 +57,17 @@ export const doneEvent = (target: string, result: DeployResult, startedAt: numbe
   report: result.report,
 });
 
-/** The end of a turn that has deployed, or gone back. */
+/** Returns the result of a turn that has deployed, or gone back. */
 export const endedTurn = (target: string, { outcome, version, error }: DeployResult): TurnResult => ({
   ...{ target, outcome, version, exitCode: error?.exitCode ?? EXIT.done },
   ...(error !== undefined && { error }),
 });
 
 /**
- * Takes a target back to the release that ran before, in turn with the deployments of its project root. However it
- * ends, the events say so.
+ * Rolls a target back to the release that ran before, in turn with the deployments of its project root. Events report
+ * the result.
  *
- * @param isWithdrawn whether the hub took the running version back: then it may come again by itself
+ * @param isWithdrawn whether the hub took the running version back: then it may be offered again
  * @throws the reason of `signal` when the watch ends first
  */
 export async function goBack(

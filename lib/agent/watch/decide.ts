@@ -7,21 +7,21 @@ import { policyError } from "../deployment/policy.ts";
 import { consentHint, rightsMessage } from "../deployment/rights.ts";
 import type { HoldReason } from "./events.ts";
 
-/** The latest version, as a hub says it. */
+/** Latest version, as a hub states it. */
 export interface Latest {
   /** Null while nothing is published. */
   version: string | null;
-  /** The identity that tells two artifacts of one version apart, when the hub says it before a download. */
+  /** Identity that distinguishes two artifacts of one version, if the hub states it before a download. */
   identity: string | null;
   /** Whether the detail record names its author's key. */
   isSigned?: boolean | undefined;
-  /** Versions that the detail record calls yanked. */
+  /** Versions listed as yanked in the detail record. */
   yanked: readonly string[];
-  /** A version that a rollout took back from this host. */
+  /** Version that a rollout took back from this host. */
   withdrawn?: string | null | undefined;
-  /** The version that this host gets when a rollout's window opens. */
+  /** Version that this host gets when a rollout's window opens. */
   next?: string | null | undefined;
-  /** When that is, ISO 8601: then there is something to ask for. */
+  /** Time of that opening, ISO 8601, when the hub is worth asking again. */
   nextAt?: string | null | undefined;
 }
 
@@ -30,20 +30,20 @@ export interface TargetFacts {
   latest: Latest;
   quarantine: readonly QuarantineEntry[];
   paused: boolean;
-  /** The version that a person wants to be kept, whatever is latest. */
+  /** Version that a person pinned, whatever is latest. */
   pin?: string | null;
   /** True when files of the running release are missing or were changed, as a power cut may leave them. */
   damaged: boolean;
-  /** The version that asks for more rights than the running one, while nobody has consented. */
+  /** Version that requests more rights than the running one, while nobody has consented. */
   rights?: HeldRights | undefined;
-  /** The version that does not meet this host's policy, until it is looked at again. */
+  /** Version that does not meet this host's policy, until it is checked again. */
   policy?: Pick<HeldPolicy, "version" | "identity" | "message"> | undefined;
-  /** The signers that this host accepts, by which an earlier refusal is over. */
+  /** Signers that this host accepts; a change of them ends an earlier refusal. */
   signers?: string | null | undefined;
   allowDowngrade: boolean;
   /** Versions that this host has run: only to them it goes down by itself. */
   ran: ReadonlySet<string>;
-  /** The request of a person: a check asks the policy at once, the others also go past quarantine, rights and pause. */
+  /** Request of a person: a check applies the policy at once; the others also override quarantine, rights and pause. */
   asked?: "check" | "redeploy" | "retry" | undefined;
 }
 
@@ -51,12 +51,12 @@ export type Decision =
   | { do: "nothing" }
   /** Go back to the release that this host keeps. */
   | { do: "go-back" }
-  /** `rights`: what is asked for beyond the running release. */
+  /** `rights`: those requested beyond the running release. */
   | { do: "hold"; version: string; reason: HoldReason; message: string; rights?: readonly string[] }
   /** `reinstall`: even if this very version runs. */
   | { do: "deploy"; version: string; reinstall: boolean };
 
-/** Versions that are held back for a reason that somebody should look at, as errors. */
+/** Versions that are held back for a reason that needs attention, as errors. */
 export const HELD: Record<
   Exclude<HoldReason, "paused">,
   (message: string, of: { target: string; version: string }) => SealiftError
@@ -72,14 +72,14 @@ export const HELD: Record<
   policy: policyError,
 };
 
-/** Bytes that are not known may be the same ones. */
+/** Tells whether two identities may be the same bytes; unknown ones may be. */
 const sameBytes = (a: string | null, b: string | null): boolean => a === null || b === null || a === b;
 
 /**
- * Decides about the latest version (docs/contract/host.md), or the pinned one, which a person has chosen: follow every
- * change, but a lower one only when the running one is yanked and this host has run the lower one before, or when
- * `allowDowngrade` says so, and none that is in quarantine unless a person asks. From a version that a rollout took
- * back it goes back to what this host keeps.
+ * Decides about the latest version (docs/contract/host.md), or the pinned one. Follows every change, except a
+ * quarantined version unless a person asks, and a lower one, which is followed only when the running one is yanked and
+ * this host has run the lower one before, or when `allowDowngrade` is set. From a version that a rollout took back it
+ * goes back to what this host keeps.
  */
 export function decide(facts: TargetFacts): Decision {
   const {

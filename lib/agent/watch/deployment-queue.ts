@@ -3,26 +3,24 @@ import { basename, dirname, join, resolve } from "node:path";
 import PQueue from "p-queue";
 
 /**
- * Deployments from one hub that run at once, each in a project root of its own: more would only share the same line.
+ * Most simultaneous deployments from one hub, each in a project root of its own: more would only share the same line.
  */
 const AT_ONCE = 2;
 
-/** Takes deployments in turn: never two in one project root, and few at once from one hub. */
+/** Queues deployments: never two in one project root, and few at a time from one hub. */
 export class DeploymentQueue {
   readonly #slots = new HubSlots(AT_ONCE);
   readonly #aheadSlots = new HubSlots(AT_ONCE);
   readonly #roots = new Map<string, PQueue>();
 
-  /**
-   * Runs `task` when its project root and a place are free. A task that is not wanted any more has to see that itself.
-   */
+  /** Runs `task` when its project root and a place are free. The task itself must check whether it is still wanted. */
   async run<T>({ projectRoot, hub }: { projectRoot: string; hub: string }, task: () => Promise<T>): Promise<T> {
     return this.alone(projectRoot, () => this.#slots.run(hub, task));
   }
 
   /**
-   * Runs `task`, which only fetches, when its hub has a place for that: it keeps no deployment waiting. `signal` ends
-   * the wait; the task itself has to hear it.
+   * Runs `task`, which only fetches, when its hub has a place for that; deployments do not wait for it. `signal` ends
+   * the wait; the task must handle it, too.
    */
   async ahead<T>(hub: string, signal: AbortSignal, task: () => Promise<T>): Promise<T> {
     let started: Promise<T> | undefined;
@@ -42,22 +40,19 @@ export class DeploymentQueue {
   }
 }
 
-/** The one name of a project root, whatever links lead to it; it need not exist yet. */
+/** Returns the canonical name of a project root, whatever links lead to it; it need not exist yet. */
 export async function realRoot(projectRoot: string): Promise<string> {
   const path = resolve(projectRoot);
   const parent = dirname(path);
   return realpath(path).catch(async () => (parent === path ? path : join(await realRoot(parent), basename(path))));
 }
 
-/**
- * Places for work that waits for hubs. A hub that is slow, or that never answers, can take the places of one hub only:
- * the others go on.
- */
+/** Places for work that waits for hubs. A slow or silent hub can occupy its own places only. */
 export class HubSlots {
   readonly #perHub: number;
   readonly #hubs = new Map<string, PQueue>();
 
-  /** @param perHub places of each hub */
+  /** @param perHub number of places per hub */
   constructor(perHub: number) {
     this.#perHub = perHub;
   }

@@ -1,14 +1,14 @@
 import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError, type SealiftError, usageError } from "../../contract/errors.ts";
 
-/** Targets that one message names; of more it says how many. */
+/** Most targets that one message lists; of more it gives the number. */
 const NAMED_TARGETS = 3;
 
-/** Faults of many targets, told at once; what several have in common is said once. */
+/** Faults of many targets, reported together; what several have in common is said once. */
 export class WatchFaults {
   readonly #found = new Map<string, { error: SealiftError; targets: Set<string> }>();
 
-  /** @throws error when it is not one of those given */
+  /** Adds a fault. @throws the error itself when it is not one of those that can be collected */
   add(error: SealiftError, target?: string): void {
     if (error.exitCode !== EXIT.usage) throw error;
     const found = this.#found.get(error.message) ?? { error, targets: new Set() };
@@ -24,7 +24,10 @@ export class WatchFaults {
     }
   }
 
-  /** @throws UsageError with the code that all have in common, else `config_invalid` */
+  /**
+   * Throws the collected faults, if any. @throws UsageError with the code that all have in common, else
+   * `config_invalid`
+   */
   throwIfAny(): void {
     const found = [...this.#found.values()];
     const [first, ...others] = found;

@@ -6,24 +6,24 @@ import { type ChangeHint, MAX_HINTED_TARGETS } from "../../contract/surfaces/cha
 import type { EmitWatch } from "./events.ts";
 import type { WatchTarget } from "./target.ts";
 
-/** The shortest time between two looks at a target, in milliseconds: a hub may hint more often. */
+/** Shortest interval between two checks of a target, in milliseconds: a hub may hint more often. */
 const SHORTEST_LOOK_MS = 1000;
-/** The longest wait before a look, in milliseconds: a hub may ask for more. */
+/** Longest wait before a check, in milliseconds: a hub may ask for more. */
 const LONGEST_SPREAD_MS = 5000;
-/** Names of one stream, so that any proxy takes its request line. */
+/** Most characters of target names per stream, so that any proxy accepts its request line. */
 const MAX_NAME_CHARACTERS = 4000;
 
-/** Times of the connections for hints, in milliseconds. */
+/** Timing of connections for hints, in milliseconds. */
 export interface HintTimes {
-  /** The first connection comes after a random part of it, and so does one after a stream that lived. */
+  /** The first connection is delayed by a random part of this, and so is one after a stable stream. */
   spreadMs: number;
-  /** Life of a stream that proves it stable: after it the next try comes soon. */
+  /** Duration after which a stream counts as stable, so that the next attempt comes soon. */
   provenMs: number;
   silenceMs: number;
-  /** Pauses after streams that did not live, doubled each time. */
+  /** First pause after an unstable stream, doubled each time. */
   firstPauseMs: number;
   longestPauseMs: number;
-  /** The pause after an answer that says no: a hub without hints, a key that may not. */
+  /** Pause after a refusal: a hub without hints, a key without the right. */
   refusedMs: number;
 }
 
@@ -32,27 +32,27 @@ const TIMES: HintTimes = {
   ...{ firstPauseMs: 5000, longestPauseMs: 5 * 60_000, refusedMs: 15 * 60_000 },
 };
 
-/** Statuses that another try soon does not change. */
+/** Statuses for which another attempt soon is useless. */
 const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 401, 403, 404, 405, 414, 422, 431]);
 
 interface HintsOptions {
-  /** Has a target look at its hub now. @param name of the watched target */
+  /** Makes a target check its hub now. @param name of the watched target */
   look: (name: string) => void;
   emit: EmitWatch;
-  /** Random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random: () => number;
   times?: Partial<HintTimes> | undefined;
 }
 
-/** Targets that one stream is for. */
+/** Targets that share one stream. */
 interface Group {
   hub: string;
   connection: HubConnection;
-  /** The names of watched targets, by the target as people write it. */
+  /** Names of watched targets, by the target as people write it. */
   names: Map<string, string[]>;
 }
 
-/** Groups targets by hub and key, each of a size that one stream takes. @returns the groups by what identifies them */
+/** Groups targets by hub and key, each group small enough for one stream. @returns the groups by their keys */
 function groupsOf(targets: readonly WatchTarget[]): Map<string, Group> {
   const groups = new Set<Group>();
   const open = new Map<string, { group: Group; characters: number }>();
@@ -80,8 +80,8 @@ const identityOf = ({ hub, connection, names }: Group): string =>
   JSON.stringify([hub, connection.apiKey, connection.hostId ?? null, [...names]]);
 
 /**
- * Listens to the hubs of a watch: one stream for all targets of a hub. A hint has a target look now, and nothing more;
- * the polls go on, and are all that there is while a stream cannot be had.
+ * Listens to the hubs of a watch: one stream for all targets of a hub. A hint only makes a target check now; polls
+ * continue, and are all there is while a stream is unavailable.
  */
 export class Hints implements AsyncDisposable {
   readonly #options: HintsOptions;
@@ -96,7 +96,7 @@ export class Hints implements AsyncDisposable {
     this.#looks = new Looks(options.look);
   }
 
-  /** Listens for these targets from now on. Streams whose targets are the same go on. */
+  /** Listens for these targets from now on. Streams with unchanged targets continue. */
   replace(targets: readonly WatchTarget[]): void {
     const groups = groupsOf(targets);
     for (const [identity, { stop, done }] of this.#streams) {
@@ -134,7 +134,7 @@ export class Hints implements AsyncDisposable {
       const delay = failures === 0 ? spreadMs * random() : this.#pauseAfter(error, failures);
       const { code, message } = error ?? { code: "connection_failed" as const, message: "The stream of hints ended." };
       const at = new Date(Date.now() + delay).toISOString();
-      // Tries that fail again are no news.
+      // Repeated failures are no news.
       if (hearing.toldAs !== "lost") this.#options.emit({ event: "hints.lost", hub: group.hub, code, message, at });
       hearing.toldAs = "lost";
       await pause(delay);
@@ -184,7 +184,7 @@ export class Hints implements AsyncDisposable {
   }
 }
 
-/** Looks that are due, each target's at most once in {@link SHORTEST_LOOK_MS}. */
+/** Due checks, at most one per target in {@link SHORTEST_LOOK_MS}. */
 class Looks implements Disposable {
   readonly #look: (name: string) => void;
   readonly #last = new Map<string, number>();
@@ -194,7 +194,7 @@ class Looks implements Disposable {
     this.#look = look;
   }
 
-  /** Has a target looked at after a delay, unless it is to be looked at anyway. */
+  /** Schedules a check of a target after a delay, unless one is already scheduled. */
   at(name: string, delayMs: number): void {
     if (this.#timers.has(name)) return;
     const now = performance.now();

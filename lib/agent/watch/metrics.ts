@@ -3,7 +3,7 @@ import { ProgramMetrics } from "../../support/metrics/program-metrics.ts";
 import type { EmitWatch, WatchEvent } from "./events.ts";
 import { isHeldBack, stateOf, type TargetFacts, TargetStates } from "./target-state.ts";
 
-/** The numbers of a watch, as the sum of its events (docs/metrics.md). */
+/** Metrics of a watch, computed from its events (docs/metrics.md). */
 export class WatchMetrics extends ProgramMetrics {
   readonly #targets = new TargetStates();
   readonly #checks = this.counter("sealift_watch_checks_total", "Checks of targets, by outcome", ["outcome"]);
@@ -67,7 +67,7 @@ export class WatchMetrics extends ProgramMetrics {
     this.gauge(name, help, measure, ["target"]);
   }
 
-  /** Takes an event in; times are milliseconds since 1970. */
+  /** Applies an event; times are milliseconds since 1970. */
   apply(event: WatchEvent, now: number): void {
     this.#targets.apply(event, now);
     switch (event.event) {
@@ -100,9 +100,9 @@ export class WatchMetrics extends ProgramMetrics {
 }
 
 /**
- * Serves the numbers of a watch at `/metrics`.
+ * Serves the metrics of a watch at `/metrics`.
  *
- * @returns the listener, and the function that takes the events in
+ * @returns the listener, and the function that applies events
  * @throws UsageError `usage` for an address that cannot be listened on
  */
 export async function serveWatchMetrics(

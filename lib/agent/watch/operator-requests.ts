@@ -11,21 +11,21 @@ import { makeFolder, namesIn } from "../../support/files.ts";
 import { WATCH_ACTIONS, type WatchAction } from "./events.ts";
 
 /**
- * The way in which a person reaches a watch that has no terminal: an empty file `.sealift/requests/<target>.<action>`
- * in the project root. Who may write there may deploy anyway. The loop takes the file away and does what it says;
- * without a loop it waits for the next one.
+ * A person reaches a watch without a terminal by an empty file `.sealift/requests/<target>.<action>` in the project
+ * root, where only those who may deploy can write. The loop removes the file and carries out the request; without a
+ * loop it waits for the next one.
  */
 const REQUESTS = "requests";
 const folderOf = (layout: Layout): string => join(layout.sealift, REQUESTS);
 
-/** Milliseconds that a file system event may take to be followed by others of the same change. */
+/** Time in which further file system events of the same change may follow, in milliseconds. */
 const SETTLE_MS = 50;
 
 const CONTRARY: Partial<Record<WatchAction, WatchAction>> = { pause: "resume", resume: "pause" };
 
 /**
- * Asks the watch that follows the target in this project root. The last of `pause` and `resume` counts. Root may ask in
- * a folder of another user: what that one has planted there is not followed.
+ * Sends a request to the watch that follows the target in this project root. The last of `pause` and `resume` counts.
+ * Root may do so in another user's folder: links that the user planted there are not followed.
  *
  * @throws DeploymentError `root_unusable` when the place for requests is a link
  */
@@ -37,14 +37,14 @@ export async function requestAction(layout: Layout, target: TargetName, action: 
   const made = await makeFolder(place);
   await using folder = await entered(place, folderOf(layout));
   if (made !== undefined && process.getuid?.() === 0) {
-    // The watch has to remove the request.
+    // The watch has to be able to remove the request.
     const { uid, gid } = await stat(sealift.path("."));
     await chown(folder.path("."), uid, gid);
   }
   const contrary = CONTRARY[action];
   if (contrary !== undefined) await rm(folder.path(`${target}.${contrary}`), { force: true });
   await writeFile(folder.path(`${target}.${action}`), "", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-    // It was asked already.
+    // The same request is already there.
     if (error.code !== "EEXIST") throw error;
   });
 }
@@ -66,7 +66,7 @@ export async function hasRequests(layout: Layout, target: TargetName): Promise<b
   return (await asked(layout, target)).length > 0;
 }
 
-/** Takes what was asked of a target, in the order of {@link WATCH_ACTIONS}. */
+/** Takes the pending requests of a target, in the order of {@link WATCH_ACTIONS}. */
 export async function takeRequests(layout: Layout, target: TargetName): Promise<WatchAction[]> {
   const taken = await asked(layout, target);
   for (const action of taken) await rm(join(folderOf(layout), `${target}.${action}`), { force: true });
@@ -74,7 +74,8 @@ export async function takeRequests(layout: Layout, target: TargetName): Promise<
 }
 
 /**
- * Calls back when something was asked of a target. Where its project root cannot be watched, every check looks anyway.
+ * Calls back when a request for a target arrives. Where its project root cannot be watched, every check reads requests
+ * anyway.
  *
  * @param root whose layout may change while this is in use
  */

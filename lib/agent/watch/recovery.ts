@@ -12,9 +12,9 @@ import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 
 export interface RecoveryContext {
   layout: Layout;
-  /** Runs work when no deployment of this process is under way in the project root. */
+  /** Runs work while no deployment of this process is under way in the project root. */
   alone: (work: () => Promise<void>) => Promise<void>;
-  /** Runs a target that is watched in the same project root. */
+  /** Returns the supervisor of a target watched in the same project root. */
   supervisorOf: (target: TargetName) => SupervisorChoice;
   lockWaitMs: number;
   emit: Emit;
@@ -22,8 +22,8 @@ export interface RecoveryContext {
 }
 
 /**
- * Ends what a crash cut short before anything else is decided: what runs must be known. The journal may be a
- * neighbour's, whose units its own supervisor brings back. Then the hub gets the reports that it has yet to get.
+ * Ends what a crash interrupted before anything else is decided: what runs must be known. The journal may belong to
+ * another target of the root, whose units its own supervisor restarts. Then sends unsent reports to the hub.
  */
 export async function recoverTarget(
   source: Source,

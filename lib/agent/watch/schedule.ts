@@ -1,15 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** The longest pause between two tries, when the interval itself is not longer. Milliseconds. */
+/** Longest pause between two attempts, unless the interval itself is longer, in milliseconds. */
 const MAX_BACKOFF_MS = 15 * 60_000;
-/** Share of the interval by which checks are spread, so that a fleet that started together does not stay together. */
+/** Share of the interval by which checks are spread, so that a fleet that started together does not stay in step. */
 const JITTER = 0.1;
-/** Hosts that wait for the same moment ask within this time, and as long after it. Milliseconds. */
+/** Time over which hosts that wait for the same moment are spread, before and after it, in milliseconds. */
 const SPREAD_MS = 1000;
-/** The longest wait of a timer; a longer one would end at once. Milliseconds. */
+/** Longest delay of a timer, in milliseconds; a longer one would fire at once. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
-/** Waits as long as it takes: a host that was removed asks no more before a person or another configuration does. */
+/**
+ * Waits until the signal is aborted: a removed host makes no more requests before a person or another configuration
+ * intervenes.
+ */
 export async function untilAborted(signal: AbortSignal): Promise<true> {
   while (!signal.aborted) await sleep(MAX_TIMER_MS, undefined, { signal }).catch(() => {});
   return true;
@@ -18,22 +21,22 @@ export async function untilAborted(signal: AbortSignal): Promise<true> {
 export interface Rhythm {
   /** Milliseconds between two checks while all is well. */
   intervalMs: number;
-  /** Checks or deployments that failed since the last one that did not. */
+  /** Consecutive failures of checks or deployments. */
   failures: number;
-  /** Milliseconds that the hub asked to wait for. */
+  /** Milliseconds that the hub asked to wait. */
   retryAfterMs?: number | undefined;
   /**
-   * Milliseconds until a rollout's window opens, or until a version that a policy holds is looked at again; negative
-   * when that has come since the last check.
+   * Milliseconds until a rollout's window opens, or until a version held by a policy is checked again; negative when
+   * that time has passed since the last check.
    */
   dueInMs?: number | undefined;
 }
 
 /**
- * Milliseconds until the next check. The interval with ±10 % of jitter, or until soon after what is due when that is
- * sooner. After failures it doubles with each one up to 15 minutes, of which a random half is waited at
- * least, never less than while all is well, and what the hub asked for always (at most that long, too). The first
- * success brings the interval back.
+ * Returns the milliseconds until the next check: the interval with ±10 % of jitter, or until soon after what is due if
+ * that is sooner. Each failure doubles it up to 15 minutes, of which a random part of at least half is waited; never
+ * less than without failures, and always as long as the hub asked for (also up to that limit). The first success
+ * restores the interval.
  *
  * @param random from 0 to 1
  */

@@ -2,7 +2,7 @@ import { counted } from "../../support/counted.ts";
 import { deploySentence } from "../base/sentences.ts";
 import type { WatchEvent } from "./events.ts";
 
-/** The end of the sentence about a host that was removed. */
+/** End of the sentence about a removed host. */
 const REMOVED = " It asks no more, before `sealift watch check TARGET` or a reload of the configuration.";
 
 /**

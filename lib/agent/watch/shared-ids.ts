@@ -3,17 +3,17 @@ import { type Target, targetName } from "../../contract/target.ts";
 import { type Item, layoutOf } from "../../releases/layout.ts";
 import { currentRelease } from "../../releases/release.ts";
 
-/** A target of a watch, and where it installs. */
+/** Target of a watch, and where it installs. */
 export interface Neighbour {
   name: string;
   target: Target;
-  /** The project root with its links resolved. */
+  /** Project root with its links resolved. */
   root: string;
 }
 
 /**
- * One target twice in a project root, and two targets that install one id there, as far as it can be known before a
- * download.
+ * Finds targets listed twice in a project root, and targets that install the same id there, as far as that is known
+ * before a download.
  */
 export async function neighbourFaults(targets: readonly Neighbour[]): Promise<SealiftError[]> {
   const faults: SealiftError[] = [];
@@ -38,7 +38,7 @@ export async function neighbourFaults(targets: readonly Neighbour[]): Promise<Se
 }
 
 /**
- * Returns the ids that a target installs: of a marketplace target its slug, of a project what it has installed already.
+ * Returns the ids that a target installs: its slug for a marketplace target, the items already installed for a project.
  */
 async function itemsOf({ kind, slug }: Target, root: string): Promise<readonly Item[]> {
   if (kind === "plugin") return [{ section: "plugins", id: slug }];

@@ -2,7 +2,7 @@ import type { EmitWatch, WatchedTarget, WatchEvent } from "./events.ts";
 import type { WatchMemory } from "./state.ts";
 import { factsAfter, factsAtStart, stateOf, type TargetFacts, type TargetState } from "./target-state.ts";
 
-/** Keeps the state that a target's events lead to in its memory, where `sealift status` finds it. Best effort. */
+/** Records the state that a target's events lead to, for `sealift status`. Best effort. */
 export class StateRecord {
   readonly #memory: WatchMemory;
   #facts: TargetFacts | undefined;
@@ -16,7 +16,7 @@ export class StateRecord {
     this.#facts = factsAtStart(target, this.#facts);
   }
 
-  /** Returns a function that passes events on and hears them. */
+  /** Returns a function that passes events on and records the state. */
   hearing(emit: EmitWatch): EmitWatch {
     return (event) => {
       emit(event);
@@ -28,13 +28,13 @@ export class StateRecord {
     if (this.#facts === undefined) return;
     this.#facts = factsAfter(this.#facts, event, Date.now());
     const is = stateOf(this.#facts);
-    // In the middle of a turn only a deployment takes so long that somebody would look.
+    // Within a turn only a deployment takes long enough for somebody to look.
     if (is === this.#kept || (event.event !== "check.scheduled" && is !== "deploying")) return;
     this.#kept = is;
     void this.#keep({ is, since: new Date().toISOString() });
   }
 
-  /** The watch of the target has ended: nobody tells its state any more. */
+  /** Clears the state: the watch of the target has ended, and nobody updates it any more. */
   async end(): Promise<void> {
     this.#facts = undefined;
     if (this.#kept !== undefined) await this.#keep(undefined);

@@ -11,7 +11,7 @@ import { TARGET_STATES } from "./target-state.ts";
 const watchState = z.object({
   v: z.literal(1),
   paused: z.boolean(),
-  /** The last answer of the hub, and the ETag that stands for it. Null before the first one. */
+  /** Last answer of the hub, and its ETag. Null before the first one. */
   latest: z
     .object({
       etag: z.string().nullable(),
@@ -24,18 +24,18 @@ const watchState = z.object({
       nextAt: z.string().nullish(),
     })
     .nullable(),
-  /** The state that a watch told last, while one runs. */
+  /** Last state that a watch recorded, while one runs. */
   state: z.object({ is: z.enum(TARGET_STATES), since: z.string() }).optional(),
 });
 /**
- * The memory of the loop about a target across restarts. Running versions and quarantine are read from the project root
+ * Memory of the loop about a target across restarts. Running versions and quarantine are read from the project root
  * itself.
  */
 export type WatchState = z.infer<typeof watchState>;
 
 /**
- * The memory of one target, kept in a file. Changes are made one after another: a pause and a poll's answer may come at
- * once.
+ * Memory of one target, kept in a file. Changes are serialized: a pause and a poll's answer may arrive at the same
+ * time.
  */
 export class WatchMemory {
   readonly #root: { readonly layout: Layout };
@@ -52,7 +52,7 @@ export class WatchMemory {
     return join(this.#root.layout.sealift, "state", this.#name);
   }
 
-  /** Removes what a killed loop of this target left half written, before this one writes. */
+  /** Removes files that a killed loop of this target left half written, before this one writes. */
   begin(): Promise<void> {
     return this.#turns.add(() => removeTemporaries(this.#path));
   }
@@ -74,7 +74,7 @@ export class WatchMemory {
 }
 
 const pin = z.object({ version: z.string(), reason: z.string().nullable(), at: z.string() });
-/** The version that a watch keeps a target at, whatever is latest. */
+/** Version that a watch keeps a target at, whatever is latest. */
 export type Pin = z.infer<typeof pin>;
 
 const fileOf = (layout: Layout, target: TargetName): string => join(layout.sealift, "state", `pin-${target}.json`);
@@ -82,7 +82,7 @@ const fileOf = (layout: Layout, target: TargetName): string => join(layout.seali
 export const readPin = async (layout: Layout, target: TargetName): Promise<Pin | null> =>
   (await readJsonFile(fileOf(layout, target), pin)) ?? null;
 
-/** Holds from the watch's next check on, also in a watch that runs. */
+/** Pins a target. Takes effect at the watch's next check, also in a running watch. */
 export const writePin = (layout: Layout, target: TargetName, held: Pin): Promise<void> =>
   writeJsonFile(fileOf(layout, target), held);
 

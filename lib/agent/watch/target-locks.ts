@@ -8,7 +8,7 @@ import { openProjectRoot, type RootOptions } from "../../releases/project-root.t
 import { makeFolder } from "../../support/files.ts";
 import type { WatchTarget } from "./target.ts";
 
-/** Milliseconds in which a watch that was told to end may give its targets up. */
+/** Time that an ending watch has to release its targets, in milliseconds. */
 const HANDOVER_MS = 1_000;
 
 /** Returns the process that watches a target, and since when; nothing in a root that this process may not enter. */
@@ -20,16 +20,16 @@ export async function watcherOf(layout: Layout, target: TargetName, options: Roo
 const nameOf = ({ source }: WatchTarget): TargetName => source("latest").target;
 const keyOf = (target: WatchTarget): string => `${resolve(target.options.projectRoot)}\n${nameOf(target)}`;
 
-/** The targets of a watch, each locked for it while it runs: two watches of one would each undo what the other does. */
+/** Locks on the targets of a watch while it runs: two watches of one target would undo each other's work. */
 export class TargetLocks implements AsyncDisposable {
-  /** Locks by project root, as the target names it, and target. */
+  /** Locks by target and project root, in the spelling of the target. */
   readonly #held = new Map<string, AsyncDisposable>();
   readonly #places = new Set<string>();
-  /** Configurations may come faster than locks are taken. */
+  /** Serializes calls: configurations may change faster than locks are taken. */
   #turn: Promise<unknown> = Promise.resolve();
 
   /**
-   * Locks targets. One in a project root that cannot be written stays without a lock: each check says why.
+   * Locks targets. A target in a project root that cannot be written stays unlocked: each check says why.
    *
    * @throws DeploymentError `target_watched`
    */
@@ -37,7 +37,7 @@ export class TargetLocks implements AsyncDisposable {
     return this.#inTurn(() => this.#take(targets));
   }
 
-  /** Gives up all targets but these. */
+  /** Releases all targets but these. */
   keep(targets: readonly WatchTarget[]): Promise<void> {
     return this.#inTurn(() => this.#keep(targets));
   }
@@ -78,7 +78,7 @@ export class TargetLocks implements AsyncDisposable {
     await using opened = new AsyncDisposableStack();
     const { layout } = opened.use(await openProjectRoot(layoutOf(root), target.options));
     await makeFolder(layout.sealift);
-    // Two names of one folder: this process has its lock already.
+    // Two names of one folder: this process already holds its lock.
     const place = `${await realpath(root)}\n${name}`;
     if (this.#places.has(place)) return opened.move();
     const busy = (holder: string) =>

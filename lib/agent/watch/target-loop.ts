@@ -21,7 +21,7 @@ import type { LoopContext, WatchTarget } from "./target.ts";
 import { describeTarget, factsOf, isDamaged, policyLookAt, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
-/** The endless turns of one target: ask, decide, deploy, wait. Nothing but its signal ends them. */
+/** Endless loop of one target: ask, decide, deploy, wait. Only its signal ends it. */
 export class TargetLoop implements AsyncDisposable {
   readonly #context: LoopContext;
   readonly #source: Source;
@@ -34,12 +34,12 @@ export class TargetLoop implements AsyncDisposable {
   #failures = 0;
   #retryAfterMs: number | undefined;
   #announced: string | undefined;
-  /** Why the version is not followed, and where a person keeps it, by the last decision. */
+  /** Reason why the version is not followed by the last decision; the next field is the pinned version. */
   #held: HoldReason | null = null;
   #pin: string | null = null;
-  /** When the window of a rollout opens, where that was ahead as the hub said it. Milliseconds since 1970. */
+  /** Time when a rollout's window opens, if the hub announced it, in milliseconds since 1970. */
   #opensAt: number | undefined;
-  /** Whether the running release is damaged: looked at once when the loop starts, as after a power cut. */
+  /** Whether the running release is damaged: checked once when the loop starts, as after a power cut. */
   #damaged: boolean | undefined;
   #nudge = new AbortController();
 
@@ -69,7 +69,7 @@ export class TargetLoop implements AsyncDisposable {
     return this.#layout.root === layout.root && this.#source.target === target;
   }
 
-  /** Takes a changed definition over, and tries at once what failed. @returns false for another project root */
+  /** Takes over a changed definition, and retries at once what failed. @returns false for another project root */
   redefine(target: WatchTarget): boolean {
     if (resolve(target.options.projectRoot) !== this.#layout.root) return false;
     this.#target = target;
@@ -84,7 +84,7 @@ export class TargetLoop implements AsyncDisposable {
     await this.#root[Symbol.asyncDispose]();
   }
 
-  /** The target as it stands, read from disk. */
+  /** Reads the current state of the target from disk. */
   async describe(): Promise<WatchedTarget> {
     const described = await describeTarget(this.#target, this.#source, this.#layout, this.#memory);
     this.#record.begin(described);
@@ -92,8 +92,8 @@ export class TargetLoop implements AsyncDisposable {
   }
 
   /**
-   * Turns until one of the signals is aborted. After `signal` a deployment under way undoes what is not whole; after
-   * `dropped` it is carried out to its end.
+   * Runs turns until one of the signals is aborted. After `signal` a deployment under way undoes what is incomplete;
+   * after `dropped` it is completed.
    */
   async run(signal: AbortSignal, dropped: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([signal, dropped]);
@@ -124,13 +124,13 @@ export class TargetLoop implements AsyncDisposable {
     }
   }
 
-  /** Takes the request of a person; it is done at once, or after the deployment under way. */
+  /** Carries out the request of a person, at once or after the deployment under way. */
   async act(action: WatchAction): Promise<void> {
     await this.#note(action);
     if (action !== "pause") this.wake();
   }
 
-  /** Goes back to the release before; the next check is at once. */
+  /** Goes back to the previous release; the next check follows at once. */
   async goBack(signal: AbortSignal): Promise<void> {
     await goBack(this.#target, this.#context, signal);
     this.wake();
@@ -158,8 +158,8 @@ export class TargetLoop implements AsyncDisposable {
   }
 
   /**
-   * One check, and a deployment when it is due; none is begun for a target that was dropped meanwhile. Never throws:
-   * whatever fails is in the result, and counts for the back-off.
+   * Runs one check, and a deployment when it is due, unless the target was dropped meanwhile. Never throws: failures
+   * are in the result, and count for the back-off.
    */
   async turn(signal: AbortSignal, dropped?: AbortSignal): Promise<TurnResult> {
     let result: TurnResult;
@@ -185,7 +185,7 @@ export class TargetLoop implements AsyncDisposable {
       }
       result = { target: this.name, outcome: "failed", version: null, exitCode: error.exitCode, error };
     }
-    // A held version waits for a newer version or a person, not for another try.
+    // A held version waits for a newer version or a person, so retries are useless.
     const failed = result.exitCode !== EXIT.done && result.outcome !== "held";
     this.#failures = failed ? this.#failures + 1 : 0;
     this.#retryAfterMs = result.error?.retryAfterMs;
@@ -229,7 +229,7 @@ export class TargetLoop implements AsyncDisposable {
     const opensAt = Date.parse(latest?.nextAt ?? "");
     this.#opensAt = opensAt > Date.now() ? opensAt : undefined;
     const { projectName } = answer;
-    // A hub that does not tell the name: the running release does.
+    // If the hub does not state the name, the running release does.
     const title =
       projectName === undefined ? await titleOf(this.#layout, this.#source.target) : `project:${projectName}`;
     emit({
@@ -255,7 +255,7 @@ export class TargetLoop implements AsyncDisposable {
     return factsOf(this.#layout, this.#target, await this.#memory.read(), loop);
   }
 
-  /** Says once why a version is not followed, not at every check. */
+  /** Reports once why a version is not followed, not at every check. */
   #hold({ version, reason, message, rights }: Extract<Decision, { do: "hold" }>): TurnResult {
     this.#asked = undefined;
     this.#held = reason;

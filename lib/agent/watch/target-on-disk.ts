@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import * as z from "zod";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
-/** A watched target as it stands on this host, read from its project root. */
+/** State of a watched target on this host, read from its project root. */
 import type { TargetName } from "../../contract/target.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
@@ -17,12 +17,12 @@ import type { WatchedTarget } from "./events.ts";
 import { readPin, type WatchMemory, type WatchState } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 
-/** The version of the running release; null before the first deployment. */
+/** Returns the version of the running release; null before the first deployment. */
 export async function runningVersion(layout: Layout, target: TargetName): Promise<string | null> {
   return (await currentRelease(layout, target))?.version ?? null;
 }
 
-/** The versions that a target has run on this host, kept or not. */
+/** Returns the versions that a target has run on this host, kept or not. */
 async function versionsRun(layout: Layout, target: TargetName): Promise<Set<string>> {
   const runs = (await readDeployed(layout, target))?.ran ?? [];
   return new Set([...runs, ...(await listReleases(layout, target))].map(({ version }) => version));
@@ -46,14 +46,14 @@ export async function policyLookAt(layout: Layout, target: TargetName): Promise<
   return held === undefined ? Infinity : Date.parse(held.again);
 }
 
-/** Returns the version that waits for a person's consent to its rights, while that is not given. */
+/** Returns the version that waits for a person's consent to its rights; undefined for none. */
 async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
   const held = await readHeldRights(layout, target, await currentName(layout, target));
   if (held === undefined || (await withoutConsent(layout, target, held)).length === 0) return undefined;
   return held;
 }
 
-/** Gathers the facts that a decision about a target needs, beside those that only its loop knows. */
+/** Collects the facts that a decision about a target needs, in addition to those that only its loop knows. */
 export async function factsOf(
   layout: Layout,
   { source, options }: Pick<WatchTarget, "source" | "options">,
@@ -90,7 +90,7 @@ export async function factsOnDisk(
   };
 }
 
-/** Describes a target for the dashboard. A project root that cannot be read fails its own checks and nobody else's. */
+/** Describes a target for the dashboard. A project root that cannot be read fails only its own checks. */
 export async function describeTarget(
   { name, intervalMs }: Pick<WatchTarget, "name" | "intervalMs">,
   source: Source,
@@ -116,8 +116,8 @@ export async function describeTarget(
 const named = z.looseObject({ project_name: z.string().min(1).max(255) });
 
 /**
- * Reads the name of a project, `project:Harbour`, from the manifest of the running release. `undefined` for plugins and
- * services, whose slug is their name, and as long as no release with a name runs.
+ * Reads the name of a project, `project:Harbour`, from the manifest of the running release. Undefined for plugins and
+ * services, whose slug is their name, and while no release with a name runs.
  */
 export async function titleOf(layout: Layout, target: TargetName): Promise<string | undefined> {
   if (!target.startsWith("project-")) return undefined;

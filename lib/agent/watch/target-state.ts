@@ -1,7 +1,7 @@
 import { counted } from "../../support/counted.ts";
 import type { HoldReason, WatchedTarget, WatchEvent } from "./events.ts";
 
-/** The states of a watched target, the one that most wants to be looked at first. */
+/** States of a watched target, the most urgent first. */
 export const TARGET_STATES = [
   "failing",
   "held",
@@ -17,29 +17,29 @@ export const TARGET_STATES = [
 ] as const;
 export type TargetState = (typeof TARGET_STATES)[number];
 
-/** The facts of one target that its events tell. */
+/** Facts of one target, from its events. */
 export interface TargetFacts {
   running: string | null;
   latest: string | null;
   paused: boolean;
-  /** The version that a person keeps it at. */
+  /** Pinned version. */
   pin: string | null;
   checking: boolean;
   /** True once the hub has answered. */
   checked: boolean;
-  /** When the hub last answered, in milliseconds since 1970. */
+  /** Time of the hub's last answer, in milliseconds since 1970. */
   checkedAt: number | undefined;
   queued: boolean;
   deploying: boolean;
-  /** Turns that failed, one after the other. */
+  /** Consecutive turns that failed. */
   failures: number;
   nextCheckAt: number | undefined;
   held: { version: string; reason: HoldReason; message: string } | undefined;
-  /** The failure that no turn has made good yet. */
+  /** Failure that no turn has fixed yet. */
   error: { code: string; message: string; by: "check" | "deployment" } | undefined;
 }
 
-/** The facts of a target that a watch begins with, or takes over after a reload. */
+/** Returns the facts of a target that a watch starts with, or takes over after a reload. */
 export const factsAtStart = (
   { running_version: running, latest_version: latest, paused }: WatchedTarget,
   known?: TargetFacts,
@@ -64,7 +64,7 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
       const { failures, code, message } = event;
       return { ...facts, checking: false, queued: false, failures, error: { code, message, by: "check" } };
     }
-    // The end of a turn: what it says holds until the next one.
+    // End of a turn: its facts hold until the next one.
     case "check.scheduled": {
       const { failures, held = null, pin = null } = event;
       return {
@@ -75,7 +75,7 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
     }
     case "target.held": {
       const { version, reason, message } = event;
-      // A deployment that was held for its rights, or by the policy, has told the same as its error.
+      // A deployment held for its rights, or by the policy, has reported the same as its error.
       const error = reason === "rights" || reason === "policy" ? undefined : facts.error;
       return { ...facts, queued: false, held: { version, reason, message }, error };
     }
@@ -103,7 +103,7 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
   }
 }
 
-/** Returns the one word that stands for a target. */
+/** Returns the one word for the state of a target. */
 export function stateOf(facts: TargetFacts): TargetState {
   if (facts.deploying) return "deploying";
   if (facts.queued) return "queued";
@@ -116,15 +116,15 @@ export function stateOf(facts: TargetFacts): TargetState {
   return facts.latest === facts.running ? "current" : "behind";
 }
 
-/** Tells whether a new version is not followed, for whatever reason: a pause, a pin, or a version that is held. */
+/** Tells whether a new version is not followed, for whatever reason: a pause, a pin, or a hold. */
 export const isHeldBack = ({ held, paused, pin }: TargetFacts): boolean => held !== undefined || paused || pin !== null;
 
-/** The targets of a watch with their facts, as the sum of the loop's events. */
+/** Targets of a watch with their facts, computed from the loop's events. */
 export class TargetStates {
   readonly #targets = new Map<string, TargetFacts>();
   readonly #silentHubs = new Set<string>();
 
-  /** @param now milliseconds since 1970 */
+  /** Applies an event. @param now milliseconds since 1970 */
   apply(event: WatchEvent, now: number): void {
     if (event.event === "hints.connected") this.#silentHubs.delete(event.hub);
     if (event.event === "hints.lost") this.#silentHubs.add(event.hub);
@@ -143,7 +143,7 @@ export class TargetStates {
     return this.#targets.size;
   }
 
-  /** All of it in one line: `3 targets, 1 held, no hints from 1 hub`. */
+  /** Summary in one line: `3 targets, 1 held, no hints from 1 hub`. */
   get summary(): string {
     const silent = this.#silentHubs.size;
     const states = summaryOf([...this.#targets.values()]);
@@ -168,7 +168,7 @@ export function countStates(targets: Iterable<TargetFacts>): ReadonlyMap<TargetS
 /** Returns `3 targets`. */
 export const targetsText = (size: number): string => counted(size, "target");
 
-/** Returns the states of all targets in one line: `3 targets, 1 deploying, 1 held`. */
+/** Summarizes the states of all targets in one line: `3 targets, 1 deploying, 1 held`. */
 function summaryOf(targets: readonly TargetFacts[]): string {
   const counts = countStates(targets);
   const told = (["deploying", "queued", "held", "failing", "paused", "pinned"] as const).filter((state) =>

@@ -13,52 +13,52 @@ import type { Latest } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch } from "./events.ts";
 
-/** The answer to one poll: nothing new, or what is latest now, and what a later poll says to hear only of changes. */
+/** Answer to one poll: nothing new, or the latest version, and the ETag for the next poll. */
 export type Polled = ({ changed: false } | { changed: true; latest: Latest; etag: string | null }) & {
-  /** The project's name at the hub. */
+  /** Name of the project at the hub. */
   projectName?: string | undefined;
 };
 
 /**
- * Asks the hub once.
+ * Polls the hub once.
  *
- * @param etag what an earlier poll gave, maybe of another hub
- * @param running the version that runs, null for none: the hub answers by it, and surface B is asked whether it was
- *   yanked when the latest one is lower
+ * @param etag from an earlier poll, perhaps of another hub
+ * @param running version that runs, null for none: the hub's answer depends on it, and surface B is asked whether it
+ *   was yanked when the latest one is lower
  * @throws SealiftError of the contract's kind
  */
 export type Poll = (etag: string | undefined, signal: AbortSignal, running?: string | null) => Promise<Polled>;
 
-/** The facts about a target that the loop needs. */
+/** Facts about a target that the loop needs. */
 export interface WatchTarget {
-  /** Names it for people and in events; unique in one watch. */
+  /** Name for people and in events; unique in one watch. */
   name: string;
   intervalMs: number;
-  /** The address of its hub: one that is slow holds up its own targets only. */
+  /** Address of its hub; a slow one delays its own targets only. */
   hub: string;
   poll: Poll;
-  /** The connection for hints, and the target as people write it; undefined where hints are not wanted. */
+  /** Connection for hints, and the target as people write it; undefined where hints are not wanted. */
   hints?: { target: string; connection: HubConnection } | undefined;
   /** Whether the version that waits for a window is fetched before that. */
   fetchAhead?: boolean;
-  /** The origin of a version. */
+  /** Returns the source of a version. */
   source: (version: string) => Source;
   options: Omit<DeployOptions, "signal" | "reinstall">;
 }
 
-/** The context that all loops of one watch share. */
+/** Context shared by all loops of one watch. */
 export interface LoopContext {
   deployments: DeploymentQueue;
-  /** Runs a poll when its hub has a free place: a thousand targets do not ask at once. */
+  /** Runs a poll when its hub has a free place, so that a thousand targets do not poll at once. */
   polling: <T>(hub: string, poll: () => Promise<T>) => Promise<T>;
   emit: EmitWatch;
-  /** Returns the loop of another target in the same project root. */
+  /** Returns the supervisor of another target in the same project root. */
   supervisorOf: (layout: Layout, target: TargetName) => SupervisorChoice | undefined;
-  /** Random number from 0 to 1. */
+  /** Returns a random number from 0 to 1. */
   random: () => number;
 }
 
-/** ETags with the hub that they are of: a target may move to another one, which may use the same. */
+/** Binds ETags to their hub: a target may move to another hub, which may use the same ones. */
 function etagsOf({ hubUrl }: HubConnection) {
   const mark = `${baseUrl(hubUrl)} `;
   return {
@@ -67,7 +67,7 @@ function etagsOf({ hubUrl }: HubConnection) {
   };
 }
 
-/** Polls surface A's detail record. */
+/** Returns a poll of surface A's detail record. */
 export function marketplacePoll(kind: MarketplaceKind, slug: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
   return async (etag, signal, running) => {
@@ -91,9 +91,7 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
   };
 }
 
-/**
- * Polls surface B's latest version; the session is kept from one poll to the next, and so is the first poll's signal.
- */
+/** Returns a poll of surface B's latest version. Session and signal of the first poll are kept for later ones. */
 export function projectPoll(projectId: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
   let client: DeployClient | undefined;

@@ -6,7 +6,7 @@ import type { LoopContext, WatchTarget } from "./target.ts";
 import { TargetLocks } from "./target-locks.ts";
 import { TargetLoop } from "./target-loop.ts";
 
-/** Polls of one hub that are under way at one time. */
+/** Most simultaneous polls of one hub. */
 const POLLS_AT_ONCE = 8;
 
 interface Running {
@@ -16,8 +16,8 @@ interface Running {
 }
 
 /**
- * The watch loop (docs/contract/agent.md, rule 9): many targets in one process, each with its own rhythm, never two
- * deployments at once in one project root. A hub that is away only makes the pauses longer; nothing ends the loop but
+ * Watch loop (docs/contract/agent.md, rule 9): many targets in one process, each with its own rhythm, never two
+ * simultaneous deployments in one project root. An unreachable hub only lengthens the pauses; nothing ends the loop but
  * its signal.
  */
 export class Watch {
@@ -33,7 +33,7 @@ export class Watch {
   readonly #hintTimes: Partial<HintTimes> | undefined;
   #hints: Hints | undefined;
 
-  /** @param random from 0 to 1, for jitter; tests give their own, and times */
+  /** @param random from 0 to 1, for jitter; tests replace it, and the times */
   constructor(
     targets: readonly WatchTarget[],
     emit: EmitWatch,
@@ -53,7 +53,7 @@ export class Watch {
     };
   }
 
-  /** One turn of every target. @returns how each ended */
+  /** Runs one turn of every target. @returns the result of each */
   async once(signal: AbortSignal): Promise<TurnResult[]> {
     await this.#announce(this.#targets.map((target) => new TargetLoop(target, this.#context)));
     return Promise.all(
@@ -67,7 +67,7 @@ export class Watch {
   }
 
   /**
-   * Watches until the signal is aborted; then deployments under way finish or undo their switch.
+   * Watches until the signal is aborted; deployments under way then complete or undo their switch.
    *
    * @throws DeploymentError `target_watched` where another watch has one of the targets
    */
@@ -91,7 +91,7 @@ export class Watch {
   }
 
   /**
-   * Takes a person's request to a target; one that cannot be met is a warning. @returns false without a target of
+   * Applies a person's request to a target; one that cannot be met is a warning. @returns false without a target of
    * that name
    */
   async act(name: string, action: WatchAction): Promise<boolean> {
@@ -105,8 +105,8 @@ export class Watch {
   }
 
   /**
-   * Takes a target back to the release that ran before, as a person asks; one that fails to begin is a warning. A watch
-   * that ends waits for it. @returns false without a target of that name
+   * Rolls a target back to the release that ran before, on a person's request; failing to start is a warning. An ending
+   * watch waits for it. @returns false without a target of that name
    */
   goBack(name: string): boolean {
     const found = this.#running.get(name);
@@ -120,10 +120,10 @@ export class Watch {
   }
 
   /**
-   * Watches other targets from now on. Those that stay take their new definition, and keep their rhythm unless they
-   * fail; dropped ones finish the deployment that they are in, and nobody waits for it but {@link run}.
+   * Replaces the watched targets. Remaining ones take their new definition, and keep their rhythm unless they fail;
+   * dropped ones finish their current deployment, for which only {@link run} waits.
    *
-   * @throws DeploymentError `target_watched`, and nothing has changed
+   * @throws DeploymentError `target_watched`, without any change
    */
   async replace(targets: readonly WatchTarget[]): Promise<void> {
     if (this.#signal !== undefined && !this.#signal.aborted) await this.#locks.take(targets);

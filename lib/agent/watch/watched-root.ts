@@ -2,7 +2,7 @@ import { resolve } from "node:path";
 import { type Layout, layoutOf } from "../../releases/layout.ts";
 import { openProjectRoot, type ProjectRoot, type RootOptions } from "../../releases/project-root.ts";
 
-/** The project root of a loop. Whose it is, is asked anew at each check; one of another user is held open then. */
+/** Project root of a loop. Its owner is checked again at each check; one of another user is held open then. */
 export class WatchedRoot implements AsyncDisposable {
   readonly #named: Layout;
   #opened: ProjectRoot | undefined;
@@ -12,12 +12,12 @@ export class WatchedRoot implements AsyncDisposable {
     this.#named = layoutOf(resolve(path));
   }
 
-  /** The paths to use now, and not to keep. */
+  /** Paths to use now; do not keep them. */
   get layout(): Layout {
     return this.#opened?.layout ?? this.#named;
   }
 
-  /** Goes before everything that writes. @throws DeploymentError `root_foreign`, `root_unusable` */
+  /** Opens the root; call it before anything that writes. @throws DeploymentError `root_foreign`, `root_unusable` */
   enter(options: RootOptions): Promise<void> {
     this.#entering ??= this.#open(options).finally(() => (this.#entering = undefined));
     return this.#entering;

@@ -4,12 +4,12 @@ import type { FileEntry } from "../tree/file-table.ts";
 import type { TreeEntry } from "../tree/tree-listing.ts";
 import { MAX_FILE_PIECES, type Piece } from "./delta-lines.ts";
 
-/** A file of the target that the base does not have as it is, and where its bytes come from. */
+/** File of the target that the base does not have unchanged, and the origin of its bytes. */
 export interface FileChange {
   entry: FileEntry;
-  /** The base file that its bytes, or some of them, are copied from. */
+  /** Base file from which some or all of its bytes are copied. */
   base?: string;
-  /** Copied ranges and new bytes in turn, for a file with a `base`; without pieces it equals the whole base file. */
+  /** Copied ranges and new bytes in order, for a file with a `base`; without pieces it equals the whole base file. */
   pieces?: Piece[];
 }
 
@@ -22,13 +22,13 @@ export interface TreeChanges {
   newBytes: number;
 }
 
-/** A file is sent whole when this share of it would be new anyway. */
+/** Share of new bytes from which a file is sent whole. */
 const WHOLE_FROM_SHARE = 0.9;
 
 /**
- * Computes what turns one tree into another. A pure decision: it reads both lists and no file.
+ * Computes what turns one tree into another. Pure: it reads both lists and no file.
  *
- * @param base gives the entries of the base in canonical order, many at a time; it is asked once or twice
+ * @param base yields the entries of the base in canonical order, in batches; called once or twice
  * @param target the entries of the new tree in canonical order
  */
 export async function compareTrees(
@@ -37,7 +37,9 @@ export async function compareTrees(
 ): Promise<TreeChanges> {
   const found: Change[] = [];
   const unexplained: FileChange[] = [];
-  /** Digests of the base's files: without one of an unexplained file, a second look at the base finds nothing. */
+  /**
+   * Digests of the base's files: if none equals that of an unexplained file, a second pass over the base is useless.
+   */
   const digests: number[] = [];
   const take = (entry: TreeEntry, before?: TreeEntry): void => {
     if (entry.type === "folder") {
@@ -79,7 +81,9 @@ function changeOf(entry: FileEntry, before: FileEntry): FileChange | undefined {
   return pieces === undefined ? { entry } : { entry, base: before.path, pieces };
 }
 
-/** The new file as ranges of the old one and new bytes between them; undefined when too little of it is old. */
+/**
+ * Expresses the new file as ranges of the old one and new bytes between them; undefined when too little of it is old.
+ */
 function piecesOf(entry: FileEntry, before: FileEntry): Piece[] | undefined {
   if (entry.chunks === undefined || before.chunks === undefined) return undefined;
   const table = new ChunkTable(before.chunks);
@@ -94,7 +98,7 @@ function piecesOf(entry: FileEntry, before: FileEntry): Piece[] | undefined {
   return fresh < entry.size * WHOLE_FROM_SHARE && pieces.length <= MAX_FILE_PIECES ? pieces : undefined;
 }
 
-/** Appends a chunk, joined to the piece in front of it where both are neighbours. */
+/** Appends a chunk, merged with the previous piece if they are adjacent. */
 function addPiece(pieces: Piece[], offset: number | undefined, length: number): void {
   const last = pieces.at(-1);
   if (offset === undefined) {
@@ -104,7 +108,7 @@ function addPiece(pieces: Piece[], offset: number | undefined, length: number): 
   else pieces.push([offset, length]);
 }
 
-/** Finds new files among the base's files of other names: what was renamed or copied costs a line. */
+/** Finds new files among base files of other names, so that a renamed or copied file costs one line. */
 async function findElsewhere(
   base: AsyncIterable<readonly TreeEntry[]>,
   wanted: ReadonlyMap<number, FileChange[]>,
@@ -118,12 +122,12 @@ async function findElsewhere(
 }
 
 /**
- * The first 48 bits of a file's digest. V8 keeps each string that is looked up in a map until its next full collection:
- * for 100,000 digests, 8 MB.
+ * Returns the first 48 bits of a file's digest. V8 keeps every string looked up in a map until its next full
+ * collection: 8 MB for 100,000 digests.
  */
 const shortDigest = ({ sha256 }: FileEntry): number => Number.parseInt(sha256.slice(0, 12), 16);
 
-/** Bytes of one change that must travel. */
+/** Returns the new bytes that a change has to transfer. */
 export function newBytesOf(change: Change): number {
   if (!("file" in change)) return 0;
   const { entry, base, pieces } = change.file;

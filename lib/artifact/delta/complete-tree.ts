@@ -15,17 +15,17 @@ export interface CompleteOptions {
   /** Folder with the unpacked delta. */
   delta: string;
   base: BaseTree;
-  /** An empty private folder for the whole tree. The caller removes it if this function throws. */
+  /** Empty private folder for the whole tree. The caller removes it if this function throws. */
   output: string;
   signal?: AbortSignal | undefined;
 }
 
-/** The cost of a small file besides its bytes, before the event loop turns. Bytes. */
+/** Cost of a small file beyond its bytes, in bytes, as counted towards yielding to the event loop. */
 const FILE_COST_BYTES = 16 * 1024;
-/** Characters of the paths and the digest of a file that is copied, about. */
+/** Approximate characters of the paths and the digest of a copied file. */
 const FILE_TEXT = 256;
 
-/** Bytes of an open file that belong at a place of a new one. */
+/** Range of an open file, with its place in a new one. */
 interface Span {
   file: RegularFile;
   offset: number;
@@ -34,8 +34,8 @@ interface Span {
 }
 
 /**
- * Makes the files of a planned tree from a delta and the release that it was made for, by reflink where the file system
- * can. Every file is hashed as it is taken, and must be the one that was planned.
+ * Builds the files of a planned tree from a delta and its base release, by reflink where the file system can. Hashes
+ * every file as it is copied, and compares it with the plan.
  *
  * @throws ArtifactError `delta_invalid`, `delta_base_changed`
  */
@@ -76,7 +76,9 @@ class Completion {
     this.#turns = new Turns(options.signal);
   }
 
-  /** Makes one file. @returns undefined when that is done: a promise for each small file costs as much as its bytes */
+  /**
+   * Makes one file. @returns undefined once it is done: a promise for each small file would cost as much as its bytes
+   */
   make(index: number): Promise<void> | undefined {
     const { files } = this.#plan;
     const source = this.#plan.sourceOf(index);
@@ -131,8 +133,8 @@ class Completion {
   }
 
   /**
-   * Writes a new file: where some of it stays at its place in a file of the base, and the file system can, into a copy
-   * that shares the blocks of that file.
+   * Writes a new file. Where parts of it keep their offset from a base file, and the file system can, it starts as a
+   * copy that shares that file's blocks.
    *
    * @returns its digest
    */
@@ -174,7 +176,7 @@ class Completion {
   }
 }
 
-/** The pieces of a new file, each with its place there. */
+/** Yields the pieces of a new file, each with its place there. */
 function* spansOf(pieces: Float64Array, copied: RegularFile, added: RegularFile | undefined): Generator<Span> {
   let [at, taken] = [0, 0];
   for (const { offset, length, isNew } of eachPiece(pieces)) {

@@ -9,38 +9,39 @@ import { readLines } from "../tree/read-lines.ts";
 import { listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
 
 /**
- * Members of a delta's tar beside `manifest.json`: what differs, and the new bytes, numbered from 1 in the order of the
- * lines.
+ * Members of a delta's tar besides `manifest.json`: the differences, and the new bytes, numbered from 1 in the order of
+ * the lines.
  */
 export const DELTA_FILE = "delta.ndjson";
 export const memberPath = (number: number): string => `bytes/${number}`;
 
-/** The first line of `delta.ndjson`: which tree becomes which. */
+/** First line of `delta.ndjson`: which tree becomes which. */
 const header = z.strictObject({
   v: z.literal(1),
   project_id: projectId,
   version: semverLabel,
-  /** The listing digest of the finished tree. */
+  /** Listing digest of the finished tree. */
   listing_sha256: sha256Hex,
   base: z.strictObject({ version: semverLabel, content_sha256: sha256Hex }),
 });
 export type DeltaHeader = z.infer<typeof header>;
 
 const bytes = z.int().min(0);
-/** A path as in the tree digest, without a leading or trailing slash. Checks of the tree find what is unsafe in it. */
+/**
+ * Path as in the tree digest, without a leading or trailing slash. Unsafe paths are found by the checks of the tree.
+ */
 const path = z.string().regex(/^(?!\.(?:\/|$)).*[^/]$/su);
 
 /**
- * A piece of a file: `[offset, length]` copies from the base file, a number takes that many bytes from the line's
- * member.
+ * Piece of a file: `[offset, length]` copies from the base file, a number takes that many bytes from the line's member.
  */
 export type Piece = [offset: number, length: number] | number;
 
-/** Pieces of one file, and of all files of a delta, at most: 16 bytes each while a tree is completed. */
+/** Most pieces of one file, and of all files of a delta: 16 bytes each while a tree is completed. */
 export const MAX_FILE_PIECES = 128 * 1024;
 export const MAX_PIECES = 1024 * 1024;
 
-/** The pieces of a file as pairs of numbers: offset and length, with an offset of -1 for new bytes. */
+/** Pieces of a file as pairs of numbers: offset and length, with offset -1 for new bytes. */
 export type PackedPieces = Float64Array;
 const NEW_BYTES = -1;
 
@@ -58,9 +59,9 @@ const put = z.strictObject({
   sha256: sha256Hex,
   /** Number of the member that holds new bytes. Without `pieces` it is the whole file. */
   member: z.int().min(1).optional(),
-  /** A file of the base. Without `pieces` the new file is a copy of it. */
+  /** Base file. Without `pieces` the new file is a copy of it. */
   base: path.optional(),
-  /** Packed by hand: as objects, those of one long line would take tens of megabytes. */
+  /** Packed by hand: as objects, the pieces of one long line would take tens of megabytes. */
   pieces: z.unknown().transform(packed).optional(),
 });
 export type PutLine = z.output<typeof put>;
@@ -89,7 +90,7 @@ const drop = z.strictObject({ drop: path });
 const folder = z.strictObject({ folder: path });
 const line = z.union([put, drop, folder]);
 
-/** One path that differs: a file that is put there, an empty folder, or a path of the base that is gone. */
+/** Path that differs: a file to write, an empty folder, or a removed path of the base. */
 export type DeltaLine = z.output<typeof line>;
 
 export const pathOfLine = (entry: DeltaLine): string =>
@@ -100,25 +101,25 @@ export const deltaInvalid = (why: string): SealiftError =>
     hint: "Hosts take the full artifact instead. Tell the publisher if it happens again.",
   });
 
-/** Bytes of one line: room for the pieces of one file. */
+/** Longest line, in bytes: room for the pieces of one file. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
-/** Bytes that the lines of any delta may have, and more for each byte of the delta itself. */
+/** Bytes of lines that any delta may have, to which more are added for each byte of the delta. */
 const FREE_BYTES = 1024 * 1024;
 const BYTES_PER_BYTE = 256;
 
 /**
- * Bytes that the lines of a delta may have: lines shrink well, but those that shrink further ask for more work than
- * their delta can be worth.
+ * Returns the most bytes of lines that a delta may have: lines compress well, but beyond this they cause more work than
+ * the delta can save.
  *
  * @param deltaBytes of the sealed delta
  */
 export const maxLineBytes = (deltaBytes: number): number => FREE_BYTES + BYTES_PER_BYTE * deltaBytes;
 
 /**
- * Checks the size of the lines of an unpacked delta, before one is read.
+ * Checks the size of the lines of an unpacked delta, before reading any.
  *
- * @throws ArtifactError `delta_invalid` when there are none, `limit_exceeded` when there are more than
- *   {@link maxLineBytes}
+ * @throws ArtifactError `delta_invalid` when there are none, `limit_exceeded` when there are more than {@link
+ *   maxLineBytes}
  */
 export function checkSizeOfLines(folder: string, deltaBytes: number): void {
   const size = statSync(join(folder, DELTA_FILE), { throwIfNoEntry: false })?.size;
@@ -145,7 +146,7 @@ export async function* readDeltaLines(folder: string): AsyncGenerator<string, un
 /** Parses the first line. @throws ArtifactError `delta_invalid` */
 export const parseHeader = (text: string): DeltaHeader => parse(text, header, "its first line");
 
-/** Parses any other line. @throws ArtifactError `delta_invalid` */
+/** Parses any line but the first. @throws ArtifactError `delta_invalid` */
 export const parseLine = (text: string, number: number): DeltaLine => parse(text, line, `line ${number}`);
 
 function parse<T extends z.ZodType>(text: string, schema: T, where: string): z.output<T> {
@@ -160,12 +161,12 @@ function parse<T extends z.ZodType>(text: string, schema: T, where: string): z.o
   throw deltaInvalid(`${where} has another form than it must`);
 }
 
-/** Characters of lines that are hashed at once. */
+/** Characters of lines hashed at a time. */
 const BATCH = 64 * 1024;
 
 /**
- * Returns the digest of a tree's listing in lower-case hex: beside names and contents it covers what the tree digest
- * does not, which files are executable and which folders are empty (docs/contract/delta.md#listing-digest).
+ * Returns the digest of a tree's listing, lower-case hex. Besides names and contents it covers what the tree digest
+ * does not: which files are executable and which folders are empty (docs/contract/delta.md#listing-digest).
  */
 export function listingDigest(listing: TreeListing): string {
   const { files } = listing;

@@ -6,12 +6,12 @@ import { quoted } from "../tree/safe-path.ts";
 import { Reflinks } from "./reflinks.ts";
 import { RegularFile } from "./regular-file.ts";
 
-/** Files larger than this are copied in pieces. Bytes. */
+/** Size above which files are copied in pieces, in bytes. */
 export const LARGE_FILE_BYTES = 1024 * 1024;
 
-/** A file of the base that the new tree takes as it is. */
+/** File of the base that the new tree takes unchanged. */
 export interface FileCopy {
-  /** The file's path in the base, for messages. */
+  /** Path in the base, for messages. */
   path: string;
   from: string;
   to: string;
@@ -28,29 +28,29 @@ export const baseChanged = (path: string, why: string): SealiftError =>
   });
 export const otherSize = (path: string): SealiftError => baseChanged(path, "has another size");
 
-/** @throws ArtifactError `delta_base_changed` when the digest that was found is not the file's */
+/** Requires that the digest found is the file's. @throws ArtifactError `delta_base_changed` */
 export function checkCopied({ path, sha256 }: Pick<FileCopy, "path" | "sha256">, found: string): void {
   if (found !== sha256) throw baseChanged(path, "was changed since it was installed");
 }
 
 const READ = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-/** Takes over files of a base one by one: by reflink where the file system can, else through memory. Each is hashed. */
+/** Copies files of a base one by one, by reflink where the file system can, otherwise through memory. Hashes each. */
 export class FileCopier {
-  /** Room for one byte more than a file may have: a longer one is noticed. */
+  /** Buffer with one byte more than a small file may have, so that a longer one is noticed. */
   readonly #buffer = Buffer.allocUnsafeSlow(LARGE_FILE_BYTES + 1);
   readonly reflinks = new Reflinks();
 
   /**
    * Copies a file of at most {@link LARGE_FILE_BYTES}.
    *
-   * @returns the time of modification of the new file, in milliseconds
+   * @returns the modification time of the new file, in milliseconds
    * @throws ArtifactError `delta_base_changed`
    */
   copy(file: FileCopy): number {
     const cloned = this.reflinks.mayWork ? this.#clone(file) : undefined;
     if (cloned !== undefined) return cloned;
-    // The bytes that are hashed are the ones that are written: nobody can change them in between.
+    // Hashes the bytes that are written, so that nobody can change them in between.
     const content = this.#read(file);
     checkCopied(file, hash("sha256", content, "hex"));
     return writeNewFile(file.to, content, file.executable);
@@ -74,7 +74,7 @@ export class FileCopier {
     let bytes = 0;
     try {
       descriptor = openSync(from, READ);
-      // A file that is asked for one byte more than it should have gives that byte, too, when it is longer.
+      // Reading one byte more than expected reveals a file that is longer.
       let read: number;
       do {
         read = readSync(descriptor, this.#buffer, bytes, size + 1 - bytes, null);

@@ -17,21 +17,23 @@ import type { FileEntry } from "../tree/file-table.ts";
 import { readLineBatches, readLines } from "../tree/read-lines.ts";
 import { lineOf, listedEntry, type TreeEntry } from "../tree/tree-listing.ts";
 
-/** Chunks in one line of an index: a file of many GiB takes many lines, none of them long. */
+/** Chunks per line of an index, so that a file of many GiB has many short lines. */
 const CHUNKS_PER_LINE = 4096;
 const MAX_LINE_BYTES = 256 * 1024;
-/** Bytes that any index may unpack to, and more for each byte of the sealed one: digests do not shrink. */
+/**
+ * Bytes that any index may unpack to, to which more are added for each byte of the sealed one: digests do not compress.
+ */
 const FREE_BYTES = 16 * 1024 * 1024;
 const BYTES_PER_BYTE = 64;
 
-/** Compression window of 128 KiB: most of a line is a digest, and the rest is like the lines near it. */
+/** Compression window of 128 KiB: most of a line is a digest, and the rest resembles the lines near it. */
 const WINDOW_LOG = 17;
 
-/** The tree that an index describes. */
+/** Tree that an index describes. */
 export interface IndexedTree {
   projectId: string;
   version: string;
-  /** Lower-case hex: the tree digest of its manifest. */
+  /** Tree digest of its manifest, lower-case hex. */
   contentSha256: string;
 }
 
@@ -43,8 +45,8 @@ const header = z.strictObject({
 });
 
 /**
- * The key of a version's index: only the signer's seed yields it, so a hub can neither read nor forge an index, and one
- * of another version does not open.
+ * Derives the key of a version's index from the signer's seed, so that a hub can neither read nor forge an index, and
+ * that of another version does not open.
  */
 function indexKey(seed: Uint8Array, project: string, version: string): Buffer {
   const info = `sealift index v1\0${project}\0${version}`;
@@ -74,7 +76,7 @@ export async function writeIndex(
   }
 }
 
-/** Lines in chunks of some KiB: a stream step for each line would cost more than the line. */
+/** Yields lines in chunks of some KiB: a stream step for each line would cost more than the line. */
 function* linesOf(tree: IndexedTree, entries: Iterable<TreeEntry>): Generator<string> {
   const first = { v: 1, project_id: tree.projectId, version: tree.version, content_sha256: tree.contentSha256 };
   let text = `${JSON.stringify(first)}\n`;
@@ -92,7 +94,7 @@ function* linesOf(tree: IndexedTree, entries: Iterable<TreeEntry>): Generator<st
   yield text;
 }
 
-/** An index that was opened: its entries are read from a private file, as often as they are asked for. */
+/** Opened index, whose entries are read from a private file as often as needed. */
 export interface OpenIndex {
   tree: IndexedTree;
   /** Yields batches of entries in canonical order. @throws ArtifactError `index_invalid` on the way */
@@ -102,12 +104,12 @@ export interface OpenIndex {
 const indexInvalid = (why: string) => artifactError("index_invalid", `The index of the earlier version ${why}.`);
 
 /**
- * Opens a sealed index into a private file. Nothing of it is parsed before its tag holds.
+ * Opens a sealed index into a private file. Parses nothing before its tag is verified.
  *
- * @param plain a file that does not exist yet; the caller removes it
- * @param expected the version that was asked for
- * @param limits that the tree must keep to
- * @throws ArtifactError `index_invalid` when this signer did not seal it, or when it is not what it must be
+ * @param plain path of a file that does not exist yet; the caller removes it
+ * @param expected requested version
+ * @param limits of the tree
+ * @throws ArtifactError `index_invalid` when this signer did not seal it, or for another version or malformed content
  */
 export async function openIndex(
   file: string,
@@ -204,7 +206,7 @@ async function* entriesOf(plain: string, maxEntries: number): AsyncGenerator<Tre
   if (current !== undefined) yield [checked(current)];
 }
 
-/** The records of a line of chunks; undefined for another line. Characters that are not base64 count for nothing. */
+/** Returns the records of a line of chunks; undefined for another line. Ignores characters that are not base64. */
 function chunksIn(line: unknown): Buffer | undefined {
   const text = typeof line === "object" && line !== null && "chunks" in line ? line.chunks : undefined;
   return typeof text === "string" ? Buffer.from(text, "base64") : undefined;

@@ -14,21 +14,21 @@ import { DELTA_FILE, type DeltaHeader, listingDigest, MAX_PIECES, maxLineBytes, 
 import type { OpenIndex } from "./index-file.ts";
 import { RegularFile } from "./regular-file.ts";
 
-/** A delta that is larger than this share of the full artifact is not worth its place. */
+/** Share of the full artifact beyond which a delta is not worth storing. */
 const MAX_SHARE = 0.6;
 
 export interface DeltaOptions {
-  /** The tree that is published, read with chunks. */
+  /** Tree being published, read with chunks. */
   project: SourceProject;
-  /** The earlier version's index. */
+  /** Index of the earlier version. */
   base: OpenIndex;
-  /** A folder of the caller's own that does not exist yet; it is gone when this function returns. */
+  /** Path of a private folder that does not exist yet; removed when this function returns. */
   work: string;
-  /** The delta's file; it must not exist. */
+  /** Path of the delta's file, which must not exist. */
   output: string;
-  /** Bytes of the full artifact. */
+  /** Size of the full artifact, in bytes. */
   artifactBytes: number;
-  /** The signer's 32-byte seed. */
+  /** Signer's 32-byte seed. */
   seed: Uint8Array;
   /** zstd level, 1 to 19. */
   level: number;
@@ -36,13 +36,13 @@ export interface DeltaOptions {
   /** Deterministic signature, as for the full artifact: see `SealOptions`. */
   deterministic?: boolean;
   durable?: boolean;
-  /** The largest share of the full artifact, or of the tree, that a delta may take. Default 0.6. */
+  /** Largest share of the full artifact, or of the tree, that a delta may take. Default 0.6. */
   maxShare?: number;
   signal?: AbortSignal;
 }
 
 /**
- * Makes the delta from an earlier version to a tree: a sealed artifact of what differs (docs/contract/delta.md).
+ * Makes the delta from an earlier version to a tree: a sealed artifact of the differences (docs/contract/delta.md).
  * Undefined when the delta would be larger than `maxShare` of the full artifact, or beyond a limit of the format.
  *
  * @throws PublishError `source_changed`; ArtifactError `index_invalid`
@@ -120,7 +120,7 @@ function lineOf({ entry, base, pieces }: FileChange, member: number | undefined)
   };
 }
 
-/** Ranges of the new file that the base does not have: offset and length in bytes. */
+/** Returns the ranges of the new file that the base does not have: offset and length in bytes. */
 function newRanges({ entry, base, pieces }: FileChange): [offset: number, length: number][] {
   if (pieces === undefined) return base === undefined && entry.size > 0 ? [[0, entry.size]] : [];
   const ranges: [number, number][] = [];
@@ -133,8 +133,8 @@ function newRanges({ entry, base, pieces }: FileChange): [offset: number, length
 }
 
 /**
- * Reads ranges of listed files, in the order of their list, and makes sure that each file is still the one that was
- * listed and indexed. Synchronous: for many small files a promise each costs more than the file.
+ * Reads ranges of listed files, in list order, and checks that each file is unchanged since it was indexed.
+ * Synchronous: for many small files a promise each costs more than the file.
  */
 class SourceRanges {
   readonly #tree: SourceTree;

@@ -11,36 +11,36 @@ import { deltaInvalid } from "./delta-lines.ts";
 import { type BaseTree, planTree } from "./plan-tree.ts";
 
 export interface OpenDeltaOptions extends OpenOptions {
-  /** The base, which may still be read while the delta comes. */
+  /** Base, which may still be read while the delta arrives. */
   base: BaseTree | Promise<BaseTree>;
-  /** The version that was asked for, and the digest of its tree where that is known. Default: any. */
+  /** Requested version, and the digest of its tree if known. Default: any. */
   expected?: ExpectedVersion;
-  /** An empty private folder for the whole tree. The caller removes it if this function throws. */
+  /** Empty private folder for the whole tree. The caller removes it if this function throws. */
   output: string;
 }
 
-/** The version that a delta must lead to. */
+/** Version that a delta must lead to. */
 export interface ExpectedVersion {
   projectId: string;
   version: string;
   contentSha256?: string | undefined;
 }
 
-/** A tree that was completed from a delta and the release that it was made for. */
+/** Tree completed from a delta and its base release. */
 export interface CompletedTree {
   manifest: Manifest;
   entries: number;
   files: number;
-  /** Bytes of all files. */
+  /** Total size of all files, in bytes. */
   bytes: number;
-  /** The tree without its manifest. */
+  /** Tree without its manifest. */
   listing: TreeListing;
 }
 
 /**
- * Opens a delta and completes its tree: the very tree that the full artifact holds, to the last byte, or an error
- * (docs/contract/delta.md). Signature and tag of the delta are checked before anything of it is read, and the whole
- * tree is planned and checked before a file of it is made, so a delta can do no more than the full artifact.
+ * Opens a delta and completes its tree, which equals that of the full artifact to the last byte
+ * (docs/contract/delta.md). Verifies signature and tag of the delta before reading it, and plans and checks the whole
+ * tree before writing a file, so that a delta can do no more than the full artifact.
  *
  * @throws ArtifactError with the codes of exit 4; whatever the source throws
  */
@@ -64,13 +64,16 @@ export async function openDelta(source: AsyncIterable<Buffer>, options: OpenDelt
   return { manifest, entries: plan.entries, files: plan.files.length + 1, bytes: plan.bytes, listing };
 }
 
-/** Unpacks a delta on a thread whose memory is free again when the tree is planned. */
+/** Unpacks a delta on a thread, whose memory is freed once the tree is planned. */
 async function unpack(source: AsyncIterable<Buffer>, options: OpenDeltaOptions) {
   await using unpacker = new Unpacker(options.staging, options.limits, options.onUnpacked);
   return await unpackVerified(source, unpacker, options);
 }
 
-/** A delta that carries another signed manifest is of no use; the full artifact may be. */
+/**
+ * Requires the signed manifest of the expected version; otherwise the delta is useless, though the full artifact may
+ * not be.
+ */
 function checkVersion(manifest: Manifest, expected: ExpectedVersion | undefined): void {
   if (expected === undefined) return;
   const { projectId, version, contentSha256 = manifest.content_sha256 } = expected;

@@ -27,7 +27,7 @@ import {
 import { openDelta } from "./open-delta.ts";
 import type { BaseTree } from "./plan-tree.ts";
 
-/** The keys that open an artifact kept with `--output`: `FILE.json`, mode 0600. */
+/** Keys that open an artifact kept with `--output`: `FILE.json`, mode 0600. */
 const openingKeys = z.object({ dek: base64Of(32), signature: base64Of(64), signer_public_key: base64Of(32) });
 
 const keysFile = (file: string): string => `${file}.json`;
@@ -90,38 +90,37 @@ export interface OpenFileOptions extends OpeningKeys {
   signerPublicKey: Uint8Array;
   limits: Limits;
   signal: AbortSignal;
-  /** A new folder for the tree; without it the tree is verified and removed. */
+  /** New folder for the tree; without it the tree is verified and removed. */
   out?: string;
-  /** The tree that a delta was made for, as this function left it; a delta is completed from it. */
+  /** Tree that a delta was made for, as left by this function, from which the delta is completed. */
   base?: string;
 }
 
-/** The changes that an unpacked delta asks for, for people to read. */
+/** Changes in an unpacked delta, for people to read. */
 interface DeltaFacts {
   base: DeltaHeader["base"];
-  /** Files that it writes. */
+  /** Number of files that it writes. */
   written: number;
-  /** Paths of the base that it removes. */
+  /** Number of base paths that it removes. */
   dropped: number;
   /** Bytes that the base does not have. */
   new_bytes: number;
 }
 
-/** The content of an artifact file; without a key there is nothing to say but that its signature holds. */
+/** Content of an artifact file; without a key all that is known is that its signature verifies. */
 export interface OpenedFile {
-  /** A plugin or service is a ZIP, which is not encrypted. */
+  /** `zip` for a plugin or service, which is not encrypted. */
   format: "artifact" | "zip";
   manifest: Manifest | null;
   files: number;
-  /** Size of all files. */
+  /** Total size of all files, in bytes. */
   bytes: number;
   /** Changes of a delta; null for an artifact. */
   delta: DeltaFacts | null;
 }
 
 /**
- * Opens an artifact file offline: all checks of a deployment, no hub. The tree of a delta is checked when `base` is
- * given.
+ * Opens an artifact file offline, with all checks of a deployment. Checks the tree of a delta when `base` is given.
  *
  * @throws ArtifactError `signature_invalid` and the other checks; UsageError
  */
@@ -154,7 +153,7 @@ export async function openFile(file: string, options: OpenFileOptions): Promise<
   }
 }
 
-/** The first bytes of a ZIP, and of one without a member. */
+/** First bytes of a ZIP, and of one without members. */
 const ZIP_STARTS = ["504b0304", "504b0506"];
 
 async function isZip(path: string): Promise<boolean> {
@@ -181,7 +180,7 @@ async function openWhole(file: string, options: Opening): Promise<OpenedFile> {
     const { manifest, files, bytes } = await openArtifact(createReadStream(file), options);
     return { format: "artifact", manifest, files, bytes, delta: null };
   } catch (error) {
-    // Signature, tag and manifest of a delta hold as well; its tree is another one than the manifest's, until it is
+    // Signature, tag and manifest of a delta are valid, too; its tree differs from the manifest's until it is
     // completed.
     const delta = (error as SealiftError).code === "digest_mismatch" ? await describeDelta(staging) : undefined;
     if (delta === undefined) throw error;
@@ -199,8 +198,8 @@ async function openWithBase(file: string, options: Opening & { base: string; tre
 }
 
 /**
- * Reads a tree that `sealift open --out` left, as the base of a delta. All of it is hashed, and must be what its
- * manifest says.
+ * Reads a tree that `sealift open --out` left, as the base of a delta. Hashes all of it and compares it with its
+ * manifest.
  *
  * @throws UsageError `usage` for a folder without a manifest; ArtifactError `manifest_invalid`, `delta_base_changed`
  */
@@ -210,7 +209,7 @@ async function readBaseFolder(root: string, options: { limits: Limits; signal?: 
       hint: "Give the tree of an earlier version, as `sealift open --out` leaves it.",
     });
   const { version, content_sha256: contentSha256 } = await readManifest(root);
-  // A tree that was unpacked holds what its publisher chose to pack, whatever it is called.
+  // An unpacked tree holds what its publisher chose to pack, under whatever name.
   const tree = listSourceTree(root, { limits: options.limits, include: NEVER_PACKED });
   const { files, emptyFolders } = await indexTree(tree, { chunks: false, signal: options.signal });
   if (files.digest() !== contentSha256)
@@ -225,10 +224,10 @@ async function readBaseFolder(root: string, options: { limits: Limits; signal?: 
 }
 
 /**
- * Reads the lines of an unpacked delta, whose signature and tag hold, without applying them.
+ * Reads the lines of an unpacked and verified delta, without applying them.
  *
- * @returns undefined for a tree that holds no such lines: it is no delta
- * @throws ArtifactError `delta_invalid` for lines of another form
+ * @returns undefined for a tree without such lines, which is no delta
+ * @throws ArtifactError `delta_invalid` for malformed lines
  */
 async function describeDelta(folder: string): Promise<DeltaFacts | undefined> {
   if (!existsSync(join(folder, DELTA_FILE))) return undefined;

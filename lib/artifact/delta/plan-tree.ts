@@ -21,45 +21,45 @@ import {
   readDeltaLines,
 } from "./delta-lines.ts";
 
-/** The tree that a delta is applied to: what was verified when it was installed, and where its files are now. */
+/** Tree that a delta is applied to: its facts as verified at installation, and the present place of its files. */
 export interface BaseTree extends TreeListing {
   version: string;
-  /** Lower-case hex of its manifest. */
+  /** Tree digest of its manifest, lower-case hex. */
   contentSha256: string;
   /** Returns the place of one of its files on this disk. @param file its index */
   pathOf: (file: number) => string;
 }
 
-/** A delta that was unpacked: its signature and tag hold, its content is not checked yet. */
+/** Unpacked delta, with signature and tag verified and its content still unchecked. */
 export interface UnpackedDelta {
   folder: string;
-  /** Bytes of the sealed delta. */
+  /** Size of the sealed delta, in bytes. */
   bytes: number;
-  /** Files that were unpacked. */
+  /** Number of files unpacked. */
   files: number;
   manifest: Manifest;
 }
 
-/** The source of a file's bytes. */
+/** Source of a file's bytes. */
 export interface FileSource {
-  /** A file of the base, by its index. Without `pieces` it is the whole file. */
+  /** Base file, by index. Without `pieces` all of it is used. */
   base?: number | undefined;
   /** Number of the member with its new bytes. */
   member?: number | undefined;
   pieces?: PackedPieces | undefined;
 }
 
-/** A finished tree, before any of its files is there. */
+/** Planned tree, before any of its files exists. */
 export interface TreePlan extends TreeListing {
   entries: number;
-  /** Size of all files, in bytes. */
+  /** Total size of all files, in bytes. */
   bytes: number;
-  /** @param file its index */
+  /** Returns the source of a file. @param file its index */
   sourceOf: (file: number) => FileSource;
 }
 
 /**
- * Computes the tree that a delta makes of its base, and checks all of it that can be checked before a byte is written:
+ * Computes the tree that a delta makes of its base, and checks everything that can be checked before a byte is written:
  * its form, the limits, and the digests of the manifest and of the listing.
  *
  * @throws ArtifactError `delta_invalid`, `member_*`, `limit_exceeded`, `digest_mismatch`, `plugin_*`
@@ -117,7 +117,7 @@ class Draft {
     return { files, emptyFolders: this.tree.emptyFolders(), entries, bytes, sourceOf };
   }
 
-  /** Walks over base and lines in canonical order. What no line names is taken as it is. */
+  /** Merges base and lines in canonical order. Paths without a line are taken unchanged. */
   async merge(lines: AsyncIterable<string>): Promise<void> {
     const listed = listedInOrder(this.#base);
     let next = listed.next();
@@ -182,7 +182,7 @@ class Draft {
     return found;
   }
 
-  /** Lengths and ranges are counted before a byte is written: a short line must not become gigabytes. */
+  /** Counts lengths and ranges before a byte is written: a short line must not become gigabytes. */
   #checkPieces({ put, size, member }: PutLine, pieces: PackedPieces, base: number | undefined): void {
     if (base === undefined) throw deltaInvalid(`${quoted(put)} has pieces of no file`);
     this.#pieces += pieces.length / 2;

@@ -1,11 +1,11 @@
 import { chmodSync, closeSync, constants, copyFileSync, ftruncateSync, openSync, writeSync } from "node:fs";
 
-/** Copies of files that share their blocks with the original, on file systems that have such copies. */
+/** Copies of files that share blocks with the original, on file systems that support them. */
 export class Reflinks {
   /** Whether this file system has them; undefined until it was tried. */
   #work: boolean | undefined;
 
-  /** False once it is known that this file system has none. */
+  /** False once this file system is known not to support them. */
   get mayWork(): boolean {
     return this.#work !== false;
   }
@@ -13,8 +13,8 @@ export class Reflinks {
   /**
    * Makes a copy that shares all blocks.
    *
-   * @param target a path that nothing stands at, in a private folder
-   * @returns false where the file system cannot, and nothing was made
+   * @param target an unused path in a private folder
+   * @returns false, with nothing made, where the file system cannot
    */
   clone(from: string, target: string, executable: boolean): boolean {
     if (this.#work === false) return false;
@@ -31,13 +31,13 @@ export class Reflinks {
   }
 }
 
-/** Bytes that belong at a place of a file; blocks may share one buffer. */
+/** Bytes with their offset in a file; patches may share one buffer. */
 export interface Patch {
   at: number;
   blocks: Iterable<Buffer>;
 }
 
-/** Writes into a clone what differs from its original: the rest goes on sharing its blocks. */
+/** Overwrites the parts of a clone that differ from its original: the rest continues to share blocks. */
 export function patchClone(clone: string, size: number, patches: Iterable<Patch>): void {
   const descriptor = openSync(clone, constants.O_WRONLY | constants.O_NOFOLLOW);
   try {

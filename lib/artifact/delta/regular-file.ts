@@ -1,11 +1,11 @@
 import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import type { SealiftError } from "../../contract/errors.ts";
 
-/** A regular file of a known size, opened without following a link. */
+/** Regular file of a known size, opened without following links. */
 export class RegularFile implements Disposable {
   readonly #descriptor: number;
   readonly #wrong: () => SealiftError;
-  /** When it was opened. Milliseconds. */
+  /** Modification time when it was opened, in milliseconds. */
   readonly mtimeMs: number;
 
   /** @param wrong makes the error for a file that is missing, of another kind or of another size */
@@ -37,7 +37,7 @@ export class RegularFile implements Disposable {
     return bytes;
   }
 
-  /** The bytes of a range, in blocks that share one buffer. */
+  /** Yields the bytes of a range, in blocks that share one buffer. */
   *range(offset: number, length: number, buffer: Buffer): Generator<Buffer> {
     for (let done = 0; done < length;) {
       const bytes = this.read(buffer.subarray(0, length - done), offset + done);

@@ -5,14 +5,14 @@ import type { Ed25519Verifier } from "../signatures/ed25519.ts";
 
 const ALGORITHM = "aes-256-gcm";
 
-/** A fresh data-encryption key: 32 random bytes, for one artifact. */
+/** Makes a data encryption key: 32 random bytes, for one artifact. */
 export const newDek = (): Buffer => randomBytes(DEK_BYTES);
 
 /**
- * Plaintext in, `nonce ‖ ciphertext ‖ tag` out (docs/contract/project-artifact.md), in buffers of their own. It is done
- * with a chunk of plaintext when it asks for the next one.
+ * Encrypts plaintext to `nonce ‖ ciphertext ‖ tag` (docs/contract/project-artifact.md), in buffers of its own. Has
+ * finished with a chunk of plaintext when it requests the next one.
  *
- * @param nonce only tests give it: a nonce is never used twice with one key
+ * @param nonce for tests only: a nonce is never used twice with one key
  * @throws UsageError `artifact_too_large` beyond 2^36 - 32 bytes of plaintext
  */
 export async function* sealed(
@@ -34,16 +34,15 @@ export async function* sealed(
     }
     yield cipher.update(chunk);
   }
-  // GCM holds nothing back.
+  // GCM buffers nothing.
   cipher.final();
   yield cipher.getAuthTag();
 }
 
 /**
- * `nonce ‖ ciphertext ‖ tag` in, **unauthenticated** plaintext out; the last 16 bytes are held back as the tag. What
- * comes out may go to a private staging folder and nowhere else until {@link finish} has returned: then the Ed25519
- * signature over every byte and the tag both hold, in this order, so that changed bytes are told apart from a wrong
- * key.
+ * Decrypts `nonce ‖ ciphertext ‖ tag` to **unauthenticated** plaintext; the last 16 bytes are held back as the tag.
+ * Write the output only to a private staging folder until {@link finish} has returned. Then the Ed25519 signature over
+ * every byte and the tag are both verified, in this order, which distinguishes changed bytes from a wrong key.
  */
 export class OpeningCipher {
   readonly #dek: Uint8Array;
@@ -56,7 +55,7 @@ export class OpeningCipher {
     this.#verifier = verifier;
   }
 
-  /** Decrypts the bytes that follow. @returns buffers of their own, none or up to two */
+  /** Decrypts the next bytes. @returns buffers of their own, none or up to two */
   update(chunk: Buffer): Buffer[] {
     this.#verifier.update(chunk);
     return this.#decrypt(chunk);
@@ -83,7 +82,7 @@ export class OpeningCipher {
     const fromHeld = this.#held.subarray(0, available);
     const fromChunk = chunk.subarray(0, Math.max(0, available - this.#held.length));
     this.#held = Buffer.concat([this.#held.subarray(fromHeld.length), chunk.subarray(fromChunk.length)]);
-    // The 16 bytes of an earlier chunk go ahead on their own: joining them would copy the whole chunk.
+    // The 16 bytes of an earlier chunk are passed on separately: joining them would copy the whole chunk.
     const decipher = this.#decipher;
     return [fromHeld, fromChunk].filter(({ length }) => length > 0).map((bytes) => decipher.update(bytes));
   }
@@ -107,7 +106,7 @@ export class OpeningCipher {
       throw artifactError("ciphertext_truncated", "The artifact is too short to hold a nonce and a tag.");
     try {
       this.#decipher.setAuthTag(this.#held);
-      // GCM holds nothing back.
+      // GCM buffers nothing.
       this.#decipher.final();
     } catch (cause) {
       throw artifactError(

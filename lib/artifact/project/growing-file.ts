@@ -4,17 +4,17 @@ import { paced } from "../../support/buffer-pacing.ts";
 const CHUNK_BYTES = 256 * 1024;
 
 /**
- * A file that can be read from its start while it is still written. Every reader has a position of its own, so that an
- * upload can begin again.
+ * File that can be read from its start while it is still being written. Each reader has its own position, so that an
+ * upload can be repeated.
  */
 export class GrowingFile {
   readonly path: string;
-  /** Bytes of the whole file; undefined while it grows. */
+  /** Total size in bytes; undefined while the file grows. */
   total: number | undefined;
   #bytes = 0;
   #failure: { error: unknown } | undefined;
   #change = Promise.withResolvers<Buffer | undefined>();
-  /** Readers that have read all that is written. */
+  /** Readers that have reached the end of what is written. */
   #waiting = 0;
 
   constructor(path: string) {
@@ -22,10 +22,10 @@ export class GrowingFile {
   }
 
   /**
-   * Tells readers that these bytes are written behind those before.
+   * Announces bytes appended to the file.
    *
-   * @returns whether a reader took the buffer itself, which then stays as it is: bytes that are in memory anyway need
-   *   not be read from the file
+   * @returns whether a reader took the buffer itself, which must not change then: bytes in memory need not be read
+   *   from the file
    */
   grow(bytes: Buffer): boolean {
     const isTaken = this.#waiting > 0;
@@ -34,7 +34,7 @@ export class GrowingFile {
     return isTaken;
   }
 
-  /** Tells readers that nothing more comes. */
+  /** Announces the end of the file. */
   end(): void {
     this.total = this.#bytes;
     this.#tell();
@@ -47,7 +47,7 @@ export class GrowingFile {
   }
 
   /**
-   * Yields the bytes of the file from its start, in buffers that stay as they are, and waits for those that are not
+   * Yields the bytes of the file from its start, in buffers that do not change, and waits for those that are not
    * written yet. The wait ends with {@link end} or {@link fail}.
    */
   read(): AsyncGenerator<Buffer> {

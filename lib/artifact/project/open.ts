@@ -12,32 +12,35 @@ import { OpeningCipher } from "./cipher.ts";
 import { type Unpacked, Unpacker } from "./unpacker.ts";
 
 export interface OpenOptions {
-  /** The DEK, or a promise of it: the unpacking thread can start before the hub has answered. */
+  /** DEK, or a promise of it: the unpacking thread can start before the hub has answered. */
   dek: Uint8Array | Promise<Uint8Array>;
   signature: Uint8Array;
-  /** The key that the operator trusts, not merely the one that came along. */
+  /** Key that the operator trusts, not merely the one in the artifact's description. */
   signerPublicKey: Uint8Array;
-  /** An empty folder of mode 0700 to unpack into; its owner removes it when this fails. */
+  /** Empty folder of mode 0700 to unpack into; the caller removes it on failure. */
   staging: string;
   limits: Limits;
   signal?: AbortSignal;
   /** Called now and then with the bytes of files unpacked so far. */
   onUnpacked?: (bytes: number) => void;
-  /** Called when signature and tag hold, before the tree's own checks. */
+  /** Called when signature and tag are verified, before the tree's own checks. */
   onVerified?: () => void;
 }
 
-/** Bytes of an artifact from which it is worth while to free what the program's start has left. */
+/** Size of an artifact from which freeing the garbage of the program's start is worthwhile, in bytes. */
 const LARGE_BYTES = 64 * 1024 * 1024;
 
-/** An artifact whose signature, tag and manifest hold. Once its digests do, its listing is without the manifest. */
+/**
+ * Artifact with signature, tag and manifest verified. Once its digests are verified, its listing is without the
+ * manifest.
+ */
 export interface OpenedArtifact extends Unpacked {
   manifest: Manifest;
 }
 
 /**
- * Opens an artifact in one pass: verify, decrypt, decompress, unpack and hash while its bytes arrive. Nothing in the
- * staging folder is parsed before signature and tag hold; it is good for use only when this returns.
+ * Opens an artifact in one pass: verifies, decrypts, decompresses, unpacks and hashes while its bytes arrive. Parses
+ * nothing in the staging folder before signature and tag are verified; use the folder only after this returns.
  *
  * @throws ArtifactError with the codes of exit 4 (docs/contract/project-artifact.md, docs/contract/vectors.md);
  *   whatever the source throws
@@ -52,8 +55,8 @@ export async function openArtifact(source: AsyncIterable<Buffer>, options: OpenO
 }
 
 /**
- * Unpacks an artifact and checks signature, tag and manifest. The digests of its tree are the caller's to compare: that
- * of a delta is no release by itself (docs/contract/delta.md).
+ * Unpacks an artifact and checks signature, tag and manifest. The caller compares the digests of its tree: that of a
+ * delta is no release by itself (docs/contract/delta.md).
  */
 export async function unpackVerified(
   source: AsyncIterable<Buffer>,
@@ -70,7 +73,7 @@ export async function unpackVerified(
     }
     if (untilLarge > 0 && (untilLarge -= chunk.length) <= 0) collectGarbage("major");
   }
-  // The second thread unpacks what is left while this one checks the signature.
+  // The second thread unpacks the rest while this one checks the signature.
   const unpacked = unpacker.end();
   unpacked.catch(() => {});
   cipher.finish();

@@ -28,7 +28,7 @@ export interface ProjectOptions {
   version: string;
   include?: readonly string[];
   limits: Limits;
-  /** Seconds since the epoch: mtime of every member, and `built_at` (docs/contract/project-artifact.md). */
+  /** Seconds since 1970: mtime of every member, and `built_at` (docs/contract/project-artifact.md). */
   sourceDateEpoch?: number;
   /** Whether large files are cut into chunks, as an index needs it. Default false. */
   chunks?: boolean;
@@ -37,32 +37,32 @@ export interface ProjectOptions {
   onHashed?: (done: number, total: number) => void;
 }
 
-/** A source tree ready to be sealed: what is in it, its digests, its manifest. */
+/** Source tree ready to be sealed: its files, digests and manifest. */
 export interface SourceProject {
   tree: SourceTree;
   /** Files with their digests, and empty folders. */
   entries: TreeEntries;
   manifest: Manifest;
-  /** The manifest as it will stand in the artifact. */
+  /** Manifest as it will be in the artifact. */
   manifestBytes: Buffer;
-  /** Time of all members, in seconds since 1970. */
+  /** Modification time of all members, in seconds since 1970. */
   mtime: number;
 }
 
-/** The facts of a plugin's descriptor that the publisher needs; the runtime checks all of it. */
+/** Facts of a plugin's descriptor that the publisher needs; the runtime checks all of it. */
 const descriptorFacts = z.looseObject({ version: z.coerce.string().min(1), environment: environmentNames.optional() });
 const integrationFacts = z.looseObject({ plugins: z.looseObject({ directory: z.string().optional() }).optional() });
 
 const sourceInvalid = (message: string, faults: string[] = []) => usageError("source_invalid", message, { faults });
 
-/** A source tree that was listed and found fit to become a project, before its files are read. */
+/** Source tree that has been listed and can become a project, before its files are read. */
 export interface ListedProject {
   projectId: string;
   version: string;
   tree: SourceTree;
-  /** Time of all members, in seconds since 1970. */
+  /** Modification time of all members, in seconds since 1970. */
   mtime: number;
-  /** Bytes that the manifest will have: digests are of one length. */
+  /** Bytes that the manifest will have: all digests have the same length. */
   manifestBytes: number;
   /** Completes the project with the digests of its files. */
   describe: (entries: TreeEntries) => SourceProject;
@@ -85,7 +85,7 @@ export async function readProject(root: string, options: ProjectOptions): Promis
 }
 
 /**
- * Lists a source tree and checks all of it that can be checked before its files are hashed.
+ * Lists a source tree and checks everything that can be checked before its files are hashed.
  *
  * @throws UsageError `source_*` when the tree cannot become an artifact
  */
@@ -141,7 +141,7 @@ export function listProject(
   };
 
   const mtime = options.sourceDateEpoch ?? 0;
-  // Finds out everything that is wrong with it before a file is read, and how long it will be.
+  // Finds all its faults, and its length, before a file is read.
   const expected = manifestWith(expectedDigests(members));
   return {
     projectId: options.projectId,
@@ -156,7 +156,7 @@ export function listProject(
   };
 }
 
-/** The digests of a manifest: of all of the tree, and of a folder in it (null: it holds no file). */
+/** Digests for a manifest: of the whole tree, and of a folder in it (null: it holds no file). */
 interface ProjectDigests {
   content: string;
   folder: (path: string) => string | null;
@@ -166,14 +166,14 @@ function digestsOf({ files }: TreeEntries): ProjectDigests {
   return { content: files.digest(), folder: (path) => files.digestOfFolder(path) ?? null };
 }
 
-/** Digests in the places where a tree will have them. */
+/** Returns placeholders for the digests that a tree will have. */
 function expectedDigests(members: MemberList): ProjectDigests {
   const digest = "0".repeat(64);
   const holdsFile = (folder: string) => members.within(folder).some((index) => !members.isFolder(index));
   return { content: digest, folder: (path) => (holdsFile(path) ? digest : null) };
 }
 
-/** The folders in a folder that are plugins or extensions of it. */
+/** Lists the folders in a folder that are its plugins or extensions. */
 function foldersIn(members: MemberList, parent: string): string[] {
   return members
     .within(parent)
@@ -217,7 +217,7 @@ const sourceOf = (
   ...(source.signer_public_keys && { signer_public_keys: source.signer_public_keys }),
 });
 
-/** A publisher learns of a bad plan now, not each of its hosts later. */
+/** Checks the plan, so that its publisher learns of a fault before any host does. */
 function checkPlan(root: string, members: MemberList, projectId: string): void {
   const file = join(root, PLAN_FILE);
   if (!members.has(PLAN_FILE)) {

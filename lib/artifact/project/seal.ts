@@ -13,24 +13,24 @@ import type { ListedProject, SourceProject } from "./project-tree.ts";
 import { CHUNKS, tarBytes, tarChunks, type TarSource } from "./tar.ts";
 
 export interface SealOptions {
-  /** The artifact's file; it must not exist. */
+  /** Path of the artifact's file, which must not exist. */
   output: string;
-  /** The signer's 32-byte seed. */
+  /** Signer's 32-byte seed. */
   seed: Uint8Array;
   /** zstd level, 1 to 19. */
   level: number;
   signal?: AbortSignal;
   /** Called with the tar bytes packed so far and in all. */
   onPacked?: (done: number, total: number) => void;
-  /** Called with the artifact's bytes when it is written. */
+  /** Called with the artifact's size in bytes once it is written. */
   onSealed?: (bytes: number) => void;
-  /** Keys drawn for this artifact in advance. Never used for another one. */
+  /** Keys drawn for this artifact in advance, never used for another one. */
   keys?: SealingKeys;
-  /** Whether the nonce of the signature comes from the bytes, as RFC 8032 says: they are read twice more for that. */
+  /** Whether to derive the signature's nonce from the bytes, as in RFC 8032, which reads them twice more. */
   deterministic?: boolean;
-  /** Whether the file outlives a power cut when it is sealed: one that is only sent need not. Default false. */
+  /** Whether the file must survive a power cut once it is sealed; not needed if it is only sent. Default false. */
   durable?: boolean;
-  /** Hears how far the file of `output` has grown, so that it can be read meanwhile. */
+  /** Receives the growth of the file of `output`, so that it can be read meanwhile. */
   growing?: GrowingFile;
 }
 
@@ -43,7 +43,7 @@ export interface SealedArtifact {
   signerPublicKey: Uint8Array;
 }
 
-/** The keys of one artifact, drawn before its first byte. */
+/** Keys of one artifact, drawn before its first byte. */
 export interface SealingKeys {
   dek: Buffer;
   signer: OnePassSigner;
@@ -58,10 +58,10 @@ export function drawKeys(
   return { dek, signer: hedgedSigner(seed, { ...names, listing: tree.members.stampDigest(), dek }) };
 }
 
-/** Bytes of compressed output that are sealed and written at once. */
+/** Bytes of compressed output sealed and written at a time. */
 const OUTPUT_BYTES = 128 * 1024;
 
-/** Seals a project whose files have been read before, as {@link sealListed} does. */
+/** Seals a project whose files have been read before, in the manner of {@link sealListed}. */
 export async function sealProject(project: SourceProject, options: SealOptions): Promise<SealedArtifact> {
   const { tree, mtime, manifestBytes, manifest } = project;
   const source = { tree, mtime, manifestBytes: manifestBytes.length, manifest: () => manifestBytes };
@@ -70,8 +70,8 @@ export async function sealProject(project: SourceProject, options: SealOptions):
 }
 
 /**
- * Seals a project in one pass over its files: each is read once, hashed and packed; tar → zstd → AES-256-GCM →
- * signature and file (docs/contract/project-artifact.md). The file is 0600, and gone again when anything fails.
+ * Seals a project in one pass over its files, hashing and packing each as it is read: tar → zstd → AES-256-GCM →
+ * signature and file (docs/contract/project-artifact.md). The file has mode 0600, and is removed on any failure.
  *
  * @param chunks whether large files are cut into chunks, for deltas
  * @throws PublishError `source_changed`
@@ -140,8 +140,8 @@ async function seal(
 }
 
 /**
- * Packs the tree into the compressor. A chunk's buffer is used again: one is with the compressor and one waits for it
- * while the next is filled.
+ * Packs the tree into the compressor. Buffers of chunks are reused: one is with the compressor and one is waiting while
+ * the next is filled.
  */
 async function feed(
   source: TarSource,
@@ -151,7 +151,7 @@ async function feed(
   let packed = 0;
   /** Chunks that the compressor has not taken yet. */
   const given: PromiseWithResolvers<void>[] = [];
-  // A compressor that is destroyed calls nobody back.
+  // A destroyed compressor calls no callbacks.
   compressor.once("close", () => given.forEach(({ reject }) => reject(new Error("The compressor was closed."))));
   for (const chunk of tarChunks(source)) {
     signal?.throwIfAborted();
@@ -171,8 +171,8 @@ async function feed(
 }
 
 /**
- * Seals what the compressor makes and writes it. Synchronous writes: a promise for each costs more than the copy to the
- * system's cache, and the compressor works on meanwhile.
+ * Seals and writes the compressor's output. Writes synchronously: a promise for each write costs more than the copy to
+ * the system's cache, and the compressor continues meanwhile.
  *
  * @returns bytes of the file
  */
@@ -188,7 +188,7 @@ async function writeSealed(
     for (let done = 0; done < bytes.length;) done += writeSync(descriptor, bytes, done, bytes.length - done);
     size += bytes.length;
     const isTaken = growing?.grow(bytes) ?? false;
-    // The nonce lies in memory that small buffers share.
+    // The nonce is in memory shared by small buffers.
     if (!isTaken && bytes.length === bytes.buffer.byteLength) freeBuffer(bytes);
   }
   return size;
@@ -197,7 +197,7 @@ async function writeSealed(
 async function* outputOf(compressor: ZstdCompress): AsyncGenerator<Buffer> {
   for await (const chunk of compressor as AsyncIterable<Buffer>) {
     yield chunk;
-    // The compressor begins a new buffer when one is full.
+    // The compressor starts a new buffer when one is full.
     if (chunk.byteOffset + chunk.length === OUTPUT_BYTES) freeBuffer(chunk);
   }
 }

@@ -7,10 +7,10 @@ const CHECKSUM_AT = 148;
 const CHECKSUM_BYTES = 8;
 const PREFIX_AT = 345;
 const PREFIX_BYTES = 155;
-/** The largest size that eleven octal digits can say. */
+/** Largest size that eleven octal digits can express. */
 const OCTAL_MAX = 0o77777777777;
 
-/** The facts of a member's header block. */
+/** Facts of a member's header block. */
 export interface TarHeader {
   size: number;
   mode: number;
@@ -18,9 +18,7 @@ export interface TarHeader {
   type: string;
 }
 
-/**
- * Members that this format has beside files (`0`) and folders (`5`), as messages call them. All of them are refused.
- */
+/** Member types besides files (`0`) and folders (`5`), as messages call them. All are rejected. */
 export const MEMBER_TYPES: Readonly<Record<string, string>> = {
   1: "hard link",
   2: "symbolic link",
@@ -38,10 +36,10 @@ export const tarInvalid = (message: string): SealiftError =>
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** @throws ArtifactError `member_unsafe` */
+/** Decodes UTF-8 strictly. @throws ArtifactError `member_unsafe` */
 export function decodeText(bytes: Uint8Array): string {
   try {
-    // A decoder takes no view of shared memory.
+    // A decoder does not accept views of shared memory.
     return UTF8.decode(bytes.buffer instanceof SharedArrayBuffer ? Uint8Array.from(bytes) : bytes);
   } catch {
     throw artifactError(
@@ -57,7 +55,7 @@ export function isZero(bytes: Uint8Array): boolean {
   return true;
 }
 
-/** The text of a field up to its first NUL. */
+/** Returns the text of a field up to its first NUL. */
 function textField(block: Buffer, at: number, bytes: number): string {
   let end = at;
   let ascii = true;
@@ -66,8 +64,8 @@ function textField(block: Buffer, at: number, bytes: number): string {
 }
 
 /**
- * A number in octal digits, with spaces around them, that end with a NUL or the field, or in base 256. Other forms are
- * zero to one reader and something else to another.
+ * Reads a number in octal digits, with spaces around them and ended by a NUL or the field, or in base 256. Readers
+ * disagree about other forms.
  */
 function numberField(block: Uint8Array, at: number, bytes: number, what: string): number {
   let value = 0;
@@ -88,7 +86,7 @@ function numberField(block: Uint8Array, at: number, bytes: number, what: string)
   return value;
 }
 
-/** Numbers of a header that nothing here needs, by their places. */
+/** Places of header numbers that are not used here. */
 const OTHER_NUMBERS = [
   { what: "owner", at: 108, bytes: 8 },
   { what: "group", at: 116, bytes: 8 },
@@ -98,13 +96,13 @@ const OTHER_NUMBERS = [
 ] as const;
 
 /**
- * Checks the numbers that nothing here needs: at an invalid one, Python ends as if the archive did, bsdtar refuses
- * it, and GNU tar goes on.
+ * Checks numbers that are not used here, because readers disagree about invalid ones: Python takes them for the end of
+ * the archive, bsdtar rejects them, and GNU tar continues.
  */
 function checkOtherNumbers(block: Buffer): void {
   for (const { what, at, bytes } of OTHER_NUMBERS) {
     const first = block[at]!;
-    // Empty, or in base 256, also below zero: a time before 1970.
+    // Empty, or in base 256, which may be negative: a time before 1970.
     if (first === 0 || first === 0x80 || first === 0xff) continue;
     if (first === 0x20 && /^ +$/.test(textField(block, at, bytes))) continue;
     if ((first & 0x80) !== 0) throw tarInvalid(`a member has a ${what} that is no number`);
@@ -122,14 +120,14 @@ export function readTarHeader(block: Buffer): TarHeader {
   for (let i = 0; i < CHECKSUM_AT; i++) sum += block[i]!;
   for (let i = CHECKSUM_AT + CHECKSUM_BYTES; i < BLOCK_BYTES; i++) sum += block[i]!;
   const magic = block.toString("latin1", 257, 265);
-  // GNU's form has no prefix of the name; NUL behind the word tells the other one.
+  // GNU's format has no name prefix; a NUL after the magic marks the other format.
   if (!magic.startsWith("ustar\0") && magic !== "ustar  \0")
     throw tarInvalid("a block where a member should begin is no header");
   if (numberField(block, CHECKSUM_AT, CHECKSUM_BYTES, "checksum") !== sum)
     throw tarInvalid("a member's header has a wrong checksum");
   const type = block[156] === 0 ? "0" : String.fromCharCode(block[156]!);
-  // GNU's form has times of incremental backups where the other form, and some readers in any form, have a prefix. A
-  // sparse member has its map there; it is refused for its type.
+  // Where the other format has a name prefix, GNU's has times of incremental backups, which some readers take for a
+  // prefix anyway. A sparse member has its map there; it is rejected for its type.
   if (magic === "ustar  \0" && type !== "S" && !isZero(block.subarray(PREFIX_AT, PREFIX_AT + PREFIX_BYTES)))
     throw tarInvalid("a member has bytes where one form of headers has a part of the name and another one has times");
   checkOtherNumbers(block);
@@ -141,7 +139,7 @@ export function readTarHeader(block: Buffer): TarHeader {
 }
 
 /**
- * The name in a header block. Packers cut it, even within a character, when a pax header or a long name has the whole
+ * Returns the name in a header block. Packers cut it, even within a character, when a pax header or a long name has all
  * of it.
  *
  * @throws ArtifactError `member_unsafe`
@@ -152,7 +150,7 @@ export function headerName(block: Buffer): string {
   return prefix === "" ? name : `${prefix}/${name}`;
 }
 
-/** The changes that a pax header makes to the member that follows it. */
+/** Changes that a pax header makes to the next member. */
 export interface PaxValues {
   path?: string;
   size?: number;
@@ -161,7 +159,7 @@ export interface PaxValues {
 /**
  * Reads the records of a pax header, `<length> <key>=<value>\n` each.
  *
- * @param scope `global` headers may hold nothing that changes a member
+ * @param scope `global` headers must not change members
  * @throws ArtifactError `tar_invalid`; `member_type` for a sparse file
  */
 export function readPax(bytes: Uint8Array, scope: "member" | "global"): PaxValues {
@@ -203,7 +201,10 @@ function takeRecord(values: PaxValues, key: string, value: Uint8Array, scope: "m
   values.size = size;
 }
 
-/** The size that header and pax header agree upon: a pax header may only say what the header's octal digits cannot. */
+/**
+ * Returns the size on which header and pax header agree: a pax header may only state what the header's octal digits
+ * cannot.
+ */
 export function agreedSize(name: string, size: number, pax: number | undefined): number {
   if (pax === undefined || pax === size) return size;
   if (pax <= OCTAL_MAX) throw tarInvalid(`the member ${quoted(name)} has two different sizes`);

@@ -15,29 +15,29 @@ import {
   tarInvalid,
 } from "./tar-header.ts";
 
-/** Bytes of a long name or pax header: more than any path and the times that packers write. */
+/** Largest long name or pax header, in bytes: more than any path and the times that packers write. */
 const EXTENSION_MAX_BYTES = 256 * 1024;
 
-/** Extensions: pax headers for a member (`x`) and for all (`g`), and GNU's long names (`L`). */
+/** Extension types: pax headers for a member (`x`) and for all (`g`), and GNU's long names (`L`). */
 type Extension = "x" | "g" | "L";
 
 const isExtension = (type: string): type is Extension => type === "x" || type === "g" || type === "L";
 
 /**
- * Reads a tar that comes piece by piece, of regular files and folders only (docs/contract/project-artifact.md), and
- * refuses what GNU tar, bsdtar or Python would read in another way: members behind the end, malformed pax records,
- * contradicting sizes. A synchronous state machine: nothing is allocated for a member that lies in one piece.
+ * Reads a tar of regular files and folders as it arrives (docs/contract/project-artifact.md), and rejects what GNU tar,
+ * bsdtar or Python would read differently: members after the end, malformed pax records, contradictory sizes. A
+ * synchronous state machine that allocates nothing for a member that arrives in one piece.
  */
 export class TarReader {
   readonly #tree: TreeWriter;
-  /** The kind of the next bytes. */
+  /** Kind of the next bytes. */
   #state: "header" | "extension" | "content" | "padding" | "end" = "header";
-  /** Bytes of this state that are still to come. */
+  /** Bytes left in this state. */
   #left = BLOCK_BYTES;
   #padding = 0;
-  /** A header or extension that comes in several pieces. */
+  /** Header or extension that arrives in several pieces. */
   #partial = Buffer.alloc(BLOCK_BYTES);
-  /** A copy of the header that is read: text is made of it at once, which shared memory does not allow. */
+  /** Copy of the current header: it is decoded as text, which shared memory does not allow. */
   readonly #header = Buffer.alloc(BLOCK_BYTES);
   #extension: Extension = "x";
   #pax: PaxValues | undefined;
@@ -48,9 +48,9 @@ export class TarReader {
   }
 
   /**
-   * Takes the bytes that follow. They may be overwritten when this returns.
+   * Takes the next bytes, which may be overwritten when this returns.
    *
-   * @throws ArtifactError `tar_invalid`, `member_type`, and what {@link TreeWriter} throws
+   * @throws ArtifactError `tar_invalid`, `member_type`, and the errors of {@link TreeWriter}
    */
   push(chunk: Uint8Array): void {
     for (let at = 0; at < chunk.length;) {
@@ -88,7 +88,7 @@ export class TarReader {
     return this.#pax !== undefined || this.#longName !== undefined;
   }
 
-  /** Collects a header or an extension; the whole of it is used where it lies. */
+  /** Collects a header or an extension; one that arrives whole is used in place. */
   #collect(piece: Uint8Array): void {
     const wanted = this.#state === "header" ? BLOCK_BYTES : this.#partial.length;
     if (piece.length === wanted) this.#complete(piece);
@@ -129,7 +129,7 @@ export class TarReader {
   #beginExtension(type: Extension, size: number): void {
     if (size === 0 || size > EXTENSION_MAX_BYTES)
       throw tarInvalid(`a pax header or long name has ${size} bytes, the limit is ${EXTENSION_MAX_BYTES}`);
-    // Which of two names counts is a matter of the reader.
+    // Readers disagree about which of two names counts.
     if (type !== "g" && this.#extended) throw tarInvalid("a member has two pax headers or long names");
     this.#extension = type;
     this.#state = "extension";
@@ -141,7 +141,7 @@ export class TarReader {
   #takeExtension(bytes: Uint8Array): void {
     if (this.#extension === "L") {
       const end = bytes.indexOf(0);
-      // Without a NUL at its end, some readers go on reading in the padding behind it.
+      // Without a final NUL, some readers continue into the padding.
       if (end < 1 || !isZero(bytes.subarray(end))) throw tarInvalid("a long name does not end with a NUL");
       this.#longName = decodeText(bytes.subarray(0, end));
     } else {
@@ -170,7 +170,7 @@ export class TarReader {
       });
     }
     if (isFolder) {
-      // Some readers take bytes for a folder's, others read them as headers.
+      // Some readers take the bytes for a folder's content, others for headers.
       if (size !== 0) throw tarInvalid(`the folder ${quoted(name)} has content`);
       this.#tree.folder(name);
       this.#expectHeader();

@@ -6,31 +6,29 @@ import type { SourceTree } from "../tree/source-tree.ts";
 import { BLOCK_BYTES } from "./tar-header.ts";
 
 const END_BYTES = 2 * BLOCK_BYTES;
-/** Bytes of the chunks that the compressor gets: each is one round trip to its thread. */
+/** Bytes per chunk for the compressor: each costs a round trip to its thread. */
 const CHUNK_BYTES = 512 * 1024;
-/** Chunks whose buffers take turns: one is filled, one waits, and one is with the compressor. */
+/** Number of chunk buffers used in turn: one being filled, one waiting, one with the compressor. */
 export const CHUNKS = 3;
-/** Files up to this size lie in one chunk, and are read with one call. */
+/** Largest file that is placed in one chunk and read with one call, in bytes. */
 const WHOLE_BYTES = 64 * 1024;
 
-/**
- * Hears of every file that is packed, in the order of the tree, so that its bytes need not be read for anything else.
- */
+/** Watcher of every packed file, in tree order, so that its bytes need not be read again. */
 export interface FileWatch {
-  /** @param bytes all of the file; they are overwritten later */
+  /** @param bytes whole file; overwritten later */
   whole: (member: SourceMember, bytes: Buffer) => void;
   begin: (member: SourceMember) => void;
-  /** @param bytes the next ones of a file that was begun; they are overwritten later */
+  /** @param bytes next bytes of a file that was begun; overwritten later */
   update: (bytes: Buffer) => void;
   end: () => void;
   /** Resolves when the bytes of one more chunk of the tar can be taken. */
   room: () => Promise<void>;
 }
 
-/** A tree that becomes a tar, with the manifest as its last member. */
+/** Tree to pack as a tar, with the manifest as its last member. */
 export interface TarSource {
   tree: SourceTree;
-  /** Seconds since the epoch, of every member. */
+  /** Modification time of every member, in seconds since 1970. */
   mtime: number;
   manifestBytes: number;
   /** Returns the manifest, of exactly `manifestBytes`. Called when every file has been packed. */
@@ -38,34 +36,37 @@ export interface TarSource {
   watch?: FileWatch;
 }
 
-/** A member as its header says it. Owner and group are 0 and have no names (docs/contract/project-artifact.md). */
+/** Member as in its header. Owner and group are 0 and have no names (docs/contract/project-artifact.md). */
 interface TarMember {
-  /** The name inside the tar: `./…`, folders with a trailing slash. */
+  /** Name inside the tar: `./…`, folders with a trailing slash. */
   name: string;
   type: "file" | "folder";
   mode: number;
-  /** Bytes; 0 for a folder. */
+  /** Size in bytes; 0 for a folder. */
   size: number;
-  /** Seconds since the epoch. */
+  /** Seconds since 1970. */
   mtime: number;
 }
 
 /** Names of ASCII up to this length need no pax header. */
 const SHORT_NAME = /^[\u0000-\u007f]{0,100}$/;
-/** tar-stream counts seconds with 32 bits; any time that does not change makes the same archive from the same tree. */
+/**
+ * Latest time that tar-stream's 32 bits can express, in seconds; any constant time makes the same archive from the same
+ * tree.
+ */
 const MAX_MTIME = 2 ** 31 - 1;
 
 /** Rounds up to whole blocks. */
 const padded = (bytes: number): number => Math.ceil(bytes / BLOCK_BYTES) * BLOCK_BYTES;
 
-/** The part of a pack that makes headers, the pax header of a long name included. */
+/** Part of a pack that makes headers, including the pax header of a long name. */
 interface HeaderEncoder {
   push: (block: Buffer) => boolean;
   _encode: (header: object) => void;
 }
 
 /**
- * tar-stream's headers without its streams: one for each of many small files would take longer than the file
+ * tar-stream's headers without its streams: one per small file would take longer than the file
  * (docs/decisions/0019-manifest-last.md).
  */
 const encoder = pack() as unknown as HeaderEncoder;
@@ -84,11 +85,11 @@ function memberHeader({ name, type, mode, size, mtime }: TarMember): Buffer {
   return header.length === 1 ? header[0]! : Buffer.concat(header);
 }
 
-/** Bytes of the header that {@link memberHeader} makes. */
+/** Returns the length of the header that {@link memberHeader} makes, in bytes. */
 const headerBytes = (name: string): number =>
   SHORT_NAME.test(name) ? BLOCK_BYTES : memberHeader({ name, type: "file", mode: 0, size: 0, mtime: 0 }).length;
 
-/** A member's name inside the tar: `./…`, folders with a trailing slash. */
+/** Returns a member's name inside the tar: `./…`, folders with a trailing slash. */
 const nameOf = ({ path, type }: Pick<SourceMember, "path" | "type">): string =>
   `./${path}${type === "folder" && path !== "" ? "/" : ""}`;
 
@@ -104,8 +105,8 @@ const ROOT = { path: "", type: "folder", size: 0, executable: false } as const;
 const manifestMember = (size: number) => ({ path: MANIFEST_FILE, type: "file", size, executable: false }) as const;
 
 /**
- * Exact length in bytes of the tar that {@link tarChunks} makes, known before its first byte (the frame's content
- * size).
+ * Returns the exact length in bytes of the tar that {@link tarChunks} makes, known before its first byte (the frame's
+ * content size).
  */
 export function tarBytes({ tree, manifestBytes }: Pick<TarSource, "tree" | "manifestBytes">): number {
   const bytesOf = (member: Omit<SourceMember, "stamp">): number => headerBytes(nameOf(member)) + padded(member.size);
@@ -115,12 +116,12 @@ export function tarBytes({ tree, manifestBytes }: Pick<TarSource, "tree" | "mani
 }
 
 /**
- * The reproducible tar of a tree, in chunks: members sorted by path components, the manifest last, owner 0, no names,
- * one mtime, modes 0755 and 0644. Each file is read once, straight into the chunk.
+ * Yields the reproducible tar of a tree in chunks: members sorted by path components, the manifest last, owner 0, no
+ * names, one mtime, modes 0755 and 0644. Reads each file once, straight into the chunk.
  *
- * A chunk is valid until {@link CHUNKS} more are asked for.
+ * A chunk is valid until {@link CHUNKS} more are requested.
  *
- * @throws PublishError `source_changed` when a file is not what it was when it was listed
+ * @throws PublishError `source_changed` when a file has changed since it was listed
  */
 export function* tarChunks(source: TarSource): Generator<Buffer, void> {
   const { tree, mtime, watch } = source;
@@ -142,7 +143,7 @@ export function* tarChunks(source: TarSource): Generator<Buffer, void> {
     using reader = new MemberReader(tree.root, member);
     for (let left = member.size; left > 0;) {
       const bytes = reader.read(slab.room(left));
-      // `finish` finds out that the file is shorter than it was.
+      // `finish` notices that the file is shorter than it was.
       if (bytes === 0) break;
       const piece = slab.place(bytes);
       watch?.update(piece);
@@ -160,7 +161,7 @@ export function* tarChunks(source: TarSource): Generator<Buffer, void> {
   if (slab.bytes > 0) yield slab.turn();
 }
 
-/** The chunk that is being filled, and those before it. A chunk is whole blocks. */
+/** Chunk being filled, and the previous ones. A chunk is whole blocks. */
 class Slab {
   bytes = 0;
   readonly #chunks = Array.from({ length: CHUNKS }, () => Buffer.allocUnsafeSlow(CHUNK_BYTES));
@@ -174,23 +175,23 @@ class Slab {
     return this.bytes === CHUNK_BYTES;
   }
 
-  /** True when so many bytes find room in the chunk that is being filled. */
+  /** Tells whether this many bytes fit into the current chunk. */
   holds(bytes: number): boolean {
     return this.bytes + bytes <= CHUNK_BYTES;
   }
 
-  /** The place of the next bytes, for which there must be room. */
+  /** Returns the place of the next bytes, for which there must be room. */
   place(bytes: number): Buffer {
     this.bytes += bytes;
     return this.#chunk.subarray(this.bytes - bytes, this.bytes);
   }
 
-  /** The place for up to `wanted` bytes that follow. */
+  /** Returns the place for up to `wanted` next bytes. */
   room(wanted: number): Buffer {
     return this.#chunk.subarray(this.bytes, this.bytes + wanted);
   }
 
-  /** Gives the filled chunk away and begins the next one. */
+  /** Returns the filled chunk and starts the next one. */
   turn(): Buffer {
     const chunk = this.#chunk.subarray(0, this.bytes);
     this.#turns++;
@@ -207,7 +208,7 @@ class Slab {
     }
   }
 
-  /** Fills a member's last block. Chunks are whole blocks: it never reaches into the next one. */
+  /** Fills a member's last block. Chunks are whole blocks: it never crosses into the next one. */
   *pad(size: number): Generator<Buffer, void> {
     this.place(padded(size) - size).fill(0);
     if (this.full) yield this.turn();

@@ -7,7 +7,7 @@ import { TarReader } from "./tar-reader.ts";
 
 export interface UnpackJob extends Job {
   loop: "unpack";
-  /** An empty folder of mode 0700. */
+  /** Empty folder of mode 0700. */
   folder: string;
   limits: Limits;
   ring: Ring;
@@ -15,7 +15,7 @@ export interface UnpackJob extends Job {
 
 export interface UnpackedTree {
   entries: number;
-  /** Size of all files, in bytes. */
+  /** Total size of all files, in bytes. */
   bytes: number;
   files: SentFiles;
   /** Empty folders in canonical order. */
@@ -23,11 +23,11 @@ export interface UnpackedTree {
 }
 
 /**
- * Unpacks the tar that comes through a ring: files with their digests. It is unauthenticated plaintext, and written to
- * the staging folder only.
+ * Unpacks the tar that arrives through a ring, and hashes its files. The plaintext is unauthenticated, so it is written
+ * to the staging folder only.
  *
- * @param tell gets the bytes of files written so far
- * @throws ArtifactError what the tar, its names or its sizes have wrong
+ * @param tell called with the bytes of files written so far
+ * @throws ArtifactError for faults of the tar, its names or its sizes
  */
 export function unpackTar({ folder, limits, ring }: UnpackJob, tell: (bytes: number) => void): UnpackedTree {
   const tree = new TreeWriter(folder, limits);

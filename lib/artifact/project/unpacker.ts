@@ -10,24 +10,23 @@ import type { TreeListing } from "../tree/tree-listing.ts";
 import type { UnpackedTree, UnpackJob } from "./unpack-loop.ts";
 import { FrameWalker, MAX_WINDOW_LOG } from "./zstd-frame.ts";
 
-/** Bytes that the decoder is given, and gives, at once: each time costs a round trip to the thread pool. */
+/** Bytes per batch to and from the decoder: each costs a round trip to the thread pool. */
 const BATCH_BYTES = 512 * 1024;
 
 export interface Unpacked {
   entries: number;
   files: number;
-  /** Size of all files, in bytes. */
+  /** Total size of all files, in bytes. */
   bytes: number;
   listing: TreeListing;
 }
 
 /**
- * Plaintext (one zstd frame holding a tar) in, files in the staging folder out. The frame is decompressed by Node's
- * thread pool; a worker thread gets what comes out through a ring of shared memory, reads the tar in it and writes the
- * files.
+ * Unpacks plaintext (one zstd frame holding a tar) into the staging folder. Node's thread pool decompresses the frame;
+ * a worker thread receives the output through a ring of shared memory, reads the tar in it and writes the files.
  *
- * It never fails while bytes arrive: after an error it swallows the rest, so that the caller still finds out whether
- * the bytes were authentic. {@link result} then throws what went wrong first.
+ * Never fails while bytes arrive: after an error it ignores the rest, so that the caller still learns whether the bytes
+ * were authentic. {@link result} then throws the first error.
  */
 export class Unpacker implements AsyncDisposable {
   readonly #limits: Limits;
@@ -35,22 +34,22 @@ export class Unpacker implements AsyncDisposable {
   readonly #ring: RingWriter;
   readonly #decoder: ZstdDecompress;
   readonly #walker = new FrameWalker();
-  /** The batch that is gathered; the other one is with the decoder. */
+  /** Batch being gathered; the other one is with the decoder. */
   #batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
   #other = Buffer.allocUnsafeSlow(BATCH_BYTES);
   #batchBytes = 0;
-  /** The decoder's taking of the other batch. */
+  /** Resolves when the decoder has taken the other batch. */
   #taken: Promise<void> = Promise.resolve();
   #take: () => void = () => {};
-  /** The end of the decoder's output. */
+  /** Resolves at the end of the decoder's output. */
   readonly #delivered: Promise<void>;
   #compressed = 0;
   #produced = 0;
-  /** The fault that the decoder's side found: bytes behind it were not given to the worker. */
+  /** Fault found on the decoder's side: later bytes were not given to the worker. */
   #failure: SealiftError | undefined;
   #workerFailure: SealiftError | undefined;
   #outcome: Unpacked | undefined;
-  /** The thread reads no more. */
+  /** Settles when the thread no longer reads. */
   readonly #ended: Promise<void>;
 
   /**
@@ -65,7 +64,7 @@ export class Unpacker implements AsyncDisposable {
       chunkSize: BATCH_BYTES,
       params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG },
     });
-    // A decoder that is destroyed calls nobody back.
+    // A destroyed decoder calls no callbacks.
     this.#decoder.once("close", () => this.#take());
     const job: UnpackJob = { loop: "unpack", folder, limits, ring };
     this.#ended = this.#thread
@@ -88,7 +87,7 @@ export class Unpacker implements AsyncDisposable {
     return this.#failure !== undefined || this.#workerFailure !== undefined;
   }
 
-  /** Takes plaintext: the caller may use its memory again at once. Resolves when more can come. */
+  /** Takes plaintext, whose memory the caller may reuse at once. Resolves when more can be taken. */
   async write(chunk: Uint8Array): Promise<void> {
     for (let at = 0; at < chunk.length && !this.#failed;) {
       const piece = chunk.subarray(at, at + BATCH_BYTES - this.#batchBytes);
@@ -99,7 +98,7 @@ export class Unpacker implements AsyncDisposable {
     }
   }
 
-  /** Gives the batch to the decoder, once that has taken the one before. */
+  /** Gives the batch to the decoder, once it has taken the previous one. */
   async #decode(): Promise<void> {
     await this.#taken;
     const batch = this.#batch.subarray(0, this.#batchBytes);
@@ -114,7 +113,7 @@ export class Unpacker implements AsyncDisposable {
     this.#decoder.write(batch, () => taken.resolve());
   }
 
-  /** Walks over compressed bytes. When they are wrong, the decoder ends: what came before them still counts. */
+  /** Runs a check of compressed bytes. On a fault the decoder ends: earlier bytes still count. */
   #walked(step: () => void): boolean {
     try {
       step();
@@ -126,7 +125,7 @@ export class Unpacker implements AsyncDisposable {
     }
   }
 
-  /** Carries the decoder's output to the ring. Never rejects. */
+  /** Passes the decoder's output to the ring. Never rejects. */
   async #deliver(): Promise<void> {
     try {
       for await (const chunk of this.#decoder as AsyncIterable<Buffer>) {
@@ -136,7 +135,7 @@ export class Unpacker implements AsyncDisposable {
           if (rest.length === 0) break;
           await this.#ring.room();
         }
-        // The decoder begins a new buffer when one is full.
+        // The decoder starts a new buffer when one is full.
         if (chunk.byteOffset + chunk.length === BATCH_BYTES) freeBuffer(chunk);
       }
       if (this.#produced !== this.#walker.header?.contentSize)
@@ -146,7 +145,7 @@ export class Unpacker implements AsyncDisposable {
     }
   }
 
-  /** @throws ArtifactError `limit_exceeded`, `zstd_invalid` */
+  /** Counts output against the limits. @throws ArtifactError `limit_exceeded`, `zstd_invalid` */
   #count(bytes: number): void {
     this.#produced += bytes;
     const { maxRatio } = this.#limits;
@@ -156,7 +155,7 @@ export class Unpacker implements AsyncDisposable {
       throw artifactError("zstd_invalid", "The artifact's content is longer than its frame says.");
   }
 
-  /** Ends the plaintext. Resolves when every file is written, or when something was wrong. */
+  /** Ends the plaintext. Resolves when every file is written, or after an error. */
   async end(): Promise<void> {
     await this.#decode();
     await this.#taken;
@@ -166,9 +165,9 @@ export class Unpacker implements AsyncDisposable {
     await this.#ended;
   }
 
-  /** Returns the unpacked tree, once {@link end} has resolved. @throws ArtifactError what stopped the unpacking */
+  /** Returns the unpacked tree, once {@link end} has resolved. @throws ArtifactError that stopped the unpacking */
   result(): Unpacked {
-    // The worker stands further back in the bytes than the decoder: its error is the earlier one.
+    // The worker is at an earlier place in the bytes than the decoder, so its error comes first.
     const failure = this.#workerFailure ?? this.#failure;
     if (failure !== undefined) throw failure;
     return this.#outcome!;

@@ -4,7 +4,7 @@ const MAGIC = 0xfd2fb528;
 const MAX_HEADER_BYTES = 18;
 const BLOCK_HEADER_BYTES = 3;
 const CHECKSUM_BYTES = 4;
-/** The largest window a reader accepts (docs/contract/project-artifact.md). */
+/** Largest window that a reader accepts, as a power of two (docs/contract/project-artifact.md). */
 export const MAX_WINDOW_LOG = 25;
 const MAX_WINDOW = 2 ** MAX_WINDOW_LOG;
 
@@ -14,14 +14,14 @@ const invalid = (why: string): SealiftError =>
   });
 
 export interface FrameHeader {
-  /** Bytes of the header itself. */
+  /** Length of the header itself, in bytes. */
   length: number;
   contentSize: number;
   windowSize: number;
   checksum: boolean;
 }
 
-/** Parses a frame header (RFC 8878, 3.1.1.1); `undefined` while `bytes` are too few to tell. */
+/** Parses a frame header (RFC 8878, 3.1.1.1); undefined while there are too few bytes. */
 export function parseFrameHeader(bytes: Buffer): FrameHeader | undefined {
   if (bytes.length < 5) return undefined;
   if (bytes.readUInt32LE(0) !== MAGIC) throw invalid("it does not start with a frame");
@@ -52,8 +52,8 @@ export function parseFrameHeader(bytes: Buffer): FrameHeader | undefined {
 }
 
 /**
- * Walks the block headers of a zstd stream as it passes and makes sure that it is exactly one frame with its content
- * size and an allowed window, and nothing behind it. Node's decoder reports neither a second frame nor trailing bytes.
+ * Checks the block headers of a zstd stream as it passes: exactly one frame with its content size and an allowed
+ * window, and nothing after it. Node's decoder reports neither a second frame nor trailing bytes.
  *
  * @throws ArtifactError `zstd_invalid` from {@link push} and {@link end}
  */
@@ -84,7 +84,7 @@ export class FrameWalker {
     if (!this.#ended) throw invalid("it ends early");
   }
 
-  /** Gathers a frame or block header, which may be spread over chunks. Gives what follows it. */
+  /** Collects a frame or block header, which may be spread over chunks. Returns the bytes after it. */
   #takeHeader(rest: Buffer): Buffer {
     const wanted = this.header === undefined ? MAX_HEADER_BYTES : BLOCK_HEADER_BYTES;
     const before = this.#pending.length;

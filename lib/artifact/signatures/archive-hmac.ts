@@ -6,7 +6,7 @@ import { readFault } from "../../support/files.ts";
 import { readChunks } from "../../support/read-chunks.ts";
 
 /**
- * The value of X-Signature for an archive: HMAC-SHA256 over its bytes, keyed with the secret's UTF-8 text
+ * Returns the value of X-Signature for an archive: HMAC-SHA256 over its bytes, keyed with the secret's UTF-8 text
  * (docs/contract/marketplace.md).
  *
  * @throws UsageError `usage` when the file cannot be read
@@ -26,8 +26,8 @@ export class ArchiveVerifier {
   readonly #expected: Buffer;
 
   /**
-   * @param secret the developer's signing secret, as text
-   * @param expected the HMAC in hex
+   * @param secret developer's signing secret, as text
+   * @param expected HMAC in hexadecimal
    */
   constructor(secret: string, expected: string) {
     this.#hmac = createHmac("sha256", Buffer.from(secret, "utf8"));

@@ -1,17 +1,17 @@
 import { createHash, createPrivateKey, createPublicKey, type Hash, timingSafeEqual } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 
-/** Lengths in bytes (RFC 8032). */
+/** Length of a seed in bytes (RFC 8032); so for the next constants. */
 export const SEED_BYTES = 32;
 export const PUBLIC_KEY_BYTES = 32;
 export const SIGNATURE_BYTES = 64;
-/** Bytes of R, the first half of a signature. */
+/** Length of R, the first half of a signature, in bytes. */
 export const R_BYTES = 32;
 
 const { Point } = ed25519;
 /**
- * The base point without the table that comes with `Point.BASE`: making it takes 45 ms, which a program that makes or
- * verifies a few signatures does not earn back.
+ * Base point without the precomputed table of `Point.BASE`: building it takes 45 ms, too long for programs with a few
+ * signatures.
  */
 const BASE = Point.fromAffine(Point.BASE.toAffine());
 const ORDER = Point.Fn.ORDER;
@@ -28,7 +28,7 @@ const toLittleEndian = (value: bigint): Uint8Array => {
   return bytes;
 };
 
-/** Decodes a point strictly: canonical encoding, on the curve, not of low order. `undefined` for anything else. */
+/** Decodes a point strictly: canonical encoding, on the curve, not of low order. Undefined for anything else. */
 function strictPoint(bytes: Uint8Array): InstanceType<typeof Point> | undefined {
   try {
     const point = Point.fromBytes(bytes, false);
@@ -44,8 +44,9 @@ export function isUsablePublicKey(publicKey: Uint8Array): boolean {
 }
 
 /**
- * Ed25519 verification while the message passes: R and A are known before the first byte, so SHA-512(R ‖ A ‖ M) runs
- * incrementally and one equation, [S]B = R + [k]A, ends it. Strict: S < L, canonical encodings, no low-order A or R.
+ * Verifies an Ed25519 signature as the message passes: R and A are known before the first byte, so SHA-512(R ‖ A ‖ M)
+ * runs incrementally and one equation, [S]B = R + [k]A, ends it. Strict: S < L, canonical encodings, no low-order A or
+ * R.
  */
 export class Ed25519Verifier {
   readonly #hash: Hash;
@@ -55,8 +56,8 @@ export class Ed25519Verifier {
 
   /**
    * @param publicKey 32 bytes
-   * @param signature 64 bytes, or R alone, its first 32: {@link verify} is given the whole then. Whatever is wrong with
-   *   either makes {@link verify} answer false
+   * @param signature 64 bytes, or only R, its first 32: then {@link verify} is given the whole. A fault in either
+   *   makes {@link verify} return false
    */
   constructor(publicKey: Uint8Array, signature: Uint8Array) {
     this.#signature = signature;
@@ -83,12 +84,12 @@ export class Ed25519Verifier {
   }
 }
 
-/** The beginning of a private key in DER, which a seed ends (RFC 8410, section 7). */
+/** DER prefix of a private key, followed by the seed (RFC 8410, section 7). */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
 
 /**
- * The public key of a 32-byte seed. By Node: programs ask for it at their start, and the tables that our own
- * arithmetic makes first take 50 ms.
+ * Returns the public key of a 32-byte seed. Computed by Node: programs need it at their start, and the tables of our
+ * own arithmetic take 50 ms to build.
  *
  * @throws RangeError for a seed of another length
  */
@@ -98,7 +99,7 @@ export function publicKeyOf(seed: Uint8Array): Uint8Array {
   return createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-PUBLIC_KEY_BYTES);
 }
 
-/** The secret scalar and the prefix of nonces that a seed stands for (RFC 8032, section 5.1.5). */
+/** Derives the secret scalar and the nonce prefix from a seed (RFC 8032, section 5.1.5). */
 function expand(seed: Uint8Array): { scalar: bigint; prefix: Uint8Array } {
   const digest = createHash("sha512").update(seed).digest();
   digest[0]! &= 0b1111_1000;
@@ -106,12 +107,12 @@ function expand(seed: Uint8Array): { scalar: bigint; prefix: Uint8Array } {
   return { scalar: littleEndian(digest.subarray(0, 32)) % ORDER, prefix: digest.subarray(32) };
 }
 
-/** Begins the hash of a nonce with the part of the seed that nobody else has (RFC 8032, section 5.1.6, step 2). */
+/** Starts the hash of a nonce with the secret prefix of the seed (RFC 8032, section 5.1.6, step 2). */
 export const nonceHash = (seed: Uint8Array): Hash => createHash("sha512").update(expand(seed).prefix);
 
 /**
- * Pure Ed25519 signing in one pass: the nonce is given, so R is known before the first byte and S after the last one.
- * Two messages under one nonce would give the key away: an instance makes one signature, or none.
+ * Signs in pure Ed25519 in one pass: the nonce is given, so R is known before the first byte and S after the last one.
+ * Two messages under one nonce would reveal the key: an instance makes one signature at most.
  */
 export class OnePassSigner implements Disposable {
   /** R ‖ A, which a verifier needs before the first byte. */
@@ -122,9 +123,8 @@ export class OnePassSigner implements Disposable {
 
   /**
    * @param seed 32 bytes
-   * @param nonce 64 bytes that are secret, uniform and never used for another message; they are wiped with the
-   *   signature
-   * @throws RangeError for a seed that has not 32 bytes
+   * @param nonce 64 bytes that are secret, uniform and never used for another message; wiped with the signature
+   * @throws RangeError for a seed of another length
    */
   constructor(seed: Uint8Array, nonce: Uint8Array) {
     const publicKey = publicKeyOf(seed);
@@ -139,7 +139,7 @@ export class OnePassSigner implements Disposable {
     this.#hash.update(chunk);
   }
 
-  /** @returns the 64 bytes of the signature. @throws Error when it was called before */
+  /** Ends the message. @returns the 64 bytes of the signature. @throws Error when it was called before */
   sign(): Uint8Array {
     if (this.#nonce === undefined) throw new Error("A nonce serves for one signature.");
     const r = littleEndian(this.#nonce);
@@ -156,7 +156,7 @@ export class OnePassSigner implements Disposable {
   }
 }
 
-/** Compares two byte strings without telling where they differ. */
+/** Compares two byte strings in constant time. */
 export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
   return a.length === b.length && timingSafeEqual(a, b);
 }

@@ -3,29 +3,29 @@ import { readFileSync } from "node:fs";
 import { threadId } from "node:worker_threads";
 import { nonceHash, OnePassSigner } from "./ed25519.ts";
 
-/** The facts about a message that are known before its first byte. */
+/** Facts about a message that are known before its first byte. */
 export interface SigningFacts {
   projectId: string;
   version: string;
   /** Digest of the files to pack, from `MemberList.stampDigest`. */
   listing: Uint8Array;
-  /** The key of this artifact alone. */
+  /** Data encryption key of this artifact. */
   dek: Uint8Array;
 }
 
-/** The sources of a nonce beside what is signed. Tests replace them one by one. */
+/** Sources of a nonce other than the message. Tests replace them one by one. */
 export interface NonceSources {
-  /** Fills a buffer by the system's generator. */
+  /** Fills a buffer with the system's random generator. */
   random: (buffer: Uint8Array) => void;
   /** Milliseconds since the epoch. */
   wallMs: () => number;
-  /** Nanoseconds that no clock change turns back. */
+  /** Returns nanoseconds that no clock change turns back. */
   monotonicNs: () => bigint;
-  /** Tells one start of the machine from another. */
+  /** Returns an id of this boot of the machine. */
   bootId: () => string;
   pid: number;
   threadId: number;
-  /** Another number at each call. */
+  /** Returns a different number at each call. */
   count: () => number;
 }
 
@@ -48,8 +48,8 @@ const SOURCES: NonceSources = {
 };
 
 /**
- * Makes the signer of one artifact, with a hedged nonce: secret and uniform while either the generator or the seed is,
- * and another one for each artifact also where the generator repeats itself (docs/decisions/0023-one-pass-signing.md).
+ * Makes the signer of one artifact, with a hedged nonce: secret and uniform if either the generator or the seed is, and
+ * different for each artifact even if the generator repeats itself (docs/decisions/0023-one-pass-signing.md).
  *
  * @param seed the signer's 32 bytes
  */
@@ -61,7 +61,7 @@ export function hedgedSigner(seed: Uint8Array, facts: SigningFacts, sources: Non
   const clocks = [sources.wallMs(), sources.monotonicNs(), sources.bootId(), pid, thread, sources.count()];
   const hash = nonceHash(seed);
   for (const part of [random, ...clocks.map(String), projectId, version, listing, dek]) {
-    // With its length, so that no two lists of parts are the same bytes.
+    // Prefixed with its length, so that no two lists of parts give the same bytes.
     const bytes = typeof part === "string" ? Buffer.from(part) : part;
     const length = Buffer.alloc(4);
     length.writeUInt32BE(bytes.length);

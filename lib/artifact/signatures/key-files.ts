@@ -5,17 +5,17 @@ import { type SealiftError, usageError } from "../../contract/errors.ts";
 import { makeFolder } from "../../support/files.ts";
 import { isUsablePublicKey, PUBLIC_KEY_BYTES, publicKeyOf, SEED_BYTES } from "./ed25519.ts";
 
-/** The first line of a PEM file, which names its content. */
+/** Matches the first line of a PEM file, which names its content. */
 const PEM_LABEL = /^-----BEGIN ([A-Z0-9 ]+)-----/;
 const PRIVATE_LABEL = "PRIVATE KEY";
 const PUBLIC_LABEL = "PUBLIC KEY";
 
-/** DER in front of the 32 bytes of an Ed25519 key (RFC 8410): PKCS #8 and SubjectPublicKeyInfo. */
+/** DER prefixes of the 32 bytes of an Ed25519 key (RFC 8410): PKCS #8 and SubjectPublicKeyInfo. */
 const PKCS8_PREFIX = Buffer.from("302e020100300506032b657004220420", "hex");
 const SPKI_PREFIX = Buffer.from("302a300506032b6570032100", "hex");
 
 /**
- * The forms of an Ed25519 key of 32 bytes: raw, hexadecimal, base64 or PEM, recognised by content
+ * Decodes an Ed25519 key of 32 bytes, raw, hexadecimal, base64 or PEM, recognized by content
  * (docs/contract/project-artifact.md).
  */
 function decodeKey(
@@ -38,17 +38,17 @@ function decodeKey(
   }
 }
 
-/** The content that a PEM file names; undefined for the other forms, which name none. */
+/** Returns the content that a PEM file names; undefined for the other forms. */
 const labelOf = (content: Uint8Array): string | undefined =>
   PEM_LABEL.exec(Buffer.from(content).toString("latin1").trim())?.[1];
 
 export const keyFileInvalid = (message: string, hint: string): SealiftError =>
   usageError("key_file_invalid", message, { hint });
 
-/** Distinct bytes that 32 random ones have at the least; fewer come about once in 10^20 seeds. */
+/** Fewest distinct bytes in 32 random ones; fewer occur once in 10^20 seeds. */
 const MIN_DISTINCT_BYTES = 16;
 
-/** Seeds that stand in specifications and documents: RFC 8032, section 7.1, and RFC 8410, section 10.3. */
+/** Seeds published in specifications: RFC 8032, section 7.1, and RFC 8410, section 10.3. */
 const PUBLISHED = new Set([
   "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60",
   "4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb",
@@ -67,9 +67,9 @@ function isGuessableSeed(seed: Uint8Array): boolean {
 }
 
 /**
- * The 32-byte seed of a signer's private key.
+ * Returns the 32-byte seed of a signer's private key.
  *
- * @param name how messages call the key, for example its path; the content is never shown
+ * @param name of the key in messages, for example its path; the content is never shown
  * @throws UsageError `key_file_invalid`, also for a public key and for a seed that anybody could guess
  */
 export function parsePrivateKey(content: Uint8Array, name: string): Uint8Array {
@@ -93,7 +93,7 @@ export function parsePrivateKey(content: Uint8Array, name: string): Uint8Array {
 }
 
 /**
- * The 32 bytes of a signer's public key, refused when no strict verifier could ever accept it.
+ * Returns the 32 bytes of a signer's public key; rejects one that no strict verifier could ever accept.
  *
  * @throws UsageError `key_file_invalid`, also for a private key, which does not belong on a host
  */
@@ -113,7 +113,7 @@ export function parsePublicKey(content: Uint8Array | string, name: string): Uint
   );
 }
 
-/** The keys of a text that holds several: PEM blocks, or a key a line in hex or base64, with comments after `#`. */
+/** Splits a text with several keys: PEM blocks, or one key per line in hex or base64, with comments after `#`. */
 function partsOf(content: Uint8Array): Uint8Array[] {
   if (content.length === PUBLIC_KEY_BYTES) return [content];
   const text = Buffer.from(content).toString("latin1");
@@ -124,7 +124,7 @@ function partsOf(content: Uint8Array): Uint8Array[] {
 }
 
 /**
- * The public keys of a file, one or several; otherwise as {@link parsePublicKey}.
+ * Returns the public keys of a file, one or several, like {@link parsePublicKey}.
  *
  * @throws UsageError `key_file_invalid` when one of them is not usable
  */
@@ -135,12 +135,12 @@ function pem(label: string, der: Buffer): string {
   return `-----BEGIN ${label}-----\n${der.toString("base64")}\n-----END ${label}-----\n`;
 }
 
-/** The public key that a file holds, whether a verifier would accept it or not; `undefined` for anything else. */
+/** Returns the public key that a file holds, whether a verifier would accept it or not; undefined for anything else. */
 export const publicKeyIn = (content: Uint8Array): Uint8Array | undefined =>
   decodeKey(content, (text) => createPublicKey(text), "x");
 
 /**
- * Makes a key pair in PEM, which says what it holds: `signer.key` (mode 0600, PKCS #8) and `signer.pub`
+ * Makes a key pair in PEM, which names its content: `signer.key` (mode 0600, PKCS #8) and `signer.pub`
  * (SubjectPublicKeyInfo).
  *
  * @throws UsageError `usage` when one of them exists: a key is never replaced
@@ -163,7 +163,7 @@ export async function generateSigner(
     await publicFile.writeFile(pem(PUBLIC_LABEL, Buffer.concat([SPKI_PREFIX, publicKey])));
     await publicFile.sync();
   } catch (error) {
-    // Half a pair is useless, and the next try would take it for a key in use.
+    // Half a pair is useless, and the next attempt would take it for a key in use.
     if (made) await rm(privateKeyFile, { force: true });
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
     throw usageError("usage", `${folder} holds a signer.key or signer.pub already.`, {
@@ -173,7 +173,7 @@ export async function generateSigner(
   return { privateKeyFile, publicKeyFile, publicKey: Buffer.from(publicKey).toString("hex") };
 }
 
-/** Length of a signing secret in bytes: as many as HMAC-SHA256 uses. */
+/** Length of a signing secret in bytes: what HMAC-SHA256 uses. */
 const SECRET_BYTES = 32;
 
 /**

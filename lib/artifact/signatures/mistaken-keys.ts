@@ -3,14 +3,17 @@ import { basename, dirname, join } from "node:path";
 import { publicKeyOf } from "./ed25519.ts";
 import { keyFileInvalid, publicKeyIn } from "./key-files.ts";
 
-/** Finds private keys given as public ones. Without PEM both look alike; neighbouring files tell them apart. */
+/**
+ * Finds private keys passed as public ones and the reverse. Without PEM both look alike; neighbouring files distinguish
+ * them.
+ */
 
-/** Files beside a key that are looked at. */
+/** Most neighbouring files that are read. */
 const MOST_NEIGHBOURS = 100;
-/** Bytes of a file that holds a key, in any form. */
+/** Largest file that can hold a key, in bytes. */
 const MAX_KEY_BYTES = 4096;
 
-/** Public keys in the `.pub` files of a folder, by their names. */
+/** Reads the public keys in the `.pub` files of a folder, by file name. */
 async function publicKeysIn(folder: string): Promise<Map<string, Uint8Array>> {
   const found = new Map<string, Uint8Array>();
   const names = await readdir(folder).catch(() => []);
@@ -31,9 +34,9 @@ const nameOf = (keys: ReadonlyMap<string, Uint8Array>, wanted: Uint8Array): stri
   [...keys].find(([, key]) => Buffer.from(key).equals(wanted))?.[0];
 
 /**
- * Refuses a private key that is the public key of a `.pub` file beside it: anybody could sign with it.
+ * Rejects a private key that is the public key of a neighbouring `.pub` file: anybody could sign with it.
  *
- * @param file the path that the key was read from
+ * @param file path that the key was read from
  * @throws UsageError `key_file_invalid`
  */
 export async function refusePublicAsPrivate(seed: Uint8Array, file: string): Promise<void> {
@@ -46,9 +49,9 @@ export async function refusePublicAsPrivate(seed: Uint8Array, file: string): Pro
 }
 
 /**
- * Refuses a public key that is the private key of a `.pub` file beside it: it does not belong on a host.
+ * Rejects a public key that is the private key of a neighbouring `.pub` file: it does not belong on a host.
  *
- * @param file the path that the key was read from
+ * @param file path that the key was read from
  * @throws UsageError `key_file_invalid`
  */
 export async function refusePrivateAsPublic(key: Uint8Array, file: string): Promise<void> {

@@ -5,11 +5,14 @@ import { join, posix } from "node:path";
 import * as z from "zod";
 import { missing, readTextFile, writeFileAtomic } from "../../support/files.ts";
 
-/** `plugin.sig` (docs/contract/marketplace.md): what a runtime with `strict_trusted` asks of a trusted plugin. */
+/**
+ * Name of `plugin.sig` (docs/contract/marketplace.md), which a runtime with `strict_trusted` requires of trusted
+ * plugins.
+ */
 
 export const PLUGIN_SIGNATURE_FILE = "plugin.sig";
 const ALGORITHM = "HMAC-SHA256";
-/** Bytes of a `plugin.sig`: ours have about 200. */
+/** Largest `plugin.sig`, in bytes; Sealift's have about 200. */
 const SIGNATURE_MAX_BYTES = 64 * 1024;
 
 const pluginSignature = z.object({
@@ -35,14 +38,14 @@ const isSkipped = (name: string): boolean =>
 
 const NUL = Buffer.of(0);
 
-/** Orders names by code point, not by UTF-16 unit: UTF-8 bytes have that order. */
+/** Orders names by code point, as their UTF-8 bytes sort, not by UTF-16 unit. */
 const byCodePoint = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
 
 async function updateWithFile(hmac: Hmac, path: string): Promise<void> {
   for await (const chunk of createReadStream(path)) hmac.update(chunk as Buffer);
 }
 
-/** Depth first with sorted names is the order by path components. */
+/** Hashes a folder depth first with sorted names, which is the order by path components. */
 async function updateWithFolder(hmac: Hmac, root: string, relative: string): Promise<void> {
   const entries = await readdir(join(root, relative), { withFileTypes: true });
   entries.sort((a, b) => byCodePoint(a.name, b.name));
@@ -60,10 +63,10 @@ async function updateWithFolder(hmac: Hmac, root: string, relative: string): Pro
 }
 
 /**
- * The hexadecimal HMAC-SHA256 over `plugin.yaml` and every regular file under the entry point's folder, keyed with the
- * secret's UTF-8 text. Files are streamed.
+ * Returns the hexadecimal HMAC-SHA256 over `plugin.yaml` and every regular file under the entry point's folder, keyed
+ * with the secret's UTF-8 text. Streams the files.
  *
- * @param folder the plugin's root
+ * @param folder plugin's root
  * @param entryPoint relative to the root, with `/`
  * @throws the file system's error when `plugin.yaml` or the entry point's folder cannot be read
  */
@@ -78,7 +81,7 @@ export async function pluginSignatureDigest(folder: string, entryPoint: string, 
 export interface PluginFacts {
   name: string;
   version: string;
-  /** Relative to the plugin's root. */
+  /** Path relative to the plugin's root. */
   entryPoint: string;
 }
 

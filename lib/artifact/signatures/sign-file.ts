@@ -4,10 +4,10 @@ import { readChunks } from "../../support/read-chunks.ts";
 import { nonceHash, OnePassSigner } from "./ed25519.ts";
 
 /**
- * Signs an open file as RFC 8032 says: the nonce comes from the message, so the file is read twice.
+ * Signs an open file deterministically, as RFC 8032 says: the nonce comes from the message, so the file is read twice.
  *
- * Two signatures with one nonce over different bytes would give the key away, so a file that changes between the passes
- * is an error and no signature leaves this function.
+ * Two signatures with one nonce over different bytes would reveal the key. A file that changes between the passes is
+ * therefore an error, and no signature is returned.
  *
  * @param seed the signer's 32 bytes
  * @throws PublishError `source_changed`

@@ -4,7 +4,7 @@ import parser, { type Token } from "stream-json/parser.js";
 import { artifactError } from "../../contract/errors.ts";
 import { printableJson } from "../../support/printable.ts";
 
-/** A component of a bill of materials. Absent texts are empty. */
+/** Component of a bill of materials. Missing texts are empty. */
 export interface Component {
   type: string;
   /** Name with its group: `@babel/core`, `org.apache.logging/log4j-core`. */
@@ -14,7 +14,7 @@ export interface Component {
   purl: string;
 }
 
-/** A bill of materials, as far as it was read. */
+/** Facts of a bill of materials, as far as it was read. */
 export interface BillFacts {
   specVersion: string;
   components: number;
@@ -22,10 +22,10 @@ export interface BillFacts {
 
 export const SPEC_VERSIONS: readonly string[] = ["1.6", "1.7"];
 
-/** Brackets that are open at once. */
+/** Deepest nesting of brackets. */
 const MAX_DEPTH = 64;
 const MAX_COMPONENTS = 100_000;
-/** Characters of one text of a component. */
+/** Longest text of a component, in characters. */
 const MAX_TEXT = 1024;
 
 /** Texts of a component that are read. */
@@ -34,7 +34,7 @@ const TEXTS: ReadonlySet<string> = new Set(["type", "group", "name", "version", 
 /** Keys of the document that are read. */
 const ROOT_KEYS: ReadonlySet<string> = new Set(["bomFormat", "specVersion", "components"]);
 
-/** An object or list that is open. */
+/** Object or list that is open. */
 interface Open {
   /** Role in the document. */
   role: "root" | "components" | "component" | "other";
@@ -45,10 +45,10 @@ interface Open {
 const invalid = (why: string, cause?: unknown) =>
   artifactError("statement_invalid", `The SBOM is not usable: ${why}.`, cause === undefined ? {} : { cause });
 
-/** Bytes that are parsed at a time. */
+/** Bytes parsed at a time. */
 const PIECE_BYTES = 16 * 1024;
 
-/** Reads a CycloneDX document in JSON as it passes, in memory that does not grow with it. */
+/** Reads a CycloneDX document in JSON as it passes, in constant memory. */
 class BillReader {
   readonly #open: Open[] = [];
   readonly #onComponent: (component: Component) => void;
@@ -60,7 +60,7 @@ class BillReader {
     this.#onComponent = onComponent;
   }
 
-  /** @throws ArtifactError `statement_invalid` */
+  /** Processes a token. @throws ArtifactError `statement_invalid` */
   consume(token: Token): void {
     const top = this.#open.at(-1);
     switch (token.name) {
@@ -82,7 +82,7 @@ class BillReader {
     }
   }
 
-  /** Readers of JSON differ in which of two equal keys counts. */
+  /** Rejects a repeated key, since JSON readers disagree about which one counts. */
   #refuseTwice(top: Open, key: string): void {
     if (top.texts[`seen ${key}`] !== undefined) throw invalid(`it has ${key} twice`);
     top.texts[`seen ${key}`] = "";
@@ -127,7 +127,7 @@ class BillReader {
     this.#onComponent({ type, name: group === "" ? name : `${group}/${name}`, version, purl });
   }
 
-  /** @throws ArtifactError `statement_invalid` for a document that is not CycloneDX */
+  /** Ends the document. @throws ArtifactError `statement_invalid` for one that is not CycloneDX */
   end(): BillFacts {
     if (this.#bomFormat !== "CycloneDX") throw invalid("its bomFormat is not CycloneDX");
     if (this.#specVersion === undefined || !SPEC_VERSIONS.includes(this.#specVersion))
@@ -141,13 +141,13 @@ class BillReader {
 /**
  * Reads the components of a CycloneDX document, nested ones too.
  *
- * @throws ArtifactError `statement_invalid` for bytes that are no CycloneDX 1.6 or 1.7 in JSON, or go past a limit
+ * @throws ArtifactError `statement_invalid` for bytes that are no CycloneDX 1.6 or 1.7 in JSON, or exceed a limit
  */
 export async function readBill(
   chunks: AsyncIterable<Uint8Array>,
   onComponent: (component: Component) => void = () => {},
 ): Promise<BillFacts> {
-  // The types of the parser declare neither bytes as input nor a synchronous answer for synchronous parts.
+  // The parser's types omit bytes as input, and synchronous answers of synchronous parts.
   const parse = fun(parser({ streamValues: false })) as unknown as (piece: Uint8Array | typeof none) => Many<Token>;
   const reader = new BillReader(onComponent);
   const take = (piece: Uint8Array | typeof none): void => {

@@ -30,11 +30,11 @@ const inTotoStatement = z.looseObject({
   predicate: z.looseObject({ buildDefinition: z.looseObject({}), runDetails: z.looseObject({}) }),
 });
 
-/** Extensions of a certificate of Fulcio, each a DER text. */
+/** OIDs of extensions in Fulcio's certificates, each a DER text. */
 const ISSUER_OID = "1.3.6.1.4.1.57264.1.8";
 const REPOSITORY_OID = "1.3.6.1.4.1.57264.1.12";
 
-/** The identity that a certificate claims. It proves nothing before the chain is verified. */
+/** Identity that a certificate claims. It proves nothing before the chain is verified. */
 export interface CertificateIdentity {
   /** Subject alternative name: the workflow, as a URL. */
   subject: string | null;
@@ -44,20 +44,20 @@ export interface CertificateIdentity {
   repository: string | null;
 }
 
-/** A Sigstore bundle of SLSA provenance, well formed. Its signature and certificate have not been verified. */
+/** Well-formed Sigstore bundle of SLSA provenance, with signature and certificate not verified. */
 export interface Provenance {
   bundle: Bundle;
   predicateType: string;
   /** SHA-256 digests that it is about. */
   subjects: readonly string[];
-  /** Undefined for a bundle that a plain key has signed. */
+  /** Claimed identity; undefined for a bundle signed with a plain key. */
   claimed: CertificateIdentity | undefined;
 }
 
 const invalid = (why: string, cause?: unknown): SealiftError =>
   artifactError("statement_invalid", `The provenance is not usable: ${why}.`, cause === undefined ? {} : { cause });
 
-/** @throws ArtifactError `statement_invalid` for bytes that are no bundle of SLSA provenance v1 */
+/** Parses a bundle. @throws ArtifactError `statement_invalid` for bytes that are no bundle of SLSA provenance v1 */
 export function readProvenance(bytes: Uint8Array): Provenance {
   const bundle = readBundle(bytes);
   if (!isBundleWithDsseEnvelope(bundle)) throw invalid("its bundle has no DSSE envelope");

@@ -3,15 +3,15 @@ import type { Code } from "../../contract/codes.ts";
 import { artifactError, asSealiftError, type ErrorKind, SealiftError } from "../../contract/errors.ts";
 import { startThread } from "../../support/thread.ts";
 
-/** Work for the thread: the name of a loop of `artifact-worker.ts`, and what that takes. */
+/** Job for the thread: the name of a loop in `artifact-worker.ts`, and its arguments. */
 export interface Job {
   loop: "unpack" | "unzip" | "chunks";
 }
 
-/** Messages of the thread: how far its job is, and the end of it. */
+/** Message of the thread: progress, or the result. */
 export type FromThread = { told: unknown } | { done: unknown } | { failed: PlainError };
 
-/** A {@link SealiftError} on its way from one thread to the other. */
+/** A {@link SealiftError} as sent between threads. */
 interface PlainError {
   kind: ErrorKind;
   code: Code;
@@ -30,16 +30,16 @@ interface Asked {
 }
 
 /**
- * The second thread of whatever packs or unpacks: it does one job after the other, each a plain loop that writes files
- * or hashes bytes. Its heap is its own, and gone with it.
+ * Second thread for packing and unpacking. Runs jobs one after the other, each a plain loop that writes files or hashes
+ * bytes, with a heap of its own that is freed with it.
  */
 export class ArtifactThread implements AsyncDisposable {
   readonly #worker: Worker;
-  /** Open requests, in the order of the jobs. */
+  /** Pending jobs, in order. */
   readonly #asked: Asked[] = [];
   #failure: SealiftError | undefined;
 
-  /** Starts the thread, which takes a moment: best while its first bytes still come. */
+  /** Starts the thread, which takes a moment: best while the first bytes still arrive. */
   constructor() {
     this.#worker = startThread(import.meta.url, "artifact-worker", undefined);
     this.#worker.on("message", (message: FromThread) => this.#receive(message));
@@ -59,10 +59,10 @@ export class ArtifactThread implements AsyncDisposable {
   }
 
   /**
-   * Has the thread do a job.
+   * Runs a job on the thread.
    *
-   * @param onTold hears how far it is
-   * @param signal gives the job up; the thread goes on with it until it is disposed of
+   * @param onTold called with its progress
+   * @param signal abandons the job; the thread continues it until it is disposed of
    * @throws the SealiftError of the job; `internal` when the thread has ended; the reason of an abort
    */
   async ask<Answer, Told = never>(
@@ -83,7 +83,7 @@ export class ArtifactThread implements AsyncDisposable {
     }
   }
 
-  /** Ends the thread, whatever it does. When this resolves, it writes nothing any more. Safe at any time. */
+  /** Ends the thread, whatever it does. Once this resolves, it writes nothing more. Safe at any time. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#worker.terminate();
   }

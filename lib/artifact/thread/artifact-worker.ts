@@ -1,4 +1,4 @@
-/** The other end of `artifact-thread.ts`. Each loop is loaded when it is asked for. */
+/** Counterpart of `artifact-thread.ts`. Each loop is loaded when it is first needed. */
 import { parentPort } from "node:worker_threads";
 import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
 import { type FromThread, type Job, plainError } from "./artifact-thread.ts";

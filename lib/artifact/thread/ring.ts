@@ -1,18 +1,18 @@
-/** Bytes of one slot. The reader gets whole slots, so that nearly every small file lies in one piece. */
+/** Bytes per slot. The reader gets whole slots, so that nearly every small file is in one piece. */
 const SLOT_BYTES = 512 * 1024;
 const SLOTS = 8;
 
-/** Places in the control words. */
+/** Index of a control word: slots filled. The next ones are explained where they are not obvious. */
 const FILLED = 0;
 const EMPTIED = 1;
-/** Slots in all; 0 while more may come. */
+/** Total number of slots; 0 while more may follow. */
 const TOTAL = 2;
 const LAST_BYTES = 3;
-/** 1 when bytes are missing that should have come. */
+/** 1 when the bytes are incomplete. */
 const CUT = 4;
 const WORDS = 5;
 
-/** A ring of shared memory that carries bytes from one thread to another, as it is handed to the other one. */
+/** Ring of shared memory that carries bytes between threads, in the form in which it is sent. */
 export interface Ring {
   control: SharedArrayBuffer;
   bytes: SharedArrayBuffer;
@@ -24,13 +24,13 @@ export const newRing = (): Ring => ({
   bytes: new SharedArrayBuffer(SLOTS * SLOT_BYTES),
 });
 
-/** The writing end. It never blocks its thread. */
+/** Writing end. It never blocks its thread. */
 export class RingWriter {
   readonly #control: Int32Array<SharedArrayBuffer>;
   readonly #bytes: Uint8Array;
-  /** Slots that were handed over. */
+  /** Slots handed over. */
   #filled = 0;
-  /** Bytes in the slot that is being filled. */
+  /** Bytes in the current slot. */
   #at = 0;
   #abandoned = false;
 
@@ -39,7 +39,7 @@ export class RingWriter {
     this.#bytes = new Uint8Array(bytes);
   }
 
-  /** Copies as much as there is room for. @returns bytes that were taken */
+  /** Copies as much as there is room for. @returns the number of bytes taken */
   write(bytes: Uint8Array): number {
     if (this.#abandoned) return bytes.length;
     let taken = 0;
@@ -53,8 +53,8 @@ export class RingWriter {
   }
 
   /**
-   * The place for up to `wanted` bytes that follow, for a caller that puts them there itself: {@link filled} counts
-   * them. Empty when there is no room, and when the ring is abandoned.
+   * Returns the place for up to `wanted` next bytes, which the caller fills itself and counts with {@link filled}.
+   * Empty when there is no room, and when the ring is abandoned.
    */
   place(wanted: number): Uint8Array {
     if (this.#abandoned || !this.#hasRoom) return this.#bytes.subarray(0, 0);
@@ -71,7 +71,7 @@ export class RingWriter {
   /**
    * Resolves when there is room, or when the ring is abandoned.
    *
-   * @param slots that are free then, the one that is being filled included
+   * @param slots to be free, including the current one
    */
   async room(slots = 1): Promise<void> {
     while (!this.#abandoned) {
@@ -81,7 +81,7 @@ export class RingWriter {
     }
   }
 
-  /** Hands the rest over. @param whole false when bytes are missing that should have come */
+  /** Hands over the rest. @param whole false when bytes are missing */
   end(whole: boolean): void {
     Atomics.store(this.#control, LAST_BYTES, this.#at);
     Atomics.store(this.#control, CUT, whole ? 0 : 1);
@@ -110,8 +110,8 @@ export class RingWriter {
 /**
  * Passes the bytes of a ring to `take`, slot by slot, until the writer ends it. Blocks its thread while there are none.
  *
- * @param take gets a view that is overwritten once it has returned
- * @returns true when the writer said that the bytes are whole
+ * @param take called with a view that is overwritten once it has returned
+ * @returns true when the writer says that the bytes are complete
  */
 export function readRing({ control, bytes }: Ring, take: (bytes: Uint8Array) => void): boolean {
   const words = new Int32Array(control);

@@ -2,17 +2,17 @@ import { ArtifactThread, type Job } from "../thread/artifact-thread.ts";
 import { newRing, readRing, type Ring, RingWriter } from "../thread/ring.ts";
 import { Chunker, ChunkList } from "./chunks.ts";
 
-/** Free slots that one piece of a tar needs: it is as long as a slot, and may begin in the middle of one. */
+/** Free slots that a piece of a tar needs: it is as long as a slot, and may start in the middle of one. */
 const SLOTS_AHEAD = 2;
 
 interface ChunksJob extends Job {
   loop: "chunks";
-  /** The sizes of the files whose bytes come, one behind the other. None is empty. */
+  /** Sizes of the files, whose bytes arrive one after the other. None is empty. */
   sizes: readonly number[];
   ring: Ring;
 }
 
-/** Cuts the files whose bytes come through a ring. @returns the chunks of each, as {@link ChunkList} packs them */
+/** Cuts files whose bytes arrive through a ring. @returns the chunks of each, packed as in {@link ChunkList} */
 export function cutChunks({ sizes, ring }: ChunksJob): Uint8Array[] {
   const lists: Uint8Array[] = [];
   let list = new ChunkList();
@@ -35,15 +35,15 @@ export function cutChunks({ sizes, ring }: ChunksJob): Uint8Array[] {
 }
 
 /**
- * Cuts files into chunks on a thread of its own. Their bytes are written one file behind the other, and a piece of at
- * most 512 KiB only after {@link room}.
+ * Cuts files into chunks on a separate thread. Write their bytes one file after the other, and a piece of at most 512
+ * KiB only after {@link room}.
  */
 export class ChunkThread implements AsyncDisposable {
   readonly #ring: RingWriter;
   readonly #thread = new ArtifactThread();
   readonly #records: Promise<Uint8Array[]>;
 
-  /** @param sizes of the files in bytes; none is empty, and there is at least one */
+  /** @param sizes of the files in bytes; at least one, and none is empty */
   constructor(sizes: readonly number[]) {
     const ring = newRing();
     this.#ring = new RingWriter(ring);

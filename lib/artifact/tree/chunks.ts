@@ -1,8 +1,8 @@
 import { hash } from "node:crypto";
 
 /**
- * Bytes of the smallest and the largest chunk; the last chunk of a file may be smaller. Chunks are about 16 KiB on
- * average.
+ * Bytes of the smallest chunk; the last one of a file may be smaller. The next constant is the largest; the average is
+ * about 16 KiB.
  */
 export const MIN_CHUNK_BYTES = 4 * 1024;
 export const MAX_CHUNK_BYTES = 64 * 1024;
@@ -13,12 +13,12 @@ export const MAX_CHUNK_BYTES = 64 * 1024;
  */
 export const CHUNK_DIGEST_BYTES = 16;
 
-/** The rolling hash sees this many bytes: each step shifts one bit out of 32. */
+/** Bytes covered by the rolling hash: each step shifts one bit out of 32. */
 const WINDOW_BYTES = 32;
-/** A chunk ends where the 14 highest bits of the rolling hash are zero: once in 16 KiB. */
+/** Mask of the 14 highest bits of the rolling hash. A chunk ends where they are zero: once in 16 KiB. */
 const CUT_MASK = 0xfffc0000 | 0;
 
-/** One random word for each byte value (SplitMix32 from a fixed seed): the table is part of the format of an index. */
+/** Random word for each byte value (SplitMix32 from a fixed seed). The table is part of the index format. */
 const GEAR = Int32Array.from({ length: 256 }, (_, value) => {
   let word = (Math.imul(value + 1, 0x9e3779b9) + 0x5ea11f7) | 0;
   word = Math.imul(word ^ (word >>> 16), 0x21f0aaad);
@@ -27,12 +27,12 @@ const GEAR = Int32Array.from({ length: 256 }, (_, value) => {
 });
 
 /**
- * Finds the end of the chunk that begins at `from`: a place that depends on the bytes in front of it only, so that an
- * insertion moves the chunks behind it without changing them.
+ * Finds the end of the chunk that starts at `from`. The end depends only on the bytes before it, so that an insertion
+ * moves later chunks without changing them.
  *
- * @param to end of the bytes that are there
+ * @param to end of the available bytes
  * @param last true when no bytes follow `to`
- * @returns the chunk's end; `undefined` when more bytes are needed to tell
+ * @returns the chunk's end; undefined when more bytes are needed
  */
 export function chunkEnd(bytes: Uint8Array, from: number, to: number, last: boolean): number | undefined {
   const limit = Math.min(to, from + MAX_CHUNK_BYTES);
@@ -47,14 +47,14 @@ export function chunkEnd(bytes: Uint8Array, from: number, to: number, last: bool
   return last && to > from ? to : undefined;
 }
 
-/** Cuts one file into chunks while its bytes pass. */
+/** Cuts one file into chunks as its bytes pass. */
 export class Chunker {
-  /** The bytes that no chunk has taken yet, and room for one block behind it. */
+  /** Bytes that belong to no chunk yet, with room for one more block. */
   #buffer = Buffer.alloc(0);
   #held = 0;
   readonly #onChunk: (length: number, digest: Buffer) => void;
 
-  /** @param onChunk takes a chunk's length in bytes and the first {@link CHUNK_DIGEST_BYTES} of its SHA-256 */
+  /** @param onChunk called with a chunk's length in bytes and the first {@link CHUNK_DIGEST_BYTES} of its SHA-256 */
   constructor(onChunk: (length: number, digest: Buffer) => void) {
     this.#onChunk = onChunk;
   }
@@ -93,12 +93,12 @@ const digestOf = (chunk: Uint8Array): Buffer => hash("sha256", chunk, "buffer").
 /** Bytes of one chunk in a {@link ChunkList}: its length less one, and its digest. */
 const RECORD_BYTES = 2 + CHUNK_DIGEST_BYTES;
 
-/** The chunks of one file, packed: 18 bytes each, so that a file of many GiB needs about a thousandth of its size. */
+/** Packed chunks of one file: 18 bytes each, so that a file of many GiB needs about a thousandth of its size. */
 export class ChunkList {
   #bytes: Buffer = Buffer.alloc(0);
   #used = 0;
 
-  /** @param records as {@link toBuffer} gives them, which are the list's own from now on */
+  /** Wraps records as made by {@link toBuffer}. @param records owned by the list from now on */
   static of(records: Uint8Array): ChunkList {
     const list = new ChunkList();
     list.#bytes = Buffer.from(records.buffer, records.byteOffset, records.length);
@@ -106,7 +106,7 @@ export class ChunkList {
     return list;
   }
 
-  /** Takes records as {@link toBuffer} gives them. @returns false when they are no whole records */
+  /** Appends records as made by {@link toBuffer}. @returns false for incomplete records */
   append(records: Uint8Array): boolean {
     if (records.length % RECORD_BYTES !== 0) return false;
     this.#reserve(records.length);
@@ -130,17 +130,17 @@ export class ChunkList {
     return this.#bytes.readUInt16LE(index * RECORD_BYTES) + 1;
   }
 
-  /** The digest of one chunk, as a view. */
+  /** Returns the digest of one chunk, as a view. */
   digestOf(index: number): Buffer {
     return this.#bytes.subarray(index * RECORD_BYTES + 2, (index + 1) * RECORD_BYTES);
   }
 
-  /** The records from one chunk to another, as a view. */
+  /** Returns the records from one chunk to another, as a view. */
   toBuffer(from = 0, to = this.count): Buffer {
     return this.#bytes.subarray(from * RECORD_BYTES, to * RECORD_BYTES);
   }
 
-  /** Bytes of all chunks together. */
+  /** Returns the bytes of all chunks together. */
   totalBytes(): number {
     let total = 0;
     for (let index = 0; index < this.count; index++) total += this.lengthOf(index);
@@ -162,7 +162,7 @@ export class ChunkTable {
   readonly #list: ChunkList;
   /** Index of a chunk plus one; 0 is free. */
   readonly #slots: Int32Array;
-  /** The start of each chunk in the base file. Doubles, since files may be larger than 4 GiB. */
+  /** Start of each chunk in the base file. Doubles, since files may be larger than 4 GiB. */
   readonly #offsets: Float64Array;
   readonly #mask: number;
 
@@ -177,7 +177,7 @@ export class ChunkTable {
       this.#offsets[index] = offset;
       offset += list.lengthOf(index);
       const found = this.#slotOf(list.lengthOf(index), list.digestOf(index));
-      // The first of equal chunks stays: zeros in a row are copied from one place.
+      // The first of equal chunks stays: a run of zeros is copied from one place.
       if (this.#slots[found] === 0) this.#slots[found] = index + 1;
     }
   }

@@ -1,16 +1,16 @@
-/** A column in memory that threads share: a number, or the same number of bytes, for each item of a list. */
+/** Column in memory shared by threads: a number, or the same number of bytes, for each item of a list. */
 type Column = Float64Array | Uint8Array;
 
-/** Paths as bytes, one behind the other, and the end of each. */
+/** Paths as consecutive bytes, and the end of each. */
 export interface PathColumns {
   names: Uint8Array;
   nameEnd: Float64Array;
 }
 
 const SLASH = 0x2f;
-/** Bytes that a unit of a string takes as UTF-8, at most. */
+/** Most bytes of UTF-8 per unit of a string. */
 const BYTES_PER_UNIT = 3;
-/** Items, and bytes of their names, that there is room for at first. Unwritten pages cost no memory. */
+/** Initial room for items, and for bytes of their names. Unwritten pages cost no memory. */
 const ITEMS = 128 * 1024;
 const NAME_BYTES = 8 * 1024 * 1024;
 
@@ -27,19 +27,19 @@ export const paths = (items = ITEMS, nameBytes = NAME_BYTES): PathColumns => ({
 });
 
 /**
- * A list of paths with facts of each, as columns in memory that threads share: the one store of lists of files. As
- * objects, a ZIP of 200,000 files takes some 100 MB more, and a fifth more processor time: each full collection walks
- * over all of them.
+ * List of paths with facts of each, as columns in memory shared by threads: the one store for lists of files. As
+ * objects, a ZIP of 200,000 files would take some 100 MB more, and a fifth more processor time, since each full
+ * collection visits all of them.
  *
- * Only the subclasses touch the columns, and they hand out values. The list grows with a copy of what is in it, so
- * another thread may hold its columns only when nothing more is added.
+ * Only the subclasses touch the columns, and they return values. The list grows by copying its columns, so hand them to
+ * another thread only when nothing more is added.
  */
 export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
   protected readonly columns: Facts & PathColumns;
   #length: number;
-  /** Bytes that are left away at the start of each path. */
+  /** Bytes omitted at the start of each path. */
   protected readonly cut: number;
-  /** Indices in the order of the paths; undefined while nobody has searched, or where that is their own order. */
+  /** Indices in the order of the paths; undefined before the first search, or if that is their own order. */
   #order: Uint32Array | undefined;
   #isOrdered = false;
   #wanted = Buffer.alloc(0);
@@ -47,15 +47,15 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
   #next = 0;
 
   /**
-   * @param columns of one length each, but for the names; those of another thread are used as they are
+   * @param columns of equal length, except for the names; those of another thread are used in place
    * @param length of a list that was filled before
-   * @param cut bytes that are left away at the start of each path
+   * @param cut bytes omitted at the start of each path
    */
   protected constructor(columns: Facts & PathColumns, length = 0, cut = 0) {
     this.columns = columns;
     this.#length = length;
     this.cut = cut;
-    // A buffer that comes from another thread is a plain array.
+    // A buffer received from another thread is a plain array.
     for (const [name, column] of this.#all())
       if (column instanceof Uint8Array) this.#set(name, Buffer.from(column.buffer, column.byteOffset, column.length));
   }
@@ -101,7 +101,7 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
     this.#set(name, grown);
   }
 
-  /** Takes a path out, if it is there. */
+  /** Removes a path, if it is in the list. */
   remove(path: string): void {
     const index = this.indexOf(path);
     if (index === undefined) return;
@@ -124,7 +124,7 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
     return index === 0 ? 0 : this.columns.nameEnd[index - 1]!;
   }
 
-  /** The place of a path's bytes in the column of names, from its start to its end. */
+  /** Returns the start and end of a path's bytes in the column of names. */
   protected nameRange(index: number): [start: number, end: number] {
     return [this.#nameStart(index) + this.cut, this.columns.nameEnd[index]!];
   }
@@ -133,7 +133,7 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
     return this.#names.toString("utf8", this.#nameStart(index) + this.cut, this.columns.nameEnd[index]);
   }
 
-  /** Finds an item by its path, at once where it follows the one that was found last. @returns its index */
+  /** Finds an item by its path, at once if it follows the one that was found last. @returns its index */
   indexOf(path: string): number | undefined {
     this.#sort();
     const length = this.#write(path);
@@ -145,13 +145,13 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
     return this.#at(this.#next++);
   }
 
-  /** The indices of all items in canonical order of their paths. */
+  /** Yields the indices of all items in canonical order of their paths. */
   *inOrder(): Generator<number> {
     this.#sort();
     for (let place = 0; place < this.#length; place++) yield this.#at(place);
   }
 
-  /** The indices of what lies in a folder and in the folders in it, in canonical order. */
+  /** Yields the indices of everything below a folder, in canonical order. */
   *within(folder: string): Generator<number> {
     this.#sort();
     const prefix = this.#write(`${folder}/`);
@@ -163,19 +163,19 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
     }
   }
 
-  /** Writes a path that is looked for to a place of its own: a buffer for each would be more work than the search. */
+  /** Writes the path searched for into a shared buffer: one for each would be more work than the search. */
   #write(path: string): number {
     const most = path.length * BYTES_PER_UNIT;
     if (this.#wanted.length < most) this.#wanted = Buffer.allocUnsafeSlow(most * 2);
     return this.#wanted.write(path);
   }
 
-  /** @param length of the path that is looked for, in bytes */
+  /** @param length of the path searched for, in bytes */
   #isAt(place: number, length: number): boolean {
     return place < this.#length && this.#compare(this.#at(place), this.#wanted, 0, length) === 0;
   }
 
-  /** The place that the path that is looked for has in the order, or would have. */
+  /** Returns the position in the order that the path searched for has, or would have. */
   #placeOf(length: number): number {
     let low = 0;
     let high = this.#length;
@@ -187,13 +187,13 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
     return low;
   }
 
-  /** Whether a path begins with so many bytes of the one that is looked for. */
+  /** Tells whether a path begins with `length` bytes of the one searched for. */
   #begins(index: number, length: number): boolean {
     const [start, end] = this.nameRange(index);
     return start + length <= end && this.#names.compare(this.#wanted, 0, length, start, start + length) === 0;
   }
 
-  /** The index at a place in the order of the paths. */
+  /** Returns the index at a position in the order of the paths. */
   #at(place: number): number {
     return this.#order === undefined ? place : this.#order[place]!;
   }
@@ -210,7 +210,7 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
     this.#order.sort(compare);
   }
 
-  /** Compares a path with the one between two places as `comparePaths` does, without making strings of them. */
+  /** Compares a path with the bytes between two offsets like `comparePaths`, without making strings. */
   #compare(index: number, other: Buffer, otherStart: number, otherEnd: number): number {
     const names = this.#names;
     const start = this.#nameStart(index) + this.cut;
@@ -221,7 +221,7 @@ export abstract class ColumnTable<Facts extends Record<keyof Facts, Column>> {
       const x = names[start + i]!;
       const y = other[otherStart + i]!;
       if (x === y) continue;
-      // A component that ends here comes before one that goes on.
+      // A component that ends here comes before one that continues.
       if (x === SLASH) return -1;
       if (y === SLASH) return 1;
       return x - y;

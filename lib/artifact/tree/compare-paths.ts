@@ -10,7 +10,7 @@ export function comparePaths(a: string, b: string): number {
     let x = a.charCodeAt(i);
     let y = b.charCodeAt(i);
     if (x === y) continue;
-    // A component that ends here comes before one that goes on.
+    // A component that ends here comes before one that continues.
     if (x === SLASH) return -1;
     if (y === SLASH) return 1;
     // UTF-16 order differs beyond the basic plane: surrogates stand for code points above every other unit, so they are

@@ -2,31 +2,31 @@ import type { ChunkList } from "./chunks.ts";
 import { bytes, ColumnTable, numbers, type PathColumns, paths } from "./columns.ts";
 import { LineDigest, SHA256_BYTES } from "./line-digest.ts";
 
-/** One regular file of a tree. */
+/** Regular file of a tree. */
 export interface FileEntry {
   type: "file";
-  /** POSIX, relative to the tree's root. */
+  /** POSIX path relative to the tree's root. */
   path: string;
   executable: boolean;
   /** Size in bytes. */
   size: number;
-  /** Lower-case hex of the file's bytes. */
+  /** SHA-256 of the file, lower-case hex. */
   sha256: string;
   /** Chunks of a large file. */
   chunks?: ChunkList;
-  /** When the file was written, in milliseconds: of one that was unpacked just now. */
+  /** Modification time of a file that was unpacked just now, in milliseconds. */
   mtimeMs?: number;
 }
 
-/** A file that is on the disk. */
+/** Facts of a file once it is on the disk. */
 export interface Written {
   /** SHA-256 of the file's bytes. */
   sha256: Uint8Array;
-  /** Time of the last change, in milliseconds since 1970. */
+  /** Modification time, in milliseconds since 1970. */
   mtimeMs?: number;
 }
 
-/** Facts of files: an item for each, and 32 bytes of `sha256`. */
+/** Facts of files, one item each; `sha256` has 32 bytes per file. */
 interface FileFacts {
   size: Float64Array;
   mtimeMs: Float64Array;
@@ -34,7 +34,7 @@ interface FileFacts {
   sha256: Uint8Array;
 }
 
-/** A table on its way from one thread to another: only {@link FileTable.received} looks into it. */
+/** Table sent between threads; only {@link FileTable.received} reads it. */
 export interface SentFiles {
   columns: FileFacts & PathColumns;
   length: number;
@@ -42,8 +42,8 @@ export interface SentFiles {
 }
 
 /**
- * Files with their digests. Those that fill a table name a file by its index, in the order of adding; others ask by
- * path, or walk over it.
+ * Files with their digests. Code that fills a table refers to a file by its index, in the order of adding; other code
+ * finds it by path, or iterates.
  */
 export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEntry> {
   private constructor(columns: FileFacts & PathColumns, length?: number, cut?: number) {
@@ -72,12 +72,12 @@ export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEn
     return table;
   }
 
-  /** The table that another thread has {@link sent}. */
+  /** Receives the table that another thread has {@link sent}. */
   static received({ columns, length, cut }: SentFiles): FileTable {
     return new FileTable(columns, length, cut);
   }
 
-  /** The table as another thread takes it. Nothing is copied. */
+  /** Returns the table in a form for another thread. Copies nothing. */
   sent(): SentFiles {
     return { columns: { ...this.columns }, length: this.length, cut: this.cut };
   }
@@ -91,7 +91,7 @@ export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEn
     return this.columns.sha256 as Buffer;
   }
 
-  /** @returns the index of the new file, whose bytes are not written yet */
+  /** Adds a file whose bytes are not written yet. @returns its index */
   push({ path, executable, size }: Pick<FileEntry, "path" | "executable" | "size">): number {
     const index = this.append(path);
     this.columns.size[index] = size;
@@ -107,24 +107,24 @@ export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEn
     return index;
   }
 
-  /** Notes that a file was written to disk. */
+  /** Records that a file was written to disk. */
   wrote(index: number, { sha256, mtimeMs = Number.NaN }: Written): void {
     this.columns.sha256.set(sha256, index * SHA256_BYTES);
     this.columns.mtimeMs[index] = mtimeMs;
   }
 
-  /** Notes that a file has the bytes of a file of another table. */
+  /** Records that a file has the bytes of a file of another table. */
   wroteCopy(index: number, of: FileTable, file: number): void {
     of.#sha256.copy(this.#sha256, index * SHA256_BYTES, file * SHA256_BYTES, (file + 1) * SHA256_BYTES);
     this.columns.mtimeMs[index] = Number.NaN;
   }
 
-  /** Notes when a file was written, in milliseconds. */
+  /** Records when a file was written, in milliseconds. */
   setTime(index: number, mtimeMs: number): void {
     this.columns.mtimeMs[index] = mtimeMs;
   }
 
-  /** Lower-case hex. */
+  /** Returns the SHA-256 of a file, lower-case hex. */
   sha256At(index: number): string {
     return this.#sha256.toString("hex", index * SHA256_BYTES, (index + 1) * SHA256_BYTES);
   }
@@ -137,7 +137,7 @@ export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEn
     return this.columns.executable[index] === 1;
   }
 
-  /** A file that was written, as an object that is made now. */
+  /** Returns a written file, as a new object. */
   at(index: number): FileEntry {
     const file: FileEntry = {
       type: "file",
@@ -155,20 +155,20 @@ export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEn
     for (let index = 0; index < this.length; index++) yield this.at(index);
   }
 
-  /** Finds a file by its path, at once where it follows the one that was found last. */
+  /** Finds a file by its path, at once if it follows the one that was found last. */
   find(path: string): FileEntry | undefined {
     const index = this.indexOf(path);
     return index === undefined ? undefined : this.at(index);
   }
 
-  /** The digest of the tree in lower-case hex (docs/contract/project-artifact.md#tree-digest). */
+  /** Returns the digest of the tree, lower-case hex (docs/contract/project-artifact.md#tree-digest). */
   digest(): string {
     const digest = new LineDigest();
     for (const index of this.inOrder()) this.#addTo(digest, index, 0);
     return digest.end();
   }
 
-  /** The digest of one folder, with paths relative to it; `undefined` when it holds no file. */
+  /** Returns the digest of one folder, with paths relative to it; undefined when it holds no file. */
   digestOfFolder(folder: string): string | undefined {
     const digest = new LineDigest();
     const prefix = Buffer.byteLength(folder) + 1;
@@ -180,7 +180,7 @@ export class FileTable extends ColumnTable<FileFacts> implements Iterable<FileEn
     return isEmpty ? undefined : digest.end();
   }
 
-  /** @param cut bytes that are left away at the start of the path */
+  /** @param cut bytes omitted at the start of the path */
   #addTo(digest: LineDigest, index: number, cut: number): void {
     const [start, end] = this.nameRange(index);
     digest.add(this.columns.names as Buffer, [start + cut, end], this.#sha256, index * SHA256_BYTES);

@@ -6,13 +6,13 @@ const COLON = 0x3a;
 const HEX = Buffer.from("0123456789abcdef");
 /** Bytes of a line without its path. */
 const DIGEST_BYTES = 2 * SHA256_BYTES + 2;
-/** Bytes of lines that are hashed at once. */
+/** Bytes of lines hashed at a time. */
 const BATCH_BYTES = 64 * 1024;
 
 /**
- * Hashes lines of paths and digests in canonical order, with a newline between them
- * (docs/contract/project-artifact.md#tree-digest). It takes bytes: strings of 100,000 paths and digests would take
- * longer than hashing them.
+ * Hashes lines of paths and digests in canonical order, separated by newlines
+ * (docs/contract/project-artifact.md#tree-digest). Takes bytes: building strings of 100,000 paths and digests would
+ * take longer than hashing them.
  */
 export class LineDigest {
   readonly #hash = createHash("sha256");
@@ -20,8 +20,8 @@ export class LineDigest {
   #used = 0;
 
   /**
-   * @param names with a path from `start` to `end`, relative to the root
-   * @param digests with the SHA-256 of its bytes from `at` on
+   * @param names buffer with a path from `start` to `end`, relative to the root
+   * @param digests buffer with its SHA-256 at `at`
    */
   add(names: Buffer, [start, end]: readonly [number, number], digests: Uint8Array, at: number): void {
     const bytes = this.#used + end - start + DIGEST_BYTES;
@@ -37,14 +37,14 @@ export class LineDigest {
     this.#used = used < BATCH_BYTES ? used : this.#update(used);
   }
 
-  /** The newline of the last line is hashed with the line behind it. @returns the bytes that stay */
+  /** Hashes all but the newline of the last line, which belongs to the next one. @returns the number of bytes kept */
   #update(used: number): number {
     this.#hash.update(this.#lines.subarray(0, used - 1));
     this.#lines[0] = NEWLINE;
     return 1;
   }
 
-  /** @returns lower-case hex */
+  /** Ends the hash. @returns lower-case hex */
   end(): string {
     return this.#hash.update(this.#lines.subarray(0, Math.max(0, this.#used - 1))).digest("hex");
   }

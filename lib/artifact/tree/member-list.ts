@@ -2,21 +2,21 @@ import { createHash } from "node:crypto";
 import type { Stats } from "node:fs";
 import { bytes, ColumnTable, numbers, paths } from "./columns.ts";
 
-/** One folder or regular file of a source tree. A file carries the facts that show later whether it has changed. */
+/** Folder or regular file of a source tree. A file carries the facts that later show whether it has changed. */
 export interface SourceMember {
-  /** POSIX, relative to the root; never empty. */
+  /** POSIX path relative to the root; never empty. */
   path: string;
   type: "folder" | "file";
   executable: boolean;
-  /** Bytes; 0 for a folder. */
+  /** Size in bytes; 0 for a folder. */
   size: number;
   stamp: Stamp;
 }
 
-/** The facts of a file that change whenever its content may have changed. Times in milliseconds, to 0.25 µs. */
+/** Facts of a file that change whenever its content may have changed. Times in milliseconds, to 0.25 µs. */
 export type Stamp = Readonly<Pick<Stats, "dev" | "ino" | "size" | "mtimeMs" | "ctimeMs">>;
 
-/** True when a file is the one that was listed, and nobody has written to it since. */
+/** True when a file is the one that was listed, and has not been written to since. */
 export const isUnchanged = (stats: Stats, { dev, ino, size, mtimeMs, ctimeMs }: Stamp): boolean =>
   stats.size === size &&
   stats.mtimeMs === mtimeMs &&
@@ -44,7 +44,7 @@ export class MemberList extends ColumnTable<MemberFacts> implements Iterable<Sou
     return this.#files;
   }
 
-  /** Bytes of all files together. */
+  /** Total size of all files, in bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -65,12 +65,12 @@ export class MemberList extends ColumnTable<MemberFacts> implements Iterable<Sou
     return (this.columns.kind[index]! & IS_FOLDER) !== 0;
   }
 
-  /** Bytes; 0 for a folder. */
+  /** Returns the size of a member in bytes; 0 for a folder. */
   sizeAt(index: number): number {
     return this.isFolder(index) ? 0 : this.columns.size[index]!;
   }
 
-  /** A member, as an object that is made now. */
+  /** Returns a member, as a new object. */
   at(index: number): SourceMember {
     const { kind, dev, ino, size, mtimeMs, ctimeMs } = this.columns;
     return {
@@ -96,7 +96,7 @@ export class MemberList extends ColumnTable<MemberFacts> implements Iterable<Sou
     return this.indexOf(path) !== undefined;
   }
 
-  /** The paths of folders that hold no member. */
+  /** Lists the paths of folders without members. */
   emptyFolders(): string[] {
     const empty: string[] = [];
     for (let index = 0; index < this.length; index++) {
@@ -108,7 +108,7 @@ export class MemberList extends ColumnTable<MemberFacts> implements Iterable<Sou
     return empty;
   }
 
-  /** Returns the SHA-256 of what is listed: paths, kinds, sizes, times and inode numbers. No file is read for it. */
+  /** Returns the SHA-256 of the listing: paths, kinds, sizes, times and inode numbers. Reads no file. */
   stampDigest(): Buffer {
     const hash = createHash("sha256");
     const { names, ...facts } = this.columns;

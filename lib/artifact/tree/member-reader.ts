@@ -7,8 +7,8 @@ const openMember = (root: string, { path }: SourceMember): number =>
   openSync(`${root}/${path}`, constants.O_RDONLY | constants.O_NOFOLLOW);
 
 /**
- * Reads a listed file whole, of `member.size` bytes, to a place in a buffer, and makes sure afterwards that it is the
- * one that was listed: with four system calls, for trees of many small files.
+ * Reads a listed file of `member.size` bytes into a buffer, and checks afterwards that it is the one that was listed:
+ * four system calls, for trees of many small files.
  *
  * @throws PublishError `source_changed`
  */
@@ -27,20 +27,20 @@ export function readMember(root: string, member: SourceMember, buffer: Buffer, o
   }
 }
 
-/** Reads a listed file and makes sure, at the start and at the end, that it is the one that was listed. */
+/** Reads a listed file, and checks at the start and the end that it is the one that was listed. */
 export class MemberReader implements Disposable {
   readonly #descriptor: number;
   readonly #member: SourceMember;
   #read = 0;
 
-  /** @throws PublishError `source_changed` */
+  /** Opens a listed file. @throws PublishError `source_changed` */
   constructor(root: string, member: SourceMember) {
     this.#member = member;
     this.#descriptor = openMember(root, member);
     this.#check();
   }
 
-  /** Fills a buffer with the bytes that follow. @returns how many; 0 at the end */
+  /** Fills a buffer with the next bytes. @returns how many; 0 at the end */
   read(buffer: Buffer): number {
     const bytes = buffer.length === 0 ? 0 : readSync(this.#descriptor, buffer);
     this.#read += bytes;
@@ -62,7 +62,7 @@ export class MemberReader implements Disposable {
   }
 }
 
-/** The error for a file that is not what it was when the tree was listed. */
+/** Returns the error for a file that has changed since the tree was listed. */
 export const sourceChanged = (path: string): SealiftError =>
   publishError("source_changed", `${quoted(path)} changed while it was being packed.`, {
     hint: "Publish from a tree that nothing else writes to.",

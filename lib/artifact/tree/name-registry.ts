@@ -3,7 +3,7 @@ import { quoted } from "./safe-path.ts";
 
 const ASCII = /^[\u0000-\u007f]*$/;
 
-/** Returns one key for all names that case-folding, normalising file systems take for the same. */
+/** Returns one key for all names that case-folding, normalizing file systems take for the same. */
 const fold = (path: string): string =>
   ASCII.test(path) ? path.toLowerCase() : path.normalize("NFC").toUpperCase().toLowerCase().normalize("NFC");
 
@@ -11,19 +11,19 @@ const fold = (path: string): string =>
 type Kind = "implied" | "folder" | "file";
 
 /**
- * Remembers every path of one archive and refuses what would land on another member: duplicates, names equal but for
- * case or Unicode normalisation, a file where a folder must be.
+ * Remembers every path of one archive and rejects any that would overwrite another member: duplicates, names equal but
+ * for case or Unicode normalization, a file where a folder must be.
  */
 export class NameRegistry {
   /** Kinds by folded name. V8 seeds string hashes, so names cannot be made to collide. */
   readonly #kinds = new Map<string, Kind>();
-  /** Names as spelled, by the folded ones, where they differ. */
+  /** Names as spelled, by their folded form, where they differ. */
   readonly #spelled = new Map<string, string>();
-  /** Folders that something lies in, as spelled: all of theirs above are here, too. */
+  /** Folders with contents, as spelled, including all their ancestors. */
   readonly #parents = new Set<string>([""]);
 
   /**
-   * @param path as `safe-path.ts` gives it
+   * @param path as returned by `safe-path.ts`
    * @throws ArtifactError `member_duplicate`
    */
   add(path: string, kind: "file" | "folder"): void {

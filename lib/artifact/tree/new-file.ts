@@ -1,6 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, writeSync } from "node:fs";
 
-/** Fails on whatever stands there already, links included: nothing in a staging folder is ever written twice. */
+/** Open flags that fail on any existing file, links included: nothing in a staging folder is ever written twice. */
 const EXCLUSIVE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
 
 const open = (path: string, executable: boolean): number => openSync(path, EXCLUSIVE, executable ? 0o755 : 0o644);
@@ -12,8 +12,8 @@ function writeAll(descriptor: number, chunk: Uint8Array): void {
 /**
  * Writes a new file with one call. Synchronous: for many small files a promise each costs more than the file.
  *
- * @param path below a private staging folder, made of components that `safe-path.ts` has let through
- * @returns its time of modification, in milliseconds
+ * @param path below a private staging folder, of components that `safe-path.ts` has accepted
+ * @returns its modification time, in milliseconds
  */
 export function writeNewFile(path: string, content: Uint8Array, executable: boolean): number {
   const descriptor = open(path, executable);
@@ -25,11 +25,11 @@ export function writeNewFile(path: string, content: Uint8Array, executable: bool
   }
 }
 
-/** A new file that is written piece by piece. Dispose of it, in any case. */
+/** New file that is written piece by piece. Always dispose of it. */
 export class NewFile implements Disposable {
   readonly #descriptor: number;
 
-  /** @param path as {@link writeNewFile} takes it */
+  /** @param path as for {@link writeNewFile} */
   constructor(path: string, executable: boolean) {
     this.#descriptor = open(path, executable);
   }

@@ -3,17 +3,17 @@ import { artifactError } from "../../contract/errors.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
 
 const NEWLINE = 10;
-/** Bytes that are read at once: each time costs a round trip to the thread pool. */
+/** Bytes read at a time: each read costs a round trip to the thread pool. */
 const READ_BYTES = 128 * 1024;
-/** Bytes whose lines come together: what V8 finds in use when it collects its young heap grows old. */
+/** Bytes whose lines are yielded together: more would be promoted to V8's old generation. */
 const PIECE_BYTES = 32 * 1024;
 /** Most bytes that a UTF-16 unit has in UTF-8. */
 const MAX_CHARACTER_BYTES = 3;
 
 /**
- * Reads a text file line by line. `node:readline` has no limit on a line's length.
+ * Reads a text file line by line; `node:readline` does not limit a line's length.
  *
- * @param maxLineBytes bytes that one line may have, without its newline
+ * @param maxLineBytes longest line, without its newline
  * @throws ArtifactError `limit_exceeded` for a longer line
  */
 export async function* readLines(path: string, maxLineBytes: number): AsyncGenerator<string, undefined> {
@@ -22,13 +22,13 @@ export async function* readLines(path: string, maxLineBytes: number): AsyncGener
 }
 
 /**
- * Reads a text file as {@link readLines} does, and gives the lines of each piece together: for many short lines, a
+ * Reads a text file like {@link readLines}, and yields the lines of each piece together: for many short lines, a
  * promise each costs more than the line.
  */
 export async function* readLineBatches(path: string, maxLineBytes: number): AsyncGenerator<string[], undefined> {
   const tooLong = (): Error =>
     artifactError("limit_exceeded", `${path} has a line of more than ${maxLineBytes} bytes.`);
-  /** The start of a line that goes on in the next piece. */
+  /** Start of a line that continues in the next piece. */
   let held: Buffer[] = [];
   let heldBytes = 0;
   const hold = (part: Buffer): void => {

@@ -2,11 +2,11 @@ import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { printableJson } from "../../support/printable.ts";
 import type { Limits } from "../limits.ts";
 
-/** Device names that Windows holds in every folder, with or without an extension. */
+/** Device names that Windows reserves in every folder, with or without an extension. */
 const RESERVED = /^(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?$/i;
 const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
 
-/** Names in messages: quoted, control characters escaped, cut. */
+/** Formats a name for messages: quoted, control characters escaped, shortened. */
 export function quoted(name: string): string {
   return printableJson(name.length > 200 ? `${name.slice(0, 200)}…` : name);
 }
@@ -17,8 +17,8 @@ const unsafe = (name: string, why: string): SealiftError =>
   });
 
 /**
- * The one gate between an archive's names and this machine's paths. Gives the path of a member's name, or throws. A
- * leading `./` and a trailing `/` are allowed, and left away; the root itself is the empty path.
+ * The one gate between an archive's names and this machine's paths: returns the path for a member's name, or throws.
+ * Removes a leading `./` and a trailing `/`; the root itself is the empty path.
  *
  * @throws ArtifactError `member_unsafe` (absolute, `..`, backslash, drive letter, control characters, reserved or
  *   ambiguous names), `limit_exceeded` (too deep, too long)
@@ -56,16 +56,16 @@ export function safePath(name: string, limits: Pick<Limits, "maxDepth" | "maxNam
   return path;
 }
 
-/** Names that nothing can be wrong with, but that they are reserved. */
+/** Matches names with no possible fault other than being reserved. */
 const PLAIN = /^[A-Za-z0-9_-](?:[A-Za-z0-9_.-]{0,80}[A-Za-z0-9_-])?$/;
 
 /**
- * Checks the names of one archive as {@link safePath} does. Of files that follow each other in one folder, the
- * folder's name is checked once, and a plain name in it quickly.
+ * Checks the names of one archive like {@link safePath}. For consecutive files of one folder it checks the folder's
+ * name once, and plain names in it quickly.
  */
 export class SafeNames {
   readonly #limits: Pick<Limits, "maxDepth" | "maxNameBytes">;
-  /** The folder's name as the archive spells it, with its slash, of the last name that was checked as a whole. */
+  /** Folder of the last name that was fully checked, as the archive spells it, with its slash. */
   #prefix: string | undefined;
   /** Characters of a leading `./` in it. */
   #cut = 0;
@@ -74,7 +74,7 @@ export class SafeNames {
     this.#limits = limits;
   }
 
-  /** Gives the path of a name. @throws as {@link safePath} */
+  /** Returns the path for a name. @throws as {@link safePath} */
   path(name: string): string {
     const from = name.lastIndexOf("/") + 1;
     const prefix = name.slice(0, from);
@@ -88,7 +88,7 @@ export class SafeNames {
   }
 }
 
-/** An archive that goes past one of its limits, with the flag that raises it. */
+/** Returns the error of an archive that exceeds a limit, with the flag that raises it. */
 export function exceeded(message: string, flag: string): SealiftError {
   return artifactError("limit_exceeded", message, {
     hint: `If you trust this publisher and expect such an archive, raise ${flag}.`,

@@ -9,7 +9,7 @@ import { MemberList } from "./member-list.ts";
 import { NameRegistry } from "./name-registry.ts";
 import { quoted, SafeNames } from "./safe-path.ts";
 
-/** Shell globs over single path components that are never packed (docs/contract/project-artifact.md). */
+/** Shell globs of path components that are never packed (docs/contract/project-artifact.md). */
 export const NEVER_PACKED = [
   ".venv",
   "venv",
@@ -29,17 +29,17 @@ export const NEVER_PACKED = [
   "*.db",
   "*.sqlite",
   "*.sqlite3",
-  // The scaffold of a plugin writes it for this machine only.
+  // Written for this machine only, by the scaffold of a plugin.
   ".sealift",
 ] as const;
 
 export interface SourceTree {
   root: string;
-  /** Sorted by path components; folders before their contents. */
+  /** Members sorted by path components; folders before their contents. */
   members: MemberList;
-  /** Paths that an exclusion kept out: the topmost path of each. */
+  /** Excluded paths, the topmost of each subtree. */
   leftOut: { path: string; pattern: string }[];
-  /** Paths that an exclusion would have kept out and `include` brought back. */
+  /** Paths that would have been excluded, but for `include`. */
   broughtBack: { path: string; pattern: string }[];
 }
 
@@ -57,8 +57,8 @@ function matcherOf(patterns: readonly string[]): (name: string) => string | unde
 }
 
 /**
- * Lists what would be packed of `root`, and refuses what an agent would refuse: links, special files, unsafe or
- * colliding names. A `manifest.json` at the root is left out: the publisher makes its own.
+ * Lists what would be packed of `root`, and rejects what an agent would reject: links, special files, unsafe or
+ * colliding names. Leaves out a `manifest.json` at the root: the publisher makes its own.
  *
  * @throws UsageError `source_link`, `source_special`, `source_unsafe`, `limit_exceeded`, once, with every fault
  */
@@ -84,7 +84,7 @@ export function listSourceTree(root: string, options: { include?: readonly strin
         tree.broughtBack.push({ path, pattern: inclusion.pattern });
       }
       if (name.includes("\ufffd")) {
-        // A name that is not valid UTF-8 is read with U+FFFD in it, and under that name there is no file.
+        // A name that is not valid UTF-8 is read with U+FFFD in it, and no file has that name.
         faults.push(
           usageError("source_unsafe", `${quoted(path)} has a name that is not valid UTF-8.`, { hint: RENAME }),
         );

@@ -8,11 +8,11 @@ import { MemberReader } from "./member-reader.ts";
 import type { SourceTree } from "./source-tree.ts";
 import { TreeEntries } from "./tree-listing.ts";
 
-/** Files larger than this are cut into chunks; smaller ones travel whole when they change. Bytes. */
+/** Size above which files are cut into chunks, in bytes; smaller ones are sent whole when they change. */
 export const CHUNKED_FROM_BYTES = MAX_CHUNK_BYTES;
 
 const READ_BYTES = 1024 * 1024;
-/** Bytes that are read before the event loop has its turn. */
+/** Bytes read before yielding to the event loop. */
 const TURN_BYTES = 8 * 1024 * 1024;
 
 export interface IndexOptions {
@@ -27,7 +27,7 @@ export interface IndexOptions {
  * Reads a source tree once and lists its files with their digests and chunks, and its empty folders, in canonical
  * order.
  *
- * @throws PublishError `source_changed` when a file is not what it was when the tree was listed
+ * @throws PublishError `source_changed` when a file has changed since the tree was listed
  */
 export async function indexTree(tree: SourceTree, options: IndexOptions = {}): Promise<TreeEntries> {
   const indexer = new TreeIndexer(tree, options.chunks);
@@ -57,10 +57,10 @@ export async function indexTree(tree: SourceTree, options: IndexOptions = {}): P
   return indexer.entries();
 }
 
-/** Bytes of large files from which a thread of its own cuts them: it takes some 40 ms to start. */
+/** Bytes of large files from which a separate thread cuts them: it takes some 40 ms to start. */
 const THREAD_FROM_BYTES = 32 * 1024 * 1024;
 
-/** Returns the thread that cuts the large files of a tree; undefined where they are too small for one. */
+/** Returns a thread to cut the large files of a tree; undefined where they are too small for one. */
 export function chunkThread({ members }: SourceTree): ChunkThread | undefined {
   const sizes: number[] = [];
   for (let index = 0; index < members.length; index++) {
@@ -93,7 +93,7 @@ export class TreeIndexer {
     this.#thread = thread;
   }
 
-  /** Takes a file whose bytes are all there. */
+  /** Adds a file from all of its bytes. */
   whole(member: SourceMember, bytes: Buffer): void {
     if (this.#chunked && bytes.length > CHUNKED_FROM_BYTES) {
       this.begin(member);
@@ -102,7 +102,7 @@ export class TreeIndexer {
     } else this.#record(member, hash("sha256", bytes, "hex"));
   }
 
-  /** Begins a file that comes in pieces. */
+  /** Starts a file that arrives in pieces. */
   begin(member: SourceMember): void {
     const large = this.#chunked && member.size > CHUNKED_FROM_BYTES;
     this.#file = { member, digest: createHash("sha256"), large };
@@ -128,12 +128,12 @@ export class TreeIndexer {
     if (large && this.#thread !== undefined) this.#awaited.push(file);
   }
 
-  /** @returns the index of the file */
+  /** Records a file. @returns its index */
   #record({ path, executable, size }: SourceMember, sha256: string): number {
     return this.#files.add({ path, executable, size, sha256 });
   }
 
-  /** Resolves when half a mebibyte of bytes can be taken. */
+  /** Resolves when another half mebibyte can be taken. */
   async room(): Promise<void> {
     await this.#thread?.room();
   }
@@ -144,7 +144,7 @@ export class TreeIndexer {
     this.#awaited.forEach((file, index) => this.#chunks.set(file, lists[index]!));
   }
 
-  /** Files with their digests and chunks, and empty folders. */
+  /** Returns files with their digests and chunks, and empty folders. */
   entries(): TreeEntries {
     return new TreeEntries({ files: this.#files, emptyFolders: this.#tree.members.emptyFolders() }, this.#chunks);
   }

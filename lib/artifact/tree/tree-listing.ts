@@ -2,7 +2,7 @@ import type { ChunkList } from "./chunks.ts";
 import { comparePaths } from "./compare-paths.ts";
 import type { FileEntry, FileTable } from "./file-table.ts";
 
-/** A folder that holds nothing: others follow from the files in them. */
+/** Empty folder; all others follow from the files in them. */
 export interface FolderEntry {
   type: "folder";
   path: string;
@@ -10,17 +10,17 @@ export interface FolderEntry {
 
 export type TreeEntry = FileEntry | FolderEntry;
 
-/** The files of a tree, and its folders that hold nothing. */
+/** Files of a tree, and its empty folders. */
 export interface TreeListing {
   files: FileTable;
   /** Empty folders in canonical order. */
   emptyFolders: readonly string[];
 }
 
-/** A file, by its index in the table, or the path of an empty folder. */
+/** File, by its index in the table, or the path of an empty folder. */
 export type ListedEntry = { file: number; path: string } | { file: undefined; path: string };
 
-/** Files and empty folders in canonical order of their paths. */
+/** Yields files and empty folders in canonical order of their paths. */
 export function* listedInOrder({ files, emptyFolders }: TreeListing): Generator<ListedEntry> {
   let next = 0;
   for (const file of files.inOrder()) {
@@ -62,10 +62,10 @@ export class TreeEntries implements Iterable<TreeEntry>, TreeListing {
 const SHA256 = /^[0-9a-f]{64}$/;
 
 /**
- * The entry that a line of a list says, parsed as JSON: a file, or a folder that holds nothing. It is checked by hand,
- * for tens of thousands of files: a schema takes longer than the parser.
+ * Converts a line of a list, parsed as JSON, to its entry: a file or an empty folder. Checked by hand, since for tens
+ * of thousands of files a schema takes longer than the parser.
  *
- * @returns undefined for a line of another form
+ * @returns undefined for a malformed line
  */
 export function listedEntry(line: unknown): TreeEntry | undefined {
   if (typeof line !== "object" || line === null) return undefined;
@@ -79,7 +79,7 @@ export function listedEntry(line: unknown): TreeEntry | undefined {
   return entry;
 }
 
-/** The line of an entry, with its newline. Chunks and times are not part of it. */
+/** Returns the line of an entry, with its newline, without chunks and times. */
 export function lineOf(entry: TreeEntry): string {
   if (entry.type === "folder") return `${JSON.stringify({ folder: entry.path })}\n`;
   const { path, executable, size, sha256 } = entry;

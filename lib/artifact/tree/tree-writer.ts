@@ -11,7 +11,7 @@ import { exceeded, quoted, SafeNames } from "./safe-path.ts";
 
 const EMPTY = new Uint8Array(0);
 
-/** A file of the tree that is to be written. */
+/** File of the tree, about to be written. */
 interface ClaimedFile {
   /** Index in {@link TreeWriter.files}. */
   index: number;
@@ -24,19 +24,19 @@ interface OpenFile extends ClaimedFile {
   executable: boolean;
   size: number;
   received: number;
-  /** SHA-256 of the file. Set when a file is written that came in one piece, or is empty. */
+  /** SHA-256 of a file that was written in one piece, or is empty. */
   digest?: Buffer;
-  /** Time of the last change, in milliseconds; set with `digest`. */
+  /** Modification time, in milliseconds; set with `digest`. */
   mtimeMs?: number;
   /** Set while a file arrives in pieces. */
   stream?: { file: NewFile; hash: Hash };
 }
 
 /**
- * Writes the members of one tar below a staging folder, which must be empty and private, and keeps the digest of each
- * file. Every name passes {@link SafeNames} and {@link NameRegistry}; limits count what really arrives. Writing is
- * synchronous: for many small files a stream or a promise each costs more than the file, and this runs on a worker
- * thread. A file that comes in one piece is written with one call.
+ * Writes the members of one tar below an empty, private staging folder, and keeps the digest of each file. Every name
+ * passes {@link SafeNames} and {@link NameRegistry}; limits apply to what really arrives. Writes synchronously: for
+ * many small files a stream or a promise each costs more than the file, and this runs on a worker thread. A file that
+ * arrives in one piece is written with one call.
  */
 export class TreeWriter {
   readonly files = FileTable.empty();
@@ -47,9 +47,9 @@ export class TreeWriter {
   readonly #safe: SafeNames;
   readonly #names = new NameRegistry();
   readonly #folders = new Set<string>();
-  /** Folders that a file lies in. */
+  /** Folders that contain a file. */
   readonly #filled = new Set<string>();
-  /** The one of the last file: files of one folder follow each other. */
+  /** Folder of the last file: files of one folder follow each other. */
   #lastFolder = "";
   #file: OpenFile | undefined;
 
@@ -60,7 +60,7 @@ export class TreeWriter {
     this.#safe = new SafeNames(limits);
   }
 
-  /** @throws ArtifactError for an unsafe, double or excessive member */
+  /** Adds a folder. @throws ArtifactError for an unsafe, duplicate or excessive member */
   folder(name: string): void {
     this.#countEntry();
     const path = this.#safe.path(name);
@@ -78,7 +78,7 @@ export class TreeWriter {
   }
 
   /**
-   * Claims the name of a file of a tree that is only planned. The caller notes its digest in {@link files}.
+   * Claims the name of a file of a tree that is only planned. The caller records its digest in {@link files}.
    *
    * @returns its index in {@link files}
    */
@@ -88,7 +88,7 @@ export class TreeWriter {
     return index;
   }
 
-  /** The folders that hold nothing, in canonical order. */
+  /** Lists the empty folders, in canonical order. */
   emptyFolders(): string[] {
     const occupied = new Set(this.#filled);
     for (const path of this.#folders) {
@@ -144,7 +144,7 @@ export class TreeWriter {
     file.digest = hash("sha256", content, "buffer");
   }
 
-  /** Ends the tree. Releases an open file after an error; the staging folder itself is its owner's to remove. */
+  /** Ends the tree, and closes a file left open by an error; the caller removes the staging folder itself. */
   close(): void {
     this.#file?.stream?.file[Symbol.dispose]();
     this.#file = undefined;

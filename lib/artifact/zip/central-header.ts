@@ -7,11 +7,11 @@ const HEADER_BYTES = 46;
 const SIGNATURE = 0x02014b50;
 const UNICODE_PATH_FIELD = 0x7075;
 export const ZIP64_FIELD = 0x0001;
-/** A size or position of four bytes whose value stands in the ZIP64 field. */
+/** Four-byte size or offset whose value is in the ZIP64 field. */
 export const UNSET = 0xffffffff;
 const UNIX = 3;
 const FOLDER_ATTRIBUTE = 0x10;
-/** The newest version of the format; readers leave out entries that say that they need a newer one. */
+/** Newest version of the format; readers skip entries that require a newer one. */
 const NEWEST_FORMAT = 63;
 
 export const FLAG_ENCRYPTED = 0x0001;
@@ -20,10 +20,10 @@ export const FLAG_MASKED = 0x2000;
 export const STORED = 0;
 export const DEFLATED = 8;
 
-/** One entry as the central directory describes it. */
+/** Entry as described by the central directory. */
 export interface CentralHeader {
   name: string;
-  /** The name's bytes, which may be overwritten when the next header is read. */
+  /** Bytes of the name, which may be overwritten when the next header is read. */
   rawName: Buffer;
   type: "file" | "folder" | "link";
   executable: boolean;
@@ -91,8 +91,8 @@ const modeOf = (system: number, attributes: number): number => (system === UNIX 
 /**
  * Returns the type of an entry that another reader has found.
  *
- * @param attributes its external ones
- * @throws ArtifactError `member_type`, or `zip_invalid` for an entry that says two things
+ * @param attributes external attributes
+ * @throws ArtifactError `member_type`, or `zip_invalid` for a contradictory entry
  */
 export const typeOfEntry = (
   name: string,
@@ -107,7 +107,10 @@ interface EntryFacts {
 
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/** Names are UTF-8, whether the archive says so or not: any other text would come out differently elsewhere. */
+/**
+ * Decodes a name as UTF-8, whether the archive declares that or not: other encodings would be read differently
+ * elsewhere.
+ */
 function decodeName(raw: Buffer): string {
   try {
     return UTF8.decode(raw);
@@ -119,7 +122,7 @@ function decodeName(raw: Buffer): string {
   }
 }
 
-/** Takes sizes of eight bytes from the extra fields, and refuses a second name. */
+/** Takes eight-byte sizes from the extra fields, and rejects a second name. */
 function readExtra(
   extra: Buffer,
   name: string,
@@ -143,9 +146,9 @@ function readExtra(
 }
 
 /**
- * The extra fields of a header, one after the other.
+ * Yields the extra fields of a header.
  *
- * @throws ArtifactError `zip_invalid` for one that is longer than its place
+ * @throws ArtifactError `zip_invalid` for one that exceeds its place
  */
 export function* extraFields(extra: Buffer, name: string): Generator<{ id: number; data: Buffer }> {
   for (let at = 0; at + 4 <= extra.length;) {
@@ -157,7 +160,7 @@ export function* extraFields(extra: Buffer, name: string): Generator<{ id: numbe
   }
 }
 
-/** The type of an entry. Readers that go by the name, the Unix mode or the DOS attribute must come to the same. */
+/** Returns the type of an entry, on which the name, the Unix mode and the DOS attribute must agree. */
 function typeOf(name: string, mode: number, attributes: number, size: number): CentralHeader["type"] {
   const format = mode & 0o170000;
   const named = name.endsWith("/");
@@ -174,6 +177,6 @@ function typeOf(name: string, mode: number, attributes: number, size: number): C
   return "file";
 }
 
-/** An archive that is no proper ZIP for the fault of one entry. */
+/** Returns the error of an archive that is no proper ZIP because of one entry. */
 export const badEntry = (name: string, why: string): SealiftError =>
   malformed(`The archive's entry ${quoted(name)} ${why}.`);

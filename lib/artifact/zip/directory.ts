@@ -10,34 +10,34 @@ import { checkLocalHeader, type Extent, localName } from "./local-header.ts";
 import { MemberTable, type ZipMember } from "./member-table.ts";
 import { TopFolder } from "./top-folder.ts";
 
-/** Bytes of the central directory that are read at a time. */
+/** Bytes of the central directory read at a time. */
 const DIRECTORY_WINDOW_BYTES = 256 * 1024;
 
 export interface ZipIndex {
   files: MemberTable;
-  /** Every folder, those that only files imply included, each behind the one that it lies in. */
+  /** Every folder, including those only implied by files, each after its parent. */
   folders: string[];
   /** Symbolic links that were left out on request. */
   skippedLinks: string[];
-  /** The single folder that holds everything, or undefined (docs/contract/agent.md, rule 3: it is flattened). */
+  /** Single folder that holds everything, or undefined (docs/contract/agent.md, rule 3: it is flattened). */
   topFolder: string | undefined;
-  /** Bytes of all files. */
+  /** Total size of all files, in bytes. */
   bytes: number;
 }
 
 export interface ScanOptions {
   limits: Limits;
-  /** Source hosts do ship symbolic links: refuse the archive, or leave them out and list them. */
+  /** Treatment of symbolic links, which source hosts ship: reject the archive, or leave them out and list them. */
   symlinks: "refuse" | "skip";
 }
 
 /**
  * Checks the whole central directory of a ZIP before a byte is unpacked: names, links, duplicates and collisions,
- * methods, encryption, sizes, ratio, overlaps, and that every local header says the same (docs/architecture.md). One
- * sweep over the directory; synchronous, because a promise for each of many entries takes longer than the disk.
+ * methods, encryption, sizes, ratio, overlaps, and that every local header agrees (docs/architecture.md). One
+ * synchronous sweep over the directory: a promise for each of many entries takes longer than the disk.
  *
- * @throws ArtifactError `zip_invalid`, `member_unsafe`, `member_type`, `member_duplicate`, `limit_exceeded`, naming the
- *   entry
+ * @throws ArtifactError `zip_invalid`, `member_unsafe`, `member_type`, `member_duplicate`, `limit_exceeded`, naming
+ *   the entry
  */
 export async function scanZip(path: string, { limits, symlinks }: ScanOptions): Promise<ZipIndex> {
   await using file = await openFile(path);
@@ -68,7 +68,7 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
           hint: "Leave links out with --symlinks skip, if the plugin works without them.",
         });
       }
-      // Nothing may stand in its place or below it: elsewhere it would be written through the link.
+      // Nothing may have its path or one below it: other readers would write through the link.
       names.add(path, "file");
       index.skippedLinks.push(name);
       continue;
@@ -94,7 +94,7 @@ export async function scanZip(path: string, { limits, symlinks }: ScanOptions): 
 
 const parentOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
-/** Adds a folder behind those that it lies in. */
+/** Adds a folder after its ancestors. */
 function addFolder(folders: Set<string>, path: string): void {
   if (path === "" || folders.has(path)) return;
   addFolder(folders, parentOf(path));
@@ -125,14 +125,14 @@ function checkTotals(bytes: number, archiveSize: number, name: string, limits: L
   }
 }
 
-/** Refuses entries that share bytes: they make small archives large, and mean different things to different readers. */
+/** Rejects entries that share bytes: they inflate small archives, and readers disagree about them. */
 class OverlapCheck {
   readonly #starts: Float64Array;
   readonly #ends: Float64Array;
   #length = 0;
   #inOrder = true;
 
-  /** @param entries at most */
+  /** @param entries most entries */
   constructor(entries: number) {
     this.#starts = new Float64Array(entries);
     this.#ends = new Float64Array(entries);
@@ -145,7 +145,7 @@ class OverlapCheck {
     this.#ends[index] = end;
   }
 
-  /** @throws ArtifactError `zip_invalid` */
+  /** Checks the entries added. @throws ArtifactError `zip_invalid` */
   check(window: FileWindow): void {
     if (this.#inOrder) return;
     const order = Uint32Array.from({ length: this.#length }, (_, index) => index);

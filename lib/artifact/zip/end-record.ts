@@ -8,10 +8,10 @@ const LOCATOR_BYTES = 20;
 const LOCATOR_SIGNATURE = 0x07064b50;
 const END64_SIGNATURE = 0x06064b50;
 const END64_MIN_BYTES = 56;
-/** Bytes of a ZIP64 end record that its own length leaves out: signature and length. */
+/** Bytes of a ZIP64 end record that its own length does not count: signature and length. */
 const END64_UNCOUNTED_BYTES = 12;
 
-/** The place and size of the central directory, as the end of the archive says. */
+/** Place and size of the central directory, as given by the archive's end. */
 export interface EndRecord {
   entries: number;
   /** Bytes from the archive's start. */
@@ -20,9 +20,9 @@ export interface EndRecord {
 }
 
 /**
- * Reads the end of a ZIP, and only an end that every reader understands in the same way: one end record whose comment
- * ends the file, at the most one ZIP64 record directly before it, no contradiction between the two, and the central
- * directory directly before them.
+ * Reads the end of a ZIP, accepting only one that every reader understands alike: one end record whose comment ends the
+ * file, at most one ZIP64 record directly before it, no contradiction between the two, and the central directory
+ * directly before them.
  *
  * @param size of the file, in bytes
  * @throws ArtifactError `zip_invalid`
@@ -48,8 +48,8 @@ export function readEndRecord(file: FileWindow, size: number): EndRecord {
 }
 
 /**
- * Finds the last end record. Some readers take the last signature, others the first one whose comment ends the file:
- * both must find the same.
+ * Finds the end record. Some readers take the last signature, others the first one whose comment ends the file: both
+ * must find the same.
  */
 function soleEndRecord(tail: Buffer): number {
   // Less than a whole record is no end record.
@@ -62,7 +62,7 @@ function soleEndRecord(tail: Buffer): number {
   return last;
 }
 
-/** The ZIP64 record before the plain end record at `position`, if there is one. What both say must be the same. */
+/** Reads the ZIP64 record before the plain end record at `position`, if there is one. Both must agree. */
 function readEnd64(
   file: FileWindow,
   position: number,
@@ -94,13 +94,13 @@ function readEnd64(
   return { record, position: at };
 }
 
-/** An unsigned number of eight bytes, exactly. @throws ArtifactError `zip_invalid` beyond 2^53 */
+/** Reads an unsigned eight-byte number exactly. @throws ArtifactError `zip_invalid` beyond 2^53 */
 export function exactNumber(bytes: Buffer, offset: number): number {
   const value = Number(bytes.readBigUInt64LE(offset));
   if (Number.isSafeInteger(value)) return value;
   throw malformed("The archive is not a proper ZIP: it names a position or size beyond 2^53.");
 }
 
-/** An archive that is no proper ZIP. */
+/** Returns the error of an archive that is no proper ZIP. */
 export const malformed = (message: string): SealiftError =>
   artifactError("zip_invalid", message, { hint: "Nothing was unpacked. Ask the publisher for a proper archive." });

@@ -1,14 +1,14 @@
 import { readSync } from "node:fs";
 
 /**
- * Bytes that are read at a time, unless told: a few small entries of an archive, and little more than is needed at a
- * large one.
+ * Default number of bytes read at a time: a few small entries of an archive, and little more than needed for a large
+ * one.
  */
 const WINDOW_BYTES = 32 * 1024;
 
 /**
- * Reads small pieces of a file that lie near to each other with few calls of the system. Synchronous: for ten thousand
- * pieces a promise each takes longer than the disk.
+ * Reads small, neighbouring pieces of a file with few system calls. Synchronous: for ten thousand pieces a promise each
+ * takes longer than the disk.
  */
 export class FileWindow {
   readonly #descriptor: number;
@@ -17,13 +17,13 @@ export class FileWindow {
   #start = 0;
   #end = 0;
 
-  /** @param descriptor of a file that does not change; its owner closes it */
+  /** @param descriptor of a file that does not change; the caller closes it */
   constructor(descriptor: number, windowBytes = WINDOW_BYTES) {
     this.#descriptor = descriptor;
     this.#windowBytes = windowBytes;
   }
 
-  /** @returns the bytes from `position` on, until the next call: fewer than `length` at the file's end */
+  /** Returns the bytes from `position` on, valid until the next call: fewer than `length` at the file's end. */
   read(position: number, length: number): Buffer {
     if (position < this.#start || position + length > this.#end) this.#fill(position, length);
     const offset = position - this.#start;

@@ -19,7 +19,7 @@ const DESCRIPTOR_MAX_BYTES = 24;
 const FLAG_DESCRIPTOR = 0x0008;
 const FLAG_UTF8 = 0x0800;
 
-/** The place of an entry in the archive, in bytes from its start. */
+/** Range of an entry in the archive, in bytes from its start. */
 export interface Extent {
   start: number;
   dataOffset: number;
@@ -27,9 +27,9 @@ export interface Extent {
 }
 
 /**
- * Compares an entry's local header with the central directory: readers differ in which one they believe.
+ * Compares an entry's local header with the central directory: readers differ in which one they trust.
  *
- * @param directory where the central directory begins
+ * @param directory start of the central directory
  * @throws ArtifactError `zip_invalid` when they differ in anything that matters
  */
 export function checkLocalHeader(window: FileWindow, entry: CentralHeader, directory: number): Extent {
@@ -60,7 +60,7 @@ export function checkLocalHeader(window: FileWindow, entry: CentralHeader, direc
   return { start, dataOffset, end };
 }
 
-/** The name in the local header at `start`, which has been checked before. */
+/** Returns the name in the local header at `start`, which has been checked before. */
 export function localName(window: FileWindow, start: number): string {
   const nameLength = window.read(start, LOCAL_HEADER_BYTES).readUInt16LE(26);
   return window.read(start + LOCAL_HEADER_BYTES, nameLength).toString("utf8");
@@ -70,8 +70,8 @@ const lies = (name: string, what: string): SealiftError =>
   badEntry(name, `has a local header with another ${what} than the central directory`);
 
 /**
- * Length of the data descriptor behind an entry, which has four forms: with and without its signature, with sizes of 4
- * and of 8 bytes.
+ * Returns the length of the data descriptor after an entry, which has four forms: with and without its signature, with
+ * sizes of 4 and of 8 bytes.
  */
 function descriptorBytes(window: FileWindow, entry: CentralHeader, at: number): number {
   const read = window.read(at, DESCRIPTOR_MAX_BYTES);
@@ -93,9 +93,9 @@ function descriptorBytes(window: FileWindow, entry: CentralHeader, at: number): 
 }
 
 /**
- * Sizes of a local header, from its ZIP64 field where it has one.
+ * Returns the sizes in a local header, from its ZIP64 field if it has one.
  *
- * @param readExtra returns its extra fields, in the header's place
+ * @param readExtra returns its extra fields
  */
 function localSizes(
   header: Buffer,

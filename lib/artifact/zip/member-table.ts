@@ -2,7 +2,7 @@ import { bytes, numbers } from "../tree/columns.ts";
 import { FileTable } from "../tree/file-table.ts";
 import { DEFLATED, STORED } from "./central-header.ts";
 
-/** One regular file of a checked archive. */
+/** Regular file of a checked archive. */
 export interface ZipMember {
   /** Path from the archive; `safe-path.ts` has checked its components. */
   path: string;
@@ -11,11 +11,11 @@ export interface ZipMember {
   compressedSize: number;
   uncompressedSize: number;
   crc32: number;
-  /** The start of its bytes in the archive. */
+  /** Start of its bytes in the archive. */
   dataOffset: number;
 }
 
-/** Facts of members that a file on disk has not. */
+/** Facts of members that a file on disk does not have. */
 interface MemberFacts {
   dataOffset: Float64Array;
   compressedSize: Float64Array;
@@ -23,14 +23,14 @@ interface MemberFacts {
   deflated: Uint8Array;
 }
 
-/** The regular files of a checked archive under the names that it gives them: where their bytes are. */
+/** Regular files of a checked archive, by the names in it, with the place of their bytes. */
 export class MemberTable {
   readonly #named: FileTable;
   readonly #facts: MemberFacts;
 
   /**
-   * @param members at most
-   * @param nameBytes of all names together, at most
+   * @param members most members
+   * @param nameBytes most bytes of all names together
    */
   constructor(members: number, nameBytes: number) {
     this.#named = FileTable.empty(members, nameBytes);
@@ -46,7 +46,7 @@ export class MemberTable {
     return this.#named.length;
   }
 
-  /** The members as files on disk: without the folder that all of them are in, where there is one. */
+  /** Returns the members as files on disk, without their common top folder if there is one. */
   filesWithin(folder: string | undefined): FileTable {
     return folder === undefined ? this.#named : this.#named.below(folder);
   }

@@ -10,9 +10,9 @@ import { FileWindow } from "./file-window.ts";
 import type { ZipMember } from "./member-table.ts";
 import { isSmall, largeContent, type PackedMembers, smallContent } from "./unzip-member.ts";
 
-/** Bytes of a large member that are read at a time. */
+/** Bytes of a large member read at a time. */
 const PIECE_BYTES = 256 * 1024;
-/** Entries between two turns of the event loop. */
+/** Entries handled before yielding to the event loop. */
 const TURN_ENTRIES = 200;
 
 /** Lets yauzl-promise read a file by plain calls: a round trip to the thread pool for each entry takes longer. */
@@ -27,7 +27,7 @@ class WindowReader extends Reader {
   override async _read(start: number, length: number): Promise<Buffer> {
     const found = this.#window.read(start, length);
     if (found.length < length) throw new Error("it ends early");
-    // The reader keeps it.
+    // The reader keeps the buffer.
     return Buffer.from(found);
   }
 
@@ -35,21 +35,21 @@ class WindowReader extends Reader {
     return Readable.from(this.#pieces(start, start + length), { objectMode: false });
   }
 
-  /** Not a stream of the file: one that is destroyed closes its descriptor, `autoClose: false` or not. */
+  /** Yields pieces of the file. Not a file stream: destroying one closes its descriptor, `autoClose: false` or not. */
   *#pieces(start: number, end: number): Generator<Buffer> {
     for (let at = start; at < end; at += PIECE_BYTES)
       yield Buffer.from(this.#window.read(at, Math.min(PIECE_BYTES, end - at)));
   }
 }
 
-/** Finds out where the bytes of an entry are, and reads none of them. */
+/** Locates the bytes of an entry without reading them. */
 class PlaceReader extends WindowReader {
   override _createReadStream(): Readable {
     return new Readable({ read() {} });
   }
 }
 
-/** Names are bytes: in which alphabet they are is not this reader's to say. */
+/** Options of the reader: names stay bytes, since decoding is not its task. */
 const OPTIONS = { decodeStrings: false, validateFilenames: false } as const;
 type Entry = NamedEntry<Buffer>;
 
@@ -66,18 +66,18 @@ const isSame = (member: ZipMember, entry: Entry): boolean =>
 
 const stream = (entry: Entry): Promise<Readable> => entry.openReadStream({ decompress: false, validateCrc32: false });
 
-/** Gives the packed bytes of members, as yauzl-promise finds them. */
+/** Opens the packed bytes of members, as yauzl-promise finds them. */
 export class MemberStreams implements PackedMembers {
   readonly #descriptor: number;
   #zip: Zip<Buffer> | undefined;
 
-  /** @param descriptor of an archive that was scanned; the caller closes it */
+  /** @param descriptor of a scanned archive; the caller closes it */
   constructor(descriptor: number) {
     this.#descriptor = descriptor;
   }
 
   /**
-   * Opens a member, behind those that were opened before.
+   * Opens a member; members are opened in archive order.
    *
    * @throws Error when the reader does not find it where the scan did
    */
@@ -100,8 +100,8 @@ const ambiguous = (why: string): SealiftError =>
   });
 
 /**
- * Asks yauzl-promise for a second opinion of a scanned archive: the same names in the same order, and for each file the
- * same place, sizes, method and CRC, so that it is the same bytes.
+ * Compares a scanned archive with what yauzl-promise reads: the same names in the same order, and for each file the
+ * same place, sizes, method and CRC, hence the same bytes.
  *
  * @throws ArtifactError `zip_ambiguous`
  */
@@ -127,7 +127,7 @@ export async function requireSecondOpinion(path: string, { files, folders, skipp
   }
 }
 
-/** The entries of an archive with the places of their bytes. @throws ArtifactError `zip_ambiguous` */
+/** Yields the entries of an archive with the places of their bytes. @throws ArtifactError `zip_ambiguous` */
 async function* entriesOf(descriptor: number): AsyncGenerator<Entry> {
   const refused = (error: unknown): never => {
     throw ambiguous(`the second one refuses it (${(error as Error).message})`);
@@ -142,7 +142,7 @@ async function* entriesOf(descriptor: number): AsyncGenerator<Entry> {
   }
 }
 
-/** Bytes that are inflated before the event loop has its turn. */
+/** Bytes inflated before yielding to the event loop. */
 const TURN_BYTES = 1024 * 1024;
 const WINDOW_BYTES = 256 * 1024;
 

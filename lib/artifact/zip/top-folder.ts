@@ -1,4 +1,4 @@
-/** Finds the folder that holds every entry, when there is exactly one and no file beside it. */
+/** Finds the folder that holds every entry, if there is exactly one and no file beside it. */
 export class TopFolder {
   #name: string | undefined;
   #isOne = true;
@@ -12,7 +12,7 @@ export class TopFolder {
     this.#isOne &&= first === this.#name && (type === "folder" || slash !== -1);
   }
 
-  /** Undefined without one. */
+  /** Name of the folder; undefined without one. */
   get name(): string | undefined {
     return this.#isOne ? this.#name : undefined;
   }

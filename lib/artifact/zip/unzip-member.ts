@@ -7,7 +7,7 @@ import { quoted } from "../tree/safe-path.ts";
 import type { FileWindow } from "./file-window.ts";
 import type { ZipMember } from "./member-table.ts";
 
-/** Files up to this size are inflated with one call. */
+/** Largest file that is inflated with one call, in bytes. */
 const SMALL_FILE_BYTES = 1024 * 1024;
 
 /** True for a member that is unpacked with one call. */
@@ -17,13 +17,13 @@ export const isSmall = ({
 }: Pick<ZipMember, "compressedSize" | "uncompressedSize">): boolean =>
   Math.max(compressedSize, uncompressedSize) <= SMALL_FILE_BYTES;
 
-/** The packed bytes of members, as a second reader finds them. */
+/** Packed bytes of members, as a second reader finds them. */
 export interface PackedMembers {
-  /** @throws Error when that reader does not find it where the scan did */
+  /** Opens a member. @throws Error when that reader does not find it where the scan did */
   open(member: ZipMember): Promise<Readable>;
 }
 
-/** A member whose bytes are not what the archive says of them. */
+/** Returns the error of a member whose bytes contradict the archive's directory. */
 const lies = (member: ZipMember, why: string, cause?: unknown) =>
   artifactError("zip_invalid", `The archive's entry ${quoted(member.path)} ${why}.`, {
     ...(cause !== undefined && { cause }),
@@ -31,9 +31,9 @@ const lies = (member: ZipMember, why: string, cause?: unknown) =>
   });
 
 /**
- * The content of a small member, with its size and CRC checked on what comes out.
+ * Inflates a small member, and checks size and CRC of the output.
  *
- * @returns bytes that the window's next reading may overwrite
+ * @returns bytes that the window's next read may overwrite
  * @throws ArtifactError `zip_invalid`
  */
 export function smallContent(archive: FileWindow, member: ZipMember): Buffer {
@@ -64,8 +64,8 @@ function inflated(packed: Buffer, member: ZipMember): Buffer {
 }
 
 /**
- * Gives a large member's content to `write` piece by piece, with its size and CRC checked on what comes out. The pieces
- * may have been more than is right when it throws.
+ * Passes a large member's content to `write` piece by piece, and checks size and CRC of the output. When it throws,
+ * wrong pieces may already have been passed on.
  *
  * @throws ArtifactError `zip_invalid`
  */
@@ -95,7 +95,7 @@ export async function largeContent(
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code?.startsWith("Z_") === true) throw lies(member, "cannot be decompressed", error);
-    // The inflater is done before its source is.
+    // The inflater ends before its source does.
     if (code === "ERR_STREAM_PREMATURE_CLOSE") throw lies(member, "has bytes behind its end");
     throw error;
   }

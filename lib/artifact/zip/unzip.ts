@@ -10,11 +10,11 @@ import type { ZipMember } from "./member-table.ts";
 import type { MemberStreams } from "./second-reader.ts";
 import { isSmall, largeContent, smallContent } from "./unzip-member.ts";
 
-/** Bytes that are read from the archive at a time. */
+/** Bytes of the archive read at a time. */
 const WINDOW_BYTES = 256 * 1024;
-/** Bytes that hang on an inflater besides its output. */
+/** Bytes that an inflater holds besides its output. */
 const INFLATER_BYTES = 4096;
-/** Bytes of files between two reports of progress. */
+/** Bytes of files between two progress reports. */
 const TELL_BYTES = 1024 * 1024;
 
 export interface UnzipOptions extends ScanOptions {
@@ -25,16 +25,16 @@ export interface UnzipOptions extends ScanOptions {
 }
 
 export interface Unzipped {
-  /** The files, under the paths that they have now. */
+  /** Unpacked files, under their present paths. */
   files: FileTable;
   bytes: number;
 }
 
 /**
- * Checks an archive as a whole (`scanZip`) and unpacks it into an empty, private folder; a single top folder is
- * flattened. Sizes and CRCs are checked on what comes out. A plain loop that blocks its thread but for large files.
+ * Checks an archive as a whole (`scanZip`) and unpacks it into an empty, private folder, flattening a single top
+ * folder. Checks sizes and CRCs of the output. A plain loop that blocks its thread except for large files.
  *
- * @throws ArtifactError what `scanZip` throws, and `zip_invalid` for bytes that are not what the archive says
+ * @throws ArtifactError as `scanZip`, and `zip_invalid` for bytes that contradict the directory
  */
 export async function unzip(path: string, folder: string, options: UnzipOptions): Promise<Unzipped> {
   const { onScanned, onUnpacked } = options;
@@ -106,7 +106,7 @@ interface UnzipAnswer {
   bytes: number;
 }
 
-/** Does the job of {@link unzipOn}. */
+/** Runs the job of {@link unzipOn}. */
 export async function unzipJob(
   { path, folder, options }: UnzipJob,
   tell: (told: Scanned | number) => void,
@@ -122,10 +122,10 @@ export interface UnzipOnOptions extends Omit<UnzipOptions, "onScanned"> {
 }
 
 /**
- * Unpacks an archive as {@link unzip} does, on another thread. After an error that thread is to be disposed of before
- * the folder is removed.
+ * Unpacks an archive like {@link unzip}, on another thread. After an error, dispose of that thread before removing the
+ * folder.
  *
- * @throws what {@link unzip} throws, and the reason of an abort
+ * @throws as {@link unzip}, and the reason of an abort
  */
 export async function unzipOn(
   thread: ArtifactThread,

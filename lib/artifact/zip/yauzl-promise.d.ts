@@ -23,7 +23,7 @@ declare module "yauzl-promise" {
     _createReadStream(start: number, length: number): Readable;
   }
   interface BytesOptions {
-    /** Names are bytes. */
+    /** Names stay bytes. */
     decodeStrings: false;
     validateFilenames?: boolean;
   }
