@@ -7,7 +7,7 @@ import { printable } from "../support/printable.ts";
 import { OPERATIONS, serverOf } from "./error-wording.ts";
 import { bodyOf, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
 
-/** An answer that is not an artifact is small; more than this is not read. Bytes. */
+/** Largest answer other than an artifact that is read, in bytes. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
 /** Reads a small body whole. */
@@ -22,14 +22,14 @@ async function readText(response: HttpResponse, request: HttpRequest): Promise<s
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** A hub's text as it may be shown: one line, printable, short, and without the request's secrets. */
+/** Makes a hub's text safe to show: one line, printable, short, and without the request's secrets. */
 function presentable(text: string, secrets: readonly string[]): string {
   let shown = text;
   for (const secret of secrets) if (secret !== "") shown = shown.replaceAll(secret, "[redacted]");
   return printable(shown).trim().slice(0, 500);
 }
 
-/** Codes of a hub that say more than their status does, with what to do next. */
+/** Codes of a hub that are more precise than its status, with what to do next. */
 const PRECISE: Partial<Record<Code, string>> = {
   quota_exceeded: "Delete old versions (`sealift version delete`), or ask the hub's operator for a larger quota.",
   project_in_use: "`sealift fleet TARGET --state ok` shows hosts; --force deletes it all the same.",
@@ -45,10 +45,10 @@ const PRECISE: Partial<Record<Code, string>> = {
   signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
 };
 
-/** The fields of an error's body, from a hub or a runtime. */
+/** Fields of an error's body, from a hub or a runtime. */
 type ErrorBody = Partial<Record<"error" | "detail" | "code" | "content_sha256" | "id" | "status" | "msg", unknown>>;
 
-/** The error of a runtime that was asked as a hub, or of a hub that was asked as a runtime. */
+/** Returns the error of a runtime that was addressed as a hub, or of a hub that was addressed as a runtime. */
 function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: number): SealiftError | undefined {
   const { name, option } = serverOf(operation);
   const answered = body.status === "error" && typeof body.msg === "string" ? "runtime" : "hub";
@@ -63,7 +63,7 @@ function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: n
   });
 }
 
-/** The error of an answer that is not 2xx; reads and closes its body. */
+/** Returns the error of an answer that is not 2xx; reads and closes its body. */
 export async function statusError(response: HttpResponse, request: HttpRequest): Promise<SealiftError> {
   const { operation } = request;
   const { status } = response;
@@ -128,7 +128,7 @@ export async function readJson<T extends z.ZodType>(
   return parsed.data;
 }
 
-/** Milliseconds of a `Retry-After` header (seconds or a date), or `undefined`. */
+/** Returns the milliseconds of a `Retry-After` header (seconds or a date), or undefined. */
 function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
   if (value === undefined) return undefined;
   if (/^\d+$/.test(value)) return Number(value) * 1000;

@@ -11,7 +11,7 @@ type Fields<Schema extends z.ZodObject> = Partial<
   Readonly<Record<keyof z.input<Schema>, string | number | boolean | undefined>>
 >;
 
-/** Input of a call of a route: parameters of its path, its query and its body, as far as it has them. */
+/** Input of a route's call: parameters of its path, its query and its body, as far as it has them. */
 export type RouteInput<R extends Route> = ([ParamsIn<R>] extends [never]
   ? { params?: never }
   : { params: Readonly<Record<ParamsIn<R>, string>> }) &
@@ -22,7 +22,7 @@ export type RouteInput<R extends Route> = ([ParamsIn<R>] extends [never]
       : { body: z.input<Body> }
     : { body?: never });
 
-/** A hub, the key to it, and what a call is for, which errors say. */
+/** Hub with its key, and the operation that errors name. */
 export interface Asking {
   operation: HttpRequest["operation"];
   hub: HubConnection;
@@ -62,7 +62,7 @@ export function requestOf<R extends Route>(route: R, question: RouteInput<R>, { 
 }
 
 /**
- * Calls a route of the hub whose answer is JSON, or nothing.
+ * Calls a route of the hub that answers with JSON or nothing.
  *
  * @throws AuthenticationError on 401 and 403; other errors of the operation
  */
@@ -76,7 +76,7 @@ export async function ask<R extends Route>(route: R, question: RouteInput<R>, as
   return undefined as Answer<R>;
 }
 
-/** The items of a route that answers with pages. */
+/** Items of a route that answers with pages. */
 type ItemOf<R extends Route> =
   AnswerOf<R> extends { items: readonly (infer Item)[]; next: string | null } ? Item : never;
 

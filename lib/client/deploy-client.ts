@@ -19,29 +19,31 @@ import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 import { call, callIfChanged, type Conditional } from "./json-request.ts";
 
 /**
- * Share of a session's life after which it is renewed, with a spread: the agents of a fleet that started at once would
- * otherwise all return at once.
+ * Share of a session's life after which it is renewed, with jitter: otherwise all agents of a fleet that started
+ * together would return together.
  */
 const RENEW_AFTER_PART = 0.8;
 const RENEW_SPREAD_PART = 0.15;
-/** Time after which a failed renewal is tried again while the session lives. */
+/** Delay before a failed renewal is tried again while the session lives, in milliseconds. */
 const RENEW_AGAIN_MS = 30_000;
 
 interface Session {
   token: string;
-  /** The project's name, from a hub that tells it. */
+  /** Name of the project, if the hub states it. */
   projectName: string | undefined;
   /** Time of the renewal, by `performance.now()`. */
   renewAt: number;
   endsAt: number;
 }
 
-/** Surface B for one project: renews its session before that ends, and once more when it is refused with 401. */
+/**
+ * Client of surface B for one project. Renews its session before that ends, and once more when it is rejected with 401.
+ */
 export class DeployClient {
   readonly #options: HubConnection;
   readonly #projectId: string;
   #session: Promise<Session> | undefined;
-  /** Told to the hub by this client: it may send them back with any later answer. */
+  /** Secrets sent to the hub by this client, which any later answer might repeat. */
   readonly #secrets = new Set<string>();
 
   constructor(projectId: string, options: HubConnection) {
@@ -50,12 +52,12 @@ export class DeployClient {
     this.#secrets.add(options.apiKey);
   }
 
-  /** @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
+  /** Opens a session. @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
   async authenticate(): Promise<void> {
     await this.#liveSession();
   }
 
-  /** The project's name at the hub, from a hub that tells it. @throws as {@link authenticate} */
+  /** Returns the project's name, if the hub states it. @throws as {@link authenticate} */
   async projectName(): Promise<string | undefined> {
     return (await this.#liveSession()).projectName;
   }
@@ -93,7 +95,7 @@ export class DeployClient {
     const asked = performance.now();
     const answer = await call(request, authAnswer, this.#options);
     const { access_token: token, expires_in: seconds, project_name: projectName } = answer;
-    // A hub that does not say how long a session lives says 401 when it has ended.
+    // A hub that does not state how long a session lives answers 401 once it has ended.
     const lifeMs = seconds === undefined ? Number.POSITIVE_INFINITY : seconds * 1000;
     const renewAfter = lifeMs * (RENEW_AFTER_PART + RENEW_SPREAD_PART * Math.random());
     return { token, projectName, renewAt: asked + renewAfter, endsAt: asked + lifeMs };
@@ -121,15 +123,15 @@ export class DeployClient {
     }
   }
 
-  /** @param running the version that this host runs, null for none @throws ArtifactError */
+  /** Returns the latest version. @param running version that this host runs, null for none @throws ArtifactError */
   async latestVersion(running?: string | null): Promise<string> {
     return (await this.#withSession(this.#latestRequest(running), latestAnswer)).version;
   }
 
   /**
-   * The latest version, if it is not the one that `etag` stands for; asked once, without retries.
+   * Returns the latest version, unless its ETag is `etag`; asked once, without retries.
    *
-   * @param running the version that this host runs, null for none
+   * @param running version that this host runs, null for none
    * @throws ArtifactError
    */
   latestIfChanged(etag: string | undefined, running?: string | null): Promise<Conditional<LatestAnswer>> {
@@ -142,7 +144,7 @@ export class DeployClient {
     return { operation: "latest", ...asked, headers: hostHeaders(this.#options, running) };
   }
 
-  /** @throws ArtifactError */
+  /** Locates a version. @throws ArtifactError */
   async locate(version: string): Promise<HubLocation> {
     const params = { project_id: this.#projectId, version };
     const asked = callOf(routes.locateArtifact, { params }, this.#options.hubUrl);
@@ -151,7 +153,7 @@ export class DeployClient {
   }
 
   /**
-   * Releases the DEK: the hub refuses revoked keys and expired credentials here, before any decryption.
+   * Releases the DEK: the hub rejects revoked keys and expired credentials here, before any decryption.
    *
    * @throws AuthenticationError on 401 and 403, ArtifactError otherwise
    */
@@ -168,10 +170,9 @@ export class DeployClient {
   }
 
   /**
-   * The ciphertext of a version, or of a delta that leads to it, piece by piece. An address that expires on the way is
-   * asked for again.
+   * Streams the ciphertext of a version, or of a delta that leads to it. Renews a URL that expires meanwhile.
    *
-   * @param at finds the address in a location: the artifact's own by default
+   * @param at returns the URL from a location: the artifact's own by default
    * @throws ArtifactError while it is read
    */
   download(
@@ -189,7 +190,7 @@ export class DeployClient {
     });
   }
 
-  /** @throws DeploymentError */
+  /** Sends a deployment report. @throws DeploymentError */
   async report(report: ProjectReport): Promise<void> {
     const asked = callOf(routes.reportProject, { body: report }, this.#options.hubUrl);
     const headers = hostHeaders(this.#options);

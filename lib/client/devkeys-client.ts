@@ -29,7 +29,10 @@ import * as versions from "../contract/versions/routes.ts";
 import { ask, type Asking, askPages, type RouteInput } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
-/** The key service (docs/contract/keys.md). @throws AuthenticationError on 401 and 403, DeploymentError otherwise */
+/**
+ * Client of the key service (docs/contract/keys.md). @throws AuthenticationError on 401 and 403, DeploymentError
+ * otherwise
+ */
 export class DevkeysClient {
   readonly #asking: Asking;
 
@@ -49,7 +52,7 @@ export class DevkeysClient {
     return this.#ask(keys.createKey, { body: key });
   }
 
-  /** Own keys, without secrets, page by page. */
+  /** Lists the caller's keys, without secrets, page by page. */
   listKeys(): AsyncGenerator<ApiKeyRecord> {
     return this.#pages(keys.listKeys, {});
   }
@@ -67,7 +70,7 @@ export class DevkeysClient {
     return this.#ask(projects.transferProject, { params: { id }, body: transfer });
   }
 
-  /** Tells what the deletion of a project would take; for administrators. */
+  /** Returns what deleting a project would remove; for administrators. */
   projectDeletion(id: string): Promise<ProjectDeletion> {
     return this.#ask(projects.showDeletion, { params: { id } });
   }
@@ -77,22 +80,22 @@ export class DevkeysClient {
     return this.#ask(projects.deleteProject, { params: { id }, query: { force, reason } });
   }
 
-  /** Versions of a project, plugin or service by its id, newest first, page by page. */
+  /** Lists the versions of a project, plugin or service by its id, newest first, page by page. */
   listVersions(id: string): AsyncGenerator<ManagedVersion> {
     return this.#pages(versions.listVersions, { params: { id } });
   }
 
-  /** Takes a version out of `latest`. */
+  /** Yanks a version. */
   yankVersion(id: string, version: string, reason?: string): Promise<void> {
     return this.#ask(versions.yankVersion, { params: { id, version }, body: { reason } });
   }
 
-  /** Lets a version be latest again. */
+  /** Restores a yanked version. */
   unyankVersion(id: string, version: string): Promise<void> {
     return this.#ask(versions.unyankVersion, { params: { id, version } });
   }
 
-  /** Advises against a version. @param advice null takes that back */
+  /** Deprecates a version. @param advice null takes it back */
   deprecateVersion(id: string, version: string, advice: Deprecation | null): Promise<void> {
     const params = { id, version };
     return advice === null
@@ -100,7 +103,7 @@ export class DevkeysClient {
       : this.#ask(versions.deprecateVersion, { params, body: advice });
   }
 
-  /** Opens a held version to every host. @returns false when every host may have it already */
+  /** Opens a held version to every host. @returns false when it is already open */
   async releaseVersion(id: string, version: string, reason?: string): Promise<boolean> {
     return (await this.#ask(versions.releaseVersion, { params: { id, version }, body: { reason } })).released;
   }
@@ -115,12 +118,12 @@ export class DevkeysClient {
     return this.#ask(versions.deleteVersion, { params: { id, version }, query: { reason } });
   }
 
-  /** The signers of a project, plugin or service, page by page. */
+  /** Lists the signers of a project, plugin or service, page by page. */
   listSigners(id: string): AsyncGenerator<SignerRecord> {
     return this.#pages(signers.listSigners, { params: { id } });
   }
 
-  /** Lets a key sign what is published. @param key hexadecimal */
+  /** Adds a signer. @param key hexadecimal */
   addSigner(id: string, key: string, name?: string): Promise<SignerRecord> {
     return this.#ask(signers.addSigner, { params: { id }, body: { public_key: key, name } });
   }
@@ -138,7 +141,7 @@ export class DevkeysClient {
     return this.#ask(fleets.labelHost, { params: { id, host_id: host }, body: { labels } });
   }
 
-  /** Owners who may see a private plugin or service, page by page. */
+  /** Lists the owners who may see a private plugin or service, page by page. */
   listGrants(kind: MarketplaceKind, slug: string): AsyncGenerator<GrantRecord> {
     return this.#pages(marketplace.listGrants[kind], { params: { slug } });
   }
@@ -151,7 +154,7 @@ export class DevkeysClient {
     return this.#ask(marketplace.removeGrant[kind], { params: { slug, owner } });
   }
 
-  /** Issues a key with the rights of another one, which ends after a grace. */
+  /** Issues a key with the rights of another one, which ends after a grace period. */
   rotateKey(id: string, graceSeconds: number): Promise<CreatedKey> {
     return this.#ask(keys.rotateKey, { params: { id }, body: { grace_seconds: graceSeconds } });
   }
@@ -161,12 +164,12 @@ export class DevkeysClient {
     return this.#ask(keys.revokeKey, { params: { id } });
   }
 
-  /** Registers the owner's signing secret for archives that the hub imports, in place of an earlier one. */
+  /** Registers the owner's signing secret for archives that the hub imports, replacing any earlier one. */
   registerSigningKey(secret: string): Promise<SigningKeyRecord> {
     return this.#ask(signingKey.registerSigningKey, { body: { secret } });
   }
 
-  /** Since when a signing secret is registered; `undefined` when none is. */
+  /** Returns since when a signing secret is registered; undefined for none. */
   async signingKey(): Promise<SigningKeyRecord | undefined> {
     try {
       return await this.#ask(signingKey.showSigningKey, {});
@@ -176,12 +179,12 @@ export class DevkeysClient {
     }
   }
 
-  /** Has the hub forget the signing secret. */
+  /** Removes the signing secret from the hub. */
   forgetSigningKey(): Promise<void> {
     return this.#ask(signingKey.forgetSigningKey, {});
   }
 
-  /** The audit log of the hub, newest first, for administrators. */
+  /** Lists the audit log of the hub, newest first, for administrators. */
   listAudit(filters: { since?: string; until?: string; action?: string; actor?: string }): AsyncGenerator<AuditRecord> {
     return this.#pages(listAudit, { query: filters });
   }

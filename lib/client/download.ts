@@ -15,27 +15,27 @@ import {
 } from "./http.ts";
 import { askedWait, isTransient } from "./retry.ts";
 
-/** Tries in a row without a byte of progress before a download is given up. */
+/** Consecutive attempts without a byte of progress after which a download fails. */
 const MAX_IDLE_TRIES = 5;
 const FIRST_DELAY_MS = 500;
 const MAX_DELAY_MS = 10_000;
-/** A mirror that is silent for longer is left for the next source. */
+/** Silence after which a mirror is abandoned for the next source, in milliseconds. */
 export const MIRROR_TIMEOUT_MS = 10_000;
 
-/** Caches of a hub's bytes, which nothing is expected of: each is left for the next source when anything fails. */
+/** Caches of a hub's bytes, none of which is trusted: on any failure the next source is used. */
 export interface MirrorUse {
-  /** Their roots; an address of bytes that is not the hub's own is never asked of them. */
+  /** Root URLs; mirrors never get a download URL that is not the hub's own. */
   urls: readonly string[];
-  /** Hears of each mirror that bytes have come from, once or more often. */
+  /** Called for each mirror that has sent bytes, once or more often. */
   onUsed: (url: string) => void;
-  /** Hears of each that is left. */
+  /** Called for each mirror that is abandoned. */
   onLeft: (url: string, why: string) => void;
 }
 
-/** The beginning of all paths at which a hub gives bytes. */
+/** Common prefix of all paths at which a hub serves bytes. */
 export const DOWNLOADS = pathOf(routes.download, { id: "" });
 
-/** An address of bytes at a mirror, or undefined when the address is of another form than the hub's own. */
+/** Returns the URL of bytes at a mirror, or undefined for a URL that is not in the hub's form. */
 function atMirror(mirror: string, address: string): string | undefined {
   const { pathname, search } = new URL(address);
   const at = pathname.lastIndexOf(DOWNLOADS);
@@ -43,19 +43,19 @@ function atMirror(mirror: string, address: string): string | undefined {
 }
 
 export interface DownloadOptions extends Transport {
-  /** The address of the bytes. It carries its own authorisation: no credential of ours is ever sent. */
+  /** URL of the bytes. It carries its own authorization: the client sends no credential. */
   url: string;
-  /** Asks for a fresh address when the old one has expired while resuming. */
+  /** Returns a fresh URL when the old one has expired while resuming. */
   renew: () => Promise<string>;
-  /** Maximum size of the artifact, in bytes. */
+  /** Largest accepted size, in bytes. */
   maxBytes: number;
-  /** The length of the whole, where the hub has told it. */
+  /** Total size in bytes, if the hub has stated it. */
   expectedBytes?: number | undefined;
-  /** Asked before `url`. */
+  /** Mirrors tried before `url`. */
   mirrors?: MirrorUse;
-  /** Called with the bytes received so far and the total, when the server says it. */
+  /** Called with the bytes received so far and the total, if the server states it. */
   onReceived?: (bytes: number, total: number | undefined) => void;
-  /** Called when a lost connection is taken up again. */
+  /** Called when a download is resumed after a lost connection. */
   onResumed?: (bytes: number, why: string) => void;
 }
 
@@ -63,11 +63,10 @@ const failure = (code: "artifact_changed" | "download_incomplete" | "limit_excee
   operationError("download", code, why);
 
 /**
- * Yields the bytes of a download, whatever happens to its connections: a lost one is taken up again with Range and
- * If-Range on the same ETag (docs/contract/marketplace.md). Ends only when as many bytes have come as the server
- * promised.
+ * Streams a download across lost connections: resumes with Range and If-Range on the same ETag
+ * (docs/contract/marketplace.md). Ends only when as many bytes have arrived as the server promised.
  *
- * @throws ArtifactError `download_incomplete`, `artifact_changed`, the transport's and the status's codes
+ * @throws ArtifactError `download_incomplete`, `artifact_changed`, and the codes of transport and status
  */
 export async function* download(options: DownloadOptions): AsyncGenerator<Buffer> {
   let { url } = options;
@@ -113,7 +112,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
           if (useful.length === 0) continue;
           if (mirror !== undefined) options.mirrors?.onUsed(mirror);
           received += useful.length;
-          // Not `download_incomplete`: a server that never stops would be asked to go on for ever.
+          // Not `download_incomplete`: that would resume a server that never stops for ever.
           if (received > options.maxBytes)
             throw failure(
               "limit_exceeded",
@@ -137,7 +136,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
     if (mirror !== undefined && options.signal?.aborted !== true) {
       mirrors.shift();
       options.mirrors?.onLeft(mirror, (why as Error).message);
-      // Too many bytes have gone to the reader: only a new download is right.
+      // Too many bytes have already been yielded: only a new download can be right.
       if (received > (total ?? Infinity)) throw why;
       if (received === 0) etag = total = undefined;
       idle = 0;
@@ -161,14 +160,13 @@ function requestFor(url: string, received: number, etag: string | undefined): Ht
   const headers: Record<string, string> = { "accept-encoding": "identity" };
   if (received > 0) {
     headers["range"] = `bytes=${received}-`;
-    // A weak validator cannot stand in If-Range (RFC 9110, 13.1.5); the signature finds out about other bytes in any
-    // case.
+    // A weak validator must not be in If-Range (RFC 9110, 13.1.5); the signature detects other bytes in any case.
     if (etag !== undefined && !etag.startsWith("W/")) headers["if-range"] = etag;
   }
   return { operation: "download", method: "GET", url, headers };
 }
 
-/** Bytes to skip at the start of the answer, after making sure that it continues the same artifact. */
+/** Returns the bytes to skip at the start of the answer, after checking that it continues the same artifact. */
 function startOf(response: HttpResponse, received: number, etag: string | undefined): number {
   if (received === 0 && response.status === 200) return 0;
   const now = header(response, "etag");
@@ -181,7 +179,7 @@ function startOf(response: HttpResponse, received: number, etag: string | undefi
   return 0;
 }
 
-/** The whole artifact's length, from Content-Range or Content-Length. */
+/** Returns the whole artifact's length, from Content-Range or Content-Length. */
 function lengthOf(response: HttpResponse): number | undefined {
   const text =
     response.status === 206

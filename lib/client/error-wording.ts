@@ -1,7 +1,7 @@
 import type { Code } from "../contract/codes.ts";
 import type { ErrorKind } from "../contract/errors.ts";
 
-/** The operations of a client on a hub, as messages call them and as the contract's table of error kinds rules it. */
+/** Operation of a client on a hub, as named in messages and in the contract's table of error kinds. */
 export type Operation =
   | "auth"
   | "latest"
@@ -23,11 +23,11 @@ export type Operation =
 interface CodeOfStatus {
   code: Code;
   hint?: string;
-  /** Instead of "the hub answered". */
+  /** Replaces "the hub answered". */
   note?: string;
 }
 
-/** The server that answers an operation, and the option that names it. */
+/** Server that answers an operation, and the option that names it. */
 export interface Server {
   name: "hub" | "runtime";
   option: "--hub-url" | "--runtime-url";
@@ -37,17 +37,17 @@ export const serverOf = (operation: Operation): Server =>
   operation === "runtime" ? { name: "runtime", option: "--runtime-url" } : { name: "hub", option: "--hub-url" };
 
 interface OperationFacts {
-  /** "authenticating", at the end of every message; empty where the message says it without. */
+  /** Ending of every message, such as "authenticating"; empty where the message is clear without it. */
   doing: string;
   kind: ErrorKind | ((status: number | undefined) => ErrorKind);
   codeOf: (status: number, retryAfter?: string) => CodeOfStatus;
-  /** A 404 may be a version that is still propagating. */
+  /** Whether a 404 may be a version that is still propagating. */
   retry404?: boolean;
 }
 
 const KEY_HINT = "Check the API key: it may be mistyped, revoked or expired.";
 
-/** Codes of statuses, the same for every operation but publishing. */
+/** Returns the code of a status, which is the same for every operation but publishing. */
 function codeOf(status: number, retryAfter?: string): CodeOfStatus {
   switch (status) {
     case 401:
@@ -83,7 +83,7 @@ function codeOf(status: number, retryAfter?: string): CodeOfStatus {
   return { code: "hub_refused" };
 }
 
-/** Codes of a runtime's statuses. */
+/** Returns the code of a runtime's status. */
 function runtimeCodeOf(status: number, retryAfter?: string): CodeOfStatus {
   if (status === 401 || status === 403)
     return { code: "key_rejected", hint: "Check the plugin key: it is app.secret_key of the runtime's configuration." };
@@ -112,7 +112,7 @@ const rejected =
   (code: (status: number, retryAfter?: string) => CodeOfStatus) => (status: number, retryAfter?: string) =>
     status === 401 ? { ...code(status), note: "the API key was rejected: the hub answered" } : code(status, retryAfter);
 
-/** Kinds by status for operations where a rejected key is an `AuthenticationError`. */
+/** Returns the kind by status for operations where a rejected key is an `AuthenticationError`. */
 const orAuthentication =
   (kind: ErrorKind) =>
   (status: number | undefined): ErrorKind =>
@@ -141,10 +141,10 @@ export const OPERATIONS: Readonly<Record<Operation, OperationFacts>> = {
   },
 };
 
-/** A certificate that is not trusted, by Node's codes. */
+/** Matches Node's codes for an untrusted certificate. */
 const CERTIFICATE = /^(?:CERT_|ERR_TLS_CERT|UNABLE_TO_|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN)/;
 
-/** Says why a server cannot be reached, and what to do about it. @param code of the system, Node or OpenSSL */
+/** Explains why a server cannot be reached, and what to do about it. @param code of the system, Node or OpenSSL */
 export function connectionFault(
   code: string,
   { origin, hostname }: URL,

@@ -4,39 +4,39 @@ import { paceBuffers } from "../support/buffer-pacing.ts";
 
 const UPLOAD_CHUNK_BYTES = 256 * 1024;
 
-/** The file part of a form. */
+/** File part of a form. */
 export interface FilePart {
   name: string;
   filename: string;
   contentType: string;
 }
 
-/** The bytes of a form's file. They can be read more than once: a redirect asks for them again. */
+/** Bytes of a form's file, which can be read repeatedly: a redirect needs them again. */
 export interface FileBytes {
-  /** Undefined while the file is still written. */
+  /** Total size in bytes; undefined while the file is being written. */
   total: number | undefined;
   read(): AsyncIterable<Uint8Array>;
 }
 
-/** Text fields by name; undefined ones are left out. */
+/** Text fields by name; undefined ones are omitted. */
 type Fields = Readonly<Record<string, string | undefined>>;
 
-/** A form with one file. */
+/** Form with one file. */
 export interface FileForm {
-  /** The fields before the file. */
+  /** Fields before the file. */
   fields: Fields;
   part: FilePart;
   file: FileBytes;
   /** Returns the fields behind the file. Called when its last byte has been read. */
   later?: () => Promise<Fields>;
-  /** Called with the bytes of the file that went out so far, and how many there are, where that is known. */
+  /** Called with the bytes of the file sent so far, and the total if known. */
   onSent?: ((bytes: number, total: number | undefined) => void) | undefined;
 }
 
-/** A body that can be sent once. */
+/** Body that can be sent once. */
 export interface FormBody {
   contentType: string;
-  /** Bytes; undefined when nobody knows yet. */
+  /** Length in bytes; undefined if not known yet. */
   length: number | undefined;
   bytes: AsyncIterable<Uint8Array>;
 }
@@ -55,7 +55,7 @@ async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }
 
-/** A file's bytes in buffers of their own: the connection holds them for as long as it likes. */
+/** Reads a file in separate buffers, since the connection may keep them. */
 async function* readFile(path: string): AsyncGenerator<Buffer> {
   const pace = paceBuffers();
   await using file = await open(path, "r");

@@ -17,7 +17,7 @@ import { header, type HttpRequest, operationError, send, transportError } from "
 import type { HubConnection } from "./hub-connection.ts";
 
 const hostRecord = z.looseObject({
-  /** State of the host, from hubs that know it. */
+  /** State of the host, from hubs that compute it. */
   state: z.enum(HOST_STATES).optional(),
   labels: z.record(z.string(), z.string()).optional(),
   version: z.string(),
@@ -25,7 +25,7 @@ const hostRecord = z.looseObject({
   error_message: z.string().nullish(),
   completed_at: z.string().nullish(),
   created_at: z.string().nullish(),
-  /** When the host last asked for the latest version, to the hour. */
+  /** Time when the host last asked for the latest version, to the hour. */
   seen_at: z.string().nullish(),
   running_version: z.string().nullish(),
   running_signer: runningSignerField,
@@ -34,7 +34,7 @@ export interface FleetHost extends z.output<typeof hostRecord> {
   host_id: string;
 }
 
-/** The facts that let a later call pay only for what changed. */
+/** Mark with which a later call transfers only what changed. */
 export interface FleetMark {
   etag?: string;
   cursor?: string;
@@ -43,15 +43,15 @@ export interface FleetMark {
 export interface FleetView {
   /** False when nothing has changed since the mark. */
   changed: boolean;
-  /** True when every host of the fleet is in the answer, though only changes were asked for: others are gone. */
+  /** True when the answer has every host of the fleet, although only changes were requested: all others are gone. */
   whole: boolean;
   mark: FleetMark;
-  /** Hosts in host-id order, read from the answer as it arrives; with a cursor only those that changed. */
+  /** Hosts in host-id order, read as the answer arrives; with a cursor only those that changed. */
   hosts: AsyncIterable<FleetHost>;
 }
 
 /**
- * Reads who runs what: the hosts of a target, in memory that does not grow with their number (docs/architecture.md).
+ * Reads which hosts run what, in constant memory (docs/architecture.md).
  *
  * @throws DeploymentError; AuthenticationError on 401 and 403
  */
@@ -73,17 +73,17 @@ export async function readFleet(target: Target, options: HubConnection, since: F
   return { changed: true, whole, mark, hosts: hostsOf(response, request, options) };
 }
 
-/** Hosts of one screen of a list. */
+/** Hosts per page of a list. */
 const SCREEN_HOSTS = 500;
 
-/** The hosts of a list. */
+/** Filter of a list of hosts. */
 export interface HostFilter {
   state?: HostState;
-  /** `name=value`, or a name. */
+  /** Label: `name=value`, or a name alone. */
   label?: string;
 }
 
-/** Tells whether a host is wanted. Filters the answers of a hub that has no filters. */
+/** Tells whether a host matches the filter, for hubs that cannot filter. */
 function fits(host: FleetHost, { state, label }: HostFilter): boolean {
   if (host.state !== undefined) return true;
   if (state !== undefined && stateOfHost(host, Date.now()) !== state) return false;
@@ -94,8 +94,8 @@ function fits(host: FleetHost, { state, label }: HostFilter): boolean {
 }
 
 /**
- * Lists the hosts of a target, those first that need somebody, one screen at a time: the hub asks its database for no
- * more than is read. A host that changes its state meanwhile may be missing, or be there twice.
+ * Lists the hosts of a target, those that need attention first, page by page, so that the hub reads no more than the
+ * caller does. A host whose state changes meanwhile may be missing, or appear twice.
  *
  * @throws DeploymentError; AuthenticationError on 401 and 403
  */
@@ -115,7 +115,7 @@ export async function* listHosts(
 }
 
 /**
- * Forgets a host of a fleet, until it reports again.
+ * Removes a host from a fleet, until it reports again.
  *
  * @returns false when the fleet has no such host
  * @throws DeploymentError; AuthenticationError on 401 and 403
@@ -132,7 +132,7 @@ export async function forgetHost({ kind, slug }: Target, host: string, options: 
 }
 
 /**
- * Reads a fleet's hosts by version, and those that failed, day by day.
+ * Reads the daily numbers of a fleet's hosts by version, and of those that failed.
  *
  * @throws DeploymentError; AuthenticationError on 401 and 403
  */
@@ -141,7 +141,7 @@ export const readAdoption = ({ kind, slug }: Target, hub: HubConnection): Promis
     ? ask(routes.showProjectAdoption, { params: { project_id: slug } }, asking(hub))
     : ask(routes.showTargetAdoption, { params: { kind, slug } }, asking(hub));
 
-/** The fleets that the key may see. @throws DeploymentError; AuthenticationError on 401 and 403 */
+/** Lists the fleets that the key may see. @throws DeploymentError; AuthenticationError on 401 and 403 */
 export const listFleets = (options: HubConnection): AsyncGenerator<FleetSummary> =>
   askPages(routes.listFleets, { query: { limit: 200 } }, asking(options));
 
@@ -156,10 +156,10 @@ const hostsRequest = (
     ? requestOf(routes.listProjectHosts, { params: { project_id: slug }, query }, asking(hub))
     : requestOf(routes.listTargetHosts, { params: { kind, slug }, query }, asking(hub));
 
-/** Bytes that are parsed at a time: their tokens are all that is alive when garbage is collected. */
+/** Bytes parsed at a time, so that few tokens are alive when garbage is collected. */
 const PIECE_BYTES = 4 * 1024;
 
-/** A host's record is a few hundred bytes; a hub that sends one without end is not to fill the memory. */
+/** Largest record of a host, in bytes: usual ones have a few hundred, and an endless one must not fill the memory. */
 const MAX_RECORD_BYTES = 1024 * 1024;
 
 async function* nothing(): AsyncGenerator<FleetHost> {}
@@ -183,7 +183,7 @@ async function* hostsOf(
   } catch (error) {
     if (error instanceof RecordTooLarge) throw bad(`with a record of more than ${MAX_RECORD_BYTES} bytes`, error);
     const explained = transportError(error, request, response.url, options);
-    // An error that is neither ours nor the transport's comes from the parser.
+    // An error that is neither a SealiftError nor the transport's is the parser's.
     throw explained instanceof SealiftError || options.signal?.aborted
       ? explained
       : bad("not with a JSON object", error);
@@ -196,12 +196,12 @@ class RecordTooLarge extends Error {}
 class NoObject extends Error {}
 
 /**
- * The members of the JSON object in a body, as they arrive. The parser is called and not piped through, because a
- * stream's queues keep objects until they are old; and its object streamer is not used, because a property for each
- * host id is a hidden class for each host. Either is what a fleet's memory grew from.
+ * Yields the members of the JSON object in a body as they arrive. Calls the parser instead of piping through it,
+ * because a stream's queues keep objects until they are promoted; and does without its object streamer, because a
+ * property for each host id makes a hidden class for each host. Either made memory grow with the fleet.
  */
 async function* membersOf(body: AsyncIterable<Buffer>): AsyncGenerator<[key: string, value: unknown]> {
-  // Its types know neither that it takes bytes nor that it answers at once when all of its parts do.
+  // The parser's types omit bytes as input, and synchronous answers of synchronous parts.
   const parse = fun(parser({ streamValues: false })) as unknown as (piece: Buffer | typeof none) => Many<Token>;
   const pace = paceBuffers("tokens");
   const record = new Assembler();
@@ -228,11 +228,11 @@ async function* membersOf(body: AsyncIterable<Buffer>): AsyncGenerator<[key: str
       }
       if (recordBytes > MAX_RECORD_BYTES) throw new RecordTooLarge();
     }
-    // The objects that were read so far can be collected only after a turn of the event loop.
+    // Objects read so far can be collected only after a turn of the event loop.
     await nextTurn();
     pace(chunk.length);
   }
-  // Throws when something is missing; a bare number ends here, too.
+  // Throws when something is missing; also ends a bare number.
   parse(none);
   if (!opened) throw new NoObject();
 }

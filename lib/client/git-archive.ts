@@ -6,7 +6,7 @@ import { bodyOf, header, type HttpRequest, send, type Transport, transportError 
 import { withRetries } from "./retry.ts";
 
 /**
- * Builds the address under which a source host serves the ZIP of a repository at a ref: GitHub and Gitea write
+ * Builds the URL at which a source host serves the ZIP of a repository at a ref: GitHub and Gitea use
  * `/archive/<ref>.zip`, GitLab `/-/archive/<ref>/<repo>-<ref>.zip`.
  *
  * @throws ArtifactError `manifest_invalid` for an address without a repository, or an unknown ref
@@ -18,7 +18,7 @@ export function gitArchiveUrl(repository: string, ref: string): URL {
   if (path.split("/").length < 3 || url.search !== "" || url.username !== "" || url.password !== "") {
     throw artifactError("manifest_invalid", `${url.origin}${url.pathname} is not the address of a repository.`);
   }
-  // Git has no such names, and an address would be another repository's with them.
+  // Git allows no such names, and with them the URL would address another repository.
   if (ref.split("/").some((part) => part === "" || part === "." || part === ".."))
     throw artifactError("manifest_invalid", `${printableJson(ref.slice(0, 200))} is not the name of a ref.`);
   const escaped = ref.split("/").map(encodeURIComponent).join("/");
@@ -27,13 +27,13 @@ export function gitArchiveUrl(repository: string, ref: string): URL {
   return new URL(gitlab ? `${path}/-/archive/${escaped}/${file}.zip` : `${path}/archive/${escaped}.zip`, url.origin);
 }
 
-/** True for an address of this machine, from which nothing goes over a network. */
+/** True for an address of this machine, which no network carries. */
 const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "[::1]" || /^127\.\d+\.\d+\.\d+$/.test(host);
 
 /**
  * Fetches the ZIP of a repository; `consume` gets its bytes and is called again from the start when the connection is
- * lost. The host's token goes to that host only, and never over a network without https.
+ * lost. Sends the host's token to that host only, and never over a network without https.
  *
  * @throws ArtifactError; UsageError `usage` when a token would go over http
  */

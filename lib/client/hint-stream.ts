@@ -8,27 +8,30 @@ import { statusError } from "./answers.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import { hostHeaders, type HubConnection } from "./hub-connection.ts";
 
-/** Characters of one event: as many targets as a stream may have fit in. */
+/** Longest event, in characters: enough for as many targets as a stream may have. */
 const MAX_EVENT_CHARACTERS = 64 * 1024;
-/** Ids that a header can say again. With any other one, each later connection would fail. */
+/** Matches ids that a header can repeat. Any other id would make every later connection fail. */
 const USABLE_ID = /^[!-~]{1,128}$/;
-/** A hub's stream has a comment every 15 seconds: a proxy gathers the answer, or has cut it. Milliseconds. */
+/**
+ * Silence after which a stream counts as dead, in milliseconds. The hub sends a comment every 15 seconds, so a proxy
+ * buffers the answer, or has cut it.
+ */
 export const SILENCE_MS = 60_000;
 
 export interface HintHearing {
-  /** The id of the last hint that was heard: the stream begins with what was missed since. */
+  /** Id of the last hint received: the stream starts with what was missed since. */
   lastEventId?: string | undefined;
   /** Defaults to {@link SILENCE_MS}. */
   silenceMs?: number | undefined;
-  /** The hub has begun to answer, and lets the answer through to here. */
+  /** Called when the hub has begun to answer, and no proxy buffers the answer. */
   onOpen: () => void;
-  /** @param id undefined where it is none that could be sent back */
+  /** @param id undefined for one that could not be sent back */
   onHint: (hint: ChangeHint, id: string | undefined) => void;
 }
 
 /**
- * Follows a hub's hints for some targets (docs/contract/hints.md) until the stream ends. A hint that is not in the
- * contract's form is skipped: polls have the truth.
+ * Follows a hub's hints for some targets (docs/contract/hints.md) until the stream ends. Skips malformed hints: polls
+ * have the truth.
  *
  * @param targets as people write them
  * @throws DeploymentError; AuthenticationError on 401 and 403; the reason of the signal
@@ -73,7 +76,7 @@ export async function followHints(
     const decoder = new TextDecoder();
     let isOpen = false;
     for await (const chunk of response.body) {
-      // A proxy that gathers answers sends the headers alone.
+      // A buffering proxy sends the headers alone.
       if (!isOpen) onOpen();
       isOpen = true;
       parser.feed(decoder.decode(chunk as Buffer, { stream: true }));

@@ -9,18 +9,21 @@ import { connectionFault, type Operation, OPERATIONS, serverOf } from "./error-w
 import type { FormBody } from "./file-form.ts";
 import { atLeastRate, LEAST_RATE, type LeastRate } from "./least-rate.ts";
 
-/** Redirects are followed on every route, this many at the most (docs/contract/marketplace.md). */
+/** Most redirects followed on any route (docs/contract/marketplace.md). */
 const MAX_REDIRECTS = 10;
 
 export interface Transport {
-  /** The hub that addresses of bytes may belong to; absent for other servers. */
+  /** Hub whose download URLs these may be; undefined for other servers. */
   hubUrl?: string;
-  /** Milliseconds: connecting, waiting for headers, and each silence while a body moves; never a whole transfer. */
+  /**
+   * Time limit in milliseconds for connecting, for the headers, and for each silence within a body; never for a whole
+   * transfer.
+   */
   timeoutMs: number;
   signal?: AbortSignal;
-  /** Hears of each pause that the server asks for with `Retry-After`, before the request is repeated. */
+  /** Called before each pause that the server requests with `Retry-After`. */
   onWait?: (error: SealiftError, waitMs: number) => void;
-  /** Below it an answer's body is given up; {@link LEAST_RATE} unless given. */
+  /** Rate below which an answer's body is abandoned. Default: {@link LEAST_RATE}. */
   leastRate?: LeastRate;
 }
 
@@ -29,29 +32,29 @@ export interface HttpRequest {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   url: string;
   headers?: Record<string, string>;
-  /** Sent to the first origin only, never across a redirect to another one. */
+  /** Headers sent to the first origin only, never across a redirect to another one. */
   credentials?: Record<string, string>;
   json?: unknown;
-  /** Made again for each redirect. */
+  /** Makes the form, anew for each redirect. */
   form?: () => FormBody | Promise<FormBody>;
-  /** The body holds a secret: it follows no redirect to another origin. */
+  /** Whether the body holds a secret: then no redirect to another origin is followed. */
   secretBody?: boolean;
   /** The server is untrusted: cross-origin redirects are never followed. */
   staysOnOrigin?: boolean;
-  /** Marks a request that changes nothing, though it is no GET: it is repeated like one. */
+  /** Whether the request changes nothing although it is no GET: then it is retried like one. */
   isRepeatable?: boolean;
-  /** Values that must not come back in an error's text. */
+  /** Values to remove from the text of errors. */
   secrets?: readonly string[];
 }
 
 export interface HttpResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
-  /** The body, decoded; for artifacts as it came over the wire. */
+  /** Decoded body; for artifacts, as it came over the wire. */
   body: Readable;
-  /** The transport's, for {@link bodyOf}. */
+  /** Least rate of the transport, for {@link bodyOf}. */
   leastRate?: LeastRate | undefined;
-  /** Gives up a body that nobody reads to its end, and the connection with it, if there is more to come on that. */
+  /** Abandons an unread body, and its connection if more would follow on it. */
   discard(): void;
 }
 
@@ -61,8 +64,8 @@ export const header = (response: HttpResponse, name: string): string | undefined
 };
 
 /**
- * The error of an operation, of the contract's kind for that status ("Client-side error kinds of the agent"). The cause
- * stands first, so that short columns show it.
+ * Returns the error of an operation, with the contract's kind for the status ("Client-side error kinds of the agent").
+ * The cause comes first, so that narrow columns show it.
  */
 export function operationError(operation: Operation, code: Code, why: string, facts: ErrorFacts = {}): SealiftError {
   const { doing, kind } = OPERATIONS[operation];
@@ -72,7 +75,7 @@ export function operationError(operation: Operation, code: Code, why: string, fa
   return new SealiftError(kindFor(kind, facts.status), code, message, { reason, ...facts });
 }
 
-/** `… (ECONNREFUSED, authenticating).`, or `… (authenticating).` */
+/** Ends a sentence with `… (ECONNREFUSED, authenticating).`, or `… (authenticating).` */
 const withRemark = (sentence: string, remark: string): string =>
   sentence.endsWith(").") ? sentence.replace(/\)\.$/, `, ${remark}).`) : `${sentence.replace(/\.$/, "")} (${remark}).`;
 
@@ -81,7 +84,7 @@ const kindFor = (
   status: number | undefined,
 ): ErrorKind => (typeof kind === "function" ? kind(status) : kind);
 
-/** A form says its length where that is known: without it nobody could refuse the upload by its size. */
+/** Returns the headers of a form, with its length if known: servers reject large uploads by it. */
 const formHeaders = ({ contentType, length }: FormBody): Record<string, string> => ({
   "content-type": contentType,
   ...(length === undefined ? { "transfer-encoding": "chunked" } : { "content-length": String(length) }),
@@ -94,10 +97,10 @@ const discardable = (answer: Omit<HttpResponse, "discard">): HttpResponse => ({
 
 /** Operations whose answers are bytes of an artifact or archive. */
 const BYTES: ReadonlySet<Operation> = new Set(["download", "install"]);
-/** Operations whose answers are read as they come: those, and a stream that has no end. */
+/** Operations whose answers are read as they arrive: those, and endless streams. */
 const STREAMED: ReadonlySet<Operation> = new Set([...BYTES, "hints"]);
 
-/** One exchange without redirects. Resolves when the headers are there. */
+/** Makes one exchange without redirects. Resolves when the headers have arrived. */
 async function ask(
   request: HttpRequest,
   url: URL,
@@ -112,18 +115,18 @@ async function ask(
     const all = form === undefined ? headers : { ...formHeaders(form), ...headers };
     return discardable(await exchange(url, { method, headers: all, timeoutMs, signal }, form?.bytes));
   }
-  // A program that only uploads or downloads does without it.
+  // Programs that only upload or download never load it.
   const { exchangeJson } = await import("./json-exchange.ts");
   return exchangeJson(url, headers, request, transport);
 }
 
-/** An error without the one that got puts around it. */
+/** Returns the error inside the one that got wraps around it. */
 const causeOf = (error: unknown): unknown =>
   error instanceof Error && error.cause instanceof Error && "timings" in error ? error.cause : error;
 
 /**
- * A transport failure as data: what cannot be reached or is silent may be there again later. A failure of the bytes to
- * send, such as a full disk, is returned as it is.
+ * Converts a transport failure: an unreachable or silent server may be back later. A failure of the bytes to send, such
+ * as a full disk, is returned unchanged.
  */
 export function transportError(
   error: unknown,
@@ -165,7 +168,7 @@ export function send(request: HttpRequest, transport: Transport): Promise<HttpRe
   if (!isWatched()) return follow(request, transport, undefined);
   const { operation, method } = request;
   const first = new URL(request.url);
-  // The address of bytes may be a bucket's, which is not ours.
+  // The URL of bytes may be a bucket's, which gets no trace headers.
   const own = BYTES.has(operation) ? transport.hubUrl && new URL(transport.hubUrl).origin : first.origin;
   const port = first.port === "" ? undefined : Number(first.port);
   const facts = { "http.request.method": method, "server.address": first.hostname, "server.port": port };
@@ -180,7 +183,7 @@ export function send(request: HttpRequest, transport: Transport): Promise<HttpRe
       if (answer.status >= 400) work.fail(String(answer.status));
       return answer;
     },
-    // Requests that belong to no work, such as polls, begin no trace.
+    // Requests outside of any work, such as polls, start no trace.
     { kind: "client", isPart: true },
   );
 }
@@ -251,7 +254,7 @@ function redirectError(operation: Operation, fault: RedirectFault, { origin }: U
   return errors[fault]();
 }
 
-/** The bytes of an answer, given up below the least rate. @throws `too_slow`, of the operation's kind */
+/** Streams the bytes of an answer, and abandons it below the least rate. @throws `too_slow`, of the operation's kind */
 export function bodyOf(
   { body, leastRate = LEAST_RATE }: HttpResponse,
   { operation }: Pick<HttpRequest, "operation">,

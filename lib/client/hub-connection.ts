@@ -3,25 +3,25 @@ import { HEADERS } from "../contract/surfaces/headers.ts";
 import { NOTHING } from "../contract/surfaces/host-record.ts";
 import type { Transport } from "./http.ts";
 
-/** A hub and the key to it: what every client of a hub is made with. */
+/** Hub with its key, as passed to every client of a hub. */
 export interface HubConnection extends Transport {
-  /** The hub's bare root; a trailing slash is ignored. */
+  /** Root URL of the hub; a trailing slash is ignored. */
   hubUrl: string;
   apiKey: string;
-  /** The name of this host, which the hub's fleet view then knows to be alive. */
+  /** Name of this host, by which the hub's fleet view knows that it is alive. */
   hostId?: string;
-  /** Labels of this host, by which rollouts choose their waves. */
+  /** Labels of this host, by which rollouts select hosts for waves. */
   labels?: Labels;
-  /** A random name of the program that asks, where it goes on asking for as long as it runs. */
+  /** Random name of a polling program, kept for as long as it runs. */
   instance?: string;
-  /** Roots of mirrors that are asked for bytes before the hub, in this order. */
+  /** Root URLs of mirrors, tried in this order before the hub. */
   mirrors?: readonly string[];
 }
 
 /**
- * Returns the headers that tell a hub which host polls.
+ * Returns the headers that name the polling host.
  *
- * @param running the version that runs there, null for none; undefined leaves it to the host's last report
+ * @param running version that runs there, null for none; undefined leaves it to the host's last report
  */
 export const hostHeaders = (
   { hostId, instance, labels = {} }: HubConnection,

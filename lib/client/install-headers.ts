@@ -2,25 +2,25 @@ import { artifactError } from "../contract/errors.ts";
 import { HEADERS, SIGNATURE_PREFIX } from "../contract/surfaces/headers.ts";
 import { printableJson } from "../support/printable.ts";
 
-/** The author's signature as the hub sends it, or a part of it; nothing of it is checked. */
+/** Author's signature, or a part of it, as the hub sends it, unverified. */
 export interface AuthorHeaders {
   signature: string | undefined;
   signer: string | undefined;
 }
 
-/** A fetched artifact's headers; the body follows as a stream. */
+/** Headers of a fetched artifact; the body follows as a stream. */
 export interface InstallHeaders {
-  /** Lower-case hex of `X-Signature`, checked for its form only. */
+  /** Lower-case hex of `X-Signature`, of which only the form is checked. */
   hmac: string;
   author: AuthorHeaders;
-  /** `name@version` of X-Plugin or X-Service, when the hub sends it. */
+  /** `name@version` of X-Plugin or X-Service, if the hub sends it. */
   named: string | undefined;
   repo: string | undefined;
-  /** Bytes, when the hub says so. */
+  /** Size in bytes, if the hub states it. */
   size: number | undefined;
 }
 
-/** The hex of an X-Signature header. @throws ArtifactError `signature_missing`, `signature_invalid` */
+/** Returns the hex of an X-Signature header. @throws ArtifactError `signature_missing`, `signature_invalid` */
 export function parseSignature(value: string | undefined): string {
   if (value === undefined || value === "") {
     throw artifactError("signature_missing", `The hub sent the artifact without ${HEADERS.signature}.`, {
@@ -36,7 +36,7 @@ export function parseSignature(value: string | undefined): string {
 }
 
 /**
- * Checks that X-Plugin or X-Service names what was asked for (docs/contract/marketplace.md). @throws ArtifactError
+ * Requires that X-Plugin or X-Service names what was requested (docs/contract/marketplace.md). @throws ArtifactError
  * `header_mismatch`
  */
 export function checkNamed(named: string | undefined, version: string, names: readonly string[]): void {

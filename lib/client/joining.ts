@@ -13,9 +13,10 @@ import type { HubConnection } from "./hub-connection.ts";
 import { call } from "./json-request.ts";
 
 /**
- * Joins a project, or asks again whether somebody has approved the host.
+ * Joins a project; repeating the call tells whether the host has been approved.
  *
- * @throws AuthenticationError `key_rejected`, `invite_ended`; DeploymentError `host_taken`, and of the connection
+ * @throws AuthenticationError `key_rejected`, `invite_ended`; DeploymentError `host_taken`, and errors of the
+ *   connection
  */
 export function join(hubUrl: string, body: JoinRequest, transport: Transport): Promise<JoinAnswer> {
   const asking: Asking = { operation: "keys", hub: { ...transport, hubUrl, apiKey: "" } };
@@ -23,7 +24,7 @@ export function join(hubUrl: string, body: JoinRequest, transport: Transport): P
   return call(request, routes.join.ok[200], transport);
 }
 
-/** Invites and hosts of one project (docs/contract/joining.md). */
+/** Client of invites and hosts of one project (docs/contract/joining.md). */
 export class JoiningClient {
   readonly #asking: Asking;
   readonly #id: string;
@@ -39,7 +40,7 @@ export class JoiningClient {
     return ask(routes.createInvite, { params: { id: this.#id }, body }, this.#asking);
   }
 
-  /** Invites without their tokens, newest first, page by page. */
+  /** Lists invites without their tokens, newest first, page by page. */
   invites(): AsyncGenerator<InviteRecord> {
     return askPages(routes.listInvites, { params: { id: this.#id } }, this.#asking);
   }
@@ -48,7 +49,7 @@ export class JoiningClient {
     return ask(routes.revokeInvite, { params: { id: this.#id, invite } }, this.#asking);
   }
 
-  /** Hosts whose keys speak for them, and those that wait, page by page. */
+  /** Lists hosts with keys of their own, and those that wait, page by page. */
   hosts(): AsyncGenerator<JoinedHost> {
     return askPages(routes.listJoined, { params: { id: this.#id } }, this.#asking);
   }

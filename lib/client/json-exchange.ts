@@ -10,11 +10,11 @@ interface Answer {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: Readable;
-  /** Gives up a body that nobody reads to its end. */
+  /** Abandons an unread body. */
   discard(): void;
 }
 
-/** One exchange of JSON, both ways, without redirects. Resolves when the headers are there. */
+/** Makes one exchange of JSON, without redirects. Resolves when the headers have arrived. */
 export function exchangeJson(
   url: URL,
   headers: Record<string, string>,
@@ -45,11 +45,10 @@ export function exchangeJson(
       const { statusCode: status, headers } = answer;
       const discard = (): void => {
         stream.on("error", () => {});
-        // Nothing follows these headers: the connection is as good as new.
+        // Nothing follows these headers: the connection can be reused.
         if (BODILESS.has(status)) return void stream.resume();
         stream.destroy();
-        // An answer that arrived whole and was not read would keep the process alive while the server holds the
-        // connection.
+        // An answer that arrived whole and unread would keep the process alive while the server holds the connection.
         if (!isOver) sent?.socket?.destroy();
       };
       response = { status, headers, body: stream, discard };

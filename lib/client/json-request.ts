@@ -19,10 +19,10 @@ export async function call<T extends z.ZodType>(
   });
 }
 
-/** An answer that may not have changed since its ETag was seen. */
+/** Answer that may be unchanged since its ETag was seen. */
 export type Conditional<T> = { changed: false } | { changed: true; value: T; etag: string | undefined };
 
-/** One GET with `If-None-Match`, tried once: a client that polls asks again anyway. */
+/** Makes one GET with `If-None-Match`, without retries: a polling client asks again anyway. */
 export async function callIfChanged<T extends z.ZodType>(
   request: HttpRequest,
   etag: string | undefined,

@@ -1,21 +1,21 @@
 import { LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 
-/** The slowest transfer that is still waited for. */
+/** Slowest transfer that is accepted. */
 export interface LeastRate {
   bytesPerSecond: number;
-  /** Milliseconds of waiting over which the rate is taken. */
+  /** Time over which the rate is measured, in milliseconds of waiting. */
   overMs: number;
 }
 
 /**
- * A hub that drips a byte now and then would hold a deployment's lock for ever: no silence of it is long enough
- * for a time-out.
+ * Default least rate. A hub that drips a byte now and then would otherwise hold a deployment's lock for ever, without
+ * ever reaching a time-out.
  */
 export const LEAST_RATE: Readonly<LeastRate> = { bytesPerSecond: LEAST_BYTES_PER_SECOND, overMs: 30_000 };
 
 /**
- * Passes chunks on, and throws what `tooSlow` returns when fewer than {@link LeastRate} come. Only the time counts in
- * which the other side is waited for, not what the reader takes for itself.
+ * Passes chunks on, and throws the error of `tooSlow` when they arrive below {@link LeastRate}. Counts only time spent
+ * waiting for the sender, not the reader's own.
  */
 export async function* atLeastRate(
   body: AsyncIterable<Buffer>,

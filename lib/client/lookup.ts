@@ -6,15 +6,15 @@ import { closestTo } from "../support/suggestion.ts";
 import type { DevkeysClient } from "./devkeys-client.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
-/** Records by what people call them. */
+/** Finds records by what people call them. */
 
-/** The ids that a hub makes: nothing needs to be looked up. */
+/** Matches the ids that a hub makes, which need no lookup. */
 const PROJECT_ID = /^(?:prj_[A-Za-z0-9]{10,40}|(?:plg|svc)_[0-9a-f]{32})$/;
 const KEY_ID = /^key_(?:[0-9a-f]{32}|admin)$/;
 
 const sameLetters = (a: string, b: string): boolean => a.toLowerCase() === b.toLowerCase();
 
-/** Tests of a project, the strictest first: one that fits a stricter test is meant, whatever fits a later one. */
+/** Returns tests of a project, the strictest first: a match of a stricter test wins. */
 function projectTests(text: string): ((project: ProjectRecord) => boolean)[] {
   const [, kind, rest = text] = /^(project|plugin|service):(.+)$/s.exec(text) ?? [];
   const isOfKind = (project: ProjectRecord): boolean => kind === undefined || project.kind === kind;
@@ -29,7 +29,7 @@ function projectTests(text: string): ((project: ProjectRecord) => boolean)[] {
  * Finds one record among all that the key may list.
  *
  * @param tests the strictest first
- * @throws DeploymentError `not_found`; UsageError `usage` when several fit
+ * @throws DeploymentError `not_found`; UsageError `usage` when several match
  */
 export async function findOne<T>(
   text: string,
@@ -40,7 +40,7 @@ export async function findOne<T>(
     list: string;
     nameOf: (record: T) => string;
     shown: (record: T) => string;
-    /** Takes from a text what no name has. */
+    /** Strips what no name has. */
     bare?: (text: string) => string;
   },
 ): Promise<T> {
@@ -66,9 +66,9 @@ export async function findOne<T>(
 }
 
 /**
- * Finds a project, plugin or service by its id, slug or name; `plugin:NAME` names its kind, too.
+ * Finds a project, plugin or service by its id, slug or name; `plugin:NAME` also states its kind.
  *
- * @throws DeploymentError `not_found`; UsageError `usage` when several are called so
+ * @throws DeploymentError `not_found`; UsageError `usage` when several match
  */
 export function projectCalled(client: DevkeysClient, text: string): Promise<ProjectRecord> {
   return findOne(text, client.listProjects(), projectTests(text), {
@@ -81,7 +81,7 @@ export function projectCalled(client: DevkeysClient, text: string): Promise<Proj
 }
 
 /**
- * The id of a project, plugin or service; one that looks like an id is taken as it is.
+ * Returns the id of a project, plugin or service; a text in the form of an id is returned as it is.
  *
  * @throws as {@link projectCalled}
  */
@@ -89,7 +89,7 @@ export async function projectIdOf(client: DevkeysClient, text: string): Promise<
   return PROJECT_ID.test(text) ? text : (await projectCalled(client, text)).id;
 }
 
-/** A target that names its kind, and its id or slug: nothing needs to be looked up. */
+/** Matches a target with its kind and its id or slug, which needs no lookup. */
 const EXACT_TARGET = /^(?:project:prj_[A-Za-z0-9]{10,40}|(?:plugin|service):[a-z0-9][a-z0-9_.-]{0,127})$/;
 
 /**
@@ -112,7 +112,9 @@ export async function projectNamed(connection: HubConnection, text: string): Pro
   throw usageError("usage", `${printableJson(text)} is a ${kind}, and a project is needed.`);
 }
 
-/** The id of an API key by its id, or by the name of one that is not revoked. @throws as {@link projectCalled} */
+/**
+ * Returns the id of an API key by its id, or by the name of one that is not revoked. @throws as {@link projectCalled}
+ */
 export async function keyIdOf(client: DevkeysClient, text: string): Promise<string> {
   if (KEY_ID.test(text)) return text;
   const isNamed = ({ name, revoked_at }: ApiKeyRecord): boolean => name === text && revoked_at === null;

@@ -26,9 +26,8 @@ import { call, callIfChanged, type Conditional } from "./json-request.ts";
 import { withRetries } from "./retry.ts";
 
 /**
- * The part of a detail record that a client needs. Only `latest_version` is the contract's
- * (docs/contract/marketplace.md#detail): what other hubs put into the rest, in whatever form, is left aside when it is
- * not ours.
+ * Part of a detail record that a client needs. Only `latest_version` is in the contract
+ * (docs/contract/marketplace.md#detail): other fields are ignored unless they have Sealift's form.
  */
 const detailAnswer = z.looseObject({
   latest_version: z.string().nullish(),
@@ -62,15 +61,15 @@ export class MarketplaceClient {
     this.#base = baseUrl(options.hubUrl);
   }
 
-  /** @param running the version that this host runs, null for none @throws ArtifactError */
+  /** Returns the detail record. @param running version that this host runs, null for none @throws ArtifactError */
   detail(running?: string | null): Promise<Detail> {
     return call(this.#detailRequest(running), detailAnswer, this.#options);
   }
 
   /**
-   * The detail record, if it is not the one that `etag` stands for; asked once, without retries.
+   * Returns the detail record, unless its ETag is `etag`; asked once, without retries.
    *
-   * @param running the version that this host runs, null for none
+   * @param running version that this host runs, null for none
    * @throws ArtifactError
    */
   detailIfChanged(etag: string | undefined, running?: string | null): Promise<Conditional<Detail>> {
@@ -83,11 +82,11 @@ export class MarketplaceClient {
   }
 
   /**
-   * Fetches the ZIP: `consume` gets its headers and its bytes, and is called again from the start when the
-   * connection is lost.
+   * Fetches the ZIP: `consume` gets its headers and its bytes, and is called again from the start when the connection
+   * is lost.
    *
-   * @param mirrors asked for the bytes first; the headers are the hub's, and no mirror gets the key
-   * @throws ArtifactError; `signature_missing` and `signature_invalid` for the form of X-Signature
+   * @param mirrors tried first for the bytes; the headers come from the hub, and no mirror gets the key
+   * @throws ArtifactError; `signature_missing` and `signature_invalid` for a malformed X-Signature
    */
   async install<T>(
     version: string,
@@ -134,18 +133,18 @@ export class MarketplaceClient {
     };
   }
 
-  /** Asks for the headers of a ZIP, which the hub gives to those only who may have it. @throws ArtifactError */
+  /** Requests the headers of a ZIP, which the hub gives only to callers that may have it. @throws ArtifactError */
   async installHeaders(version: string): Promise<InstallHeaders> {
     return (await this.#shown(version)).headers;
   }
 
-  /** Asks for one byte of a ZIP: its headers, and the URL that needs no key, where the hub gives one. */
+  /** Requests one byte of a ZIP, for its headers and the URL that needs no key, if the hub gives one. */
   #shown(version: string): Promise<{ headers: InstallHeaders; url: string | undefined }> {
     const request = { ...this.#installRequest(version), headers: { range: "bytes=0-0" } };
     return withRetries(request, this.#options, async () => {
       const response = await send(request, this.#options);
       if (response.status !== 200 && response.status !== 206) throw await statusError(response, request);
-      // One byte that is read to its end leaves the connection to the next request.
+      // Reading the one byte to its end keeps the connection for the next request.
       if (response.status === 206) response.body.on("error", () => {}).resume();
       else response.discard();
       const total = /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1];
@@ -155,7 +154,7 @@ export class MarketplaceClient {
     });
   }
 
-  /** @throws ArtifactError */
+  /** Sends a deployment report. @throws ArtifactError */
   async report(report: DeploymentReport): Promise<void> {
     const asked = requestOf(reportTarget, { body: report }, this.#asking("deploymentReport"));
     const request = { ...asked, headers: hostHeaders(this.#options) };
@@ -184,7 +183,7 @@ export class MarketplaceClient {
     }
   }
 
-  /** Takes a version out of `latest`, or back in. @throws AuthenticationError, PublishError */
+  /** Yanks or restores a version. @throws AuthenticationError, PublishError */
   async yank(version: string, yanked: boolean, reason?: string): Promise<void> {
     const params = { slug: this.#slug, version };
     const request = yanked
@@ -200,7 +199,10 @@ export class MarketplaceClient {
   }
 }
 
-/** Targets whose name, slug or description holds a text, page by page. @throws AuthenticationError, PublishError */
+/**
+ * Lists the targets whose name, slug or description contains a text, page by page. @throws AuthenticationError,
+ * PublishError
+ */
 export const searchTargets = (
   kind: MarketplaceKind,
   text: string,
@@ -210,6 +212,6 @@ export const searchTargets = (
 
 const readable = (bytes: AsyncIterable<Buffer>): Readable => Readable.from(bytes, { objectMode: false });
 
-/** An error of the install operation with one of our own codes. */
+/** Returns an error of the install operation with one of Sealift's own codes. */
 export const installError = (code: Parameters<typeof operationError>[1], why: string) =>
   operationError("install", code, why);

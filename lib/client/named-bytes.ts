@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { SealiftError } from "../contract/errors.ts";
 
-/** The size and digest of bytes, as they were named before they came. */
+/** Size and digest of bytes, as announced before they arrive. */
 export interface NamedBytes {
   size: number;
   /** SHA-256, hexadecimal. */
@@ -9,9 +9,9 @@ export interface NamedBytes {
 }
 
 /**
- * Passes bytes on and compares them with their named digest and size. Passes at most the named size.
+ * Passes bytes on and compares them with their announced digest and size. Passes at most the announced size.
  *
- * @throws the error that `differing` makes, after the last byte, when they are others
+ * @throws the error of `differing`, after the last byte, when they differ
  */
 export async function* asNamed(
   chunks: AsyncIterable<Buffer>,

@@ -11,8 +11,8 @@ export async function latestSigner(
 }
 
 /**
- * Returns the keys that hosts of a project are to pin, in hexadecimal: the active ones of its register, else the one
- * that has signed its latest version.
+ * Returns the keys that hosts of a project should pin, in hexadecimal: the active ones of its register, or else the
+ * signer of its latest version.
  *
  * @param id of the project
  */

@@ -22,22 +22,22 @@ import { bodyOf, header, type HttpRequest, operationError, send, type Transport,
 import type { HubConnection } from "./hub-connection.ts";
 import { asNamed, type NamedBytes } from "./named-bytes.ts";
 
-/** A hub, and a project on it that is published to. */
+/** Hub, and the project on it to publish to. */
 export interface PublishTarget extends HubConnection {
   projectId: string;
 }
 
 interface Upload<T extends z.ZodType> {
-  /** The request without its form. */
+  /** Request without its form. */
   request: HttpRequest;
   part: FilePart;
-  /** The file that is sent. */
+  /** File to send. */
   file: string | FileBytes;
   fields?: Partial<PublishFields>;
   /** Returns the fields that are known when the file is whole. */
   later?: (() => Promise<Partial<PublishFields>>) | undefined;
   answer: T;
-  /** R ‖ A of the signature: a hub that knows them before the file hashes while it receives. */
+  /** R ‖ A of the signature: a hub that gets them before the file hashes while it receives. */
   start?: Uint8Array | undefined;
   onSent?: FileForm["onSent"];
 }
@@ -78,8 +78,7 @@ async function upload<T extends z.ZodType>(
 /**
  * Publishes an artifact (docs/contract/deploy.md#publish).
  *
- * @param file the artifact
- * @throws AuthenticationError on 401 and 403, PublishError otherwise; a 409 says `storedContentSha256`
+ * @throws AuthenticationError on 401 and 403, PublishError otherwise; that of a 409 has `storedContentSha256`
  */
 export function publishArtifact(
   target: PublishTarget,
@@ -92,14 +91,14 @@ export function publishArtifact(
   return upload(target, { request, part: ARTIFACT_PART, file, fields, answer, ...options });
 }
 
-/** The fields of a publication that are known before the first byte of its artifact. */
+/** Fields of a publication that are known before the first byte of its artifact. */
 export type FirstFields = Pick<PublishFields, "version" | "project_name" | "stage">;
 
 /**
- * Publishes an artifact that is still made: its bytes are sent as they come, and the fields that depend on them follow
- * the file. The upload has no length, and some servers refuse that with 411.
+ * Publishes an artifact that is still being made: sends its bytes as they are produced, and the fields that depend on
+ * them after the file. The upload has no length, which some servers reject with 411.
  *
- * @throws as {@link publishArtifact}, and what `file` and `later` throw
+ * @throws as {@link publishArtifact}, and the errors of `file` and `later`
  */
 export function publishGrowing(
   target: PublishTarget,
@@ -155,14 +154,14 @@ export async function listIndexes(target: PublishTarget): Promise<IndexedVersion
   }
 }
 
-/** Mirrors of a publication. `onLeft` gets the reason why one is left; it is asked no more. */
+/** Mirrors of a publication. `onLeft` is called with the reason for which one is abandoned. */
 export type IndexMirrors = Pick<MirrorUse, "urls" | "onLeft">;
 
 /**
- * Downloads the sealed index of a version: from the first mirror that has the bytes that the hub names, else from the
+ * Downloads the sealed index of a version: from the first mirror that has the bytes announced by the hub, else from the
  * hub.
  *
- * @param file where it goes; it must not exist
+ * @param file path to write, which must not exist
  */
 export async function downloadIndex(
   target: PublishTarget,
@@ -213,16 +212,16 @@ async function mirrored(
   return false;
 }
 
-/** Bytes that the hub names, and the path and query that give them without a key. */
+/** Bytes announced by the hub, and the path and query that serve them without a key. */
 interface Named extends NamedBytes {
   path: string;
 }
 
-/** Asks the hub for one byte of an index. Returns undefined for a hub that names no path, length or digest. */
+/** Requests one byte of an index from the hub. Returns undefined for a hub that states no path, length or digest. */
 async function namedIndex(target: PublishTarget, request: HttpRequest): Promise<Named | undefined> {
   const response = await send({ ...request, headers: { range: "bytes=0-0" } }, target);
   if (response.status !== 200 && response.status !== 206) throw await statusError(response, request);
-  // One byte that is read to its end leaves the connection to the next request.
+  // Reading the one byte to its end keeps the connection for the next request.
   if (response.status === 206) response.body.on("error", () => {}).resume();
   else response.discard();
   const size = /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1];
@@ -232,7 +231,7 @@ async function namedIndex(target: PublishTarget, request: HttpRequest): Promise<
   return { path, size: Number(size), sha256 };
 }
 
-/** Downloads bytes from a mirror. @throws SealiftError, also when they are others than the hub named */
+/** Downloads bytes from a mirror. @throws SealiftError, also when they differ from what the hub announced */
 async function downloadNamed(transport: Transport, url: string, named: Named, file: string): Promise<void> {
   const request: HttpRequest = { operation: "download", method: "GET", url, staysOnOrigin: true };
   const response = await send(request, transport);

@@ -4,7 +4,7 @@ import { ask, type Asking, askPages } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { findOne } from "./lookup.ts";
 
-/** Trusted publishers of a hub (docs/contract/publishers.md). @throws AuthenticationError, DeploymentError */
+/** Client of trusted publishers (docs/contract/publishers.md). @throws AuthenticationError, DeploymentError */
 export class PublishersClient {
   readonly #asking: Asking;
 
@@ -12,12 +12,12 @@ export class PublishersClient {
     this.#asking = { operation: "keys", hub };
   }
 
-  /** Trusts a workflow to publish. */
+  /** Adds a trusted publisher. */
   add(publisher: PublisherRequest): Promise<PublisherRecord> {
     return ask(publishers.addPublisher, { body: publisher }, this.#asking);
   }
 
-  /** Own publishers, page by page. */
+  /** Lists the caller's publishers, page by page. */
   list(): AsyncGenerator<PublisherRecord> {
     return askPages(publishers.listPublishers, {}, this.#asking);
   }
@@ -32,7 +32,7 @@ export class PublishersClient {
     });
   }
 
-  /** Trusts a workflow no longer. */
+  /** Removes a trusted publisher. */
   remove(id: string): Promise<void> {
     return ask(publishers.removePublisher, { params: { publisher: id } }, this.#asking);
   }

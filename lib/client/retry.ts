@@ -9,7 +9,10 @@ const RETRIES = 3;
 const FIRST_DELAY_MS = 500;
 const MAX_RETRY_AFTER_MS = 60_000;
 
-/** Milliseconds that the hub asked to wait before the next try, at most 60 s of them (docs/contract/marketplace.md). */
+/**
+ * Returns the milliseconds that the hub asked to wait before the next attempt, at most 60 s
+ * (docs/contract/marketplace.md).
+ */
 export function askedWait(error: Error): number | undefined {
   const wait = error instanceof SealiftError ? error.retryAfterMs : undefined;
   return wait === undefined ? undefined : Math.min(wait, MAX_RETRY_AFTER_MS);
@@ -23,10 +26,10 @@ const TRANSIENT = new Set<Code>([
   "runtime_unavailable",
 ]);
 
-/** True for an error that may be gone at the next try: 408, 429, 5xx, connections. */
+/** True for an error that may pass: 408, 429, 5xx, connections. */
 export const isTransient = (error: unknown): boolean => error instanceof SealiftError && TRANSIENT.has(error.code);
 
-/** A failure after which there is another attempt. */
+/** Failure that is followed by another attempt. */
 export interface Retry {
   error: SealiftError;
   /** Number of the next attempt, and the most there are. */
@@ -61,9 +64,9 @@ async function tried<T>(attempt: () => Promise<T>, { signal, isWorthIt, onRetry 
 }
 
 /**
- * The one retry rule (docs/contract/README.md): GETs, and what is as safe to repeat, are tried three times more after
- * 408, 429, 5xx and connection errors (and 404, where the operation says that a version may still be propagating), with
- * exponential delays from 0.5 s and jitter; `Retry-After` is honoured up to 60 s. Everything else is tried once.
+ * Retries a request by the contract's rule (docs/contract/README.md): GETs, and requests as safe to repeat, get three
+ * more attempts after 408, 429, 5xx and connection errors (and after 404, where a version may still be propagating),
+ * with exponential delays from 0.5 s and jitter; `Retry-After` is respected up to 60 s. Everything else is tried once.
  */
 export async function withRetries<T>(
   request: HttpRequest,
@@ -80,8 +83,8 @@ export async function withRetries<T>(
 }
 
 /**
- * Repeats what may be done twice without harm, such as a publication of the same bytes, after 408, 429, 5xx and
- * connection errors: three times more, with the delays of {@link withRetries}.
+ * Retries what is safe to repeat, such as a publication of the same bytes, after 408, 429, 5xx and connection errors:
+ * three more attempts, with the delays of {@link withRetries}.
  */
 export async function repeated<T>(
   attempt: () => Promise<T>,

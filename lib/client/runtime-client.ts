@@ -6,7 +6,7 @@ import { type Transport } from "./http.ts";
 import { call } from "./json-request.ts";
 
 export interface RuntimeClientOptions extends Transport {
-  /** The runtime's root, for example `http://127.0.0.1:8000`. */
+  /** Root URL of the runtime, for example `http://127.0.0.1:8000`. */
   runtimeUrl: string;
   pluginKey: string;
 }
@@ -24,7 +24,7 @@ const healthAnswer = z.looseObject({
   checks: z.record(z.string(), z.looseObject({ status: z.string(), message: z.string().nullish() })).default({}),
 });
 
-/** The management routes of surface C. @throws DeploymentError; AuthenticationError for a wrong key */
+/** Client of the management routes of surface C. @throws DeploymentError; AuthenticationError for a wrong key */
 export class RuntimeClient {
   readonly #options: RuntimeClientOptions;
   readonly #base: string;

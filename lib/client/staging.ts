@@ -4,10 +4,12 @@ import type { ApprovedVersion, StagedVersion } from "../contract/staging/staging
 import { ask, type Asking, askPages } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
-/** Characters of a digest by which a version may be called. */
+/** Fewest characters of a digest by which a version may be named. */
 const LEAST_CHARACTERS = 12;
 
-/** Versions that wait for approval at a hub (docs/contract/staging.md). @throws AuthenticationError, DeploymentError */
+/**
+ * Client of versions that wait for approval (docs/contract/staging.md). @throws AuthenticationError, DeploymentError
+ */
 export class StagingClient {
   readonly #asking: Asking;
 
@@ -15,7 +17,7 @@ export class StagingClient {
     this.#asking = { operation: "keys", hub };
   }
 
-  /** Versions that wait for approval, page by page. */
+  /** Lists versions that wait for approval, page by page. */
   list(): AsyncGenerator<StagedVersion> {
     return askPages(staging.listStaged, {}, this.#asking);
   }
@@ -25,9 +27,9 @@ export class StagingClient {
   }
 
   /**
-   * Finds the versions that people call by digests, or by how those begin.
+   * Finds versions by their digests, or by prefixes of these.
    *
-   * @throws UsageError `usage` for a text that is no digest, for one that no version has, and for one that several have
+   * @throws UsageError `usage` for a text that is no digest, or that matches no version, or several
    */
   async called(digests: readonly string[]): Promise<StagedVersion[]> {
     for (const digest of digests)
@@ -59,7 +61,7 @@ export class StagingClient {
     return ask(staging.rejectStaged, { params: { id, version }, body: { reason } }, this.#asking);
   }
 
-  /** Requires approval of new versions, or no longer. */
+  /** Sets whether new versions require approval. */
   requireApproval(id: string, required: boolean): Promise<{ required: boolean }> {
     return ask(staging.requireApproval, { params: { id }, body: { required } }, this.#asking);
   }

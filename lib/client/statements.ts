@@ -20,19 +20,22 @@ import { bodyOf, type HttpRequest, operationError, send, transportError } from "
 import type { HubConnection } from "./hub-connection.ts";
 import { asNamed } from "./named-bytes.ts";
 
-/** A statement on its way to a hub. */
+/** Statement to be sent to a hub. */
 export interface NewStatement {
   kind: StatementKind;
   bytes: Buffer;
 }
 
-/** The signer of a version, where it has one: the 32-byte seed and its public key in base64. */
+/** Signer of a version, if it has one: the 32-byte seed and its public key in base64. */
 export interface StatementSigner {
   seed: Uint8Array;
   publicKey: string;
 }
 
-/** Statements of a target's versions (docs/contract/statements.md). @throws AuthenticationError; DeploymentError */
+/**
+ * Client of the statements of a target's versions (docs/contract/statements.md). @throws AuthenticationError;
+ * DeploymentError
+ */
 export class StatementsClient {
   readonly #target: Target;
   readonly #hub: HubConnection;
@@ -87,7 +90,7 @@ export class StatementsClient {
       : requestOf(routes.addTargetStatement[kind], { params: { slug, version } }, asking);
   }
 
-  /** Streams the bytes of a statement. @throws ArtifactError `bad_answer` for other bytes than the record names */
+  /** Streams the bytes of a statement. @throws ArtifactError `bad_answer` for bytes that differ from the record */
   async *read(
     version: string,
     { kind: statement, sha256, size_bytes: size }: Pick<StatementRecord, "kind" | "sha256" | "size_bytes">,

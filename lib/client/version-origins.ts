@@ -3,14 +3,14 @@ import type { ManagedVersion } from "../contract/surfaces/keys.ts";
 import { type Target, targetText } from "../contract/target.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
-/** Versions that are looked among, those first that were published last. */
+/** Most versions searched, those published last. */
 const MOST_VERSIONS = 1000;
 
 /** Publisher and approver of a version, by the names of their keys, and the kinds of its statements. */
 export type VersionOrigin = Pick<ManagedVersion, "published_by" | "approved_by" | "statements">;
 
 /**
- * Publishers and approvers of a target's versions, asked of its hub page by page and only as far as needed: the newest
+ * Publishers and approvers of a target's versions, read from its hub page by page and only as far as needed: the newest
  * versions are one request.
  */
 export class VersionOrigins {
@@ -24,12 +24,12 @@ export class VersionOrigins {
     this.#hub = hub;
   }
 
-  /** Returns the origin of a version; undefined where the key may not know it, or the hub does not. Never rejects. */
+  /** Returns the origin of a version; undefined if the key may not know it, or the hub does not. Never rejects. */
   async of(version: string | null | undefined): Promise<VersionOrigin | undefined> {
     if (version === null || version === undefined) return undefined;
     this.#versions ??= listed(this.#target, this.#hub);
     while (!this.#known.has(version) && this.#known.size < MOST_VERSIONS) {
-      // The hosts are what was asked for: without their versions' origins they are shown as well.
+      // Hosts are what was requested: they are shown without their versions' origins, too.
       const next = await this.#versions.next().catch(() => undefined);
       if (next === undefined || next.done === true) break;
       const { version: label, published_by, approved_by, statements } = next.value;
@@ -40,10 +40,10 @@ export class VersionOrigins {
 }
 
 /**
- * Finds the version of a target that has these bytes, among those that were published last.
+ * Finds the version of a target with these bytes, among those published last.
  *
  * @param sha256 hex digest of the artifact or archive
- * @throws DeploymentError `not_found`, and what the hub answers
+ * @throws DeploymentError `not_found`, and the hub's errors
  */
 export async function versionOfBytes(target: Target, hub: HubConnection, sha256: string): Promise<ManagedVersion> {
   let seen = 0;

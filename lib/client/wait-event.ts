@@ -1,6 +1,6 @@
 import type { Transport } from "./http.ts";
 
-/** The server asks for a pause with `Retry-After`; the request is repeated behind it. */
+/** Event of a pause that the server requests with `Retry-After`, before the request is repeated. */
 export type WaitEvent = Readonly<{ event: "hub.waiting"; wait_ms: number; code: string; message: string }>;
 
 /** Returns the option of a transport by which its waits become events. */

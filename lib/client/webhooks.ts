@@ -10,7 +10,7 @@ import { ask, type Asking, askPages } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";
 import { findOne } from "./lookup.ts";
 
-/** Webhooks of a hub (docs/webhooks.md). @throws AuthenticationError, DeploymentError */
+/** Client of the webhooks of a hub (docs/webhooks.md). @throws AuthenticationError, DeploymentError */
 export class WebhooksClient {
   readonly #asking: Asking;
 
@@ -18,12 +18,12 @@ export class WebhooksClient {
     this.#asking = { operation: "keys", hub };
   }
 
-  /** Registers a receiver of events. Its secret is shown this once. */
+  /** Registers a webhook. Its secret is returned only this once. */
   add(webhook: WebhookRequest): Promise<WebhookSecret> {
     return ask(webhooks.addWebhook, { body: webhook }, this.#asking);
   }
 
-  /** Own webhooks, page by page. */
+  /** Lists the caller's webhooks, page by page. */
   list(): AsyncGenerator<WebhookRecord> {
     return askPages(webhooks.listWebhooks, {}, this.#asking);
   }
@@ -38,7 +38,7 @@ export class WebhooksClient {
     });
   }
 
-  /** Messages of a webhook that wait or are dead, newest first, page by page. */
+  /** Lists the waiting and dead messages of a webhook, newest first, page by page. */
   deliveries(id: string): AsyncGenerator<DeliveryRecord> {
     return askPages(webhooks.listDeliveries, { params: { webhook: id } }, this.#asking);
   }
@@ -54,7 +54,7 @@ export class WebhooksClient {
     return (await ask(webhooks.redeliver, given, this.#asking)).redelivered;
   }
 
-  /** Gives a webhook another secret; messages are signed with the old one, too, for a grace. */
+  /** Replaces a webhook's secret; the old one signs messages, too, for a grace period. */
   rotate(id: string, graceSeconds: number): Promise<WebhookSecret> {
     const given = { params: { webhook: id }, body: { grace_seconds: graceSeconds } };
     return ask(webhooks.rotateWebhook, given, this.#asking);

@@ -1,18 +1,18 @@
 import type { SubscribedEvent } from "./webhook-events.ts";
 
-/** An action that the audit log tells apart. */
+/** Action in the audit log. */
 interface AuditAction {
-  /** A phrase for the contract's page: what was done. */
+  /** Phrase for the contract's page: what was done. */
   meaning: string;
-  /** The event that webhooks of the target's owner hear. */
+  /** Event sent to webhooks of the target's owner. */
   event?: SubscribedEvent;
-  /** The `state` that the event carries. */
+  /** The `state` field of the event. */
   state?: "completed" | "aborted" | "replaced";
 }
 
 /**
- * Every action of the audit log, once: the log's filter, webhooks and the contract's page are made from it. An action,
- * once released, keeps its name.
+ * Every action of the audit log. The log's filter, webhooks and the contract's page are generated from it. A released
+ * action keeps its name.
  */
 export const ACTIONS = {
   "key.create": { meaning: "an API key was issued" },
@@ -80,7 +80,7 @@ export const ACTIONS = {
   "quota.remove": { meaning: "a quota was lifted by hand" },
 } as const satisfies Record<string, AuditAction>;
 
-/** The action's name, such as `version.publish`. */
+/** Name of an action, such as `version.publish`. */
 export type ActionName = keyof typeof ACTIONS;
 
 /** Returns the facts of an action, with all fields that an action may have. */

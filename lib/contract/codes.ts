@@ -1,6 +1,6 @@
 /**
- * Every error code of the product, once: what it means and which exit code it gives. A code, once released, keeps its
- * meaning. `docs/errors.md` and the exit codes are made from this table.
+ * Every error code of the product, with its meaning and exit code. A released code keeps its meaning. `docs/errors.md`
+ * and the exit codes are generated from this table.
  */
 
 /** Exit codes of every program (docs/errors.md). */
@@ -19,7 +19,7 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** Worst last: what says most about several targets at once (docs/errors.md). */
+/** Exit codes in order of severity, worst last, to summarize several targets (docs/errors.md). */
 const BY_SEVERITY: readonly ExitCode[] = [
   EXIT.done,
   EXIT.tryAgain,
@@ -33,7 +33,7 @@ const BY_SEVERITY: readonly ExitCode[] = [
   EXIT.interrupted,
 ];
 
-/** The worst of several exit codes. */
+/** Returns the worst of several exit codes. */
 export const worstExit = (codes: readonly ExitCode[]): ExitCode =>
   codes.reduce((worst, code) => (BY_SEVERITY.indexOf(code) > BY_SEVERITY.indexOf(worst) ? code : worst), EXIT.done);
 
@@ -91,7 +91,7 @@ export const CODES = {
   unprocessable: refused("The request lacks a field or has one of the wrong form (422)."),
   unsupported_media_type: refused("The request's content type is not the one that the route takes (415)."),
 
-  // The way to the hub
+  // Connection to the hub
   connection_failed: tryAgain("The connection could not be made or was lost and did not come back."),
   too_slow: tryAgain("The other side sent fewer bytes than a download must have in its time."),
   timed_out: tryAgain("The other side was silent for longer than --timeout."),
@@ -123,7 +123,7 @@ export const CODES = {
   ),
   artifact_too_large: usage("The artifact would exceed what one AES-GCM message may hold (2^36 - 32 bytes)."),
 
-  // Bytes that are not what they should be
+  // Bytes that fail a check
   signature_missing: verification("The artifact came without its signature."),
   signature_invalid: verification("The signature does not verify: these are not the bytes that the signer made."),
   signer_untrusted: verification("The artifact was signed by another key than the pinned one."),

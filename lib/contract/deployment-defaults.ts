@@ -1,29 +1,28 @@
 /**
- * The ways to wait for the disk before a switch counts. `full`: every byte and name of the release is there, so that a
- * power cut leaves the old release or the new one, whole. `switch`: the journal and the links only. `none`: nothing is
- * waited for.
+ * Guarantees about the disk before a switch counts. `full`: every byte and name of the release, so that a power cut
+ * leaves the old release or the new one, complete. `switch`: the journal and the links only. `none`: nothing.
  */
 export const DURABILITIES = ["full", "switch", "none"] as const;
 export type Durability = (typeof DURABILITIES)[number];
 
-/** Bytes a second, over 30 s of waiting, below which a download is given up. */
+/** Rate below which a download is abandoned, in bytes per second over 30 s of waiting. */
 export const LEAST_BYTES_PER_SECOND = 1024;
 
-/** The settings of a deployment that have a default. */
+/** Settings of a deployment that have a default. */
 export interface DeploymentSettings {
-  /** Releases to keep, the running one included. */
+  /** Releases to keep, including the running one. */
   keepReleases: number;
-  /** Local reports to keep as files; older ones go to the archive. */
+  /** Local reports to keep as files; older ones move to the archive. */
   keepReports: number;
   /** Milliseconds to wait for another deployment of the same target or on the same root. */
   lockWaitMs: number;
-  /** Milliseconds that the whole deployment may take. */
+  /** Time limit of the whole deployment, in milliseconds. */
   deadlineMs: number;
-  /** The part of a switch that must be on the disk before it counts. */
+  /** Part of a switch that must be on the disk before it counts. */
   durability: Durability;
 }
 
-/** Defaults, for the agent and for the options that set them. */
+/** Defaults, for the agent and for its options. */
 export const DEPLOYMENT_DEFAULTS: Readonly<DeploymentSettings> = {
   keepReleases: 3,
   keepReports: 1000,

@@ -1,33 +1,33 @@
 import { type Code, CODES, type ExitCode } from "./codes.ts";
 
-/** The error kinds of docs/contract/README.md#errors, and `UsageError` for what never reached a hub. */
+/** Error kind of docs/contract/README.md#errors, or `UsageError` for errors before any request. */
 export type ErrorKind = "AuthenticationError" | "ArtifactError" | "DeploymentError" | "PublishError" | "UsageError";
 
 export interface ErrorFacts {
   /** HTTP status of the answer that caused the error. */
   status?: number;
-  /** The hub's own `code`, for people; decisions are taken on `code`. */
+  /** The hub's own `code`, for people; decisions depend on `code`. */
   hubCode?: string;
-  /** The next thing for the reader to do, as a sentence. */
+  /** Next action of the reader, as a sentence. */
   hint?: string;
   cause?: unknown;
-  /** Every fault of an input that was checked as a whole. */
+  /** All faults of an input that was checked as a whole. */
   faults?: string[];
-  /** Milliseconds that the server asked to wait before the next try. */
+  /** Milliseconds that the server asked to wait before the next attempt. */
   retryAfterMs?: number;
-  /** The cause alone, in the other side's own words where it gave some: for messages that begin with it. */
+  /** Cause alone, in the other side's own words if any, for messages that begin with it. */
   reason?: string;
-  /** Whether the host's or the caller's own settings may be to blame, so that the version is not. */
+  /** Whether the settings of the host or the caller may be to blame, rather than the version. */
   ofTheHost?: boolean;
-  /** The id of the record that is in the way: `id` of a 409. */
+  /** Id of the conflicting record: `id` of a 409. */
   existingId?: string;
-  /** The digest that the hub holds under the version that was to be published: `content_sha256` of a 409. */
+  /** Digest that the hub holds for the version to be published: `content_sha256` of a 409. */
   storedContentSha256?: string;
 }
 
 /**
- * An error as data: `kind` is the contract's, `code` is stable and gives the exit code, `message` says what happened to
- * what. Messages never hold secrets.
+ * Error as data: `kind` is the contract's, `code` is stable and determines the exit code, `message` says what happened
+ * to what. Messages never hold secrets.
  */
 export class SealiftError extends Error {
   readonly kind: ErrorKind;
@@ -38,7 +38,7 @@ export class SealiftError extends Error {
   readonly faults?: string[];
   readonly reason?: string;
   readonly ofTheHost?: boolean;
-  /** Not part of reports: it was true for one moment. */
+  /** Not part of reports, since it was true for one moment only. */
   readonly retryAfterMs?: number;
   readonly storedContentSha256?: string;
   readonly existingId?: string;
@@ -63,7 +63,7 @@ export class SealiftError extends Error {
     return CODES[this.code].exit;
   }
 
-  /** The error as it stands in NDJSON results and reports. */
+  /** Returns the error in the form of NDJSON results and reports. */
   toJSON(): Record<string, unknown> {
     return {
       kind: this.kind,
@@ -100,12 +100,12 @@ const EXHAUSTED: Record<string, string> = {
   EMFILE: "this process may open no more files",
   ENFILE: "no more files can be open on this machine",
   ENOMEM: "no memory is left",
-  // A thread's loader says no more than that when it cannot open a file of ours.
+  // All that a thread's loader says when it cannot open one of the program's files.
   ERR_INVALID_PACKAGE_CONFIG: "its own files cannot be opened",
 };
 
 /**
- * Names the resource that the machine has run out of. The error of a thread that cannot start has the system's code
+ * Returns the resource that the machine has run out of. The error of a thread that cannot start has the system's code
  * only in its text.
  */
 function lackOf({ code, syscall, message }: NodeJS.ErrnoException): string | undefined {
@@ -114,7 +114,7 @@ function lackOf({ code, syscall, message }: NodeJS.ErrnoException): string | und
 }
 
 /**
- * Any thrown value as a `SealiftError`: what is not one already is a defect (`internal`), an abort, or trouble of the
+ * Converts any thrown value to a `SealiftError`: anything else is a defect (`internal`), an abort, or trouble of the
  * machine.
  */
 export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentError"): SealiftError {

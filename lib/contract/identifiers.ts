@@ -1,19 +1,19 @@
 import * as z from "zod";
 import { parseTarget } from "./target.ts";
 
-/** Surface B's project id (docs/contract/project-artifact.md): `prj_` and 10 to 40 letters or digits. */
+/** Project id on surface B (docs/contract/project-artifact.md): `prj_` and 10 to 40 letters or digits. */
 export const projectId = z
   .string()
   .regex(/^prj_[A-Za-z0-9]{10,40}$/, "must be prj_ followed by 10 to 40 letters or digits");
 
-/** A plugin's or extension's id, and a marketplace slug: 1 to 128 characters. */
+/** Id of a plugin or extension, and slug on the marketplace: 1 to 128 characters. */
 export const pluginId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_.-]{0,127}$/, "must be 1 to 128 of a-z, 0-9, _, . and -, starting with a letter or digit");
 
 export const slug = pluginId;
 
-/** The version of a manifest: strict semver 2.0.0, without a leading v. */
+/** Version of a manifest: strict semver 2.0.0, without a leading v. */
 export const semverLabel = z
   .string()
   .max(128)
@@ -22,10 +22,7 @@ export const semverLabel = z
     "must be a semantic version such as 1.4.0",
   );
 
-/**
- * Any version label that a hub stores: it travels in paths, headers and file names, and `latest` is a question, not a
- * label.
- */
+/** Version label that a hub stores. It is used in paths, headers and file names, and cannot be `latest`. */
 export const versionLabel = z
   .string()
   .regex(
@@ -36,24 +33,24 @@ export const versionLabel = z
 
 const hexOf32Bytes = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits");
 export const sha256Hex = hexOf32Bytes;
-/** An Ed25519 public key. */
+/** Ed25519 public key. */
 export const publicKeyHex = hexOf32Bytes;
 
-/** Standard base64 of `bytes` bytes, in the one form that an encoder gives it: the bits that no byte needs are zero. */
+/** Standard base64 of `bytes` bytes in canonical form: unused bits are zero. */
 export const base64Of = (bytes: number) =>
   z.base64().refine((text) => {
     const decoded = Buffer.from(text, "base64");
     return decoded.length === bytes && decoded.toString("base64") === text;
   }, `must be the base64 of ${bytes} bytes`);
 
-/** Names a host in reports and the fleet view: printable, at most 255 characters, and no step of a path. */
+/** Name of a host in reports and the fleet view: printable, at most 255 characters, and neither `.` nor `..`. */
 export const hostId = z
   .string()
   .min(1)
   .max(255)
   .regex(/^(?!\.{1,2}$)[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]+$/u, "must be printable, without spaces, and not . or ..");
 
-/** A relative path without `..`. @param fault of any other text */
+/** Relative path without `..`. @param fault message for any other text */
 export const pathBelow = (fault: string) =>
   z
     .string()
@@ -61,7 +58,7 @@ export const pathBelow = (fault: string) =>
     .max(1024)
     .refine((path) => !path.startsWith("/") && !/[\\\0]/.test(path) && !path.split("/").includes(".."), fault);
 
-/** A target as people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+/** Target as people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
 export const targetForm = z.string().refine((text) => {
   try {
     parseTarget(text);
@@ -71,7 +68,7 @@ export const targetForm = z.string().refine((text) => {
   }
 }, "must be plugin:SLUG, service:SLUG or project:ID");
 
-/** An environment variable's name. */
+/** Name of an environment variable. */
 export const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a variable name");
 
 /** ISO 8601, with a zone. */

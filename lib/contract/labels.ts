@@ -1,4 +1,4 @@
-/** A host's labels, such as `env=prod`, as texts: without a schema, for programs that start without one. */
+/** Labels of a host as texts, such as `env=prod`: without a schema, for programs that start without one. */
 export type Labels = Record<string, string>;
 
 export const MAX_LABELS = 16;
@@ -18,7 +18,7 @@ export const labelsText = (given: Labels): string =>
     .map(([name, value]) => `${name}=${value}`)
     .join(",");
 
-/** Reads the labels of a header. What is no label is left out: a host says of itself what it likes. */
+/** Parses the labels in a header, and ignores malformed ones, since hosts may claim anything. */
 export const labelsIn = (text: string): Labels =>
   Object.fromEntries(
     text

@@ -3,7 +3,7 @@ import * as z from "zod";
 /** Lists are pages by key: `next` is the cursor of the following page, or null. */
 export const page = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), next: z.string().nullable() });
 
-/** The query of a list: `next` of the page before is the `cursor`. */
+/** Query of a list: `cursor` is `next` of the previous page. */
 export const pageQuery = z.object({
   limit: z.coerce.number().int().min(1).max(200).default(50),
   cursor: z.string().max(300).default(""),

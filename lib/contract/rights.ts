@@ -7,14 +7,14 @@ export function hostText({ host, wildcard, port }: HostRule): string {
   return `${wildcard ? "*." : ""}${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
 
-/** The rate that a plugin may be called at; a trusted one that states none has no limit. */
+/** Returns the rate limit of a plugin; a trusted one that states none has no limit. */
 const rateLimitOf = ({ resources, execution_mode }: Descriptor) =>
   resources.rate_limit ?? (execution_mode === "trusted" ? undefined : DEFAULT_RATE_LIMIT);
 
 const rateText = ({ calls, period_seconds }: { calls: number; period_seconds: number }): string =>
   `${calls} in ${period_seconds} s`;
 
-/** Returns the rights that a descriptor asks for, one line each. */
+/** Returns the rights that a descriptor requests, one line each. */
 export function rightsOf(descriptor: Descriptor): string[] {
   const { execution_mode, permissions, network, environment, filesystem, resources } = descriptor;
   const limit = rateLimitOf(descriptor);
@@ -45,8 +45,8 @@ const LIMITS = ["max_memory_mb", "max_disk_mb", "timeout_seconds"] as const;
 const LIMIT_LINES = /^(memory|disk|time of a call|calls|processor): /;
 
 /**
- * Returns the rights that `after` asks for and `before` does not, one line each. A rule that is written in another way
- * counts as more: a person decides.
+ * Returns the rights that `after` requests and `before` does not, one line each. A rule that is merely written
+ * differently counts as more: a person decides.
  */
 export function moreRights(before: Descriptor, after: Descriptor): string[] {
   const had = new Set(rightsOf(before));
@@ -66,7 +66,10 @@ export function moreRights(before: Descriptor, after: Descriptor): string[] {
   ];
 }
 
-/** More calls at once, or more in the long run. A trusted plugin without a limit can do whatever it can, anyway. */
+/**
+ * Tells whether a plugin may make more calls, at once or in the long run. A trusted plugin without a limit is not
+ * limited anyway.
+ */
 function moreCalls(before: Descriptor, after: Descriptor): string[] {
   const [had, asked] = [rateLimitOf(before), rateLimitOf(after)];
   if (had === undefined || asked === undefined) return [];
@@ -74,7 +77,7 @@ function moreCalls(before: Descriptor, after: Descriptor): string[] {
   return isMore ? [`rate_limit: ${rateText(asked)} instead of ${rateText(had)}`] : [];
 }
 
-/** A plugin that states none has what the operator's limit leaves it. */
+/** Tells whether a plugin may use more of the processor; one that states no limit gets the operator's. */
 function moreProcessor(before: number | undefined, after: number | undefined): string[] {
   if (before === undefined || (after !== undefined && after <= before)) return [];
   return [`cpu_percent: ${after ?? "the operator's limit"} instead of ${before}`];

@@ -2,17 +2,17 @@ import { labelOf } from "./labels.ts";
 
 /** The terms of a rollout as texts: without a schema, for programs that start without one. */
 
-/** Returns the percentage of a wave such as `10%`; undefined for a wave that is chosen by a label. */
+/** Returns the percentage of a wave such as `10%`; undefined for a wave selected by a label. */
 export function percentOf(wave: string): number | undefined {
   const match = /^(\d{1,3}(?:\.\d{1,4})?)%$/.exec(wave);
   return match === null ? undefined : Number(match[1]);
 }
 
 /**
- * Tells whether the last open wave waits for a host that runs the version, unless a person approves: a wave chosen by a
- * label passes only after a host of it, and a rollout completes only after any host.
+ * Tells whether the last open wave waits for a host that runs the version, unless a person approves: a wave selected by
+ * a label passes only after one of its hosts, and a rollout completes only after any host.
  *
- * @param waves with the hosts of each that run the version @param open waves that are open
+ * @param waves with the number of their hosts that run the version @param open number of open waves
  */
 export function lacksHost(waves: readonly { isLabelled: boolean; done: number }[], open: number): boolean {
   const current = waves[open - 1];
@@ -40,7 +40,7 @@ export function faultOfWaves(waves: readonly string[]): string | undefined {
   return before === 100 ? undefined : `shares must rise to 100%, and the last one is ${before}%`;
 }
 
-/** A share of hosts such as `2%`, or a number of hosts. */
+/** Share of hosts such as `2%`, or a number of hosts. */
 export interface Amount {
   value: number;
   isShare: boolean;

@@ -1,2 +1,4 @@
-/** The rights that a key may have (docs/contract/keys.md). Apart from the schemas, for programs that only name them. */
+/**
+ * Scopes that a key may have (docs/contract/keys.md). Apart from the schemas, for programs that only need the names.
+ */
 export const SCOPES = ["admin", "keys", "projects", "publish", "stage", "deploy", "report", "read"] as const;

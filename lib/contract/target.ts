@@ -1,15 +1,13 @@
 import { usageError } from "./errors.ts";
 
-/**
- * A thing that can be deployed: a project, or a plugin or service of the marketplace. The slug of a project is its id.
- */
+/** Deployable thing: a project, or a plugin or service of the marketplace. The slug of a project is its id. */
 export interface Target {
   kind: "project" | "plugin" | "service";
   slug: string;
 }
 
 /**
- * The name of a target in paths and in the journal: `project-<id>`, `plugin-<slug>` or `service-<slug>`
+ * Name of a target in paths and in the journal: `project-<id>`, `plugin-<slug>` or `service-<slug>`
  * (docs/contract/host.md).
  */
 export type TargetName = `${Target["kind"]}-${string}`;
@@ -29,16 +27,16 @@ export function parseTarget(text: string): Target {
   return { kind: match[1] as Target["kind"], slug: match[2]! };
 }
 
-/** A target as people write it: `plugin:SLUG`. */
+/** Formats a target as people write it: `plugin:SLUG`. */
 export const targetText = ({ kind, slug }: Target): string => `${kind}:${slug}`;
 
-/** A target's name in paths: `plugin-SLUG`. */
+/** Formats a target's name in paths: `plugin-SLUG`. */
 export const targetName = ({ kind, slug }: Target): TargetName => `${kind}-${slug}`;
 
 /** True for a text that may be the name of a target in a path. */
 export const isTargetName = (text: unknown): text is TargetName => typeof text === "string" && NAME.test(text);
 
-/** The target that a path names. */
+/** Returns the target that a path names. */
 export function targetOfName(name: TargetName): Target {
   const dash = name.indexOf("-");
   return { kind: name.slice(0, dash) as Target["kind"], slug: name.slice(dash + 1) };

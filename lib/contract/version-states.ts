@@ -2,9 +2,9 @@ import type { Deprecation, VersionMarks } from "./surfaces/version-facts.ts";
 /** States of published versions in words, apart from the schemas, for programs that only show them. */
 
 /**
- * States that are stored with a version; without one it is open, and every host may have it. A rolling version goes to
- * hosts in the open waves of its rollout, a held one to nobody new (docs/contract/rollouts.md). A staged one is seen
- * by its stager and by those who may approve it (docs/contract/staging.md).
+ * States stored with a version; without one it is open, and every host may have it. A rolling version goes to hosts in
+ * the open waves of its rollout, a held one to no new host (docs/contract/rollouts.md). A staged one is visible to its
+ * stager and possible approvers (docs/contract/staging.md).
  */
 export const VERSION_STATES = ["rolling", "held", "staged"] as const;
 
@@ -15,7 +15,7 @@ export const VERSION_STATES = ["rolling", "held", "staged"] as const;
 export const STATE_CAUSES = ["started", "halted", "aborted", "replaced", "beside", "uploaded"] as const;
 export type StateCause = (typeof STATE_CAUSES)[number];
 
-/** The state of a version that is not open. */
+/** State of a version that is not open. */
 export interface VersionState {
   name: (typeof VERSION_STATES)[number];
   cause: StateCause;
@@ -30,13 +30,13 @@ export function versionStateText({ name, cause, rollout }: VersionState): string
   return cause === "beside" ? `held beside rollout ${rollout}` : `held by rollout ${rollout} (${cause})`;
 }
 
-/** A word for something that was said of a version, and the reason that was given. */
+/** Word for a mark of a version, and its reason. */
 interface Said {
   word: string;
   why: string | null;
 }
 
-/** Words for each mark that says something; null for one that the words of another one include. */
+/** Words for each mark that is shown; null for one included in the words of another. */
 const WORDS: { [Mark in keyof Required<VersionMarks>]: ((marks: VersionMarks) => Said | undefined) | null } = {
   is_yanked: ({ is_yanked, yanked_reason }) => (is_yanked ? { word: "yanked", why: yanked_reason } : undefined),
   yanked_reason: null,
@@ -44,9 +44,9 @@ const WORDS: { [Mark in keyof Required<VersionMarks>]: ((marks: VersionMarks) =>
   deprecated: ({ deprecated: advice }) => advice && { word: "deprecated", why: deprecationText(advice) },
 };
 
-/** Puts what people have said of a version into words. */
+/** Describes the marks of a version in words. */
 export const saidOf = (marks: VersionMarks): Said[] => Object.values(WORDS).flatMap((words) => words?.(marks) ?? []);
 
-/** Says what to do about a version that is advised against, on one line. */
+/** Describes on one line what to do about a deprecated version. */
 export const deprecationText = ({ message, replaced_by: other }: Deprecation): string =>
   other === null ? message : `${message} (take ${other})`;

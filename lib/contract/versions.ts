@@ -1,14 +1,14 @@
-// Function by function: the whole package has 47 files.
+// Imported function by function: the whole package has 47 files.
 import lt from "semver/functions/lt.js";
 import prerelease from "semver/functions/prerelease.js";
 import rcompare from "semver/functions/rcompare.js";
 import valid from "semver/functions/valid.js";
 import { semverLabel } from "./identifiers.ts";
 
-/** The facts of a published version that the version rule needs. */
+/** Facts of a published version that its rank depends on. */
 export interface RankedVersion {
   version: string;
-  /** ISO 8601, UTC. */
+  /** Time of publication, ISO 8601, UTC. */
   created_at: string;
   is_yanked?: boolean;
 }
@@ -35,7 +35,7 @@ export function byPrecedence(a: RankedVersion, b: RankedVersion): number {
   return rcompare(a.version, b.version) || newestFirst(a, b);
 }
 
-/** The one answer to "latest": the best version that is not yanked, or `undefined` without one. */
+/** Returns the answer to "latest": the best version that is not yanked, or undefined without one. */
 export function latestOf<T extends RankedVersion>(versions: Iterable<T>): T | undefined {
   let best: T | undefined;
   for (const candidate of versions) {
@@ -45,10 +45,7 @@ export function latestOf<T extends RankedVersion>(versions: Iterable<T>): T | un
   return best;
 }
 
-/**
- * True when both are semver and `candidate` is the lower one; labels that are not semver have no order among
- * themselves.
- */
+/** True when both are semver and `candidate` is lower; other labels have no order. */
 export function isDowngrade(running: string, candidate: string): boolean {
   return isSemver(running) && isSemver(candidate) && lt(candidate, running);
 }

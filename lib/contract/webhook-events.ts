@@ -1,16 +1,16 @@
-/** An event that webhooks hear of. */
+/** Event of webhooks. */
 interface Event {
-  /** A phrase for the users' page. */
+  /** Phrase for the users' page. */
   when: string;
-  /** The fields of `data` beside `target` and `name`, for the contract's page. */
+  /** Fields of `data` other than `target` and `name`, for the contract's page. */
   fields: string;
-  /** The event in words, for chats. */
+  /** Describes the event in words, for chats. */
   sentence: (data: WebhookMessage["data"]) => string;
 }
 
 /**
- * Every event of webhooks, once, with the sentence for chats and the text of the pages. Which action of the audit log
- * makes it happen stands in audit-actions.ts.
+ * Every event of webhooks, with its sentence for chats and its text for the pages. audit-actions.ts says which action
+ * of the audit log causes it.
  */
 const EVENTS = {
   "version.published": {
@@ -84,11 +84,11 @@ const EVENTS = {
   },
 } satisfies Record<string, Event>;
 
-/** An event that a webhook may ask for. */
+/** Event that a webhook can subscribe to. */
 export type SubscribedEvent = keyof typeof EVENTS;
 export const WEBHOOK_EVENTS = Object.keys(EVENTS) as [SubscribedEvent, ...SubscribedEvent[]];
 
-/** The message that is sent on request only. */
+/** Message that is sent on request only. */
 export const TEST_EVENT = "webhook.test";
 const TEST: Event = {
   when: "`sealift webhook test` asks for it",
@@ -96,7 +96,7 @@ const TEST: Event = {
   sentence: () => "this is a test",
 };
 
-/** A type of message. */
+/** Type of a message. */
 export type WebhookEvent = SubscribedEvent | typeof TEST_EVENT;
 
 /** Returns the texts of a type of message. */
@@ -104,28 +104,28 @@ export const textsOf = (event: WebhookEvent): Event => (event === TEST_EVENT ? T
 
 export const WEBHOOK_FORMATS = ["json", "slack"] as const;
 
-/** A message as receivers get it. */
+/** Message as receivers get it. */
 export interface WebhookMessage {
   type: WebhookEvent;
   /** Time of the event, ISO 8601. */
   timestamp: string;
   data: {
-    /** The target as people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
+    /** Target as people write it: `plugin:SLUG`, `service:SLUG` or `project:ID`. */
     target: string;
-    /** The target's name at the hub. */
+    /** Name of the target at the hub. */
     name: string;
     version: string | null;
-    /** The owner whose key did it; `hub` for what the hub does by itself. Left out for reports of hosts. */
+    /** Owner of the key that did it; `hub` for actions of the hub itself. Omitted for reports of hosts. */
     actor?: string;
     reason?: string | null;
-    /** The version to take instead of one that is advised against. */
+    /** Version to use instead of a deprecated one. */
     replaced_by?: string | null;
     /** SHA-256 of the published bytes, hexadecimal. */
     sha256?: string;
     rollout?: string;
-    /** Waves that are open. */
+    /** Number of open waves. */
     open?: number;
-    /** The end of a rollout. */
+    /** End of a rollout. */
     state?: "completed" | "aborted" | "replaced";
     host_id?: string;
     status?: "failed" | "rolled_back";

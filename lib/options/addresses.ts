@@ -1,6 +1,6 @@
 import { isIP } from "node:net";
 
-/** @throws Error whose message continues "--listen …" */
+/** Parses the address of a listener. @throws Error whose message continues "--listen …" */
 export function parseListen(text: string): { host: string; port: number } {
   const match = /^(?:\[([0-9a-f:.]+)\]|([^:[\]]+)):(\d{1,5})$/i.exec(text);
   const host = match?.[1] ?? match?.[2];
@@ -10,7 +10,7 @@ export function parseListen(text: string): { host: string; port: number } {
   return { host, port };
 }
 
-/** An address or a network of addresses. @throws Error whose message continues "--trusted-proxy …" */
+/** Parses an address or a network. @throws Error whose message continues "--trusted-proxy …" */
 export function networkOf(text: string): string {
   const [address = "", bits, ...rest] = text.split("/");
   const most = { 0: -1, 4: 32, 6: 128 }[isIP(address) as 0 | 4 | 6];
@@ -19,7 +19,7 @@ export function networkOf(text: string): string {
   throw new Error(`is an IP address or a network such as 10.0.0.0/8, not ${JSON.stringify(text)}`);
 }
 
-/** A host name, an address or a network. @throws Error whose message continues "--name …" */
+/** Parses a host name, an address or a network. @throws Error whose message continues "--name …" */
 export function placeOf(text: string): string {
   if (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(text) && /[a-z]/i.test(text)) return text.toLowerCase();
   try {

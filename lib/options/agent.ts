@@ -7,7 +7,7 @@ import { choice, duration, flag, list, path, secret, size, text, token, url, who
 import { limits } from "./limits.ts";
 import { group, guarded, optional, requiredWhen } from "./option.ts";
 
-/** @throws Error whose message continues "--label …" */
+/** Parses a label. @throws Error whose message continues "--label …" */
 function labelFrom(text: string): [name: string, value: string] {
   const label = labelOf(text);
   if (label !== undefined) return label;
@@ -82,7 +82,7 @@ const deployment = group("Deployment", {
   pluginSecretKey: secret({ metavar: "KEY", help: "Sign trusted plugins with this key (plugin.sig)" }),
 });
 
-/** The supervisor of the plugins. */
+/** Supervisor of the plugins. */
 export const supervision = group("Supervisor", {
   supervisor: choice(["none", "runtime", "systemd", "docker", "kubernetes"], {
     help: "What runs the plugins",
@@ -103,10 +103,10 @@ export const supervision = group("Supervisor", {
   ),
 });
 
-/** Options of a deployment, whatever is deployed. */
+/** Options of every deployment, whatever is deployed. */
 export const agent = { ...connection, ...deployment, ...supervision, ...limits };
 
-/** Options of commands that look at what is deployed on this host. */
+/** Options of commands that show what is deployed on this host. */
 export const host = root;
 
 /** Options of commands that change what is kept on this host. */

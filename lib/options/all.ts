@@ -25,7 +25,7 @@ import * as statements from "./statements.ts";
 import * as watch from "./watch.ts";
 import * as webhooks from "./webhooks.ts";
 
-/** The files that describe options; every table that one of them exports counts. */
+/** Modules that describe options; every table that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
   ...[runtime, importing, publishers, staging, statements, signOn, joining, labels, rollouts, operating, webhooks],
@@ -38,7 +38,7 @@ const isTable = (value: unknown): value is OptionTable =>
 const isOption = (value: unknown): value is Option =>
   typeof value === "object" && value !== null && "flag" in value && "parse" in value;
 
-/** Every option by its name. Several commands may have one of the same name that takes other values. */
+/** Returns every option by its name. Commands may share a name for options with different values. */
 export function optionsByName(): Map<string, Option[]> {
   const found = new Map<string, Option[]>();
   for (const table of FILES.flatMap((file) => Object.values(file).filter(isTable))) {

@@ -13,5 +13,5 @@ export const common = group("General", {
   config: path({ help: "Configuration file", defaultText: "sealift.yaml, when it exists" }),
 });
 
-/** The levels of a program's log, from the most to the fewest lines. */
+/** Log levels, from the most lines to the fewest. */
 export const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "silent"] as const;

@@ -19,17 +19,17 @@ export const isByRun = ({ oidc }: Known): boolean => oidc === true;
 /** Hub for commands that need none, but report to it. */
 export const reporting = { hubUrl: optional(connection.hubUrl), apiKey: optional(connection.apiKey) };
 
-/** The way to the hub. These options are the process's, not one target's. */
+/** Connection to the hub. These options apply to the process, not to one target. */
 export const network = group("Hub", {
   context: guarded(text({ metavar: "NAME", help: "Hub of `sealift login` to use", defaultText: "the one in use" })),
   caFile: guarded(path({ help: "Certificates to trust, beside the system's (PEM)" })),
 });
 
 const mirrorRoot = url({ help: "" });
-/** The root of a mirror. @throws Error whose message continues "--mirror …" */
+/** Parses the root URL of a mirror. @throws Error whose message continues "--mirror …" */
 const mirrorOf = (given: string): string => mirrorRoot.parse(given)!;
 
-/** Caches of the hub's bytes; the first is asked first. */
+/** Caches of the hub's bytes, tried in order. */
 export const mirrors = guarded(
   list({ metavar: "URL", help: "Mirror to ask for bytes before the hub; may be repeated" }, mirrorOf),
 );

@@ -13,18 +13,18 @@ export interface Context {
 
 export interface Contexts {
   v: 1;
-  /** The one that commands use; null before the first login. */
+  /** Name of the context that commands use; null before the first login. */
   current: string | null;
   contexts: Readonly<Record<string, Context>>;
 }
 
 const NONE: Contexts = { v: 1, current: null, contexts: {} };
 
-/** The path of the file. */
+/** Returns the path of the file. */
 export const contextsFile = (environment?: NodeJS.ProcessEnv): string => userFile("contexts.json", environment);
 
 /**
- * Reads the file; a missing one holds nothing.
+ * Reads the file; a missing one is empty.
  *
  * @throws UsageError `credential_unreadable` when others may read it, or `sealift login` did not write it
  */
@@ -39,7 +39,7 @@ export const readContexts = (file = contextsFile()): Contexts =>
 export const writeContexts = (contexts: Contexts, file = contextsFile()): Promise<void> =>
   writeUserFile(file, contexts);
 
-/** The context of a name. @throws UsageError `usage` */
+/** Returns the context with a name. @throws UsageError `usage` */
 export function contextNamed({ contexts }: Contexts, name: string): Context {
   const found = Object.hasOwn(contexts, name) ? contexts[name] : undefined;
   if (found !== undefined) return found;
@@ -53,12 +53,12 @@ export function contextNamed({ contexts }: Contexts, name: string): Context {
 }
 
 /**
- * The options that the contexts give to a command, below everything that it is given otherwise. A key goes to the hub
- * that it was stored for and to no other one.
+ * Returns the options that contexts give to a command, with the lowest priority. A key is sent only to the hub that it
+ * was stored for.
  *
- * @param given the hub that the command is given otherwise
- * @param name of the context that a person asked for
- * @throws UsageError `usage` for a name that is not known
+ * @param given hub that the command is otherwise given
+ * @param name of the context that a person requested
+ * @throws UsageError `usage` for an unknown name
  */
 export function contextLayer(stored: Contexts, given: string | undefined, name: string | undefined): ContextLayer {
   const chosen = name ?? (given === undefined ? stored.current : null) ?? undefined;
@@ -82,10 +82,10 @@ export function contextLayer(stored: Contexts, given: string | undefined, name: 
 }
 
 /**
- * The context that counts below other layers; undefined before the first login.
+ * Returns the context below other layers; undefined before the first login.
  *
- * @throws UsageError `usage` as {@link contextLayer}, and where only the file of a folder that is not trusted says
- *   which hub to ask: the context in use may be the one that its author did not mean
+ * @throws UsageError `usage` as {@link contextLayer}, and where only the file of an untrusted folder names the hub:
+ *   its author may have meant another than the current context
  */
 export function contextBelow(layers: readonly Layer[]): ContextLayer | undefined {
   const first = (name: string): string | undefined => {
@@ -105,6 +105,6 @@ export function contextBelow(layers: readonly Layer[]): ContextLayer | undefined
 }
 
 export interface ContextLayer extends Layer {
-  /** The context whose values these are, if there is one. */
+  /** Name of the context of these values, if any. */
   name: string | undefined;
 }

@@ -9,7 +9,7 @@ import { comparedSources } from "./sources.ts";
 
 /** Options of the commands that manage keys and projects on a hub. */
 
-/** A time, or a span from now on or back. @throws Error whose message continues "--expires …" */
+/** Parses a time, or a span from now on or back. @throws Error whose message continues "--expires …" */
 const momentOf =
   (direction: 1 | -1) =>
   (text: string): Date => {
@@ -98,7 +98,7 @@ export const projectDeletion = {
   ...connection,
 };
 
-/** Options of the commands that take something away on a hub. */
+/** Options of commands that remove something on a hub. */
 export const removal = {
   ...group("Removal", { dryRun: flag({ help: "Only tell what would go" }) }),
   ...connection,

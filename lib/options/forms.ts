@@ -1,6 +1,6 @@
 import type * as z from "zod";
 
-/** Loads the schema of an identifier, when there is a value to check: help and completion work without zod. */
+/** Loads the schema of an identifier when there is a value to check: help and completion work without zod. */
 export type Form = () => Promise<z.ZodType<string>>;
 
 const identifiers = () => import("../contract/identifiers.ts");

@@ -15,7 +15,7 @@ function publicUrlOf(text: string): string {
   throw new Error(`is an http or https URL, not ${JSON.stringify(text)}`);
 }
 
-/** The storage of a hub. */
+/** Storage of a hub. */
 export const hubStorage = group("Storage", {
   dataDir: path({ help: "Folder for everything that the hub keeps", default: "./sealift-hub" }),
   databaseUrl: guarded(
@@ -30,7 +30,7 @@ export const hubStorage = group("Storage", {
   kekCommand: guarded(text({ metavar: "COMMAND", help: "Shell command that prints the key-encryption keys" })),
 });
 
-/** The storage of a hub's artifacts. */
+/** Storage of a hub's artifacts. */
 const blobStorage = group("Storage", {
   blobUrl: guarded(
     text({
@@ -45,7 +45,7 @@ const { dataDir, databaseUrl } = hubStorage;
 
 const skipDamaged = flag({ help: "Leave out what is damaged, list it, and go on" });
 
-/** The key that a backup must be signed with. */
+/** Key that a backup must be signed with. */
 const backupTrust = {
   publicKey: requiredWhen(
     guarded(path({ metavar: "KEY", help: "The key that signed the backup: a file, hex or base64", orText: true })),
@@ -105,7 +105,7 @@ export const hubVerify = {
   ...{ dataDir, databaseUrl, ...blobStorage },
 };
 
-/** The deployment reports that a hub keeps. */
+/** Deployment reports that a hub keeps. */
 export const reportLimits = {
   reportsPerHost: whole({ help: "Reports kept of each host, and as many of failures", default: 200, min: 1 }),
   keepReportsMs: duration({

@@ -25,7 +25,7 @@ export const importing = group("Server", {
   ),
 });
 
-/** Returns what a hub takes of these options. */
+/** Returns the hub's settings from these options. */
 export const importingOf = ({ importHost }: Values<typeof importing>) =>
   importHost.length > 0 ? { sourceHosts: importHost } : {};
 

@@ -3,7 +3,7 @@ import { reporting } from "./connection.ts";
 import { flag, text, whole } from "./kinds.ts";
 import { group } from "./option.ts";
 
-/** Options of the commands that look at and change what is deployed on this host. */
+/** Options of the commands that show and change what is deployed on this host. */
 
 /** Options of `history`. */
 export const history = {
@@ -14,7 +14,9 @@ export const history = {
 const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig } = agent;
 const { runtimeUrl: _runtimeUrl, pluginKey: _pluginKey, ...units } = supervision;
 
-/** Options of `rollback`: it asks no hub, and tells the one that it is given or the target was deployed from. */
+/**
+ * Options of `rollback`, which asks no hub, but reports to the one given or the one that the target was deployed from.
+ */
 export const rollback = {
   ...group("Rollback", {
     to: text({ metavar: "RELEASE", help: "A kept release or its version", defaultText: "an earlier version" }),

@@ -1,7 +1,7 @@
 import type { Form } from "./forms.ts";
 import type { Given, Option, OptionDeclaration, OptionKind } from "./option.ts";
 
-/** The kinds of options: how each is written, read, and shown. */
+/** Kinds of options: how each is written, read, and shown. */
 
 const quoted = (given: Given): string => JSON.stringify(given);
 
@@ -11,7 +11,7 @@ function textOf(given: Given): string {
   return String(given);
 }
 
-/** The defaults of every fact that an author leaves out. */
+/** Creates an option, with defaults for every fact that its author omits. */
 function option<T>(
   kind: OptionKind,
   facts: OptionDeclaration<T>,
@@ -42,7 +42,7 @@ function option<T>(
   } satisfies Option<T>;
 }
 
-/** `T`, and undefined unless there is a default. */
+/** `T`, or undefined unless there is a default. */
 type Found<T, F> = F extends { default: NonNullable<unknown> } ? Option<T> : Option<T | undefined>;
 
 const TEXT_SCHEMA = { type: "string", minLength: 1 };
@@ -53,13 +53,13 @@ function nonEmpty(given: Given): string {
   return value;
 }
 
-/** Any text; with `form`, one that fits a schema. */
+/** Creates an option of any text, or with `form` of one that fits a schema. */
 export function text<const F extends OptionDeclaration<string> & { form?: Form }>(facts: F): Found<string, F> {
   const own = { schema: { anyOf: [TEXT_SCHEMA, { type: "number" }] }, parse: nonEmpty, form: facts.form };
   return option<string>("text", facts, own);
 }
 
-/** A text that `parse` reads; its default is a text, too. */
+/** Creates an option of a text that `parse` reads; its default is a text, too. */
 export function parsed<T, const F extends OptionDeclaration<string> = OptionDeclaration<string>>(
   facts: F,
   parse: (text: string) => T,
@@ -74,7 +74,7 @@ export function parsed<T, const F extends OptionDeclaration<string> = OptionDecl
   return option<T>("text", rest as OptionDeclaration<T>, own);
 }
 
-/** Yes or no: `--name` and `--no-name`. */
+/** Creates an option of yes or no: `--name` and `--no-name`. */
 export function flag(facts: OptionDeclaration<boolean>): Option<boolean> {
   const own = {
     metavar: "",
@@ -92,7 +92,7 @@ export function flag(facts: OptionDeclaration<boolean>): Option<boolean> {
   return { ...option<boolean>("flag", facts, own), metavar: "", shownDefault: undefined };
 }
 
-/** One of some words. */
+/** Creates an option of one word out of several. */
 export function choice<const W extends string, const F extends OptionDeclaration<W>>(
   choices: readonly W[],
   facts: F & OptionDeclaration<W>,
@@ -110,7 +110,7 @@ export function choice<const W extends string, const F extends OptionDeclaration
   return option<W>("choice", facts, own);
 }
 
-/** A whole number within a range. */
+/** Creates an option of a whole number within a range. */
 export function whole<const F extends OptionDeclaration<number> & { min?: number; max?: number }>(
   facts: F,
 ): Found<number, F> {
@@ -129,7 +129,7 @@ export function whole<const F extends OptionDeclaration<number> & { min?: number
   return option<number>("number", facts, own);
 }
 
-/** A size in bytes: a number, or with K, M, G or T (powers of 1024). */
+/** Creates an option of a size in bytes: a number, or with K, M, G or T (powers of 1024). */
 export function size<const F extends OptionDeclaration<number>>(facts: F): Found<number, F> {
   const own = {
     metavar: "SIZE",
@@ -156,14 +156,17 @@ function sizeText(bytes: number): string {
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/** Milliseconds of "90", "90s", "5m", "2h", "90d" or "250ms". @throws Error whose message continues "--name …" */
+/**
+ * Parses a duration to milliseconds: "90", "90s", "5m", "2h", "90d" or "250ms". @throws Error whose message continues
+ * "--name …"
+ */
 export function parseDuration(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text);
   if (match === null) throw new Error(`is a time such as 60, 90s, 5m or 90d, not ${quoted(text)}`);
   return Math.round(Number(match[1]) * UNITS_MS[(match[2] ?? "s") as keyof typeof UNITS_MS]);
 }
 
-/** A span of time in milliseconds, written in seconds or with ms, s, m, h or d. */
+/** Creates an option of a duration in milliseconds, written in seconds or with ms, s, m, h or d. */
 export function duration<const F extends OptionDeclaration<number> & { minMs?: number }>(facts: F): Found<number, F> {
   const { minMs = 0 } = facts;
   const own = {
@@ -189,7 +192,7 @@ function durationText(ms: number): string {
   return `${ms / unitMs}${unit}`;
 }
 
-/** A file or folder. With `orText`, a value that names no file is taken as it is. */
+/** Creates an option of a file or folder. With `orText`, a value that names no file is taken as text. */
 export function path<const F extends OptionDeclaration<string> & { orText?: boolean }>(facts: F): Found<string, F> {
   const own = {
     metavar: "PATH",
@@ -200,7 +203,7 @@ export function path<const F extends OptionDeclaration<string> & { orText?: bool
   return option<string>("path", facts, own);
 }
 
-/** An http or https URL, without credentials. */
+/** Creates an option of an http or https URL, without credentials. */
 export function url<const F extends OptionDeclaration<string>>(facts: F): Found<string, F> {
   const own = {
     metavar: "URL",
@@ -219,7 +222,7 @@ export function url<const F extends OptionDeclaration<string>>(facts: F): Found<
 }
 
 /**
- * Several values: repeated flags, a comma-separated variable, or a list in a file.
+ * Creates an option of several values: repeated flags, a comma-separated variable, or a list in a file.
  *
  * @param facts with `commas`, one flag may hold several values, too
  */
@@ -247,7 +250,7 @@ export function list<T>(
   };
 }
 
-/** Several files, as a list takes several values, and undefined without any. With `orText`, as {@link path} does. */
+/** Creates an option of several files, undefined without any. With `orText`, as {@link path} does. */
 export const several = (
   facts: Omit<OptionDeclaration<never>, "default"> & { orText?: boolean },
 ): Option<readonly string[] | undefined> => ({
@@ -256,10 +259,10 @@ export const several = (
   located: facts.orText === true ? "when-it-exists" : "always",
 });
 
-/** The facts that an author writes of a secret. With `fileOnly`, the command line takes `--NAME-file` alone. */
+/** Facts that an author states of a secret. With `fileOnly`, the command line accepts only `--NAME-file`. */
 type SecretFacts = OptionDeclaration<never> & { fileOnly?: boolean };
 
-/** @throws Error when the text cannot stand in a header */
+/** Requires a text that a header can hold. @throws Error for any other */
 function tokenOf(text: string): string {
   if (/^[\x21-\x7e]+$/.test(text)) return text;
   throw new Error("is one line of ASCII characters without blanks, and this is not");
@@ -276,15 +279,18 @@ function secretOf<T extends string | Buffer>(facts: SecretFacts, fromBytes: (byt
   return option<T>("secret", facts, own) as Option<T | undefined>;
 }
 
-/** The text without its final newline. */
+/** Returns the text without its final newline. */
 const textIn = (bytes: Buffer): string => bytes.toString("utf8").replace(/\r?\n$/, "");
 
-/** A secret as text without its final newline: also from a file, standard input, or its systemd credential. */
+/**
+ * Creates an option of a secret text, without its final newline: also from a file, standard input, or its systemd
+ * credential.
+ */
 export const secret = (facts: SecretFacts): Option<string | undefined> => secretOf(facts, textIn);
 
-/** A secret that requests carry in a header. */
+/** Creates an option of a secret that requests carry in a header. */
 export const token = (facts: SecretFacts): Option<string | undefined> =>
   secretOf(facts, (bytes) => tokenOf(textIn(bytes)));
 
-/** A secret that may be binary. */
+/** Creates an option of a secret that may be binary. */
 export const secretBytes = (facts: SecretFacts): Option<Buffer | undefined> => secretOf(facts, (bytes) => bytes);

@@ -10,7 +10,7 @@ export const fleetLabel = {
   ...connection,
 };
 
-/** Reads labels as people write them: `env=prod`. @throws UsageError `usage` for any other text */
+/** Parses labels as people write them: `env=prod`. @throws UsageError `usage` for any other text */
 export function labelsOf(texts: readonly string[]): Record<string, string> {
   const pairs = texts.map((text) => {
     const label = labelOf(text);

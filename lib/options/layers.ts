@@ -2,40 +2,40 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { type Given, keyOf, variableOf } from "./option.ts";
 
-/** One place where options are given. Of several layers the first that has an option counts. */
+/** Source of options. Of several layers the first that has an option counts. */
 export interface Layer {
-  /** The value of an option; for `NAME-file`, the path of a file with the secret NAME. */
+  /** Returns the value of an option; for `NAME-file`, the path of a file with the secret NAME. */
   get(name: string): Given | undefined;
-  /** The name of a value of this layer in messages. */
+  /** Returns the name of a value of this layer in messages. */
   label(name: string): string;
-  /** The only hub that an API key of this layer may be sent to; any hub where it is undefined. */
+  /** Only hub that an API key of this layer may be sent to; undefined for any. */
   readonly keyHub?: string | undefined;
-  /** Keys that were asked for and are not given, because the folder of the file is not trusted. */
+  /** Keys that were requested and not given, because the folder of the file is not trusted. */
   readonly withheld?: ReadonlySet<string>;
 }
 
 /** Whether two URLs name one hub. */
 export const isSameHub = (one: string, other: string): boolean => one.replace(/\/+$/, "") === other.replace(/\/+$/, "");
 
-/** The variable that names the only hub for an API key of the environment. */
+/** Variable that names the only hub for an API key of the environment. */
 export const KEY_HUB_VARIABLE = "SEALIFT_API_KEY_HUB";
 
 const keyHubOf = (environment: NodeJS.ProcessEnv): string | undefined => environment[KEY_HUB_VARIABLE] || undefined;
 
-/** Values of the command line by the option's name. */
+/** Layer of the command line's values, by the option's name. */
 export const flagsLayer = (flags: Readonly<Record<string, Given | undefined>>): Layer => ({
   get: (name) => flags[name],
   label: (name) => `--${name}`,
 });
 
-/** `SEALIFT_HUB_URL` and the like; an empty variable does not count. */
+/** Layer of variables such as `SEALIFT_HUB_URL`; an empty variable does not count. */
 export const environmentLayer = (environment: NodeJS.ProcessEnv): Layer => ({
   get: (name) => environment[variableOf(name)] || undefined,
   label: variableOf,
   keyHub: keyHubOf(environment),
 });
 
-/** Credentials that systemd hands over as files of the option's name. */
+/** Layer of credentials that systemd provides as files of the option's name. */
 export const credentialsLayer = (environment: NodeJS.ProcessEnv): Layer => ({
   get(name) {
     const { CREDENTIALS_DIRECTORY: folder } = environment;
@@ -47,7 +47,7 @@ export const credentialsLayer = (environment: NodeJS.ProcessEnv): Layer => ({
   keyHub: keyHubOf(environment),
 });
 
-/** Values of a YAML file by their keys. */
+/** Layer of a YAML file's values, by their keys. */
 export const fileLayer = (values: Readonly<Record<string, Given>>, file: string): Layer => ({
   get: (name) => values[keyOf(name)],
   label: (name) => `${keyOf(name)} in ${file}`,

@@ -2,7 +2,7 @@ import { DEFAULT_LIMITS } from "../artifact/limits.ts";
 import { size, whole } from "./kinds.ts";
 import { group } from "./option.ts";
 
-/** The limits of an archive or artifact; the keys are those of `Limits`. */
+/** Limits of an archive or artifact; the keys are those of `Limits`. */
 export const limits = group("Limits of archives", {
   maxEntries: whole({ help: "Files and folders in an archive", default: DEFAULT_LIMITS.maxEntries, min: 1 }),
   maxEntryBytes: size({ name: "max-entry-size", help: "Size of one file", default: DEFAULT_LIMITS.maxEntryBytes }),

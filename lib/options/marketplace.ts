@@ -14,7 +14,7 @@ import { statements } from "./statements.ts";
 
 const signingSecret = secret({ metavar: "SECRET", help: "Your signing secret" });
 
-/** Made by `sealift signer create`; hosts that pin its public key take nothing that it has not signed. */
+/** Private key made by `sealift signer create`; hosts that pin its public key accept only what it has signed. */
 const signingKey = secretBytes({
   metavar: "KEY",
   help: "Your private key: hosts can pin its public one",

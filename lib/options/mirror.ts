@@ -5,7 +5,7 @@ import { connection } from "./connection.ts";
 import { choice, duration, parsed, path, size } from "./kinds.ts";
 import { group } from "./option.ts";
 
-/** Options of a mirror. It takes no key: there is nothing that it could do with one. */
+/** Options of a mirror, which needs no key. */
 export const mirror = {
   ...group("Mirror", {
     listen: parsed(

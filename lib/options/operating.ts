@@ -8,7 +8,7 @@ const without = <T extends OptionTable, K extends keyof T>(table: T, ...keys: K[
 
 const unsupervised = without(agent, ...(Object.keys(supervision) as (keyof typeof supervision)[]));
 
-/** Options of `upgrade`: those of a deployment, without what runs or asks for plugins. */
+/** Options of `upgrade`: those of a deployment, without those about plugins. */
 export const upgrade = {
   ...{ projectId: deployed.projectId, version: deployed.version },
   ...without(projectSource, "signingSecret", "gitToken"),

@@ -1,34 +1,34 @@
 /**
  * An option of the command line, described once. Its flag, variable, key in `sealift.yaml` and `watch.yaml`, help,
- * completion, manual page and schema all come from this description. The kinds of options are in `kinds.ts`.
+ * completion, manual page and schema are generated from this description. The kinds of options are in `kinds.ts`.
  */
 
 import type { Form } from "./forms.ts";
 
-/** A value as it was written: text in a flag or variable, whatever YAML reads in a file. */
+/** Value as it was written: text in a flag or variable, whatever YAML contains in a file. */
 export type Given = string | number | boolean | readonly string[];
 
-/** The other options, as far as they are known when one is resolved: their values by their keys in the table. */
+/** Values of the other options, as far as they are resolved, by their keys in the table. */
 export type Known = Readonly<Record<string, unknown>>;
 
 export type OptionKind =
   "text" | "flag" | "choice" | "number" | "size" | "duration" | "secret" | "list" | "path" | "url";
 
-/** The facts that an author writes of an option beside its kind. */
+/** Facts that an author states of an option besides its kind. */
 export interface OptionDeclaration<T> {
-  /** A phrase of at most 60 characters, without the default. */
+  /** Phrase of at most 60 characters, without the default. */
   help: string;
-  /** The name, when it is not the key of the table with dashes: `timeoutMs` is called `timeout`. */
+  /** Name, if it is not the key of the table with dashes: `timeoutMs` is called `timeout`. */
   name?: string;
-  /** The flag, when it is not `--NAME`. */
+  /** Flag, if it is not `--NAME`. */
   flag?: string;
-  /** Another flag that does the same, which help leaves out. */
+  /** Alternative flag, not shown in help. */
   alias?: string;
-  /** The name of the value in help: `PATH`, `URL`, `ID`. */
+  /** Name of the value in help: `PATH`, `URL`, `ID`. */
   metavar?: string;
-  /** The value when none is given. */
+  /** Default value. */
   default?: T;
-  /** The default in words, when it depends on the machine or on other options. */
+  /** Default in words, if it depends on the machine or on other options. */
   defaultText?: string;
 }
 
@@ -38,53 +38,53 @@ export interface Option<T = unknown> {
   readonly name: string;
   /** Flag with its leading two dashes. */
   readonly flag: string;
-  /** Another flag that does the same, which help leaves out. */
+  /** Alternative flag, not shown in help. */
   readonly alias: string | undefined;
   readonly help: string;
   /** Empty for a flag. */
   readonly metavar: string;
-  /** The heading in help that the option stands under. */
+  /** Heading of the option in help. */
   readonly heading: string;
-  /** The words that it takes, of a choice. */
+  /** Words that a choice accepts. */
   readonly choices: readonly string[];
-  /** The default as help shows it, or undefined. */
+  /** Default as help shows it, or undefined. */
   readonly shownDefault: string | undefined;
   readonly default: T | undefined;
   readonly required: boolean;
   /**
-   * Whether it must be given, judged by the options that are no secrets. A secret whose condition answers false is not
+   * Whether it must be given, judged by the options that are no secrets. A secret whose condition returns false is not
    * read.
    */
   readonly requiredWhen: ((known: Known) => Need) | undefined;
-  /** Advice for when it is missing, beside the usual ways of giving it. */
+  /** Advice for when it is missing, in addition to the usual ways of giving it. */
   readonly missingHint: string | undefined;
-  /** Secrets have other sources, and never stand in `watch.yaml` themselves. */
+  /** Whether it is a secret: these have other sources, and are never in `watch.yaml` themselves. */
   readonly secret: boolean;
-  /** A secret that has no flag of its own, only `--NAME-file`. */
+  /** Whether it is a secret without a flag of its own, only `--NAME-file`. */
   readonly fileOnly: boolean;
   /** Reads the bytes of a secret. */
   readonly fromBytes: ((bytes: Buffer) => T) | undefined;
-  /** The schema that a text must fit. */
+  /** Schema that a text must fit. */
   readonly form: Form | undefined;
   /**
    * Whether a relative path in `watch.yaml` starts at the folder of the file: always, or only if such a file exists.
    */
   readonly located: "always" | "when-it-exists" | undefined;
   /**
-   * Whether it says where secrets go or come from, which hub is asked, or what is trusted or run: the `sealift.yaml` of
-   * a folder gives it only where that folder is trusted.
+   * Whether it decides where secrets go or come from, which hub is used, or what is trusted or run: a folder's
+   * `sealift.yaml` may set it only where that folder is trusted.
    */
   readonly guarded: boolean;
-  /** The JSON Schema of its value in a YAML file. */
+  /** JSON Schema of its value in a YAML file. */
   readonly schema: object;
   /** Reads a value. @throws Error whose message continues "--name …" */
   readonly parse: (given: Given) => T;
 }
 
-/** Options by the keys that commands know them by. */
+/** Options by the keys that commands use for them. */
 export type OptionTable = Readonly<Record<string, Option>>;
 
-/** The values of a table's options. */
+/** Values of a table's options. */
 export type Values<T extends OptionTable> = { readonly [K in keyof T]: T[K] extends Option<infer V> ? V : never };
 
 const kebab = (key: string): string => key.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
@@ -99,17 +99,17 @@ export function group<const T extends OptionTable>(heading: string, options: T):
   ) as unknown as T;
 }
 
-/** Result of a condition: the option is required, is useful where given, or has no use. */
+/** Result of a condition: the option is required, is used if given, or is not used. */
 type Need = boolean | "if given";
 
-/** The option, which must be given. */
+/** Returns the option as required. */
 export function required<T>(option: Option<T>, missingHint?: string): Option<Exclude<T, undefined>> {
   return { ...option, required: true, missingHint: missingHint ?? option.missingHint } as unknown as Option<
     Exclude<T, undefined>
   >;
 }
 
-/** The option, which must be given when `condition` holds. A secret is not read when the answer is false. */
+/** Returns the option as required when `condition` holds. A secret is not read when it returns false. */
 export function requiredWhen<T>(
   option: Option<T>,
   condition: (known: Known) => Need,
@@ -122,20 +122,20 @@ export function requiredWhen<T>(
   };
 }
 
-/** The option, which may be missing. */
+/** Returns the option as optional. */
 export const optional = <T>(option: Option<T>): Option<T | undefined> => ({
   ...(option as Option<T | undefined>),
   required: false,
   requiredWhen: undefined,
 });
 
-/** The option, which the `sealift.yaml` of a folder gives only where that folder is trusted. */
+/** Returns the option as guarded: a folder's `sealift.yaml` may set it only where that folder is trusted. */
 export const guarded = <O extends Option>(option: O): O => ({ ...option, guarded: true });
 
-/** The default of an option that has one, for the parts of the program that run without a command line. */
+/** Returns the default of an option, for parts of the program that run without a command line. */
 export const defaultOf = <T>(option: Option<T>): T => option.default as T;
 
-/** The variable of an option. */
+/** Returns the variable of an option. */
 export const variableOf = (name: string): string => `SEALIFT_${name.replaceAll("-", "_").toUpperCase()}`;
-/** The key of an option in a YAML file. */
+/** Returns the key of an option in a YAML file. */
 export const keyOf = (name: string): string => name.replaceAll("-", "_");

@@ -4,14 +4,14 @@ import { fileLayer, type Layer } from "./layers.ts";
 import { type Given, keyOf } from "./option.ts";
 import { isTrusted } from "./trusted-folders.ts";
 
-/** The configuration file that is read when no `--config` is given and it exists. */
+/** Configuration file that is read when no `--config` is given and it exists. */
 export const DEFAULT_FILE = "sealift.yaml";
 
-/** A file of options. */
+/** Layer of a file of options. */
 export interface OptionsFile extends Layer {
   /** Text of the file, as it was read. */
   text: string;
-  /** The guarded keys that it gives, with their values. */
+  /** Guarded keys that it sets, with their values. */
   guarded: ReadonlyMap<string, Given>;
   withheld: ReadonlySet<string>;
 }
@@ -24,8 +24,8 @@ export const isGiven = (value: unknown): value is Given =>
   (Array.isArray(value) && value.every((item) => typeof item === "string"));
 
 /**
- * Keys that a file of options may have, those of every option and of the files that hold secrets, and whether only a
- * trusted folder may give them.
+ * Returns the keys that a file of options may have, those of every option and of files with secrets, and whether only a
+ * trusted folder may set them.
  */
 async function knownKeys(): Promise<Map<string, { guarded: boolean }>> {
   // Every feature's options: most runs have no file, and do not need them.
@@ -40,8 +40,8 @@ async function knownKeys(): Promise<Map<string, { guarded: boolean }>> {
 }
 
 /**
- * Reads the file that a person has named, or the `sealift.yaml` of the current folder; without either there is nothing
- * to read. What that folder's file says of guarded options counts only where the folder is trusted.
+ * Reads the given file, or the `sealift.yaml` of the current folder; undefined without either. Guarded options in that
+ * folder's file count only where the folder is trusted.
  *
  * @throws UsageError `config_invalid`
  */
@@ -70,13 +70,13 @@ export async function optionsFile(
 export function regularFile(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined || stats.isFile()) return stats && path;
-  // Nobody has named it: a pipe that somebody left there would be waited for in silence.
+  // Nobody has named it: reading a pipe that somebody left there would block silently.
   throw usageError("config_invalid", `${path} is no regular file.`, {
     hint: "Remove it, or name the file of options with --config.",
   });
 }
 
-/** Reads a file of options, whatever may count of it. @throws UsageError `config_invalid` */
+/** Reads a file of options, whatever part of it may count. @throws UsageError `config_invalid` */
 async function readOptions(path: string): Promise<{ values: Record<string, Given>; text: string }> {
   const { readYaml } = await import("../support/yaml-file.ts");
   const { value: content, lineOf, text } = await readYaml(path);

@@ -10,11 +10,11 @@ import { statements } from "./statements.ts";
 
 /** Options of the commands that build, sign, publish and open artifacts. */
 
-/** Whether anything goes to a hub: with --output and without --hub-url, the artifact is only built. */
+/** Tells whether anything is sent to a hub: with --output and without --hub-url, the artifact is only built. */
 const uploads = ({ dryRun, output, hubUrl }: Known): boolean =>
   dryRun !== true && (output === undefined || hubUrl !== undefined);
 
-/** Sizes of deltas need both secrets and a hub; a dry run does without them. */
+/** Tells whether the sizes of deltas are computed, which needs both secrets and a hub; a dry run works without them. */
 const sizes = ({ dryRun, hubUrl, oidc }: Known) =>
   dryRun === true && hubUrl !== undefined && oidc !== true && "if given";
 

@@ -4,19 +4,19 @@ import { readFault } from "../support/files.ts";
 import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
 import { keyOf, type Option, type OptionTable, type Values, variableOf } from "./option.ts";
 
-/** A value, and how messages call the place that it comes from. */
+/** Value, and the name of its source in messages. */
 interface Found {
   value: unknown;
   label: string;
-  /** The only hub that an API key may be sent to. */
+  /** Only hub that an API key may be sent to. */
   keyHub?: string | undefined;
 }
 
 /**
- * Returns the values of a command's options: the first layer that gives an option counts, else its default. All faults
- * are reported at once.
+ * Returns the values of a command's options: the first layer that sets an option counts, else its default. Reports all
+ * faults together.
  *
- * @param hubUrl the hub that the command asks, where no option says it
+ * @param hubUrl hub that the command uses, where no option says it
  * @throws UsageError `usage`, or `credential_unreadable` when nothing else is wrong
  */
 export async function resolveOptions<T extends OptionTable>(
@@ -40,7 +40,7 @@ export async function resolveOptions<T extends OptionTable>(
     }
   };
   const entries = Object.entries(table);
-  // Conditions look at what is no secret.
+  // Conditions depend on options that are no secrets.
   for (const [key, option] of entries) if (option.fromBytes === undefined) values[key] = quietly(option, layers);
   for (const [key, option] of entries) {
     const unneeded = option.fromBytes !== undefined && option.requiredWhen?.(values) === false;
@@ -58,7 +58,7 @@ export const plainValue = <T>(option: Option<T>, layers: readonly Layer[]): T | 
 const isRequired = (option: Option, values: Record<string, unknown>): boolean =>
   option.required || option.requiredWhen?.(values) === true;
 
-/** Returns a value for the conditions of other options; its own faults are reported when its turn comes. */
+/** Returns a value for the conditions of other options; its own faults are reported in its turn. */
 function quietly(option: Option, layers: readonly Layer[]): unknown {
   try {
     return plain(option, layers)?.value;
@@ -89,7 +89,7 @@ async function checkForm(option: Option, { value, label }: Found): Promise<void>
   throw usageError("usage", `${label} ${JSON.stringify(value)} ${faultText(checked.error.issues[0]!)}.`);
 }
 
-/** Refuses to send an API key to another hub than the one that it is bound to. */
+/** Rejects sending an API key to another hub than the one it is bound to. */
 function checkHubOfKey({ label, keyHub }: Found, hubUrl: unknown): void {
   if (keyHub === undefined || typeof hubUrl !== "string" || isSameHub(keyHub, hubUrl)) return;
   throw usageError("usage", `${label} is a key for the hub ${keyHub}, and this command asks ${hubUrl}.`, {
@@ -126,13 +126,12 @@ function valueOf(option: Option, content: Buffer, label: string): unknown {
   }
 }
 
-/** A line of a file of variables, as `sealift key create` prints it, systemd reads it, and a shell sources it. */
+/**
+ * Matches a line of a file of variables, as `sealift key create` prints it, systemd reads it, and a shell sources it.
+ */
 const ASSIGNMENT = /^(?:export +)?(SEALIFT_[A-Z0-9_]+)=(["']?)(.*)\2 *\r?$/gm;
 
-/**
- * The secret in the content of a file: the whole of it, or, where the file assigns variables, the value of the option's
- * own.
- */
+/** Returns the secret in a file: all of it, or, where the file assigns variables, the value of the option's own. */
 function assigned(content: Buffer, { name }: Option, label: string): Buffer {
   const found = new Map(
     content
@@ -152,10 +151,10 @@ function assigned(content: Buffer, { name }: Option, label: string): Buffer {
   );
 }
 
-/** The content of standard input, and the option that read it: a process can read it once, whatever is loaded again. */
+/** Content of standard input, and the option that read it: a process can read it only once. */
 const stdin: { option?: string; content?: Buffer } = {};
 
-/** @param path of the file; `-` is standard input */
+/** Reads a secret. @param path of the file; `-` is standard input */
 function readSecret(path: string, option: string, label: string): Buffer {
   // Without PEM around it, a public key looks like the seed of a private one.
   if (path.endsWith(".pub")) {
@@ -187,7 +186,7 @@ function notEmpty(value: Buffer, label: string): Buffer {
 
 const LOGIN = "Or log in once: `sealift login URL` remembers the hub and your key.";
 
-/** One error that names everything that is missing, and how it can be given. */
+/** Returns one error that names everything that is missing, and how it can be given. */
 function missingError(options: readonly Option[]): SealiftError {
   const names = options.map(({ flag, name, fileOnly }) => (fileOnly ? `--${name}-file` : flag));
   const hints = new Set(options.some(({ missingHint }) => missingHint === undefined) ? [waysToGive(options)] : []);
@@ -208,16 +207,16 @@ function waysToGive(options: readonly Option[]): string {
     : `Give it as a flag, as ${variableOf(name)}, or as ${key} in sealift.yaml.`;
 }
 
-/** `a, b and c`. */
+/** Joins names: `a, b and c`. */
 const joined = (names: readonly string[]): string =>
   names.length === 1 ? names[0]! : `${names.slice(0, -1).join(", ")} and ${names.at(-1)!}`;
 
-/** Faults of options one by one, where several may be told in one error. */
+/** Splits an error that may list several faults of options. */
 export function singleFaults(error: SealiftError): SealiftError[] {
   return error.cause instanceof AggregateError ? (error.cause.errors as SealiftError[]) : [error];
 }
 
-/** @throws UsageError the only fault, or one that lists them all */
+/** Throws the faults, if any. @throws UsageError the only fault, or one that lists them all */
 function throwFaults(faults: readonly SealiftError[]): void {
   const [first, ...others] = faults;
   if (first === undefined) return;

@@ -6,7 +6,7 @@ import { dashboard } from "./watch.ts";
 
 /** Options of the commands for rollouts. */
 
-/** @throws Error whose message continues "--waves …" */
+/** Parses waves. @throws Error whose message continues "--waves …" */
 function wavesFrom(text: string): string[] {
   const waves = text.split(",").map((wave) => wave.trim());
   const fault = faultOfWaves(waves);
@@ -14,7 +14,7 @@ function wavesFrom(text: string): string[] {
   return waves;
 }
 
-/** @throws Error whose message continues "--max-failing …" */
+/** Parses an amount. @throws Error whose message continues "--max-failing …" */
 function amountFrom(text: string): string {
   if (amountOf(text) !== undefined) return text;
   throw new Error(`is a share such as 2%, or a number of hosts, not ${JSON.stringify(text)}`);
@@ -71,7 +71,7 @@ export const rolloutAbort = {
   ...rolloutChange,
 };
 
-/** Options of `rollout wait`. There `--timeout` is how long the whole wait may take. */
+/** Options of `rollout wait`, where `--timeout` limits the whole wait. */
 export const rolloutWait = {
   ...which,
   ...group("Wait", {

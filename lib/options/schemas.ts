@@ -13,7 +13,7 @@ function sealiftSchema(): object {
   const properties: Record<string, object> = {};
   for (const [name, options] of [...optionsByName()].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (name === "config") continue;
-    // Commands may have options of one name that take other values.
+    // Commands may share a name for options with different values.
     const different = [...new Map(options.map((option) => [JSON.stringify(option.schema), option])).values()];
     const [first] = different;
     properties[keyOf(name)] =
@@ -49,7 +49,7 @@ function watchSchema(): object {
   };
 }
 
-/** Both schemas by file name. */
+/** Returns both schemas by file name. */
 export const optionSchemas = (): Record<string, object> => ({
   "sealift.schema.json": sealiftSchema(),
   "watch.schema.json": watchSchema(),

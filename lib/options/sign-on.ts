@@ -31,7 +31,7 @@ export const signOn = group("Sign-in", {
   ),
 });
 
-/** Returns what a hub takes of these options. */
+/** Returns the hub's settings from these options. */
 export function signOnOf(values: Values<typeof signOn>) {
   const { webOidcIssuer: issuer, webOidcClientId: clientId, webOidcClientSecret: clientSecret } = values;
   const { webOidcScope: scope, webOidcClaim: claim, webOidcGrant: grants } = values;

@@ -5,7 +5,7 @@ import { group, guarded, optional, required, requiredWhen } from "./option.ts";
 
 const signingSecret = secret({ metavar: "SECRET", help: "The developer's signing secret" });
 
-/** `HOST=TOKEN`. @throws Error whose message continues "--git-token …" */
+/** Parses `HOST=TOKEN`. @throws Error whose message continues "--git-token …" */
 function gitTokenOf(given: string): readonly [host: string, token: string] {
   const [, host, token] = /^([A-Za-z0-9.-]+(?::\d+)?)=(.+)$/.exec(given) ?? [];
   if (host === undefined || token === undefined) throw new Error("takes HOST=TOKEN, such as git.example.org=…");
@@ -17,7 +17,7 @@ const signerPublicKey = guarded(
 );
 const trustOnFirstUse = flag({ help: "Trust the first deployment's signer, and no other afterwards" });
 
-/** Options of what comes from a project. */
+/** Options of deployments from a project. */
 export const projectSource = group("Project", {
   deploymentCredential: required(token({ metavar: "CREDENTIAL", help: "Deployment credential" })),
   signerPublicKey: requiredWhen(
@@ -34,7 +34,7 @@ export const projectSource = group("Project", {
   ),
 });
 
-/** Options of what comes from the marketplace. */
+/** Options of deployments from the marketplace. */
 export const marketplaceSource = group("Marketplace", {
   signingSecret: required(signingSecret),
   signerPublicKey: optional(signerPublicKey),
@@ -44,7 +44,7 @@ export const marketplaceSource = group("Marketplace", {
   symlinks: choice(["refuse", "skip"], { help: "What to do with symbolic links in the archive", default: "refuse" }),
 });
 
-/** Options of what is fetched to be compared: which of them are needed depends on the target. */
+/** Options of what is fetched for a comparison; the target decides which of them are needed. */
 export const comparedSources = {
   ...group("Project", {
     deploymentCredential: optional(projectSource.deploymentCredential),
@@ -58,7 +58,7 @@ export const comparedSources = {
   }),
 };
 
-/** The target of a deployment, and its version. */
+/** Target of a deployment, and its version. */
 export const deployed = group("Target", {
   projectId: required(text({ metavar: "PROJECT", help: "The project: its id or name" })),
   kind: choice(["plugin", "service"], { help: "What SLUG names", default: "plugin" }),

@@ -4,7 +4,7 @@ import { group, required } from "./option.ts";
 
 /** Options of the commands for versions that wait for approval, and of publishing them. */
 
-/** The option of the publishing commands. */
+/** Option of the publishing commands. */
 export const stage = flag({ help: "Only stage it: another person approves" });
 
 /** Options of `stage reject`. */
@@ -15,7 +15,7 @@ export const rejection = {
   ...connection,
 };
 
-/** Yes or no, without a default: one of both is given. */
+/** Yes or no, without a default: one of them must be given. */
 const eitherWay = required({ ...flag({ help: "Have new versions staged until approved" }), default: undefined });
 
 /** Options of `project update`. */

@@ -2,7 +2,7 @@ import { connection } from "./connection.ts";
 import { path, text } from "./kinds.ts";
 import { group, guarded, required } from "./option.ts";
 
-/** Options of statements: what publishers add to a version, and how people look at it. */
+/** Options of statements: what publishers add to a version, and how people read it. */
 
 /** Options of publishing commands. */
 export const statements = group("Statements", {

@@ -4,24 +4,24 @@ import { usageError } from "../contract/errors.ts";
 import { readUserFile, userFile, writeUserFile } from "./user-file.ts";
 
 /**
- * Files of options in folders that a person trusts: by path and content, in the user's own configuration folder.
+ * Trusted files of options, by path and content, in the user's own configuration folder.
  *
- * Anyone who can change the `sealift.yaml` of a folder (such as the author of a pull request) could otherwise have a
+ * Otherwise anyone who can change the `sealift.yaml` of a folder (such as the author of a pull request) could have a
  * key of the environment sent to a hub of their own.
  */
 
 interface TrustedFolders {
   v: 1;
-  /** The digest of each trusted file, by the file's real path. */
+  /** Digest of each trusted file, by the file's real path. */
   files: Readonly<Record<string, string>>;
 }
 
-/** The variable that trusts files where nobody can run `sealift trust-folder`. */
+/** Variable that trusts files where nobody can run `sealift trust-folder`. */
 export const TRUST_VARIABLE = "SEALIFT_TRUST_FOLDER";
 
 const storePath = (environment: NodeJS.ProcessEnv): string => userFile("trusted-folders.json", environment);
 
-/** The digest of a file's text, as `sealift trust-folder` shows it. */
+/** Returns the digest of a file's text, as `sealift trust-folder` shows it. */
 export const trustDigest = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;
 
 /** Returns the trusted files with their digests. @throws UsageError `credential_unreadable` */
@@ -36,7 +36,7 @@ export function trustedFiles(environment: NodeJS.ProcessEnv = process.env): Trus
 }
 
 /**
- * Whether the text that was read from a file is trusted.
+ * Tells whether the text that was read from a file is trusted.
  *
  * @param environment `SEALIFT_TRUST_FOLDER` trusts any file (`yes`), or the one with this digest (`sha256:…`)
  * @throws UsageError `usage` for another value of that variable
@@ -64,7 +64,7 @@ export async function trustFile(
   return { path, digest };
 }
 
-/** Forgets a trusted file. @returns whether it was trusted */
+/** Removes a trusted file. @returns whether it was trusted */
 export async function distrustFile(path: string, environment: NodeJS.ProcessEnv = process.env): Promise<boolean> {
   const { [path]: found, ...files } = trustedFiles(environment);
   if (found !== undefined) await writeUserFile(storePath(environment), { v: 1, files });

@@ -6,7 +6,7 @@ import { makeFolder, writeFileAtomic } from "../support/files.ts";
 
 /** JSON files of one user: below `XDG_CONFIG_HOME`, else `~/.config`, with mode 0600. */
 
-/** The user's home, or a folder that is nowhere for a user whom the system does not know, as in containers. */
+/** Returns the user's home, or a nonexistent folder for a user unknown to the system, as in containers. */
 function homeFolder(): string {
   try {
     return homedir();
@@ -15,16 +15,16 @@ function homeFolder(): string {
   }
 }
 
-/** The path of such a file. */
+/** Returns the path of a user file. */
 export const userFile = (name: string, environment: NodeJS.ProcessEnv = process.env): string =>
   join(environment.XDG_CONFIG_HOME || join(homeFolder(), ".config"), "sealift", name);
 
 /**
- * Reads such a file, or returns `undefined` when there is no file.
+ * Reads a user file, or returns undefined without one.
  *
- * @param isOurs whether the content is what Sealift writes
- * @param hint the advice for a file that cannot be used
- * @throws UsageError `credential_unreadable` when other users may read it, or its content is not ours
+ * @param isOurs tells whether Sealift wrote the content
+ * @param hint advice for a file that cannot be used
+ * @throws UsageError `credential_unreadable` when other users may read it, or Sealift did not write its content
  */
 export function readUserFile<T extends object>(
   file: string,
@@ -45,7 +45,7 @@ export function readUserFile<T extends object>(
   throw refuse("was not written by Sealift");
 }
 
-/** Replaces such a file at once; its folder gets mode 0700. */
+/** Replaces a user file atomically; its folder gets mode 0700. */
 export async function writeUserFile(file: string, content: object): Promise<void> {
   await makeFolder(dirname(file), 0o700);
   await writeFileAtomic(file, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });

@@ -16,19 +16,19 @@ export interface WatchEntry {
   options: WatchOptions;
 }
 
-/** The content of a watch.yaml. */
+/** Content of a watch.yaml. */
 export interface WatchFile {
   targets: readonly WatchEntry[];
   /** Options that the targets share. */
   shared: WatchOptions;
-  /** Faults that leave the rest readable, so that they can be told together with its faults. */
+  /** Unknown keys: faults that leave the rest readable, so that all faults can be reported together. */
   unknownKeys: readonly string[];
 }
 
 export const TARGET_PATTERN = "^(plugin|service|project):[A-Za-z0-9][A-Za-z0-9_.-]{0,127}$";
 export const MAX_TARGETS = 1000;
 
-/** Options by the keys that `watch.yaml` may have: secrets stand in files of their own, never here. */
+/** Returns the options by their keys in `watch.yaml`: secrets are in files of their own, never here. */
 export function watchKeys(): Map<string, Option> {
   const keys = new Map<string, Option>();
   for (const option of [...Object.values(targetOptions.project), ...Object.values(targetOptions.marketplace)]) {
@@ -38,7 +38,7 @@ export function watchKeys(): Map<string, Option> {
   return keys;
 }
 
-/** Tells the line of a path. */
+/** Returns the line of a path. */
 type Lines = (path: readonly PropertyKey[]) => string;
 
 /**
@@ -108,7 +108,7 @@ const invalid = (file: string, faults: string[]) =>
 const isMap = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The value as the command line would have it. @throws Error that says what it must be */
+/** Converts a value to its form on the command line. @throws Error that says what it must be */
 function valueOf(option: Option, value: unknown, folder: string): Given {
   if (!isGiven(value)) throw new Error("must be a text, a number, true or false");
   const isPath = option.located !== undefined || option.fromBytes !== undefined;

@@ -22,7 +22,7 @@ export const dashboard = group("Dashboard", {
   screenReader: flag({ help: "Words instead of bars and columns, for screen readers" }),
 });
 
-/** The options that belong to the watch as a whole. */
+/** Options of the watch as a whole. */
 const own = group("Watch", {
   watchConfig: guarded(path({ flag: "--config", help: "watch.yaml: targets and their options" })),
   once: flag({ help: "Check and deploy once, then end" }),
@@ -32,13 +32,13 @@ const own = group("Watch", {
   ),
 });
 
-/** The options that a target of the watch may have of its own, by its kind. */
+/** Options that a target of the watch may set for itself, by its kind. */
 export const targetOptions = {
   project: { ...agent, ...projectSource, ...interval, ...ahead },
   marketplace: { ...agent, ...marketplaceSource, ...interval, ...ahead },
 };
 
-/** Options for all targets of a watch, each of which may have its own. Their secrets are read for each target. */
+/** Options for all targets of a watch, each of which may override them. Their secrets are read for each target. */
 const shared = Object.fromEntries(
   Object.entries<Option>({ ...targetOptions.marketplace, ...targetOptions.project }).map(([key, option]) => [
     key,
@@ -61,7 +61,7 @@ export const watchStart = {
   ...connection,
 };
 
-/** `95%` or a number of hosts. @throws Error whose message continues "--min …" */
+/** Parses `95%` or a number of hosts. @throws Error whose message continues "--min …" */
 function minimumOf(text: string): { value: number; share: boolean } {
   const [, digits, percent] = /^(\d+(?:\.\d+)?)(%?)$/.exec(text) ?? [];
   const value = Number(digits);
@@ -74,7 +74,7 @@ const stale = group("Fleet", {
   staleMs: duration({ name: "stale", help: "Silence after which a host counts as stale", default: STALE_MS }),
 });
 
-/** Options of `fleet wait`. There `--timeout` is how long the whole wait may take. */
+/** Options of `fleet wait`, where `--timeout` limits the whole wait. */
 export const fleetWait = {
   ...group("Wait", {
     version: required(text({ metavar: "VERSION", help: "The version to wait for", form: forms.versionLabel })),

@@ -27,7 +27,7 @@ export const webhookServing = group("Server", {
   ),
 });
 
-/** Returns what a hub takes of these options. */
+/** Returns the hub's settings from these options. */
 export const webhookServingOf = ({ webhookAllow }: Values<typeof webhookServing>) =>
   webhookAllow.length > 0 ? { webhookAllow } : {};
 

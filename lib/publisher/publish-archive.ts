@@ -12,16 +12,16 @@ import { signFile } from "../artifact/signatures/sign-file.ts";
 import { installError, type MarketplaceClient } from "../client/marketplace-client.ts";
 import type { AuthorSignature, VersionFields } from "../contract/surfaces/marketplace.ts";
 
-/** The secrets that an archive is signed with. */
+/** Secrets that sign an archive. */
 export interface ArchiveSecrets {
-  /** The developer's signing secret, which hosts know, too. */
+  /** Developer's signing secret, which hosts know, too. */
   signingSecret: string;
-  /** The author's 32-byte seed, which nobody else knows; undefined publishes without the author's signature. */
+  /** Author's 32-byte seed, which nobody else knows; undefined publishes without the author's signature. */
   seed: Uint8Array | undefined;
 }
 
 /**
- * Signs an archive of this machine and publishes it.
+ * Signs a local archive and publishes it.
  *
  * @throws UsageError `usage` for a file that cannot be read; PublishError
  */
@@ -37,7 +37,7 @@ export async function publishArchive(
   return client.publish({ ...fields, signature, ...author }, file);
 }
 
-/** @throws PublishError `source_changed` */
+/** Signs an archive as its author. @throws PublishError `source_changed` */
 async function signAsAuthor(path: string, seed: Uint8Array, signal: AbortSignal): Promise<AuthorSignature> {
   await using file = await open(path);
   return {
@@ -46,12 +46,12 @@ async function signAsAuthor(path: string, seed: Uint8Array, signal: AbortSignal)
   };
 }
 
-/** A published archive, as its author looks at it before signing. */
+/** Published archive, for its author to inspect before signing. */
 export interface FetchedArchive extends AsyncDisposable {
   bytes: number;
   /** SHA-256 of the received bytes. */
   sha256: string;
-  /** `owner/repo@ref`, as the hub says. */
+  /** `owner/repo@ref`, if the hub states it. */
   repo: string | undefined;
   sign(seed: Uint8Array, signal: AbortSignal): Promise<AuthorSignature>;
 }

@@ -17,28 +17,28 @@ import { isAbort, SealiftError } from "../contract/errors.ts";
 import type { DeltaFields, IndexedVersions } from "../contract/surfaces/deploy.ts";
 import { syncFolder } from "../support/files.ts";
 
-/** Publishes what follows once a version is visible; a publication without any of it is whole. */
+/** Event of the steps after a version has become visible; a publication is complete without them. */
 export type DeltaEvent =
   | { event: "index.done"; version: string }
   | { event: "delta.done"; base_version: string; bytes: number; artifact_bytes: number }
   | { event: "delta.skipped"; base_version: string; reason: string }
   | { event: "warning"; message: string };
 
-/** Earlier versions that deltas are made from. */
+/** Earlier versions from which deltas are made. */
 export type DeltaBases =
-  /** The versions that most hosts run, and the last one: this many in all. */
+  /** Number of versions: those that most hosts run, and the last one. */
   | { count: number }
-  /** These versions. */
+  /** Listed versions. */
   | { versions: readonly string[] };
 
 export interface PublishDeltasOptions {
   target: PublishTarget;
   project: SourceProject;
-  /** The full artifact. */
+  /** Full artifact. */
   artifact: SealedArtifact;
   /** Settles when the artifact is visible, or will not be. Until then nothing is sent. */
   visible: Promise<unknown>;
-  /** Versions that were there before this one, as the hub listed them. */
+  /** Versions before this one, as the hub listed them. */
   earlier: IndexedVersions;
   bases: DeltaBases;
   seed: Uint8Array;
@@ -46,18 +46,18 @@ export interface PublishDeltasOptions {
   /** Deterministic signature, as for the full artifact. */
   deterministicSignature?: boolean;
   limits: Limits;
-  /** A private folder for what is made on the way. The caller removes it. */
+  /** Private folder for intermediate files. The caller removes it. */
   folder: string;
-  /** The file that the artifact is kept in: index and deltas stay beside it (docs/contract/delta.md). */
+  /** Path at which the artifact is kept: index and deltas stay beside it (docs/contract/delta.md). */
   keptAs?: string;
   signal: AbortSignal;
   emit: (event: DeltaEvent) => void;
 }
 
-/** Facts and means that deltas are made of. */
+/** Options of making deltas. */
 type MakeDeltasOptions = Omit<PublishDeltasOptions, "visible">;
 
-/** A delta that hosts may now take, or might. */
+/** Delta that hosts may now use, or could. */
 export interface PublishedDelta {
   base_version: string;
   /** Size of the sealed delta, in bytes. */
@@ -66,10 +66,10 @@ export interface PublishedDelta {
 
 /**
  * Stores the index of a version once it is visible, and publishes deltas to it from earlier ones. Each is made while
- * what comes before it is sent. What fails is a warning: hosts take the full artifact, and the next publication makes
+ * the previous one is sent. Failures are warnings: hosts then take the full artifact, and the next publication makes
  * its deltas from an older base.
  *
- * @throws what `visible` rejects with; AbortError
+ * @throws the rejection of `visible`; AbortError
  */
 export async function publishDeltas(options: PublishDeltasOptions): Promise<PublishedDelta[]> {
   const { target, project, artifact, keptAs, visible, emit } = options;
@@ -85,7 +85,7 @@ export async function publishDeltas(options: PublishDeltasOptions): Promise<Publ
   );
   sending.catch(() => {});
   try {
-    // One after the other: both at once would only take more memory.
+    // One after the other: both at the same time would only take more memory.
     await indexed.catch(() => {});
     for await (const { delta, base, folder } of makeDeltas(options)) {
       await sending;
@@ -109,7 +109,7 @@ export async function publishDeltas(options: PublishDeltasOptions): Promise<Publ
   return published;
 }
 
-/** Leaves be what an earlier run of this publication has stored: it has other bytes, and the same content. */
+/** Accepts that an earlier run of this publication has already stored it: other bytes, but the same content. */
 async function unlessThere(sending: Promise<unknown>): Promise<void> {
   try {
     await sending;
@@ -139,20 +139,20 @@ export async function sizeDeltas(options: MakeDeltasOptions): Promise<PublishedD
   return made;
 }
 
-/** The earlier versions that deltas are made from. A pure decision. */
+/** Chooses the earlier versions from which deltas are made. Pure. */
 export function chooseBases(earlier: IndexedVersions, bases: DeltaBases, version: string): string[] {
   const others = earlier.filter((candidate) => candidate.version !== version);
   if ("versions" in bases) return bases.versions.filter((wanted) => others.some(({ version: v }) => v === wanted));
   const inUse = others.filter(({ hosts }) => hosts > 0);
   const [newestUnused, ...rest] = others.filter(({ hosts }) => hosts === 0);
-  // Hosts that are slow, or that do not report, may run the last version: it has a place of its own.
+  // Hosts that are slow or do not report may run the last version, so it is always included.
   const last = newestUnused === undefined || bases.count === 0 ? [] : [newestUnused];
   return [...inUse.slice(0, bases.count - last.length), ...last, ...rest]
     .slice(0, bases.count)
     .map(({ version: v }) => v);
 }
 
-/** @returns the file of the version's index */
+/** Makes the index of the version. @returns its file */
 async function makeIndex({ project, seed, folder, keptAs }: MakeDeltasOptions): Promise<string> {
   const { project_id: projectId, version, content_sha256: contentSha256 } = project.manifest;
   const file = keptAs === undefined ? join(folder, "index") : await freed(`${keptAs}.index`);
@@ -160,14 +160,14 @@ async function makeIndex({ project, seed, folder, keptAs }: MakeDeltasOptions): 
   return file;
 }
 
-/** A delta that can be sent, and the folder of its own that it needs until then. */
+/** Delta ready to be sent, and the folder of its own that it needs until then. */
 interface MadeDelta {
   delta: SealedArtifact;
   base: IndexedTree;
   folder: string;
 }
 
-/** Makes a delta from each base that is worth one. */
+/** Makes a delta from each base for which it is worthwhile. */
 async function* makeDeltas(options: MakeDeltasOptions): AsyncGenerator<MadeDelta> {
   const { earlier, bases, project, emit } = options;
   const chosen = chooseBases(earlier, bases, project.manifest.version);
@@ -194,7 +194,7 @@ async function* makeDeltas(options: MakeDeltasOptions): AsyncGenerator<MadeDelta
   }
 }
 
-/** The mirrors of one publication. One that fails is named in a warning, and asked no more. */
+/** Returns the mirrors of one publication. One that fails gets a warning and is not used again. */
 function mirrorsOf({ target, emit }: MakeDeltasOptions): IndexMirrors {
   const mirrors: IndexMirrors = {
     urls: [...new Set(target.mirrors)],
@@ -232,13 +232,13 @@ async function makeDeltaFrom(
   });
 }
 
-/** Removes what an earlier artifact of the same name left: the artifact's own file is new. @returns the path */
+/** Removes a file left by an earlier artifact of the same name, whose own file is new. @returns the path */
 async function freed(path: string): Promise<string> {
   await rm(path, { force: true });
   return path;
 }
 
-/** Runs a step whose failure costs hosts bytes and nothing else. A signal ends it. @returns undefined if it failed */
+/** Runs a step whose failure only costs hosts bandwidth. A signal ends it. @returns undefined if it failed */
 async function attempt<T>(
   what: string,
   emit: PublishDeltasOptions["emit"],

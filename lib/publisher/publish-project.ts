@@ -15,7 +15,7 @@ import { traced } from "../support/work.ts";
 import { type DeltaBases, type DeltaEvent, publishDeltas, type PublishedDelta, sizeDeltas } from "./publish-deltas.ts";
 import { type SealedProject, type Uploaded, type UploadEvent, uploadWhileSealed } from "./upload.ts";
 
-/** Events of a publication while it works. */
+/** Event of a publication at work. */
 export type PublishEvent =
   | { event: "scan.progress"; bytes: number; total_bytes: number }
   | { event: "scan.done"; files: number; bytes: number; content_sha256: string; left_out: number }
@@ -33,7 +33,7 @@ export interface BuildOptions {
   version: string;
   include: readonly string[];
   limits: Limits;
-  /** Time of all members, in seconds since 1970. */
+  /** Modification time of all members, in seconds since 1970. */
   sourceDateEpoch?: number;
   /** Whether large files are cut into chunks, for deltas. Default false. */
   chunks?: boolean;
@@ -44,7 +44,7 @@ export interface BuildOptions {
 export interface PublishProjectOptions extends BuildOptions {
   seed: Uint8Array;
   level: number;
-  /** The path to keep the artifact at; without it a temporary file is used and removed. */
+  /** Path at which to keep the artifact; by default a temporary file is used and removed. */
   output?: string;
   /** Whether signatures are those of RFC 8032, for which an artifact is read twice more. Default false. */
   deterministicSignature?: boolean;
@@ -52,9 +52,9 @@ export interface PublishProjectOptions extends BuildOptions {
   signatureStart?: boolean;
   /** Whether the version waits until another person approves it. Default false. */
   stage?: boolean;
-  /** The hub to publish to; without one the artifact is only built, and `output` is required. */
+  /** Hub to publish to; without one the artifact is only built, and `output` is required. */
   hub?: HubConnection;
-  /** The earlier versions that deltas are made from; without it the version has neither deltas nor an index. */
+  /** Earlier versions from which deltas are made; without it the version gets neither deltas nor an index. */
   deltas?: DeltaBases;
 }
 
@@ -83,7 +83,7 @@ const projectOptions = (options: BuildOptions): ProjectOptions => ({
   ...(options.sourceDateEpoch !== undefined && { sourceDateEpoch: options.sourceDateEpoch }),
 });
 
-/** Tells what a tree holds, once its files have been read. */
+/** Reports the content of a tree, once its files have been read. */
 function tellRead({ tree, manifest }: SourceProject, emit: BuildOptions["emit"]): void {
   const { files, bytes } = tree.members;
   emit({
@@ -107,8 +107,8 @@ export async function buildProject(options: BuildOptions): Promise<SourceProject
 }
 
 /**
- * Seals artifact and deltas as a publication would, to tell how large they are, and keeps and sends none of it. Deltas
- * need the indexes of earlier versions, which the hub has and the signer's seed opens.
+ * Seals artifact and deltas as a publication would, to learn their sizes, and neither keeps nor sends them. Deltas need
+ * the indexes of earlier versions, which the hub has and the signer's seed opens.
  *
  * @param project read with chunks
  */
@@ -138,8 +138,8 @@ const packing = ({ seed, level, signal, output, deterministicSignature, emit }: 
 });
 
 /**
- * Builds, signs and uploads a project. The same tree under the same version again is `unchanged`: keys and nonces are
- * random, so the hub answers 409, and the digests tell that nothing differs.
+ * Builds, signs and uploads a project. Publishing the same tree under the same version again is `unchanged`: keys and
+ * nonces are random, so the hub answers 409, and the digests show that nothing differs.
  *
  * @throws UsageError for a tree that cannot be published; AuthenticationError and PublishError of the hub
  */
@@ -153,7 +153,7 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
   const keys = drawKeys(options.seed, listed);
   const { deterministicSignature: afterwards = false, signatureStart = true } = options;
   const start = afterwards || !signatureStart ? undefined : keys.signer.start;
-  // An upload that is refused makes the rest of the packing useless, unless the artifact is kept.
+  // A rejected upload makes the rest of the packing useless, unless the artifact is kept.
   const useless = new AbortController();
   const packed = { ...packing(options), signal: AbortSignal.any([signal, useless.signal]) };
   const seal = async (): Promise<SealedProject> => {
@@ -180,8 +180,8 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
     uploading.catch(() => {
       if (!isKept) useless.abort();
     });
-    // While the hub still checks the artifact there is time for what follows it. What is kept beside a file is not made
-    // before the hub has that.
+    // The next files can be made while the hub still checks the artifact. Files kept beside it are made only after the
+    // hub has it.
     const whole = isKept ? uploading : sealing;
     const adding = traced("deltas", {}, async () =>
       addDeltas(await whole, uploading, { ...options, signal: packed.signal }, target, folder),

@@ -8,7 +8,7 @@ import { publishError, usageError } from "../contract/errors.ts";
 import { STATEMENT_BYTES, type StatementKind, type StatementRecord } from "../contract/statements/statements.ts";
 import type { Target } from "../contract/target.ts";
 
-/** The statements of a publication: files, and the reason why it is urgent. */
+/** Statements of a publication: files, and the reason for its urgency. */
 export interface GivenStatements {
   provenance?: string | undefined;
   sbom?: string | undefined;
@@ -25,7 +25,7 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
   yield bytes;
 }
 
-/** @throws UsageError `usage` for a file that cannot be read or is too large */
+/** Reads a file of a statement. @throws UsageError `usage` for one that cannot be read or is too large */
 async function readLimited(kind: StatementKind, file: string): Promise<Buffer> {
   const unreadable = (error: Error) => usageError("usage", `--${kind} ${file} cannot be read: ${error.message}.`);
   await using handle = await open(file).catch((error: Error) => {
@@ -40,7 +40,7 @@ async function readLimited(kind: StatementKind, file: string): Promise<Buffer> {
 }
 
 /**
- * Reads the statements of a publication and checks their shape, before anything is published.
+ * Reads the statements of a publication and checks their form, before anything is published.
  *
  * @throws UsageError `usage`; ArtifactError `statement_invalid`
  */
@@ -61,9 +61,9 @@ export async function readStatements({ provenance, sbom, urgent }: GivenStatemen
 }
 
 /**
- * Adds statements to a version that was just published, or that was there with the same content.
+ * Adds statements to a version that was just published, or that existed with the same content.
  *
- * @param seed of the version's signer; undefined for an archive that nobody has signed
+ * @param seed of the version's signer; undefined for an unsigned archive
  * @throws AuthenticationError, PublishError
  */
 export async function addStatements(

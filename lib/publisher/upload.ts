@@ -8,11 +8,11 @@ import type { PublishFields, PublishResult } from "../contract/surfaces/deploy.t
 
 /** Upload events of a publication. */
 export type UploadEvent =
-  /** The total is null while the artifact is still packed: it is uploaded meanwhile. */
+  /** The total is null while the artifact is still being packed. */
   | { event: "upload.progress"; bytes: number; total_bytes: number | null }
   /**
-   * The upload failed, and starts again after what the hub asks to wait: publishing the same bytes twice is publishing
-   * them once.
+   * The upload failed, and is repeated after the time that the hub asks for: publishing the same bytes twice has no
+   * further effect.
    */
   | {
       event: "upload.retrying";
@@ -24,13 +24,13 @@ export type UploadEvent =
     }
   | { event: "upload.done"; artifact_id: string };
 
-/** A project and the artifact that it was sealed into. */
+/** Project, and the artifact that it was sealed into. */
 export interface SealedProject {
   project: SourceProject;
   artifact: SealedArtifact;
 }
 
-/** A project that the hub has. */
+/** Project that the hub has. */
 export interface Uploaded extends SealedProject {
   outcome: "published" | "unchanged";
   record?: PublishResult;
@@ -42,18 +42,21 @@ export interface UploadOptions {
   sealing: Promise<SealedProject>;
   /** R ‖ A of the signature, for a hub that hashes while it receives. */
   start?: Uint8Array | undefined;
-  /** Whether the upload begins when the artifact is signed: reading it for that is a silence. Default false. */
+  /**
+   * Whether to upload only once the artifact is signed: reading it for a deterministic signature is a silence. Default
+   * false.
+   */
   afterwards?: boolean;
-  /** The artifact's file while it is sealed. */
+  /** File of the artifact while it is sealed. */
   growing: GrowingFile;
   emit: (event: UploadEvent) => void;
 }
 
 /**
- * Uploads an artifact while it is packed and signed. When that does not succeed, the artifact is uploaded again once it
- * is whole: its fields then come first, and its length is said.
+ * Uploads an artifact while it is packed and signed. If that fails, uploads it again once it is complete, with its
+ * fields first and its length stated.
  *
- * @throws AuthenticationError and PublishError of the hub, and what `sealing` throws
+ * @throws AuthenticationError and PublishError of the hub, and the errors of `sealing`
  */
 export async function uploadWhileSealed(options: UploadOptions): Promise<Uploaded> {
   const { target, fields, sealing, start, growing, emit } = options;
@@ -71,7 +74,7 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
     try {
       return await publishGrowing(target, fields, growing, later, { start, onSent });
     } catch (error) {
-      // A server that takes no upload without a length.
+      // This server accepts no upload without a length.
       if (error instanceof SealiftError && error.status === 411) return whole();
       throw error;
     }

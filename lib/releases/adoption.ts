@@ -11,9 +11,9 @@ import { addLink, replaceLink } from "./links.ts";
 import { ADOPTED, currentName, readRelease, writeRelease } from "./release.ts";
 
 /**
- * Makes the real folders of a journal's entry part of its previous release (docs/contract/host.md). At every instant
- * each of them is there under its name, whole: first everything is prepared that the link needs to lead to the folder,
- * then the two change places in one step. Each step may have been done already by a run that was killed.
+ * Makes the real folders of a journal's entry part of its previous release (docs/contract/host.md). Each folder is
+ * present under its name, complete, at every instant: everything that the link needs is prepared first, then folder and
+ * link are exchanged in one step. A run that was killed may have done any of the steps already.
  */
 export async function adoptFolders(layout: Layout, entry: JournalEntry): Promise<void> {
   const { target, previous, adopted } = entry;

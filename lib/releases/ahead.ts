@@ -11,28 +11,28 @@ import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 import { removeTree } from "./open-folder.ts";
 
-/** `ahead.json`: the last file of an artifact that was fetched ahead, so that one without it was never whole. */
+/** `ahead.json`: the last file written for an artifact fetched ahead, so that one without it is incomplete. */
 const fetchedAhead = z.object({
   v: z.literal(1),
   version: z.string(),
-  /** Over the sealed bytes of the artifact or of a delta; of an archive, its HMAC. */
+  /** Signature of the sealed bytes of the artifact or of a delta; the HMAC for an archive. */
   signature: z.string(),
   bytes: z.int().nonnegative(),
   at: z.string(),
 });
 /**
- * An artifact that is on this host before it may be deployed. A project's is as the signer sealed it: the hub gives its
- * key at the switch.
+ * Artifact fetched to this host before it may be deployed. A project's is sealed as the signer made it: the hub
+ * releases its key at the switch.
  */
 export type FetchedAhead = z.infer<typeof fetchedAhead>;
 
-/** Bytes that have to be free for each byte of an artifact: itself, and its tree. */
+/** Free bytes required per byte of an artifact: for itself and its tree. */
 const SPACE_FACTOR = 3;
 
 const recordFile = (layout: Layout, target: TargetName): string => join(layout.ahead(target), "ahead.json");
 const sealedFile = (layout: Layout, target: TargetName): string => join(layout.ahead(target), "sealed");
 
-/** Reads the record of the artifact that was fetched ahead for a target; none before all of it had come. */
+/** Reads the record of the artifact fetched ahead for a target; none before it is complete. */
 export const readAhead = (layout: Layout, target: TargetName): Promise<FetchedAhead | undefined> =>
   readJsonFile(recordFile(layout, target), fetchedAhead);
 
@@ -41,25 +41,25 @@ export const hasAhead = async (layout: Layout, target: TargetName): Promise<bool
   (await statsOf(layout.ahead(target))) !== undefined;
 
 /**
- * Reads the sealed bytes. Nobody vouches for them: others may have changed them since they were verified.
+ * Streams the sealed bytes, which others may have changed since they were verified.
  *
- * @throws ArtifactError `signature_invalid` for what is no regular file: a device or pipe may have no end
+ * @throws ArtifactError `signature_invalid` for anything but a regular file: a device or pipe may have no end
  */
 export async function* sealedAhead(layout: Layout, target: TargetName): AsyncGenerator<Buffer> {
-  // Not before somebody reads: a file that is gone would end the process. Without waiting for the writer of a pipe.
+  // Opened only when somebody reads: a missing file would end the process. Does not wait for the writer of a pipe.
   await using file = await open(sealedFile(layout, target), constants.O_RDONLY | constants.O_NONBLOCK);
   if (!(await file.stat()).isFile())
     throw artifactError("signature_invalid", "What was fetched ahead is no regular file, and nobody has signed it.");
   yield* file.createReadStream({ highWaterMark: 256 * 1024, autoClose: false }) as AsyncIterable<Buffer>;
 }
 
-/** Removes what was fetched ahead for a target, or was begun. Its record goes first. */
+/** Removes what was fetched ahead for a target, complete or not. Its record goes first. */
 export async function dropAhead(layout: Layout, target: TargetName): Promise<void> {
   await rm(recordFile(layout, target), { force: true });
   if (await hasAhead(layout, target)) await removeTree(layout.ahead(target));
 }
 
-/** The bytes of a version as they travel, and their signature. */
+/** Sealed bytes of a version, and their signature. */
 interface SealedVersion {
   version: string;
   signature: string;
@@ -68,18 +68,18 @@ interface SealedVersion {
     /** Ends the bytes. @throws ArtifactError `signature_invalid` */
     verify(): void;
   };
-  /** Bytes, where the hub says so. */
+  /** Size in bytes, if the hub states it. */
   size: number | undefined;
   body: AsyncIterable<Buffer>;
 }
 
 /**
- * Writes a sealed artifact to the disk in place of an earlier one, and verifies its signature meanwhile. However it
- * ends, no part of it is left but the whole.
+ * Writes a sealed artifact to the disk in place of an earlier one, and verifies its signature meanwhile. Leaves nothing
+ * incomplete behind, however it ends.
  *
  * @throws ArtifactError `signature_invalid`
- * @throws DeploymentError `disk_full` before the first byte when there would be no room to unpack it, or as soon as it
- *   is larger than that
+ * @throws DeploymentError `disk_full` before the first byte when there would be no room to unpack it, or as soon as
+ *   it is larger than that
  */
 export async function writeAhead(
   layout: Layout,

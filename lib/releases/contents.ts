@@ -15,11 +15,11 @@ import type { Release } from "./release.ts";
 import { REST_FOLDER } from "./source-folders.ts";
 
 /**
- * In a release: a line of JSON for each of its files, so that a damaged release is noticed, and for each empty folder
- * of the tree that it was made of, so that it can be the base of a delta (docs/contract/host.md).
+ * File of a release with a line of JSON for each of its files, to detect damage, and for each empty folder of its
+ * source tree, so that it can be the base of a delta (docs/contract/host.md).
  */
 export const CONTENTS_FILE = "contents.ndjson";
-/** Folders of a release whose files make it damaged when they are not what they were. */
+/** Folders of a release in which a changed file counts as damage. */
 const INSTALLED = ["plugins", "extensions", "shipped-data"];
 
 export interface ListedFile {
@@ -27,20 +27,22 @@ export interface ListedFile {
   size: number;
   mtime_ms: number;
   sha256: string;
-  /** Present for a file of the source tree, as the tree had it. */
+  /** Mode of a file of the source tree; undefined for other files. */
   executable?: boolean;
-  /** Bytes of a source file that a provisioner has changed, as the tree had them. */
+  /** Original facts of a source file that a provisioner has changed. */
   source?: { size: number; sha256: string };
 }
 type ListedLine = ListedFile | { folder: string };
 
-/** Bytes that are written with one call, and between two turns of the event loop, before the last line of them. */
+/**
+ * Bytes written with one call, and between two turns of the event loop; the next constant limits the last line of them.
+ */
 const PIECE_BYTES = 64 * 1024;
 const MAX_LINE_BYTES = 64 * 1024;
 
-/** Facts of a release's file that are known before it is looked at. */
+/** Facts of a release's file that are known before reading it. */
 export interface KnownFile {
-  /** The file as it was unpacked. With its time, one that nothing has changed is not looked at again. */
+  /** File as it was unpacked. If its time is unchanged, the file is not read again. */
   unpacked: FileEntry | undefined;
   /** Whether something may have changed its bytes since. */
   mayHaveChanged: boolean;
@@ -51,24 +53,24 @@ export interface KnownFile {
 export interface ContentsOptions {
   /** @param path below the release's folder */
   known: (path: string) => KnownFile;
-  /** Names of source files that stand in the release's own folder. */
+  /** Names of source files in the release's own folder. */
   kept?: readonly string[];
   /** Empty folders of the source tree, by their paths there. */
   emptyFolders?: readonly string[];
 }
 
 /**
- * Lists every file of a finished release with size, time of modification and SHA-256, as a stream. Files whose digest
- * is not known yet are read.
+ * Lists every file of a finished release with size, modification time and SHA-256, as a stream. Reads files whose
+ * digest is not known yet.
  *
  * @param folder of the release
- * @returns how many lines there are
+ * @returns the number of lines
  */
 export async function writeContents(folder: string, options: ContentsOptions): Promise<number> {
   const { known, kept = [], emptyFolders = [] } = options;
   await using list = await open(join(folder, CONTENTS_FILE), "wx");
   let count = 0;
-  // A string that all lines are added to would keep each of them in memory until it is written.
+  // A string to which all lines are appended would keep each of them in memory until it is written.
   const piece = Buffer.allocUnsafeSlow(PIECE_BYTES + MAX_LINE_BYTES);
   let used = 0;
   const pace = paceBuffers("lines");
@@ -81,7 +83,7 @@ export async function writeContents(folder: string, options: ContentsOptions): P
     const { unpacked, mayHaveChanged, isSource } = known(path);
     const source = isSource ? unpacked : undefined;
     const unchanged = mayHaveChanged ? undefined : unpacked;
-    // Synchronous, and written by the piece: a promise and a call for each small file take longer than its line.
+    // Synchronous, and written by the piece: for each small file a promise and a call take longer than its line.
     const { size, mtimeMs = 0 } = unchanged?.mtimeMs === undefined ? lstatSync(`${folder}/${path}`) : unchanged;
     const sha256 = unchanged?.sha256 ?? (await digestOf(join(folder, path)));
     count++;
@@ -106,7 +108,7 @@ function* filesBelow(folder: string, kept: readonly string[]): Generator<string>
   for (const name of kept) if (stats(name)?.isFile() === true) yield name;
 }
 
-/** Yields paths in canonical order of each folder: a later sort finds the list nearly sorted. */
+/** Yields paths in the canonical order of each folder, so that a later sort finds the list nearly sorted. */
 function* walk(folder: string, below: string): Generator<string> {
   const entries = readdirSync(join(folder, below), { withFileTypes: true });
   for (const entry of entries.toSorted((a, b) => comparePaths(a.name, b.name))) {
@@ -117,8 +119,8 @@ function* walk(folder: string, below: string): Generator<string> {
 }
 
 /**
- * Reads the list of a release line by line, also one that is not there; undefined for a line that is not what
- * {@link writeContents} wrote.
+ * Reads the list of a release line by line; nothing for a missing list, undefined for a line that {@link writeContents}
+ * did not write.
  */
 export async function* readContents(folder: string): AsyncGenerator<ListedLine | undefined> {
   try {
@@ -128,12 +130,12 @@ export async function* readContents(folder: string): AsyncGenerator<ListedLine |
   }
 }
 
-/** Reads the list of a release as {@link readContents} does, and gives many lines together. */
+/** Reads the list of a release like {@link readContents}, and yields many lines together. */
 export async function* readContentsInBatches(folder: string): AsyncGenerator<(ListedLine | undefined)[]> {
   for await (const lines of readLineBatches(join(folder, CONTENTS_FILE), MAX_LINE_BYTES)) yield lines.map(parsed);
 }
 
-/** The SHA-256 of a file, in hex. */
+/** Returns the SHA-256 of a file, in hex. */
 export async function digestOf(file: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(file), hash);
@@ -141,10 +143,9 @@ export async function digestOf(file: string): Promise<string> {
 }
 
 /**
- * Finds out whether the running release is as it was made: every link is there, and its files are whole
- * ({@link damagedFile}).
+ * Checks that the running release is as it was made: every link exists, and its files are intact ({@link damagedFile}).
  *
- * @returns the first fault that was found, as the end of a sentence
+ * @returns the first fault found, as the end of a sentence
  */
 export async function damageOf(
   layout: Layout,
@@ -158,11 +159,11 @@ export async function damageOf(
 }
 
 /**
- * Finds out whether the files of a release are as they were made: each is there, with its size and modification time,
- * which is cheap; with `digests` every byte is read, too. Nothing is known of the files of adopted folders.
+ * Checks that the files of a release are as they were made: cheaply by existence, size and modification time; with
+ * `digests` by reading every byte, too. Nothing is known about files of adopted folders.
  *
  * @param folder of the release
- * @returns the first fault that was found, as the end of a sentence
+ * @returns the first fault found, as the end of a sentence
  */
 export async function damagedFile(
   folder: string,
@@ -180,10 +181,10 @@ export async function damagedFile(
 }
 
 /**
- * Digests what each item of a release holds: paths, bytes and whether they are executable.
+ * Computes a digest of each item of a release: paths, bytes and whether they are executable.
  *
  * @param folder of the release
- * @returns `<section>/<id>` → digest; none where the release has no whole list of its files
+ * @returns `<section>/<id>` → digest; none where the release has no complete list of its files
  */
 export async function itemDigests(folder: string, { files }: Pick<Release, "files">): Promise<Map<string, string>> {
   const digests = new Map<string, Hash>();
@@ -203,7 +204,7 @@ export async function itemDigests(folder: string, { files }: Pick<Release, "file
 
 async function faultOf(folder: string, listed: ListedLine | undefined, digests: boolean): Promise<string | undefined> {
   if (listed === undefined) return "its list of files is damaged";
-  // Files that no step installed run nowhere; without them, a release is the base of no delta.
+  // Files that no step installed never run; without them, a release can only no longer be the base of a delta.
   if ("folder" in listed || (!digests && !INSTALLED.includes(listed.path.split("/", 1)[0]!))) return undefined;
   const path = join(folder, listed.path);
   const stats = await statsOf(path);
@@ -214,7 +215,7 @@ async function faultOf(folder: string, listed: ListedLine | undefined, digests: 
   return undefined;
 }
 
-/** Checked by hand: a schema takes longer than parsing, for tens of thousands of files. */
+/** Parses a line, checked by hand: for tens of thousands of files a schema takes longer than parsing. */
 function parsed(text: string): ListedLine | undefined {
   let line: unknown;
   try {

@@ -10,8 +10,8 @@ import type { Item, Layout } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
 /**
- * Puts the link to the host's data where a finished tree has, or would have, a folder `data`. What the release ships
- * there is set apart inside the release. Nothing of the host is touched.
+ * Puts a link to the host's data where a finished tree has, or could have, a folder `data`. Data shipped with the
+ * release is set aside inside the release. Does not touch the host's data.
  *
  * @throws DeploymentError `data_conflict` when the release ships a file of that name
  */
@@ -32,9 +32,9 @@ export async function reserveData(layout: Layout, target: TargetName, release: s
 }
 
 /**
- * Gives an item the data folder of the host, which its release links to. Files that the release ships under `data/` are
- * copied there when missing, never over existing ones, each at once or not at all. Happens inside the switch only,
- * after the adoption of real folders.
+ * Creates the host's data folder of an item, to which its release links. Copies files that the release ships under
+ * `data/` if missing, never over existing ones, each atomically. Runs inside the switch only, after the adoption of
+ * real folders.
  *
  * @returns the paths below `data/` that could not be made, because the plugin has a file where the release ships a
  *   folder
@@ -49,9 +49,8 @@ export async function giveData(layout: Layout, target: TargetName, release: stri
 }
 
 /**
- * Copies what is missing, durably, into a folder that the plugin's user may change at any time. Every step goes from
- * an open folder to a name in it, and no link is followed: one that stands there, or is put there meanwhile, leads
- * nowhere.
+ * Copies missing files, durably, into a folder that the plugin's user may change at any time. Every step goes from an
+ * open folder to a name in it and follows no link, so that planted links lead nowhere.
  */
 async function seed(layout: Layout, from: string, to: OpenFolder, shown: string, blocked: string[]): Promise<void> {
   const entries = (await ifThere(readdir(from, { withFileTypes: true }))) ?? [];
@@ -72,9 +71,9 @@ async function seed(layout: Layout, from: string, to: OpenFolder, shown: string,
     } else if ((await statsOf(destination)) === undefined) {
       const temporary = to.path(`.seed-${randomBytes(6).toString("hex")}`);
       try {
-        // A name whose bytes are lost would be taken for the plugin's own file, for good.
+        // A name without its bytes would be taken for the plugin's own file for good.
         await copyNew(source, temporary, layout.durability === "full");
-        // A hard link refuses to replace a file that the plugin has made meanwhile; a rename would not.
+        // Unlike a rename, a hard link fails if the plugin has made the file meanwhile.
         await link(temporary, destination).catch((error: NodeJS.ErrnoException) => {
           if (error.code !== "EEXIST") throw error;
         });
@@ -97,7 +96,7 @@ async function copyNew(source: string, path: string, durable: boolean): Promise<
 }
 
 /**
- * Refuses the adoption of a folder whose data would have to be mixed with data that is there already.
+ * Rejects the adoption of a folder whose data would have to be merged with existing data.
  *
  * @throws DeploymentError `data_conflict`
  */
@@ -111,14 +110,14 @@ export async function checkAdoptable(layout: Layout, item: Item, folder: string)
 }
 
 async function isFilled(folder: string): Promise<boolean> {
-  // A link is what a killed adoption has prepared.
+  // A link was prepared by a killed adoption.
   if ((await statsOf(folder))?.isDirectory() !== true) return false;
   return (await readdir(folder)).length > 0;
 }
 
 /**
- * Moves the `data/` of an adopted folder to the host's data, and leaves a link, in one step; does nothing when that has
- * been done.
+ * Moves the `data/` of an adopted folder to the host's data and leaves a link, in one step; does nothing if that was
+ * already done.
  *
  * @throws DeploymentError `data_conflict`
  */

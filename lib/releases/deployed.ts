@@ -6,18 +6,18 @@ import { ifThere } from "../support/files.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 
-/** Versions that are remembered of a target. */
+/** Most versions remembered per target. */
 const MAX_VERSIONS = 1000;
 
 const deployed = z.object({
-  /** The folder that the file was written into, as {@link markOf} tells it. */
+  /** Mark of the folder that the file was written into, from {@link markOf}. */
   folder: z.string().min(1),
   /** Options of the last deployment by their keys in `sealift.yaml`. Never a secret, only the file that holds it. */
   settings: z.record(z.string(), z.string()),
-  /** The versions that the target has run, each with its last switch, the last one at the end. */
+  /** Versions that the target has run, each with its last switch, most recent last. */
   ran: z.array(z.object({ version: z.string(), release: z.string(), at: z.string() })),
 });
-/** The versions that a target has run on this host, and its settings (docs/contract/host.md). */
+/** Versions that a target has run on this host, and its settings (docs/contract/host.md). */
 export type Deployed = Readonly<Omit<z.infer<typeof deployed>, "folder">>;
 export type Settings = Deployed["settings"];
 
@@ -25,8 +25,8 @@ export const deployedFile = (layout: Layout, target: TargetName): string =>
   join(layout.sealift, "state", `deployed-${target}.json`);
 
 /**
- * Returns a mark that tells a folder from its copies: its inode number and birth time. Empty where the file system
- * records no birth time.
+ * Returns a mark that distinguishes a folder from its copies: its inode number and birth time. Empty where the file
+ * system records no birth time.
  */
 async function markOf(folder: string): Promise<string> {
   const stats = await ifThere(stat(folder, { bigint: true }));
@@ -34,8 +34,8 @@ async function markOf(folder: string): Promise<string> {
 }
 
 /**
- * Reads what a target has run. Its settings decide where a secret is sent, so that a file of another user says nothing,
- * nor does one that came with a copied, cloned or unpacked folder.
+ * Reads what a target has run. Its settings decide where a secret is sent, so a file of another user is ignored, and so
+ * is one that came with a copied, cloned or unpacked folder.
  */
 export async function readDeployed(layout: Layout, target: TargetName): Promise<Deployed | undefined> {
   const file = deployedFile(layout, target);
@@ -45,7 +45,7 @@ export async function readDeployed(layout: Layout, target: TargetName): Promise<
   return found?.folder === (await markOf(layout.sealift)) ? found : undefined;
 }
 
-/** Remembers a switch. Under the lock of the target, and before the switch is committed. */
+/** Records a switch. Requires the lock of the target, and comes before the switch is committed. */
 export async function rememberDeployed(
   layout: Layout,
   target: TargetName,

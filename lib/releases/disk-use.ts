@@ -4,28 +4,26 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { missing } from "../support/files.ts";
 
-/** Disk that the files of some folders take. */
+/** Disk space of the files in some folders. */
 export interface DiskUse {
-  /** Bytes of all files; those that files share count once, if that is known. */
+  /** Bytes of all files; shared ones count once, if that is known. */
   bytes: number;
-  /**
-   * Whether the file system shares bytes between files: it does and they are counted, it does not, or nobody can tell.
-   */
+  /** Whether the file system shares bytes between files: yes and they were counted, no, or unknown. */
   sharing: "counted" | "none" | "unknown";
 }
 
-/** Types of file systems that can share blocks between files, as `statfs` tells them. */
+/** Types of file systems that can share blocks between files, as `statfs` reports them. */
 const WITH_REFLINKS = new Set([0x58465342, 0x9123683e, 0xca451a4e, 0x7461636f]); // xfs, btrfs, bcachefs, ocfs2
 
-/** Files that one `filefrag` is asked about. */
+/** Files per call of `filefrag`. */
 const FILES_PER_CALL = 500;
-/** The longest that one call may take. */
+/** Time limit of one call, in milliseconds. */
 const CALL_TIMEOUT_MS = 30_000;
 const MAX_OUTPUT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Measures the disk that the files below some folders take. Bytes that they share by reflink count once on a file
- * system that has them; `filefrag` of e2fsprogs tells, since Node has no call for it. Links are not followed.
+ * Measures the disk space of the files below some folders. Bytes shared by reflink count once where the file system
+ * supports that, by means of `filefrag` from e2fsprogs, since Node has no call for it. Follows no links.
  */
 export async function diskUse(folders: readonly string[]): Promise<DiskUse> {
   const files: string[] = [];
@@ -41,14 +39,13 @@ export async function diskUse(folders: readonly string[]): Promise<DiskUse> {
     for (let from = 0; from < files.length; from += FILES_PER_CALL)
       extents.add(await filefrag(files.slice(from, from + FILES_PER_CALL)));
   } catch {
-    // Not installed, not permitted, or a file went meanwhile: what is shared is not known, and the sum is the most that
-    // it can be.
+    // Not installed, not permitted, or a file vanished meanwhile: sharing is unknown, and the sum is an upper bound.
     return { bytes, sharing: "unknown" };
   }
   return { bytes: extents.bytes(), sharing: "counted" };
 }
 
-/** Files below a folder with their sizes in bytes; those that vanish meanwhile are left out. */
+/** Yields the files below a folder with their sizes in bytes; leaves out those that vanish meanwhile. */
 export async function* filesBelow(folder: string): AsyncGenerator<{ path: string; size: number }> {
   try {
     for (const entry of await readdir(folder, { withFileTypes: true })) {
@@ -63,7 +60,7 @@ export async function* filesBelow(folder: string): AsyncGenerator<{ path: string
 
 async function filefrag(files: readonly string[]): Promise<string> {
   const { stdout } = await promisify(execFile)("filefrag", ["-b1", "-v", ...files], {
-    // It lies beside the programs of administrators, which others do not have in their path.
+    // It is among the programs of administrators, which others do not have in their path.
     env: { PATH: `${process.env.PATH}:/usr/sbin:/sbin`, LC_ALL: "C" },
     timeout: CALL_TIMEOUT_MS,
     maxBuffer: MAX_OUTPUT_BYTES,
@@ -71,13 +68,13 @@ async function filefrag(files: readonly string[]): Promise<string> {
   return stdout;
 }
 
-/** Extents of files, as `filefrag -b1 -v` lists them. */
+/** Extents of files, as listed by `filefrag -b1 -v`. */
 export class Extents {
   #own = 0;
-  /** Places on the disk that several files may have in common. */
+  /** Places on the disk that several files may share. */
   readonly #shared: { start: number; end: number }[] = [];
 
-  /** Takes the output of one call. */
+  /** Adds the output of one call. */
   add(output: string): void {
     let size = 0;
     for (const line of output.split("\n")) {
@@ -85,14 +82,14 @@ export class Extents {
       const extent = /^ *\d+: +(\d+)\.\. *(\d+): +(\d+)\.\..*: *(\S*)$/.exec(line);
       if (extent === null) continue;
       const [from, to, start] = extent.slice(1, 4).map(Number) as [number, number, number];
-      // The last block is not full: without its rest, what shares nothing takes the sum of the sizes.
+      // The last block is not full: counted without its rest, unshared files take the sum of their sizes.
       const length = Math.max(0, Math.min(to + 1, size) - from);
       if (extent[4]!.split(",").includes("shared")) this.#shared.push({ start, end: start + length });
       else this.#own += length;
     }
   }
 
-  /** Bytes of all extents; what they share counts once. */
+  /** Returns the bytes of all extents; shared ones count once. */
   bytes(): number {
     let total = this.#own;
     let reached = 0;

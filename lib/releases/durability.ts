@@ -5,9 +5,9 @@ import { ifThere, makeFolder, syncFolder } from "../support/files.ts";
 import type { Layout } from "./layout.ts";
 
 /**
- * The barrier before a switch: everything that was written below the project root is on the disk when this returns. It
- * is one `syncfs` of the file system, by `sync -f`, since Node has no call for it: measured, it takes 50 ms for 3,000
- * files where a `fsync` of each takes 1.2 s. Where there is no such program, `fallback` is synced file by file.
+ * Waits until everything written below the project root is on the disk: the barrier before a switch. Uses one `syncfs`
+ * of the file system, by `sync -f`, since Node has no call for it: 50 ms for 3,000 files, where an `fsync` of each
+ * takes 1.2 s. Without that program, syncs `fallback` file by file.
  *
  * @param fallback folders that hold what was written
  */
@@ -24,7 +24,7 @@ function syncFileSystem(path: string): Promise<boolean> {
   return promise;
 }
 
-/** Syncs every file and folder below a folder, and the folder itself. Links are names: their folder holds them. */
+/** Syncs every file and folder below a folder, and the folder itself. Links are names, synced with their folder. */
 async function syncTree(folder: string): Promise<void> {
   const entries = (await ifThere(readdir(folder, { withFileTypes: true }))) ?? [];
   for (const entry of entries) {
@@ -39,7 +39,7 @@ async function syncFile(path: string): Promise<void> {
   await file.sync();
 }
 
-/** Makes the bytes of a file durable, before its name is where somebody looks for it. */
+/** Makes the bytes of a file durable, before it gets the name by which it is found. */
 export async function syncBytes({ durability }: Layout, path: string): Promise<void> {
   if (durability === "full") await syncFile(path);
 }
@@ -52,7 +52,7 @@ export async function syncNames({ durability }: Layout, folder: string): Promise
 }
 
 /**
- * Makes a folder, and the names of all that had to be made above it durable: what moves there cannot be lost with its
+ * Makes a folder and missing ones above it, all with durable names, so that files moved there cannot be lost with their
  * folder.
  */
 export async function makeDurableFolder(layout: Layout, path: string): Promise<void> {

@@ -11,26 +11,29 @@ import { forChildren } from "./open-folder.ts";
 /** Numbers of the system call renameat2, by processor. */
 const RENAMEAT2: Partial<Record<NodeJS.Architecture, number>> = { x64: 316, arm64: 276, riscv64: 276 };
 
-/** AT_FDCWD twice, and the flag RENAME_EXCHANGE: exit code 0 when the two names were exchanged. */
+/**
+ * Perl program that calls renameat2 with AT_FDCWD twice and the flag RENAME_EXCHANGE: exit code 0 when the two names
+ * were exchanged.
+ */
 const PERL = "exit(syscall($ARGV[0], -100, $ARGV[1], -100, $ARGV[2], 2) == 0 ? 0 : 1)";
 
-/** Starts a program that waits for a go: a run that is killed before exchanges nothing. */
+/** Command that waits for a line before it runs a program: a run killed before that exchanges nothing. */
 const WHEN_TOLD = ["-c", 'read -r go && exec "$@"', "sh"];
-/** A variable of that program, from its start to its end: the project root whose names it exchanges. */
+/** Variable of that program for as long as it runs: the project root whose names it exchanges. */
 const MARK = "SEALIFT_EXCHANGES_IN";
-/** Milliseconds that the program of a killed run may still take. */
+/** Time limit for the program of a killed run to end, in milliseconds. */
 const LATE_LIMIT_MS = 30_000;
 const LATE_POLL_MS = 10;
 
 /**
- * Exchanges a folder and a link in one step, so that at every instant both names lead somewhere: Linux can (renameat2
- * with RENAME_EXCHANGE), Node has no call for it, so `mv --exchange` (coreutils 9.5) or perl makes it.
+ * Exchanges a folder and a link in one step, so that both names lead somewhere at every instant. Linux can (renameat2
+ * with RENAME_EXCHANGE), but Node has no call for it, so `mv --exchange` (coreutils 9.5) or perl does it.
  *
- * Without either, two renames follow each other without a pause: the folder's name is missing between them for some
- * microseconds, and if the process is killed right there until the next run. Nothing else is different.
+ * Without either, two renames follow each other directly: the folder's name is missing between them for some
+ * microseconds, or until the next run if the process is killed right there. Nothing else differs.
  *
- * @param folder a folder, where the link is to stand
- * @param link a link, where the folder is to stand
+ * @param folder path of a folder, to be replaced by the link
+ * @param link path of a link, to be replaced by the folder
  */
 export async function exchange(layout: Layout, folder: string, link: string): Promise<void> {
   const names = [forChildren(folder), forChildren(link)];
@@ -58,14 +61,14 @@ function succeeds(command: readonly string[], env: NodeJS.ProcessEnv): Promise<b
 
 /**
  * Waits until no program of a killed run exchanges names of this project root any more: it outlives its run, and would
- * exchange once more what the next run has exchanged. Only under the lock of the root.
+ * undo the exchange of the next one. Requires the lock of the root.
  *
  * @throws DeploymentError `root_busy` when one does not end
  */
 export async function exchangesEnded(layout: Layout): Promise<void> {
   const mark = `${MARK}=${await markOf(layout)}`;
   const end = performance.now() + LATE_LIMIT_MS;
-  // A process that just becomes another program has no variables for an instant: it is looked for twice.
+  // A process that is just executing another program has no variables for an instant, so it is looked for twice.
   for (let free = 0; free < 2;) {
     const pid = await markedProcess(mark);
     free = pid === undefined ? free + 1 : 0;
@@ -78,7 +81,7 @@ export async function exchangesEnded(layout: Layout): Promise<void> {
   }
 }
 
-/** Returns the project root as another process can name it, too, whatever path leads there. */
+/** Returns the project root under a name that is the same for all processes, whatever path leads there. */
 async function markOf(layout: Layout): Promise<string> {
   const { dev, ino } = await stat(layout.sealift);
   return `${dev}:${ino}`;

@@ -7,15 +7,15 @@ import type { Layout } from "./layout.ts";
 
 const heldPolicy = z.object({
   version: z.string(),
-  /** Tells two artifacts of one version apart. */
+  /** Identity that distinguishes two artifacts of one version. */
   identity: z.string().nullable(),
-  /** The rule that does not hold, and why. */
+  /** Rule that does not hold, and why. */
   message: z.string(),
-  /** When the version is looked at again. */
+  /** Time when the version is checked again. */
   again: z.string(),
   at: z.string(),
 });
-/** A version that does not meet the host's policy. */
+/** Version that does not meet the host's policy. */
 export type HeldPolicy = Readonly<z.infer<typeof heldPolicy>>;
 
 const heldFile = (layout: Layout, target: TargetName): string => join(layout.sealift, "state", `policy-${target}.json`);

@@ -7,23 +7,26 @@ import type { Layout } from "./layout.ts";
 
 const heldRights = z.object({
   version: z.string(),
-  /** Tells two artifacts of one version apart. */
+  /** Identity that distinguishes two artifacts of one version. */
   identity: z.string().nullable(),
-  /** Name of the release that ran when the rights were compared: of another one they say nothing. */
+  /** Name of the release that ran when the rights were compared; for another one they are void. */
   over: z.string(),
   running_version: z.string(),
-  /** The rights that the version asks for and the running release does not, one line each. */
+  /** Rights that the version requests beyond the running release, one line each. */
   rights: z.array(z.string()),
   at: z.string(),
 });
-/** A version that waits until a person consents to its rights. */
+/** Version that waits until a person consents to its rights. */
 export type HeldRights = Readonly<z.infer<typeof heldRights>>;
 
-/** The file of the version that waits for consent. */
+/** Returns the file of the version that waits for consent. */
 export const heldFile = (layout: Layout, target: TargetName): string =>
   join(layout.sealift, "state", `rights-${target}.json`);
 
-/** Written by a person's command only: beside the agent's file, so that neither takes the other's words away. */
+/**
+ * Returns the file of a consent, written only by a person's command: apart from the agent's file, so that neither
+ * overwrites the other.
+ */
 const consentFile = (layout: Layout, target: TargetName): string =>
   join(layout.sealift, "state", `consent-${target}.json`);
 
@@ -40,7 +43,7 @@ export async function readHeldRights(
 export const writeHeldRights = (layout: Layout, target: TargetName, held: HeldRights): Promise<void> =>
   writeJsonFile(heldFile(layout, target), held);
 
-/** Keeps a person's consent to exactly the rights that `held` lists, as long as the same release runs. */
+/** Records a person's consent to exactly the rights in `held`, valid while the same release runs. */
 export const consentTo = (layout: Layout, target: TargetName, held: HeldRights): Promise<void> =>
   writeJsonFile(consentFile(layout, target), { ...held, at: new Date().toISOString() } satisfies HeldRights);
 
@@ -55,7 +58,7 @@ export async function withoutConsent(
   return rights.filter((right) => !given.has(right));
 }
 
-/** Forgets both: another release runs now. */
+/** Removes both files: another release runs now. */
 export async function forgetRights(layout: Layout, target: TargetName): Promise<void> {
   for (const file of [heldFile(layout, target), consentFile(layout, target)]) await rm(file, { force: true });
 }

@@ -9,10 +9,10 @@ import { writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 import { deploymentId, item, releaseName, target } from "./names.ts";
 
-/** The format of the journal. A journal of another format is not touched: it belongs to another version of Sealift. */
+/** Format of the journal. A journal of another format is left alone: it belongs to another version of Sealift. */
 const FORMAT = 1;
 
-/** A deployment as its reports name it, whichever run writes them. */
+/** Deployment as its reports name it, whichever run writes them. */
 export const attempt = z.object({
   v: z.literal(FORMAT),
   deployment_id: deploymentId,
@@ -24,9 +24,9 @@ export const attempt = z.object({
   resolved_version: z.string().nullable(),
   started_at: z.string(),
   release: releaseName,
-  /** Tells two artifacts of one version apart, as far as it was known before the download. */
+  /** Identity that distinguishes two artifacts of one version, as far as it was known before the download. */
   identity: z.string().nullish(),
-  /** The start of the machine that the deployment ran in: after another one, it was the machine that ended. */
+  /** Id of the boot in which the deployment ran: if it has changed, the machine ended. */
   boot_id: z.string().nullish(),
 });
 export type Attempt = Readonly<z.infer<typeof attempt>>;
@@ -45,21 +45,21 @@ const journalEntry = z.object({
   touched: z.array(z.string().nullable()),
   /** Whether the release stood before this run, and so stays when it is undone. */
   keeps_release: z.boolean().default(false),
-  /** The report of a committed deployment, until it is written. */
+  /** Report of a committed deployment, until it is written. */
   report: localReport.nullable().default(null),
 });
 /**
- * A deployment's plan, written before it is carried out. `staging`: nothing that anyone sees has changed. `switching`:
- * links may be half done, and the next run undoes them. `committed`: the new release stays, and the next run finishes
- * the rest. Without a journal, the release that `current` names is whole.
+ * Plan of a deployment, written before it is carried out. `staging`: nothing visible has changed. `switching`: links
+ * may be half done, and the next run undoes them. `committed`: the new release stays, and the next run finishes the
+ * rest. Without a journal, the release that `current` names is complete.
  */
 export type JournalEntry = Readonly<z.infer<typeof journalEntry>>;
 
 /**
- * Reads the journal of a project root; `undefined` when no deployment is half done.
+ * Reads the journal of a project root; undefined when no deployment is unfinished.
  *
- * @throws DeploymentError `journal_unreadable` for a journal that this program did not write: nothing may be swept or
- *   undone then
+ * @throws DeploymentError `journal_unreadable` for a journal that this program did not write: then nothing may be
+ *   swept or undone
  */
 export async function readJournal(layout: Layout): Promise<JournalEntry | undefined> {
   const text = await ifThere(readFile(layout.journal, "utf8"));
@@ -84,7 +84,7 @@ export async function readJournal(layout: Layout): Promise<JournalEntry | undefi
   return parsed.data;
 }
 
-/** The only writer of a project root's journal. Made, used and cleared under the lock of the root. */
+/** The only writer of a project root's journal. Created, used and cleared under the lock of the root. */
 export class Journal {
   readonly #layout: Layout;
   #entry: JournalEntry;
@@ -119,7 +119,7 @@ export class Journal {
     return journal;
   }
 
-  /** The journal that a run left behind, if there is one. @throws DeploymentError `journal_unreadable` */
+  /** Returns the journal that a run left behind, if any. @throws DeploymentError `journal_unreadable` */
   static async found(layout: Layout): Promise<Journal | undefined> {
     const entry = await readJournal(layout);
     return entry && new Journal(layout, entry);
@@ -139,12 +139,12 @@ export class Journal {
     await this.#write();
   }
 
-  /** Notes a unit before it is stopped, started or restarted. */
+  /** Records a unit before it is stopped, started or restarted. */
   async touch(unit: string | null): Promise<void> {
     if (!this.#entry.touched.includes(unit)) await this.note({ touched: [...this.#entry.touched, unit] });
   }
 
-  /** Ends the journal: what `current` names is whole. */
+  /** Removes the journal: the release that `current` names is complete. */
   async clear(): Promise<void> {
     await rm(this.#layout.journal, { force: true });
     await syncNames(this.#layout, this.#layout.sealift);

@@ -4,8 +4,8 @@ import type * as z from "zod";
 import { ifThere, makeFolder, writeFileAtomic } from "../support/files.ts";
 
 /**
- * Reads one of our own JSON files; `undefined` when it is missing or not valid. For files that can be made anew: the
- * journal is read by `journal.ts`, which refuses what it does not know.
+ * Reads one of Sealift's own JSON files; undefined when it is missing or not valid. For files that can be recreated:
+ * `journal.ts` reads the journal, and refuses what it does not know.
  */
 export async function readJsonFile<T extends z.ZodType>(path: string, schema: T): Promise<z.output<T> | undefined> {
   const text = await ifThere(readFile(path, "utf8"));
@@ -16,7 +16,7 @@ export async function readJsonFile<T extends z.ZodType>(path: string, schema: T)
   }
 }
 
-/** Replaces one of our own JSON files as a whole. @param durable whether it is on the disk when this returns */
+/** Replaces one of Sealift's own JSON files atomically. @param durable whether it is on the disk when this returns */
 export async function writeJsonFile(path: string, value: unknown, { durable = true } = {}): Promise<void> {
   await makeFolder(dirname(path));
   await writeFileAtomic(path, `${JSON.stringify(value)}\n`, { durable });

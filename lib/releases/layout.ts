@@ -2,10 +2,10 @@ import { join } from "node:path";
 import { DEPLOYMENT_DEFAULTS, type Durability } from "../contract/deployment-defaults.ts";
 import type { TargetName } from "../contract/target.ts";
 
-/** The two kinds of things that a release holds; also the names of their folders. */
+/** Kind of what a release holds, and the name of its folder. */
 export type Section = "plugins" | "extensions";
 
-/** One installed plugin or extension. */
+/** Installed plugin or extension. */
 export interface Item {
   section: Section;
   id: string;
@@ -14,53 +14,52 @@ export interface Item {
 export const sameItem = (a: Item, b: Item): boolean => a.section === b.section && a.id === b.id;
 
 /**
- * Every path below a project root (docs/contract/host.md). Ids, targets and release names are checked where they come
- * from.
+ * All paths below a project root (docs/contract/host.md). Ids, targets and release names are checked at their origin.
  */
 export interface Layout {
   root: string;
-  /** The part of a switch that must be on the disk before it counts. */
+  /** Part of a switch that must be on the disk before it counts. */
   durability: Durability;
   sealift: string;
-  /** The folder of the links to the items of a section. */
+  /** Returns the folder of the links to the items of a section. */
   section(section: Section): string;
-  /** Held while a switch, its undo or a recovery is under way: by one deployment of the project root at a time. */
+  /** Lock of a switch, its undo or a recovery: one deployment of the project root at a time. */
   lock: string;
-  /** Held by the watch of the target while it runs. */
+  /** Returns the lock of the target's watch while it runs. */
   watchLock(target: TargetName): string;
-  /** Held by one deployment of the target at a time, from its first request to the end. */
+  /** Returns the lock of a deployment of the target, from its first request to the end. */
   targetLock(target: TargetName): string;
   journal: string;
-  /** `<section>/<id>`, the link that everything else uses. */
+  /** Returns `<section>/<id>`, the link that everything else uses. */
   link(item: Item): string;
-  /** The text of that link, relative to its folder. */
+  /** Returns the text of that link, relative to its folder. */
   linkText(target: TargetName, item: Item): string;
-  /** The link whose renaming is the switch. */
+  /** Returns the link whose renaming is the switch. */
   current(target: TargetName): string;
   currentText(target: TargetName, release: string): string;
   releases(target?: TargetName): string;
   release(target: TargetName, release: string): string;
-  /** The folder for unverified bytes: 0700, beside the releases so that a rename is enough. */
+  /** Returns the folder for unverified bytes: 0700, beside the releases so that a rename is enough. */
   staging(target: TargetName, release: string): string;
-  /** The host's own data of an item. */
+  /** Returns the folder of the host's own data of an item. */
   data(item: Item): string;
-  /** Files that a release ships for an item's data: seeds, which the host's own files go before. */
+  /** Returns the folder of data that a release ships for an item, which never replaces the host's own files. */
   shippedData(target: TargetName, release: string, item: Item): string;
-  /** The text of the link `<release>/<section>/<id>/data`. */
+  /** Returns the text of the link `<release>/<section>/<id>/data`. */
   dataText(item: Item): string;
   envFile(id: string): string;
   state(target: TargetName): string;
-  /** The folder of the artifact that was fetched before it may be deployed: 0700. */
+  /** Returns the folder of the artifact fetched before it may be deployed: 0700. */
   ahead(target: TargetName): string;
   reports(target: TargetName): string;
-  /** Marks of the reports that the hub has yet to get. */
+  /** Returns the folder of the marks of unsent reports. */
   outbox(target: TargetName): string;
   trust(target: TargetName): string;
-  /** Returns a text for people: with the names of folders where it has paths through open ones. */
+  /** Returns a text for people, with names of folders instead of paths through file descriptors. */
   shown(text: string): string;
 }
 
-/** The folders of a project root that others than the agent may reach, each by a path that leads to it. */
+/** Folders of a project root that others than the agent may reach, each with a path that leads to it. */
 export type RootFolders = Readonly<Record<".sealift" | Section, string>>;
 
 export const foldersOf = (root: string): RootFolders => ({
@@ -74,9 +73,9 @@ export const STAGING_PREFIX = ".staging-";
 export const ATTEMPT_FILE = "attempt.json";
 
 /**
- * The paths of a project root, which need not exist.
+ * Returns the paths of a project root, which need not exist.
  *
- * @param folders paths to use in place of the folders' names
+ * @param folders paths to use instead of the folders' names
  */
 export function layoutOf(
   root: string,

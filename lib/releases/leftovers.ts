@@ -10,16 +10,16 @@ import { type OpenFolder, openFolder } from "./open-folder.ts";
 
 const isSeed = (entry: Dirent): boolean => entry.isFile() && /^\.seed-[0-9a-f]{12}$/.test(entry.name);
 const isLink = (entry: Dirent): boolean => entry.isSymbolicLink() && /^\.link-[0-9a-f]{12}$/.test(entry.name);
-/** The temporary name of a file that was being replaced, by the file's own name. */
+/** Tells whether an entry is the temporary name of a file that was being replaced. */
 const isTemporary = (entry: Dirent, name: string): boolean =>
   entry.isFile() && new RegExp(`^\\.${RegExp.escape(name)}\\.[0-9a-f]{12}\\.tmp$`).test(entry.name);
 const isReport = (entry: Dirent): boolean =>
   entry.isFile() && (/^\..+\.json\.[0-9a-f]{12}\.tmp$/.test(entry.name) || entry.name === "archive.ndjson.gz.tmp");
 
 /**
- * Removes the temporary names that killed runs left: of the journal, of links, and of seeds in the data of the items
- * whose switch the journal tells of. What cannot be removed stays, since it does no harm. Only under the lock of the
- * root, and before the journal's release goes.
+ * Removes the temporary names that killed runs left: of the journal, of links, and of seeds in the data of the items in
+ * the journal's switch. Leaves those that cannot be removed, since they do no harm. Requires the lock of the root, and
+ * comes before the journal's release is removed.
  */
 export async function removeLeftovers(layout: Layout, interrupted: JournalEntry | undefined): Promise<void> {
   await removeIn(layout.sealift, (entry) => isTemporary(entry, basename(layout.journal)));
@@ -33,8 +33,8 @@ export async function removeLeftovers(layout: Layout, interrupted: JournalEntry 
 }
 
 /**
- * Removes the temporary names of the files that runs of a target write under its lock: its state, its trusted key, what
- * was deployed, what waits for consent, and its reports. Only under that lock.
+ * Removes the temporary names of files that runs of a target write under its lock: its state, its trusted key, its
+ * deployed versions, its pending consents, and its reports. Requires that lock.
  */
 export async function removeTargetLeftovers(layout: Layout, target: TargetName): Promise<void> {
   const files = [layout.state(target), layout.trust(target), deployedFile(layout, target), heldFile(layout, target)];
@@ -50,8 +50,8 @@ export const removeTemporaries = (file: string): Promise<void> =>
   removeIn(dirname(file), (entry) => isTemporary(entry, basename(file)));
 
 /**
- * Looks for seeds in the folders that the release ships, and in no others: a plugin's data may have millions of files.
- * Every step goes from an open folder to a name in it, so that no link of the plugin is followed.
+ * Looks for seeds only in folders that the release ships: a plugin's data may have millions of files. Every step goes
+ * from an open folder to a name in it, so that no link of the plugin is followed.
  */
 async function removeSeeds(shipped: string, data: string): Promise<void> {
   await using folder = await openFolder(data).catch(() => undefined);

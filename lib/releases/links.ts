@@ -7,7 +7,7 @@ import { statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
 import type { Item, Layout } from "./layout.ts";
 
-/** Puts a link in place at once, over an older link. */
+/** Creates or replaces a link atomically. */
 export async function replaceLink(layout: Layout, path: string, text: string): Promise<void> {
   const temporary = join(dirname(path), `.link-${randomBytes(6).toString("hex")}`);
   await makeDurableFolder(layout, dirname(path));
@@ -21,7 +21,7 @@ export async function replaceLink(layout: Layout, path: string, text: string): P
   await syncNames(layout, dirname(path));
 }
 
-/** Finds out what stands at `<section>/<id>`; an error says why the id cannot be used. */
+/** Examines `<section>/<id>`; an error says why the id cannot be used. */
 export async function linkState(
   layout: Layout,
   target: TargetName,
@@ -42,7 +42,7 @@ export async function linkState(
   return taken(other === undefined ? "is a link that Sealift did not make" : `belongs to the target ${other}`);
 }
 
-/** Makes the link of an item where nothing stands. */
+/** Creates the link of an item at an unused path. */
 export async function addLink(layout: Layout, target: TargetName, item: Item): Promise<void> {
   if ((await linkState(layout, target, item)) === "nothing")
     await replaceLink(layout, layout.link(item), layout.linkText(target, item));

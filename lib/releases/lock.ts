@@ -13,7 +13,7 @@ export interface LockOptions {
   /** Milliseconds to wait for another holder. */
   waitMs: number;
   signal?: AbortSignal;
-  /** Called once when somebody else holds the lock, with what is known of them. */
+  /** Called once when another process holds the lock, with what is known about it. */
   onWaiting?: (holder: string) => void;
   /** Makes the error for a wait that is over. Default: `root_busy`. */
   busy?: (holder: string) => SealiftError;
@@ -29,7 +29,7 @@ const rootBusy = (holder: string): SealiftError =>
     hint: "Wait until it has finished and run the command again.",
   });
 
-/** Returns what is known of the process that holds a lock, or undefined when nobody does. */
+/** Returns what is known about the process that holds a lock, or undefined for a free one. */
 export async function holderOf(path: string): Promise<string | undefined> {
   const stats = await lstat(path).catch(() => undefined);
   if (stats?.isFile() !== true) return undefined;
@@ -42,7 +42,7 @@ export async function holderOf(path: string): Promise<string | undefined> {
 /**
  * Takes a lock of a project root ({@link tryLock}).
  *
- * @throws DeploymentError `root_busy`, or as asked, when the wait is over
+ * @throws DeploymentError `root_busy`, or that of `busy`, when the wait is over
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<AsyncDisposable> {
   await makeFolder(dirname(path));
@@ -59,11 +59,11 @@ export async function acquireLock(path: string, options: LockOptions): Promise<A
   }
   const held = lock;
   try {
-    // Made anew: a link that stands there would be written through.
+    // Removed first: an existing link would be written through.
     await rm(holderFile, { force: true });
     await writeFile(holderFile, `process ${process.pid} since ${new Date().toISOString()}`, { flag: "wx" });
   } catch (error) {
-    // On a full disk, for one: a watch would hold the lock for good.
+    // On a full disk, for example: a watch would hold the lock for good.
     held[Symbol.dispose]();
     throw error;
   }

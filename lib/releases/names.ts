@@ -3,8 +3,8 @@ import { pluginId } from "../contract/identifiers.ts";
 import { isTargetName, type TargetName } from "../contract/target.ts";
 
 /**
- * The names that become parts of paths, as the files below `.sealift` may hold them. These files may have been written
- * by another user, so a name is checked before it is used: it is one component, and not a hidden one.
+ * Schemas of names that become parts of paths in the files below `.sealift`. Another user may have written these files,
+ * so a name must be one component, and not hidden.
  */
 export const item = z.object({ section: z.enum(["plugins", "extensions"]), id: pluginId });
 

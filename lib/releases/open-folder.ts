@@ -2,9 +2,9 @@ import { constants } from "node:fs";
 import { type FileHandle, open, readdir, rm, rmdir } from "node:fs/promises";
 import { join } from "node:path";
 
-/** A folder that is held open: its names are reached through it, wherever it is moved and whatever takes its place. */
+/** Folder that is held open: its names are reached through it, wherever it is moved and whatever takes its place. */
 export interface OpenFolder extends AsyncDisposable {
-  /** The path of a name in this very folder. */
+  /** Returns the path of a name in this very folder. */
   path(name: string): string;
 }
 
@@ -12,7 +12,7 @@ export interface OpenFolder extends AsyncDisposable {
  * Opens a folder without following a link at its end. Where the system has no /proc, names are reached by the path
  * again.
  *
- * @throws `ENOTDIR` or `ELOOP` when a link or a file stands there
+ * @throws `ENOTDIR` or `ELOOP` for a link or a file
  */
 export async function openFolder(path: string): Promise<OpenFolder> {
   // An open folder is itself a link in /proc.
@@ -25,12 +25,12 @@ export async function openFolder(path: string): Promise<OpenFolder> {
   };
 }
 
-/** A path through an open folder of this process as its children reach it. */
+/** Returns a path through an open folder of this process in a form for its children. */
 export const forChildren = (path: string): string => path.replace(/^\/proc\/self\//, `/proc/${process.pid}/`);
 
 /**
- * Removes what stands at a path, with all that is below it. It goes from an open folder to a name in it and follows no
- * link, also of a plugin that changes its data meanwhile.
+ * Removes a path with everything below it. Goes from an open folder to a name in it and follows no link, even if a
+ * plugin changes its data meanwhile.
  */
 export async function removeTree(path: string): Promise<void> {
   const opened = await openFolder(path).catch((error: NodeJS.ErrnoException) => {

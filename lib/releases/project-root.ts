@@ -6,7 +6,7 @@ import { ifThere, statsOf } from "../support/files.ts";
 import { foldersOf, type Layout, layoutOf } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
-/** A project root that is about to be written. Its paths hold until it is disposed of. */
+/** Project root about to be written. Its paths are valid until it is disposed of. */
 export interface ProjectRoot extends AsyncDisposable {
   layout: Layout;
 }
@@ -17,9 +17,9 @@ export interface RootOptions {
 }
 
 /**
- * Opens a project root for a command that writes there. In one of another user, root keeps to what it has made itself:
- * its folders are opened one by one without following a link, and held open, so that their owner can put nothing in
- * their place (docs/contract/host.md#whose-root-it-is).
+ * Opens a project root for a command that writes there. In another user's root, the superuser keeps to what it has made
+ * itself: it opens folders one by one without following links, and holds them open, so that their owner cannot replace
+ * them (docs/contract/host.md#whose-root-it-is).
  *
  * @throws DeploymentError `root_foreign`, `root_unusable`
  */
@@ -29,8 +29,7 @@ export async function openProjectRoot(layout: Layout, options: RootOptions): Pro
 }
 
 /**
- * Tells whether this is root, and the project root belongs to another user or can be replaced by one: the one rule of
- * whose roots root works in.
+ * Tells whether this is the superuser, and the project root belongs to another user or can be replaced by one.
  *
  * @throws DeploymentError `root_foreign` where that is not allowed
  */
@@ -55,22 +54,22 @@ export async function isForeignRoot(
   });
 }
 
-/** Returns the user who owns what stands at a path, or a link there, unless that is root. */
+/** Returns the user who owns a path, or a link there, unless that is root. */
 async function strangerAt(path: string): Promise<number | undefined> {
   const found = [await statsOf(path), await ifThere(stat(path))];
   return found.find((stats) => stats !== undefined && stats.uid !== 0)?.uid;
 }
 
-/** Links on the way to a project root, as many as Linux follows. */
+/** Most links on the way to a project root: as many as Linux follows. */
 const MAX_LINKS = 40;
 const STICKY = 0o1000;
 
 /**
- * Looks at each folder and link on the way to a folder, and at itself, for somebody but root who could put something
- * else in the place of the next name: the owner of a folder or link, and every user who may write in a folder that is
- * not sticky. The user who has become root by sudo is root (`SUDO_UID`, as for git).
+ * Checks each folder and link on the way to a folder, and the folder itself, for anybody but root who could replace the
+ * next name: the owner of a folder or link, and every user who may write in a folder that is not sticky. The user who
+ * became root by sudo counts as root (`SUDO_UID`, as for git).
  *
- * @returns what is wrong with the first of them: a sentence without its end. Undefined when only root can
+ * @returns the first fault, as a sentence without its end; undefined when only root can
  */
 async function replaceableAt(path: string): Promise<string | undefined> {
   const names = namesOf(resolve(path));
@@ -131,7 +130,7 @@ async function hold({ root, durability }: Layout): Promise<ProjectRoot> {
   return { layout: layoutOf(root, durability, folders), [Symbol.asyncDispose]: () => held.disposeAsync() };
 }
 
-/** Opens a folder in an open one, which is made where nothing stands. @throws DeploymentError `root_unusable` */
+/** Opens a folder in an open one, and makes it if missing. @throws DeploymentError `root_unusable` */
 async function enter(parent: OpenFolder, name: string, shown: string): Promise<OpenFolder> {
   await mkdir(parent.path(name)).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
@@ -141,12 +140,12 @@ async function enter(parent: OpenFolder, name: string, shown: string): Promise<O
   });
 }
 
-/** The names in a folder that are looked at, each with what it has to be; a folder is looked into. `*`: every name. */
+/** Names in a folder to check, each with its required type; folders are checked recursively. `*`: every name. */
 interface Inside {
   [name: string]: Inside | "file" | "folder" | "link";
 }
 
-/** The names in `.sealift` that the agent follows. What is in `data/` belongs to the plugins: it is never followed. */
+/** Names in `.sealift` that the agent follows. What is in `data/` belongs to the plugins: it is never followed. */
 const INSIDE: Inside = {
   current: { "*": "link" },
   releases: { "*": { "*": "folder" } },
@@ -159,14 +158,11 @@ const INSIDE: Inside = {
   lock: "file",
 };
 
-/**
- * Refuses what somebody else has planted before the folder was root's. What root has made itself nobody else can
- * change.
- */
+/** Rejects files that another user planted before the folder was root's. Nobody else can change what root has made. */
 async function checkInside(folder: OpenFolder, shown: string, inside: Inside): Promise<void> {
   for (const name of await readdir(folder.path("."))) {
     const within = inside[name] ?? inside["*"];
-    // The note beside a lock is made anew, and never followed.
+    // The note beside a lock is always recreated, and never followed.
     if (within === undefined || name.endsWith(".holder")) continue;
     const path = `${shown}/${name}`;
     const stats = await lstat(folder.path(name));

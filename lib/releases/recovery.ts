@@ -11,10 +11,10 @@ import { currentName, readRelease } from "./release.ts";
 import { finishSwitch, undoSwitch } from "./switch.ts";
 
 /**
- * Ends the deployment that a killed run left in the journal (docs/contract/host.md): a committed one is finished, any
- * other is undone. Removes the temporary names that killed runs left, journal or not. Only under the lock of the root.
+ * Ends the deployment that a killed run left in the journal (docs/contract/host.md): completes a committed one, undoes
+ * any other. Removes the temporary names that killed runs left, journal or not. Requires the lock of the root.
  *
- * @param tell called before the journal goes, so that a kill in between only means that it is called again
+ * @param tell called before the journal is removed, so after a kill in between it is called again
  * @throws DeploymentError `journal_unreadable`
  */
 export async function recoverJournal(
@@ -46,8 +46,8 @@ export async function hasStaging(layout: Layout, target: TargetName): Promise<bo
 }
 
 /**
- * Removes staging folders and releases of a target that were never finished. Only under the lock of the target, and
- * only when no journal is of this target.
+ * Removes staging folders and releases of a target that were never finished. Requires the lock of the target, and that
+ * no journal is of this target.
  *
  * @returns the deployments that were killed while they fetched
  */

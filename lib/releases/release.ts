@@ -14,20 +14,23 @@ import { removeTree } from "./open-folder.ts";
 /** `release.json` inside a release: its last file, so a release without it was never finished. */
 export const releaseRecord = z.object({
   version: z.string(),
-  /** Tells two artifacts of one version apart: a signature or a digest. Null for an adopted folder. */
+  /** Identity that distinguishes two artifacts of one version: a signature or a digest. Null for an adopted folder. */
   identity: z.string().nullable(),
   items: z.array(item),
-  /** Steps of the plan around the switch, which a rollback repeats. Left out for adopted folders. */
+  /** Steps of the plan around the switch, which a rollback repeats. Omitted for adopted folders. */
   steps: z.object({ stop: z.array(installStep), after: z.array(installStep) }).optional(),
   content_sha256: z.string().nullable(),
-  /** The trusted Ed25519 key that has signed it, hexadecimal; null where none was demanded. Older records lack it. */
+  /**
+   * Trusted Ed25519 key that has signed it, hexadecimal; null where no signature was required. Missing in older
+   * records.
+   */
   signer: z.string().nullish(),
-  /** `<section>/<id>` → its folder in the tree that the release was made of. Of projects only. */
+  /** `<section>/<id>` → its folder in the source tree. Projects only. */
   source_folders: z.record(z.string(), z.string()).optional(),
   created_at: z.string(),
-  /** Plugin id → SHA-256 of its `plugin.yaml` as it was installed. Left out of adopted folders. */
+  /** Plugin id → SHA-256 of its `plugin.yaml` as it was installed. Omitted for adopted folders. */
   descriptors: z.record(z.string(), z.string()).optional(),
-  /** Files in the list of its contents; left out in adopted folders, which have no list. */
+  /** Files in the list of its contents; omitted for adopted folders, which have no list. */
   files: z.int().nonnegative().optional(),
 });
 export type ReleaseRecord = z.infer<typeof releaseRecord>;
@@ -36,21 +39,21 @@ export interface Release extends ReleaseRecord {
   name: string;
 }
 
-/** The version of a release that was made of folders installed by hand. */
+/** Version of a release made from folders installed by hand. */
 export const ADOPTED = "adopted";
 
 /** True for a release of folders that were installed by hand. */
 export const isAdopted = ({ version, identity }: Pick<Release, "version" | "identity">): boolean =>
   version === ADOPTED && identity === null;
 
-/** Every unit that a release's plan starts, stops, restarts or checks; null is the project's own. */
+/** Returns every unit that a release's plan starts, stops, restarts or checks; null is the project's own. */
 export const namedUnits = ({ steps }: Pick<Release, "steps">): Set<string | null> =>
   new Set([...(steps?.stop ?? []), ...(steps?.after ?? [])].map(unitOf).filter((unit) => unit !== undefined));
 
 const recordFile = (layout: Layout, target: TargetName, name: string): string =>
   join(layout.release(target, name), "release.json");
 
-/** A release's folder name: recognisable, unique, and safe whatever the version label holds. */
+/** Makes a folder name for a release: recognizable, unique, and safe whatever the version label contains. */
 export function newReleaseName(version: string): string {
   const label = version
     .replace(/[^A-Za-z0-9._+-]/g, "_")
@@ -63,8 +66,8 @@ export const writeRelease = (layout: Layout, target: TargetName, name: string, r
   writeJsonFile(recordFile(layout, target, name), record, { durable: layout.durability !== "none" });
 
 /**
- * Removes a release that nothing links to, and what was staged for it. Its name goes first, and for good: a release
- * that a crash left half removed would look like one to go back to.
+ * Removes a release that nothing links to, and its staged files. Its name goes first, durably: a half-removed release
+ * would look like one to go back to.
  */
 export async function removeRelease(layout: Layout, target: TargetName, name: string): Promise<void> {
   const folder = layout.release(target, name);
@@ -87,7 +90,7 @@ export async function currentName(layout: Layout, target: TargetName): Promise<s
   return text === undefined ? undefined : basename(text);
 }
 
-/** The running release of a target. */
+/** Returns the running release of a target. */
 export async function currentRelease(layout: Layout, target: TargetName): Promise<Release | undefined> {
   const name = await currentName(layout, target);
   return name === undefined ? undefined : readRelease(layout, target, name);
@@ -99,7 +102,7 @@ export async function signerOfInstalled(folder: string): Promise<string | null |
   return path === undefined ? undefined : (await readJsonFile(join(path, "../../release.json"), releaseRecord))?.signer;
 }
 
-/** Whole releases of a target, newest first. */
+/** Lists the complete releases of a target, newest first. */
 export async function listReleases(layout: Layout, target: TargetName): Promise<Release[]> {
   const names = await namesIn(layout.releases(target));
   const found = await Promise.all(names.map((name) => readRelease(layout, target, name)));
@@ -109,8 +112,8 @@ export async function listReleases(layout: Layout, target: TargetName): Promise<
 }
 
 /**
- * Returns the moment that a new release is recorded with: later than those of all kept ones, also when the clock was
- * set back, so that releases stay in the order in which they came.
+ * Returns the creation time for a new release: later than those of all kept ones, even if the clock was set back, so
+ * that releases stay in order.
  */
 export async function nextMoment(layout: Layout, target: TargetName): Promise<string> {
   const [newest] = await listReleases(layout, target);
@@ -120,9 +123,9 @@ export async function nextMoment(layout: Layout, target: TargetName): Promise<st
 }
 
 /**
- * Chooses the releases to remove when `keep` versions stay, the running one included. Of each version its newest
- * release stays, so that a version that is deployed again pushes no older one out; of the running version an earlier
- * release stays, too, unless it is all that is kept.
+ * Chooses the releases to remove when `keep` versions stay, including the running one. Of each version its newest
+ * release stays, so that deploying a version again displaces no older one; of the running version an earlier release
+ * stays, too, unless it is all that is kept.
  *
  * @param releases newest first
  * @param running name of the running release
@@ -140,9 +143,9 @@ export function outdatedReleases(releases: readonly Release[], running: string |
 }
 
 /**
- * Removes old releases of a target ({@link outdatedReleases}). Reports and data are not releases and stay.
+ * Removes old releases of a target ({@link outdatedReleases}). Reports and data are kept.
  *
- * @param keep versions to keep, the running one included; at least 1
+ * @param keep versions to keep, including the running one; at least 1
  * @returns the names of the removed ones
  */
 export async function collectReleases(layout: Layout, target: TargetName, keep: number): Promise<string[]> {
@@ -152,7 +155,7 @@ export async function collectReleases(layout: Layout, target: TargetName, keep: 
   return old;
 }
 
-/** The version that a target runs, null for none, and its {@link ReleaseRecord.signer}. */
+/** Version that a target runs, null for none, and its {@link ReleaseRecord.signer}. */
 export interface RunningRelease {
   version: string | null;
   signer: string | null | undefined;
@@ -163,7 +166,7 @@ export const runningOf = ({ version, signer }: Pick<Release, "version" | "signer
   signer,
 });
 
-/** Finds what a target runs; undefined when that cannot be read. */
+/** Reads what a target runs; undefined when that cannot be read. */
 export async function whatRuns(layout: Layout, target: TargetName): Promise<RunningRelease | undefined> {
   try {
     const name = await currentName(layout, target);

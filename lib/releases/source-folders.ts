@@ -5,7 +5,7 @@ export const REST_FOLDER = "rest";
 const REST = `${REST_FOLDER}/`;
 const SHIPPED = "shipped-data/";
 
-/** A folder of a release, and the one of the source tree that its files came from. Both end with `/`, or are empty. */
+/** Folder of a release, and the source folder of its files. Both end with `/`, or are empty. */
 export interface Origin {
   place: string;
   source: string;
@@ -14,7 +14,7 @@ export interface Origin {
 const OWN_FOLDER: Origin = { place: "", source: "" };
 const REST_OF_TREE: Origin = { place: REST, source: "" };
 
-/** Finds where files of a source tree lie in its release. Called for each of many files, so it splits no path. */
+/** Maps files of a source tree to their places in its release. Called for many files, so it splits no path. */
 export class SourceFolders {
   readonly #byPlace = new Map<string, Origin>();
 
@@ -39,12 +39,12 @@ export class SourceFolders {
     return this.#byPlace.get(place.slice(0, end)) ?? OWN_FOLDER;
   }
 
-  /** The path in the source tree that a file of a release would have come from. */
+  /** Returns the path in the source tree for a file of a release. */
   pathOf(place: string, { place: from, source } = this.originOf(place)): string {
     return `${source}${place.slice(from.length)}`;
   }
 
-  /** The path below the release's folder of a file of the source tree. */
+  /** Returns the path below the release's folder for a file of the source tree. */
   placeIn({ place, source }: Origin, path: string): string {
     return `${place}${path.slice(source.length)}`;
   }

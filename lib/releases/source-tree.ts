@@ -12,8 +12,8 @@ import { listReleases, type Release } from "./release.ts";
 import { type Origin, SourceFolders } from "./source-folders.ts";
 
 /**
- * The kept releases of a target whose whole source tree is still there: any of them may be the base of a delta, also
- * one that was rolled back, as long as its bytes are what they were.
+ * Lists the kept releases of a target with a complete source tree, rolled-back ones too: any of them may be the base of
+ * a delta, as long as its bytes are unchanged.
  */
 export async function deltaBases(layout: Layout, target: TargetName): Promise<Release[]> {
   const releases = await listReleases(layout, target);

@@ -10,7 +10,7 @@ import { type Item, type Layout, sameItem } from "./layout.ts";
 import { addLink, linkState, removeOwnLink, replaceLink, syncLinks } from "./links.ts";
 import { ADOPTED, currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
 
-/** A finished release, and what the host gets with it. */
+/** Finished release, with what the host gets with it. */
 export interface NewRelease {
   items: readonly Item[];
   /** Id → prepared `.env` file, put in place where the host has none. */
@@ -18,8 +18,7 @@ export interface NewRelease {
 }
 
 /**
- * Finds out what a switch to `items` will have to do, and refuses what it cannot: an id of another target, a foreign
- * link.
+ * Plans a switch to `items`, and rejects what is impossible: an id of another target, a foreign link.
  *
  * @returns the real folders to adopt
  * @throws DeploymentError `id_taken`, `data_conflict`
@@ -37,12 +36,12 @@ export async function planSwitch(layout: Layout, target: TargetName, items: read
 }
 
 /**
- * The switch (docs/contract/host.md): the barrier, the journal, then the adoption of real folders, data, environment
- * files and links of new ids, each of them durable by itself, and at last the one rename. Everything before that
- * rename changes nothing that runs.
+ * Switches to a release (docs/contract/host.md): the barrier, the journal, then the adoption of real folders, data,
+ * environment files and links of new ids, each durable by itself, and finally the one rename. Nothing before that
+ * rename changes what runs.
  *
  * @param journal in phase `staging`
- * @returns what was left out: `<section>/<id>/data/<path>` that a plugin's own file stands in the way of
+ * @returns what was left out: `<section>/<id>/data/<path>` where a plugin's own file is in the way
  */
 export async function switchRelease(journal: Journal, { items, envFiles }: NewRelease): Promise<string[]> {
   const { layout } = journal;
@@ -50,7 +49,7 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
   const adopted = await planSwitch(layout, target, items);
   const running = await currentName(layout, target);
   const before = running === undefined ? [] : ((await readRelease(layout, target, running))?.items ?? []);
-  // Nothing that others see changes before the release is on the disk: what follows may be taken back by its contents.
+  // Nothing visible changes before the release is on the disk: undoing the rest relies on its contents.
   await barrier(layout, [layout.release(target, release)]);
   await journal.note({
     phase: "switching",
@@ -86,7 +85,7 @@ async function placeEnvFile(journal: Journal, id: string, prepared: string): Pro
   await syncNames(journal.layout, dirname(path));
 }
 
-/** Removes what a committed switch has left over: the links of dropped ids. The caller clears the journal. */
+/** Removes what a committed switch no longer needs: the links of dropped ids. The caller clears the journal. */
 export async function finishSwitch(journal: Journal): Promise<void> {
   const { target, items, previous_items: before } = journal.entry;
   const dropped = before.filter((old) => !items.some((item) => sameItem(item, old)));
@@ -94,10 +93,7 @@ export async function finishSwitch(journal: Journal): Promise<void> {
   await syncLinks(journal.layout);
 }
 
-/**
- * Takes a deployment back to what ran before, from any point of it: also one that another process began. The caller
- * clears the journal.
- */
+/** Reverts a deployment from any point of it, even one that another process began. The caller clears the journal. */
 export async function undoSwitch(journal: Journal): Promise<void> {
   const { layout, entry } = journal;
   const { target, release } = entry;

@@ -5,7 +5,7 @@ import type { Layout } from "./layout.ts";
 
 const WATCHED = /^watch-(.+)\.json$/;
 
-/** Every target that was ever deployed or watched in a project root, sorted by name. */
+/** Lists every target that was ever deployed or watched in a project root, sorted by name. */
 export async function knownTargets(layout: Layout): Promise<TargetName[]> {
   const [released, reported, state] = await Promise.all([
     namesIn(layout.releases()),

@@ -18,12 +18,12 @@ export interface Statements {
   ): Promise<{ rows: Row[]; changes: number }>;
 }
 
-/** Each statement runs in a session of its own: what it changes in the session is gone afterwards. */
+/** Each statement runs in a session of its own: changes to the session are lost afterwards. */
 export interface Database extends Statements {
   /**
-   * Runs `work` in one transaction: committed when `work` resolves, rolled back when it rejects. Statements that are
-   * part of it go through the parameter. Needs the permission `write`.
-   * @param options `timeoutMs` is how long it may stay open before it is rolled back: 5000 at most, and when left out
+   * Runs `work` in one transaction: committed when `work` resolves, rolled back when it rejects. Statements of the
+   * transaction go through the parameter. Needs the permission `write`.
+   * @param options `timeoutMs` is the time after which an open transaction is rolled back: at most 5000, the default
    */
   transaction<Result>(
     work: (transaction: Statements) => Promise<Result>,
@@ -31,17 +31,17 @@ export interface Database extends Statements {
   ): Promise<Result>;
 }
 
-/** Keys are the plugin's own: no other plugin sees them. Needs the permissions `get`, `set` and `delete` on `cache`. */
+/** Keys belong to the plugin: no other plugin sees them. Needs the permissions `get`, `set` and `delete` on `cache`. */
 export interface Cache {
   get<Value = unknown>(key: string): Promise<Value | null>;
-  /** @param ttlSeconds how long the entry lives; the configured time when left out, for ever when 0 */
+  /** @param ttlSeconds lifetime of the entry in seconds; by default the configured time, 0 for ever */
   set(key: string, value: unknown, ttlSeconds?: number): Promise<void>;
   /** True when there was an entry. */
   delete(key: string): Promise<boolean>;
 }
 
 /**
- * The functions that a shared service under `extensions/` offers. Needs the method's name as a permission on
+ * Functions that a shared service under `extensions/` offers. Needs the method's name as a permission on
  * `extension:<name>`.
  */
 export type Extension = Record<string, (...parameters: unknown[]) => Promise<unknown>>;
@@ -55,32 +55,30 @@ export interface Services {
 export type EventListener<Payload = unknown> = (payload: Payload, source: string) => unknown;
 
 export interface Events {
-  /** Tells every listener of every plugin. Needs the permission `emit` on `events:<event>`. */
+  /** Sends an event to every listener of every plugin. Needs the permission `emit` on `events:<event>`. */
   emit(event: string, payload?: unknown): Promise<void>;
-  /**
-   * Listens until the plugin is unloaded or the function that comes back is called. Needs `listen` on `events:<event>`.
-   */
+  /** Listens until the plugin is unloaded or the returned function is called. Needs `listen` on `events:<event>`. */
   on<Payload = unknown>(event: string, listener: EventListener<Payload>): () => void;
 }
 
 export interface PluginContext<Config = Record<string, unknown>> {
   readonly plugin: { readonly name: string; readonly version: string };
-  /** The keys of plugin.yaml that are not the contract's. */
+  /** Keys of plugin.yaml outside the contract. */
   readonly config: Config;
-  /** The variables that plugin.yaml declares, and no others. */
+  /** Variables that plugin.yaml declares, and no others. */
   readonly env: Readonly<Record<string, string>>;
   readonly logger: Logger;
   readonly services: Services;
   readonly events: Events;
-  /** The folder that survives upgrades; the only one that a sandboxed plugin may write. */
+  /** Folder that survives upgrades, and the only one that a sandboxed plugin may write. */
   readonly dataDir: string;
-  /** Aborted when the call takes too long; outside of a call, when the plugin is unloaded. */
+  /** Aborted when the call exceeds its time limit; outside of a call, when the plugin is unloaded. */
   readonly signal: AbortSignal;
-  /** The request that caused this call, as in the log; absent outside of one. */
+  /** Id of the request that caused this call, as in the log; undefined outside of one. */
   readonly requestId: string | undefined;
   /**
-   * The trace that this call belongs to, as the header `traceparent` of requests that the plugin makes has to name it
-   * (W3C Trace Context); absent outside of a call, and when nobody traces it.
+   * Trace of this call, to be sent in the header `traceparent` of the plugin's own requests (W3C Trace Context);
+   * undefined outside of a call, and without tracing.
    */
   readonly traceparent: string | undefined;
   /**

@@ -9,7 +9,7 @@ export const ACTION = Symbol.for("sealift.action");
 export const ROUTE = Symbol.for("sealift.route");
 
 export interface ActionMark {
-  /** The method's own name when left out. */
+  /** Name of the action. Default: the method's name. */
   name?: string;
   payload?: PayloadSchema;
   description?: string;

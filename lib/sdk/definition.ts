@@ -1,7 +1,7 @@
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from "fastify";
 import type { PluginContext } from "./context.ts";
 
-/** The part of Standard Schema that the runtime uses: zod 4, valibot, arktype and others have it. */
+/** Part of Standard Schema that the runtime uses: zod 4, valibot, arktype and others have it. */
 export interface StandardSchema<Output = unknown> {
   readonly "~standard": {
     readonly version: 1;
@@ -29,7 +29,7 @@ export type ActionHandler<Payload = never, Config = never> = (
 ) => unknown;
 
 export interface ActionDefinition<Payload = never, Config = never> {
-  /** Checked before the handler runs; a payload that does not fit is answered with 400. */
+  /** Schema checked before the handler runs; a payload that does not fit is answered with 400. */
   payload?: PayloadSchema<Payload>;
   description?: string;
   handler: ActionHandler<Payload, Config>;
@@ -37,10 +37,11 @@ export interface ActionDefinition<Payload = never, Config = never> {
 
 export interface RouteDefinition<Config = never> {
   method: string | string[];
-  /** Below `/plugin/<name>`, in Fastify's form: `/items/:id`. */
+  /** Path below `/plugin/<name>`, in Fastify's form: `/items/:id`. */
   path: string;
   /**
-   * All of them must be in the bearer token; an empty list asks for a valid token only. Absent: the route is public.
+   * Permissions that the bearer token must all have; an empty list only requires a valid token. Undefined: the route is
+   * public.
    */
   permissions?: string[];
   handler: (request: FastifyRequest, reply: FastifyReply, context: PluginContext<Config>) => unknown;
@@ -53,46 +54,46 @@ export interface HealthReport {
 
 export interface PluginDefinition<Config = Record<string, unknown>> {
   /**
-   * Checks the plugin's own keys of `plugin.yaml` before anything else runs; keys that do not fit fail the load.
-   * `context.config` is what the schema makes of them.
+   * Schema of the plugin's own keys of `plugin.yaml`, checked before anything else runs; if they do not fit, the load
+   * fails. `context.config` is the schema's output.
    */
   config?: PayloadSchema<Config>;
   actions?: Record<string, ActionHandler<never, Config> | ActionDefinition<never, Config>>;
   /** HTTP routes below `/plugin/<name>`; in a sandbox with the parts of request and reply that `RouteRequest` has. */
   routes?: RouteDefinition<Config>[];
   /**
-   * A Fastify plugin, for more than `routes` can say; a route's permissions are its `config.permissions`. In a
-   * sandbox it may declare routes and register other routers, and nothing else of Fastify is there.
+   * Fastify plugin, for more than `routes` can express; a route's permissions are its `config.permissions`. In a
+   * sandbox it may declare routes and register other routers, and nothing else of Fastify.
    */
   router?: FastifyPluginAsync;
   /** Runs before the first call; an error here fails the load or the reload. */
   onLoad?: (context: PluginContext<Config>) => Awaitable<unknown>;
-  /** Runs after onLoad when the instance takes the place of an older one, which still serves. */
+  /** Runs after onLoad when the instance replaces an older one, which still serves. */
   onReload?: (context: PluginContext<Config>) => Awaitable<unknown>;
   /** Runs after the last call. */
   onUnload?: (context: PluginContext<Config>) => Awaitable<unknown>;
-  /** Throw, or return false or a report, to say that the plugin cannot do its work. */
+  /** Throw, or return false or a report, to signal that the plugin cannot work. */
   healthCheck?: (context: PluginContext<Config>) => Awaitable<HealthReport | boolean | undefined>;
 }
 
-/** Marks what `definePlugin` returns; registered, so that copies of the SDK recognise each other's plugins. */
+/** Mark of what `definePlugin` returns; registered, so that copies of the SDK recognize each other's plugins. */
 export const PLUGIN = Symbol.for("sealift.plugin");
 
-/** A plugin as its module's default export. It only describes: nothing runs before the runtime loads it. */
+/** Defines a plugin, as its module's default export. Nothing runs before the runtime loads it. */
 export function definePlugin<Config = Record<string, unknown>>(
   definition: PluginDefinition<Config>,
 ): PluginDefinition<Config> {
   return { ...definition, [PLUGIN]: 1 } as PluginDefinition<Config>;
 }
 
-/** An action whose handler's payload type comes from its schema. */
+/** Defines an action whose handler's payload type comes from its schema. */
 export function defineAction<Payload, Config = Record<string, unknown>>(
   definition: ActionDefinition<Payload, Config>,
 ): ActionDefinition<never, Config> {
   return definition as unknown as ActionDefinition<never, Config>;
 }
 
-/** Thrown by an action to have its payload refused with 400 where a schema cannot say why. */
+/** Error with which an action rejects its payload with 400 where a schema cannot say why. */
 export class PayloadError extends Error {
   readonly code = "payload_invalid";
   override name = "PayloadError";

@@ -9,7 +9,7 @@ import { definePlugin, type PluginDefinition } from "./definition.ts";
 
 type Awaitable<T> = T | Promise<T>;
 
-/** A database that answers by functions. Statements of a transaction come the same way. */
+/** Database that answers by functions, statements of a transaction included. */
 export interface DatabaseDouble {
   query?(sql: string, parameters: readonly unknown[]): Awaitable<readonly Record<string, unknown>[]>;
   /** Answers a statement; undefined counts as no rows and no changes. */
@@ -19,14 +19,14 @@ export interface DatabaseDouble {
   ): Awaitable<{ rows?: readonly Record<string, unknown>[]; changes?: number } | undefined | void>;
 }
 
-/** A cache that answers by functions, which may return promises or not. */
+/** Cache that answers by functions, which may return promises or not. */
 export type CacheDouble = {
   [Method in keyof Cache]?: (...parameters: Parameters<Cache[Method]>) => Awaitable<unknown>;
 };
 
 export interface Doubles {
   databases?: Readonly<Record<string, DatabaseDouble>>;
-  /** Cache of the trial; in memory when left out. */
+  /** Cache of the trial. Default: in memory. */
   cache?: CacheDouble;
   /** Functions of shared services, by the service's name. */
   extensions?: Readonly<Record<string, Readonly<Record<string, (...parameters: never[]) => unknown>>>>;
@@ -34,7 +34,7 @@ export interface Doubles {
   plugins?: Readonly<Record<string, Readonly<Record<string, (payload: never) => unknown>>>>;
 }
 
-/** A plugin's request of its runtime, as the stand-ins get it. */
+/** Request of a plugin to its runtime, as passed to the stand-ins. */
 export interface DoubledRequest {
   /** `cache`, `database:<name>`, `extension:<name>` or `plugin:<name>`. */
   target: string;
@@ -42,7 +42,7 @@ export interface DoubledRequest {
   parameters: unknown[];
 }
 
-/** A stand-in's answer, or why it failed. */
+/** Answer of a stand-in, or why it failed. */
 export type DoubledAnswer = { answer: unknown } | { failed: string };
 
 type Functions = Readonly<Record<string, ((...parameters: unknown[]) => unknown) | undefined>>;
@@ -79,7 +79,7 @@ async function answerOf(doubles: Doubles, request: DoubledRequest): Promise<Doub
   }
 }
 
-/** The default export of `plugin.doubles.ts`. The runtime of a trial runs it as it runs plugins. */
+/** Defines stand-ins, as the default export of `plugin.doubles.ts`. The runtime of a trial runs them like plugins. */
 export function defineDoubles(doubles: Doubles): PluginDefinition {
   return definePlugin({ actions: { request: (request: DoubledRequest) => answerOf(doubles, request) } });
 }

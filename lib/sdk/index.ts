@@ -1,4 +1,4 @@
-/** `sealift/sdk`: all that a plugin's author imports. The runtime resolves it; a plugin installs nothing. */
+/** `sealift/sdk`: everything that a plugin's author imports. The runtime resolves it; a plugin installs nothing. */
 export type {
   Cache,
   Database,

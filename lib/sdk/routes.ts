@@ -1,6 +1,6 @@
 /**
- * The request and reply of a route as both execution modes have them. A trusted plugin gets Fastify's own, which have
- * these parts and more.
+ * Request of a route as both execution modes have it. A trusted plugin gets Fastify's own, which has these parts and
+ * more.
  */
 
 export interface RouteRequest {
@@ -12,11 +12,11 @@ export interface RouteRequest {
   readonly params: unknown;
   readonly query: unknown;
   /**
-   * Parsed JSON, or text. Of other types a sandboxed plugin gets a readable stream; a trusted one has to add a parser
+   * Parsed JSON, or text. For other types a sandboxed plugin gets a readable stream; a trusted one has to add a parser
    * in its `router`.
    */
   readonly body: unknown;
-  /** The verified claims of the bearer token, on routes that declare permissions. */
+  /** Verified claims of the bearer token, on routes that declare permissions. */
   readonly claims: Readonly<Record<string, unknown>> | null;
 }
 
@@ -30,6 +30,6 @@ export interface RouteReply {
   getHeader(name: string): number | string | string[] | undefined;
   type(contentType: string): this;
   redirect(url: string, status?: number): this;
-  /** Sends text, bytes, a stream, or anything else as JSON. What a handler returns is sent as well. */
+  /** Sends text, bytes, a stream, or anything else as JSON. A handler's return value is sent the same way. */
   send(payload?: unknown): this;
 }

@@ -1,3 +1,3 @@
-/** Writes a number of things: `1 host`, `2 hosts`, `12,000 hosts` of a number that is written already. */
+/** Formats a count with its noun: `1 host`, `2 hosts`, or `12,000 hosts` for an already formatted number. */
 export const counted = (count: number, noun: string, shown = String(count)): string =>
   `${shown} ${noun}${count === 1 ? "" : "s"}`;

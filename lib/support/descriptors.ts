@@ -1,9 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 
-/** The files, sockets and pipes of this process. */
+/** Files, sockets and pipes of this process. */
 export interface Descriptors {
   open: number;
-  /** The most that this process may have open; Node has raised the soft limit to the hard one. */
+  /** Most that this process may have open; Node has raised the soft limit to the hard one. */
   limit: number;
 }
 
@@ -13,7 +13,7 @@ export function openFilesIn(limits: string): number | undefined {
   return soft === undefined ? undefined : soft === "unlimited" ? Infinity : Number(soft);
 }
 
-/** Counts the descriptors of this process. Never rejects. @returns undefined where the system does not tell */
+/** Counts the descriptors of this process. Never rejects. @returns undefined where the system does not report them */
 export async function descriptors(): Promise<Descriptors | undefined> {
   try {
     const [entries, limits] = await Promise.all([readdir("/proc/self/fd"), readFile("/proc/self/limits", "utf8")]);

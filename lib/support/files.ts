@@ -9,7 +9,7 @@ export function missing(error: unknown): boolean {
   return code === "ENOENT" || code === "ENOTDIR";
 }
 
-/** Says in a few words why a file cannot be read. */
+/** Describes in a few words why a file cannot be read. */
 export function readFault(error: unknown): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case "ENOENT":
@@ -36,20 +36,20 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
   }
 }
 
-/** Returns the names in a folder; none where there is no folder. */
+/** Returns the names in a folder; none if it does not exist. */
 export const namesIn = async (folder: string): Promise<string[]> => (await ifThere(readdir(folder))) ?? [];
 
 /** True for a folder itself and for every path below it; both are absolute. */
 export const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);
 
-/** Returns the stats of a path without following a link at its end, or `undefined` when nothing stands there. */
+/** Returns the stats of a path without following a link at its end, or undefined if it does not exist. */
 export const statsOf = (path: string): Promise<Stats | undefined> => ifThere(lstat(path));
 
 /**
- * Makes a folder and those above it. Node's own recursive `mkdir` never returns below a file system that answers ENOENT
- * to every `mkdir`, such as /proc.
+ * Makes a folder and missing ones above it. Node's own recursive `mkdir` never returns below a file system that answers
+ * ENOENT to every `mkdir`, such as /proc.
  *
- * @returns the topmost folder that was made, or `undefined` when all of them were there
+ * @returns the topmost folder that was made, or undefined for none
  */
 export async function makeFolder(path: string, mode = 0o777): Promise<string | undefined> {
   const folder = resolve(path);
@@ -59,7 +59,7 @@ export async function makeFolder(path: string, mode = 0o777): Promise<string | u
       return true;
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      // A link to a folder is as good as one.
+      // A link to a folder counts as one.
       if (!(await stat(folder)).isDirectory()) throw error;
       return false;
     }
@@ -81,8 +81,8 @@ export async function syncFolder(path: string): Promise<void> {
 }
 
 /**
- * Replaces `path` as a whole: a crash leaves the old or the new content. `mode` is exact, whatever the umask. Without
- * `durable` nothing is waited for, and a power cut may leave an empty file.
+ * Replaces `path` atomically: a crash leaves the old or the new content. `mode` is exact, whatever the umask. Without
+ * `durable` nothing is synced, and a power cut may leave an empty file.
  */
 export async function writeFileAtomic(
   path: string,
@@ -106,7 +106,7 @@ export async function writeFileAtomic(
 }
 
 /**
- * Reads a text file, and never more of it than `maxBytes`.
+ * Reads a text file of at most `maxBytes`.
  *
  * @throws RangeError when it is larger; the file system's error when it cannot be read
  */

@@ -1,6 +1,6 @@
 import { StringDecoder } from "node:string_decoder";
 
-/** Cuts what a program prints into lines, and keeps the first characters of each. */
+/** Splits a program's output into lines, and keeps the first characters of each. */
 export class LineCutter {
   readonly #decoder = new StringDecoder("utf8");
   readonly #maxCharacters: number;
@@ -10,8 +10,8 @@ export class LineCutter {
   #open = false;
 
   /**
-   * @param maxCharacters kept of a line; its rest is dropped as it comes
-   * @param mark the end of a line that was cut
+   * @param maxCharacters kept of a line; the rest is dropped as it arrives
+   * @param mark appended to a shortened line
    */
   constructor(maxCharacters: number, mark = "") {
     this.#maxCharacters = maxCharacters;
@@ -57,7 +57,7 @@ export class LineCutter {
 const NEWLINE = 10;
 
 /**
- * Passes bytes on as long as no line is longer than `maxLineBytes`: a reader of NDJSON holds no more than one line.
+ * Passes bytes on as long as no line is longer than `maxLineBytes`, so that a reader of NDJSON holds at most one line.
  *
  * @throws RangeError
  */

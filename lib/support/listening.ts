@@ -7,13 +7,13 @@ const REASONS: Record<string, string> = {
   ENOTFOUND: "the name is not known",
 };
 
-/** The part of an address that Node blames when it cannot listen there. */
+/** Part of an address that Node blames when it cannot listen there. */
 type Where = "address" | "port" | "hostname";
 
 /**
  * Starts a listener. Reports a failure as a fault of its option.
  *
- * @param option the flag that gives the address
+ * @param option flag that gives the address
  * @throws UsageError `usage`
  */
 export async function listening<T>(start: () => Promise<T>, option: string): Promise<T> {

@@ -1,4 +1,4 @@
-/** Times as a person reads them on a terminal: of this place, with its offset. Data carry UTC (ISO 8601). */
+/** Times for people on a terminal: local, with their offset. Data use UTC (ISO 8601). */
 
 const two = (value: number): string => String(value).padStart(2, "0");
 

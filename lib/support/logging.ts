@@ -5,7 +5,7 @@ import { printable, printableLines } from "./printable.ts";
 
 export type { Logger };
 
-/** Fields that carry secrets, wherever they stand in a log record. */
+/** Fields with secrets, wherever they are in a log record. */
 const SECRET_FIELDS = [
   "key",
   "dek",
@@ -23,13 +23,13 @@ const SECRET_FIELDS = [
 ];
 
 export interface LoggingOptions {
-  /** The program's name, in every record. */
+  /** Name of the program, in every record. */
   name: string;
   /** `trace` to `fatal`, or `silent`. Default `info`. */
   level?: string;
 }
 
-/** The names of pino's levels, padded to one width. */
+/** Names of pino's levels, padded to one width. */
 const LEVELS: Readonly<Record<number, string>> = {
   10: "trace",
   20: "debug",
@@ -40,10 +40,10 @@ const LEVELS: Readonly<Record<number, string>> = {
 };
 
 /**
- * Returns a log record as a person reads it on a terminal: time, level and message, then the other fields as
- * `key=value`, and the stack of an error below.
+ * Formats a log record for people on a terminal: time, level and message, then the other fields as `key=value`, and the
+ * stack of an error below.
  *
- * @param line one JSON record; anything else is returned as it is, without what a terminal would obey
+ * @param line one JSON record; anything else is returned as it is, without terminal controls
  */
 export function readableLog(line: string): string {
   let record: Record<string, unknown>;
@@ -66,23 +66,23 @@ export function readableLog(line: string): string {
   return `${told}\n${stack === undefined ? "" : `${printableLines(stack.replace(/^/gm, "  "))}\n`}`;
 }
 
-/** Bytes that may wait for a reader that does not read; lines beyond are lost. */
+/** Most bytes waiting for a stalled reader; further lines are lost. */
 const MAX_BACKLOG_BYTES = 4 * 1024 * 1024;
 
 /**
- * A log's way out that never fails or blocks: lines that a full disk, a closed terminal or a stalled reader does not
- * take are lost, and counted in the next line that goes through.
+ * Output of a log that never fails or blocks: lines that a full disk, a closed terminal or a stalled reader does not
+ * take are lost, and counted in the next line that is written.
  */
 export class LogStream {
   readonly #stream: Writable;
-  /** Returns the record that tells how many lines were lost. */
+  /** Returns the record about lost lines. */
   readonly #describe: (lines: number) => string;
   #lost = 0;
 
   constructor(stream: Writable, describe: (lines: number) => string) {
     this.#stream = stream;
     this.#describe = describe;
-    // Each write tells its own failure below; unheard, this event would end the process.
+    // Each write reports its own failure below; unhandled, this event would end the process.
     stream.on("error", () => undefined);
   }
 
@@ -91,7 +91,7 @@ export class LogStream {
       this.#lost++;
       return;
     }
-    // A full disk may have taken the beginning of a line: the next one begins on a line of its own.
+    // A full disk may have cut a line: the next one starts on a new line.
     this.#try(this.#lost === 0 ? line : `\n${line}`, 1);
     if (this.#lost === 0) return;
     const lost = this.#lost;
@@ -99,7 +99,7 @@ export class LogStream {
     this.#try(this.#describe(lost), lost);
   }
 
-  /** @param lines what is lost when it fails */
+  /** @param lines number of lines lost if it fails */
   #try(text: string, lines: number): void {
     this.#stream.write(text, (error) => {
       if (error) this.#lost += lines;
@@ -113,7 +113,7 @@ const WARNING = 40;
 const lostLines = (lines: number): string =>
   `${JSON.stringify({ level: WARNING, time: new Date().toISOString(), name: "log", msg: `${lines} log lines were lost`, lines })}\n`;
 
-/** Returns a logger on stderr without secret fields: JSON, or lines for people where stderr is a terminal. */
+/** Creates a logger on stderr without secret fields: JSON, or lines for people where stderr is a terminal. */
 export function createLogger({ name, level = "info" }: LoggingOptions): Logger {
   const options: LoggerOptions = {
     name,

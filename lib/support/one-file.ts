@@ -1,7 +1,7 @@
 /**
- * The single executable (`npm run build:sea`): Node.js with this package in it, as a file system that only its own
- * processes see. It runs none of our files by their paths, so whatever starts a process or a thread of ours asks here
- * how.
+ * Support for the single executable (`npm run build:sea`): Node.js with this package in it, as a file system that only
+ * its own processes see. It cannot run its files by their paths, so whatever starts a process or a thread gets the way
+ * from here.
  */
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
@@ -11,20 +11,20 @@ import { packageFolder } from "./package-folder.ts";
 /** True in the single executable. */
 export const IS_ONE_FILE = isSea();
 
-/** The word before the name of a file inside, which is run in place of a command. */
+/** Word before the name of an embedded file that is run instead of a command. */
 export const RUN_INSIDE = "--sealift-run";
 
-/** The words after `process.execPath` that start a process of ours, in order. */
+/** Words after `process.execPath` that start a process of this program, in order. */
 interface OwnProcess {
   execArgv: string[];
   script: string;
 }
 
 /**
- * Says how a process is started that runs one of our files.
+ * Returns how to start a process that runs one of this program's files.
  *
  * @param flags of Node
- * @param script its path; in the single executable one inside
+ * @param script its path; in the single executable an embedded one
  */
 export function ownProcess(flags: readonly string[], script: string): OwnProcess {
   if (!IS_ONE_FILE) return { execArgv: [...flags], script };
@@ -32,6 +32,6 @@ export function ownProcess(flags: readonly string[], script: string): OwnProcess
   return { execArgv: [`--node-options=${quoted}`, RUN_INSIDE], script: relative(packageFolder(), script) };
 }
 
-/** The text of a thread of ours in the single executable: Node starts threads from real files, or from text. */
+/** Returns the text of an embedded thread: Node starts threads from real files, or from text. */
 export const threadText = (name: string): string =>
   readFileSync(join(packageFolder(), "dist/threads", `${name}.cjs`), "utf8");

@@ -1,23 +1,23 @@
 /** Makes foreign text safe for a terminal: it cannot move the cursor, change the title or the direction of writing. */
 
-/** Returns one line without what a terminal would obey: escape sequences, control and format characters. */
+/** Makes one line safe to show: without escape sequences, control and format characters. */
 export function printable(text: string): string {
   return text
     .replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-_])?/g, "")
     .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
 }
 
-/** Returns such a line whose tabs stay tabs. */
+/** Makes one line safe to show, but keeps its tabs. */
 export const printableLine = (text: string): string => text.split("\t").map(printable).join("\t");
 
 /** Returns a text of several lines without it; lines stay lines and tabs stay tabs. */
 export const printableLines = (text: string): string => text.split("\n").map(printableLine).join("\n");
 
-/** The characters that JSON leaves as they are, though a terminal or a reader of lines obeys them. */
+/** Matches characters that JSON leaves unescaped, though terminals or readers of lines interpret them. */
 const OBEYED = /[\u007f-\u009f\p{Cf}\p{Zl}\p{Zp}]/gu;
 
 const unitsOf = (character: string): string =>
   character.split("").reduce((text, unit) => `${text}\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`, "");
 
-/** Returns a value as one line of JSON in which such characters are escaped: the same value for every reader. */
+/** Formats a value as one line of JSON with such characters escaped: the same value for every reader. */
 export const printableJson = (value: unknown): string => JSON.stringify(value).replace(OBEYED, unitsOf);

@@ -4,9 +4,8 @@ import { DatabaseSync } from "node:sqlite";
 const SQLITE_BUSY = 5;
 
 /**
- * Takes a lock between processes, if nobody holds it: a write lock of SQLite, which the kernel releases however its
- * process ends (docs/decisions/0004-lock.md). The file stays, with mode 0600: a stranger who could read it could hold
- * it.
+ * Takes a lock between processes, if it is free: a write lock of SQLite, which the kernel releases however its process
+ * ends (docs/decisions/0004-lock.md). The file stays, with mode 0600: anyone who could read it could hold it.
  *
  * @param path file of the lock; its folder exists
  * @returns the lock, which disposing releases, or undefined when somebody else holds it
@@ -24,7 +23,10 @@ export function tryLock(path: string): Disposable | undefined {
   return { [Symbol.dispose]: () => database.close() };
 }
 
-/** Never opens an existing file: closing any descriptor of it would release all locks that this process has on it. */
+/**
+ * Creates the file, but never opens an existing one: closing any descriptor of it would release all locks that this
+ * process has on it.
+ */
 function createPrivately(path: string): void {
   try {
     closeSync(openSync(path, "wx", 0o600));

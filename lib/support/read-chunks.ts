@@ -4,11 +4,11 @@ import type { ByteRange } from "./network/byte-ranges.ts";
 interface ChunkOptions {
   /** Most bytes of a chunk. */
   size?: number;
-  /** The first byte and the last one; the whole file unless given. */
+  /** First and last byte, both included. Default: the whole file. */
   range?: ByteRange;
 }
 
-/** Reads a file in chunks. Two buffers take turns: use each before asking for the next. */
+/** Reads a file in chunks. Two buffers take turns: use each chunk before requesting the next. */
 export async function* readChunks(
   file: FileHandle,
   signal?: AbortSignal,
@@ -25,12 +25,12 @@ export async function* readChunks(
       if (bytesRead === 0) return;
       position += bytesRead;
       ahead = read(position, turn === 0 ? 1 : 0);
-      // A caller that stops here leaves this read without anybody who hears of its error.
+      // If the caller stops here, nobody handles the error of this read.
       ahead.catch(() => {});
       yield buffer.subarray(0, bytesRead);
     }
   } finally {
-    // The file may be closed, and the buffer goes, only when nothing is read any more.
+    // Close the file and free the buffer only when no read is under way.
     await ahead.catch(() => {});
   }
 }

@@ -1,30 +1,30 @@
-/** The reasons for which a redirect is not followed. */
+/** Reason for which a redirect is not followed. */
 export type RedirectFault = "invalid" | "insecure" | "loop" | "too_many";
 
-/** An answer whose body may still be unread. */
+/** Answer whose body may still be unread. */
 interface Answer {
   status: number;
-  /** The `Location` header as it came. */
+  /** `Location` header as received. */
   location: string | undefined;
-  /** Discards a body that nobody reads. */
+  /** Discards an unread body. */
   discard(): void;
 }
 
-/** The rules of one program for its redirects; those that hold for all of them are in {@link followRedirects}. */
+/** One program's rules for redirects; {@link followRedirects} enforces those common to all. */
 export interface RedirectRules<T extends Answer> {
-  /** The largest number of redirects that are followed. */
+  /** Most redirects followed. */
   max: number;
-  /** One exchange, its redirect not followed. */
+  /** Makes one exchange, without following its redirect. */
   ask(url: URL): Promise<T>;
   /**
-   * Decides on the next address, and on what goes there.
+   * Decides on the next address, and on what is sent there.
    *
-   * @throws what the program says to an address that it refuses
+   * @throws the program's error for an address that it refuses
    */
   admit(next: URL, from: URL, status: number): void;
-  /** Two requests with the same mark are a loop: the address, and the method where that changes. */
+  /** Identifies a request: two with the same mark are a loop. The address, and the method where that changes. */
   mark(url: URL): string;
-  /** The error of a redirect that is not followed. */
+  /** Returns the error of a redirect that is not followed. */
   refused(fault: RedirectFault, from: URL, status: number): Error;
 }
 
@@ -35,7 +35,7 @@ const REDIRECTS = [301, 302, 303, 307, 308];
  * https, and never from https to http.
  *
  * @returns the first answer that is no redirect, and its address
- * @throws what `ask`, `admit` and `refused` say
+ * @throws as `ask`, `admit` and `refused`
  */
 export async function followRedirects<T extends Answer>(
   first: URL,

@@ -1,4 +1,4 @@
 import prettyBytes from "pretty-bytes";
 
-/** Bytes for people, in powers of 1024. */
+/** Formats bytes for people, in powers of 1024. */
 export const sizeText = (bytes: number): string => prettyBytes(bytes, { binary: true });

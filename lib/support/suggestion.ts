@@ -1,6 +1,6 @@
 import { distance } from "fastest-levenshtein";
 
-/** The known word that was probably meant: fewer than half of its letters are wrong. */
+/** Returns the known word that was probably meant: fewer than half of its letters are wrong. */
 export function closestTo(word: string, known: Iterable<string>): string | undefined {
   let best: { candidate: string; wrong: number } | undefined;
   for (const candidate of known) {

@@ -4,12 +4,12 @@ import { dirname, extname } from "node:path";
 import { type ResourceLimits, Worker } from "node:worker_threads";
 import { IS_ONE_FILE, threadText } from "./one-file.ts";
 
-/** Bytes of heap of a thread, unless told. The young heap is small, so that it is looked at often. */
+/** Default heap limits of a thread. The young heap is small, so that it is collected often. */
 const HEAP_LIMITS: ResourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 8 };
 
 /**
- * Passes the folder of compiled code on: Node asks the environment of each thread anew. A link to it, which a program
- * that loads plugins takes away, is followed here: a thread would make a folder of that name.
+ * Passes on the folder of compiled code, since Node reads each thread's environment anew. Resolves a link to it, which
+ * a program that loads plugins removes: a thread would make a folder of that name.
  */
 function compiledCode(): Record<string, string> {
   const directory = getCompileCacheDir();
@@ -22,7 +22,7 @@ function compiledCode(): Record<string, string> {
 }
 
 /**
- * Starts a thread of ours. It gets no secret of the process's environment and no hooks of a test runner.
+ * Starts a thread of this program. It gets no secret of the process's environment and no hooks of a test runner.
  *
  * @param module URL of the calling module
  * @param name of the thread's file beside the calling module, without its extension

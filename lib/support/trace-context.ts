@@ -1,20 +1,20 @@
-/** The part of a trace that travels between programs: W3C Trace Context. */
+/** Part of a trace that travels between programs: W3C Trace Context. */
 export interface TraceContext {
   /** 32 hexadecimal digits. */
   traceId: string;
   /** 16 hexadecimal digits. */
   spanId: string;
   isSampled: boolean;
-  /** The `tracestate` of other systems, handed on as it came. */
+  /** `tracestate` of other systems, passed on unchanged. */
   state?: string;
 }
 
 const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
 const MAX_TRACEPARENT = 256;
-/** The length that everybody has to hand on (3.3.1.5). */
+/** Longest state that everybody must pass on, in characters (3.3.1.5). */
 const MAX_STATE = 512;
 
-/** Reads `traceparent` and `tracestate`; undefined for what the specification says to ignore. */
+/** Parses `traceparent` and `tracestate`; undefined for what the specification says to ignore. */
 export function parseTraceparent(text: unknown, state?: unknown): TraceContext | undefined {
   if (typeof text !== "string" || text.length > MAX_TRACEPARENT) return undefined;
   const [, version, traceId, spanId, flags, rest] = TRACEPARENT.exec(text) ?? [];

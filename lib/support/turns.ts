@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 /** Bytes between two turns of the event loop. */
 const TURN_BYTES = 4 * 1024 * 1024;
 
-/** Lets signals and other work through now and then while files are read and written synchronously. */
+/** Yields to signals and other work now and then while files are read and written synchronously. */
 export class Turns {
   readonly #signal: AbortSignal | undefined;
   #sinceTurn = 0;
@@ -12,7 +12,7 @@ export class Turns {
     this.#signal = signal;
   }
 
-  /** Takes a turn if one is due after some bytes more; returns nothing if not. @throws what the signal says */
+  /** Yields if a turn is due after some more bytes; otherwise returns undefined. @throws the reason of the signal */
   after(bytes: number): Promise<void> | undefined {
     this.#sinceTurn += bytes;
     return this.#sinceTurn < TURN_BYTES ? undefined : this.#take();

@@ -1,6 +1,6 @@
 /** Limits on how long a promise is waited for. The work itself goes on: only its caller stops waiting. */
 
-/** Settles as `work` does, or rejects with `expired()` after `timeoutMs` milliseconds. What comes later is ignored. */
+/** Settles like `work`, or rejects with `expired()` after `timeoutMs` milliseconds. Ignores later results. */
 export function within<T>(work: Promise<T>, timeoutMs: number, expired: () => Error): Promise<T> {
   return new Promise((resolve, reject) => {
     const timer = setTimeout(() => reject(expired()), timeoutMs);

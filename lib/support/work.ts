@@ -3,7 +3,7 @@ import type { IncomingMessage, Server } from "node:http";
 import { parseTraceparent, type TraceContext, traceHeaders } from "./trace-context.ts";
 
 /**
- * The points at which a program tells of its work, by `node:diagnostics_channel`: traces subscribe to them
+ * Points at which a program reports its work through `node:diagnostics_channel`; traces subscribe to them
  * (`tracing/start.ts`). Without a subscriber each costs a comparison.
  */
 
@@ -11,20 +11,23 @@ export type WorkFacts = Record<string, string | number | boolean | undefined>;
 
 interface WorkOptions {
   kind?: "internal" | "client" | undefined;
-  /** Default: the work around it, else the trace that this program continues. `around`: the work around it, or none. */
+  /**
+   * Parent of the work. Default: the surrounding work, else the trace that this program continues. `around`: the
+   * surrounding work, or none.
+   */
   parent?: TraceContext | "around" | undefined;
-  /** Part of other work: on its own it is in no trace. */
+  /** Whether it is only part of other work: on its own it belongs to no trace. */
   isPart?: boolean;
 }
 
-/** A piece of work with a name, from its beginning to its end. */
+/** Named piece of work, from its start to its end. */
 export class Work {
   readonly name: string;
   readonly facts: WorkFacts;
   readonly options: WorkOptions;
   /** Place in a trace, if a subscriber assigned one. */
   trace: TraceContext | undefined;
-  /** The error code of work that failed without an error. */
+  /** Error code of work that failed without an error. */
   failure: string | undefined;
 
   constructor(name: string, facts: WorkFacts, options: WorkOptions) {
@@ -44,14 +47,14 @@ export class Work {
   }
 }
 
-/** Work that has ended just now, below the work around it. */
+/** Work that has just ended, within the surrounding work. */
 export interface Measured {
   name: string;
   durationMs: number;
   failed: boolean;
 }
 
-/** The route that answers a request, and the id that the log knows. */
+/** Request with the route that answers it, and its id in the log. */
 export interface NamedRequest {
   request: IncomingMessage;
   route: string;
@@ -62,15 +65,15 @@ export const works = tracingChannel<Work, unknown>("sealift.work");
 export const measured = channel("sealift.measured");
 export const servers = channel("sealift.server");
 export const namedRequests = channel("sealift.request.named");
-/** A question that subscribers answer by setting `trace` to that of the work around it. */
+/** Channel of requests for the current trace: subscribers set `trace` to that of the surrounding work. */
 export const traceQuestions = channel("sealift.trace");
-/** The traces that subscribers gave to requests. */
+/** Traces that subscribers gave to requests. */
 export const requestTraces = new WeakMap<IncomingMessage, TraceContext>();
 
-/** Whether somebody hears of work. */
+/** Tells whether anybody subscribes to work. */
 export const isWatched = (): boolean => works.hasSubscribers;
 
-/** Does some work, and tells of it. */
+/** Runs work, and reports it. */
 export function traced<T>(
   name: string,
   facts: WorkFacts,
@@ -81,12 +84,12 @@ export function traced<T>(
   return works.hasSubscribers ? works.tracePromise(async () => run(work), work) : run(work);
 }
 
-/** Tells of work that has ended just now. */
+/** Reports work that has just ended. */
 export function tellMeasured(name: string, durationMs: number, failed: boolean): void {
   if (measured.hasSubscribers) measured.publish({ name, durationMs, failed } satisfies Measured);
 }
 
-/** Tells of a server that has all of its listeners, before its first request. */
+/** Reports a server with all of its listeners, before its first request. */
 export const tellServer = (server: Server): void => servers.publish(server);
 
 /** Names the route that answers a request. */
@@ -94,11 +97,11 @@ export function nameRequest(request: IncomingMessage, route: string, requestId: 
   if (namedRequests.hasSubscribers) namedRequests.publish({ request, route, requestId } satisfies NamedRequest);
 }
 
-/** The trace that a request belongs to: also when this program exports none. */
+/** Returns the trace that a request belongs to, even if this program exports none. */
 export const traceOf = (request: IncomingMessage): TraceContext | undefined =>
   requestTraces.get(request) ?? parseTraceparent(request.headers["traceparent"], request.headers["tracestate"]);
 
-/** The id of that trace, for a log. */
+/** Returns the id of that trace, for a log. */
 export const traceIdOf = (request: IncomingMessage): string | undefined => traceOf(request)?.traceId;
 
 /** Returns the variables with which a child program continues the trace. */

@@ -5,7 +5,7 @@ import { excessOfYaml, SMALL_YAML, YAML_LIMITS } from "./documents/limits.ts";
 import { type Parsed, type ParsedYaml, parseYamlText } from "./documents/parse-yaml.ts";
 import { readFault, readTextFile } from "./files.ts";
 
-/** Makes the error of one kind of document, given its message, every fault found, and the advice that fits best. */
+/** Makes the error of one kind of document from its message, every fault found, and the best advice. */
 export type Fail = (message: string, faults: string[], hint: string) => SealiftError;
 
 const CORRECT = "Correct the file and run the command again.";
@@ -35,8 +35,8 @@ function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string,
 /**
  * Parses YAML 1.2 against a schema, within limits, on this thread: for documents of the person who runs the command.
  *
- * @param name the document's name in messages, for example its path
- * @throws the error that `fail` makes, once, with all faults and their lines
+ * @param name of the document in messages, for example its path
+ * @throws the error of `fail`, once, with all faults and their lines
  */
 export function parseYaml<T extends z.ZodType>(
   text: string,

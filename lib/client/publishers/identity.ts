@@ -7,17 +7,20 @@ import { boundedFetch } from "../../support/network/bounded-fetch.ts";
 import type { HubConnection } from "../hub-connection.ts";
 import { call } from "../json-request.ts";
 
-/** The identity of a run of a CI system, in place of a stored key (docs/ci.md). */
+/**
+ * Largest answer with an identity token, in bytes. The token identifies a CI run, in place of a stored key
+ * (docs/ci.md).
+ */
 
 const MAX_ANSWER_BYTES = 64 * 1024;
 
-/** The variables by which GitHub Actions tells a job with `id-token: write` where it gets its token. */
+/** Variables in which GitHub Actions gives jobs with `id-token: write` the URL and secret for their token. */
 const GITHUB = { url: "ACTIONS_ID_TOKEN_REQUEST_URL", secret: "ACTIONS_ID_TOKEN_REQUEST_TOKEN" } as const;
 
 interface TokenOptions {
-  /** The claim `aud`: the hub's URL. */
+  /** Claim `aud`: the hub's URL. */
   audience: string;
-  /** A token that was given, as GitLab gives it. */
+  /** Token passed in, as GitLab provides it. */
   given: string | undefined;
   env: NodeJS.ProcessEnv;
   timeoutMs: number;
@@ -25,7 +28,7 @@ interface TokenOptions {
 }
 
 /**
- * Returns the identity token of this run: the one that was given, or one from GitHub Actions.
+ * Returns the identity token of this run: the one passed in, or one from GitHub Actions.
  *
  * @throws UsageError `usage` outside of a CI system, DeploymentError `identity_unavailable` when GitHub gives none
  */
@@ -56,14 +59,14 @@ export async function identityToken({ audience, given, env, timeoutMs, signal }:
   }
 }
 
-/** Refuses what no CI system gives, before it is sent anywhere. @throws UsageError `usage` */
+/** Rejects a text that is no identity token, before it is sent anywhere. @throws UsageError `usage` */
 function checked(token: string): string {
   if (token.length <= MAX_TOKEN_CHARACTERS && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;
   throw usageError("usage", "The identity token is not a signed JSON Web Token.");
 }
 
 /**
- * Exchanges an identity token for a key that publishes to one target, for a quarter of an hour.
+ * Exchanges an identity token for a key that publishes to one target for 15 minutes.
  *
  * @param target `plugin:SLUG`, `service:SLUG`, `project:ID` or `project:NAME`
  * @throws AuthenticationError on 401 and 403, DeploymentError otherwise

@@ -1,6 +1,6 @@
 import type { AuditRecord } from "../surfaces/keys.ts";
 
-/** Returns the facts of an audit entry as people read them: those with a value, and signers in hex as everywhere. */
+/** Returns the facts of an audit entry for people: those with a value, with signers in hex as everywhere. */
 export const shownFacts = (facts: AuditRecord["facts"]): [name: string, text: string][] =>
   Object.entries(facts)
     .filter(([, value]) => value !== null)

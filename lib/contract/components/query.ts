@@ -2,17 +2,17 @@ import satisfies from "semver/functions/satisfies.js";
 import valid from "semver/functions/valid.js";
 import validRange from "semver/ranges/valid.js";
 
-/** A search for components: by name or package URL, and by version. */
+/** Search for components: by name or package URL, and by version. */
 export interface ComponentQuery {
   /** Name from the bill of materials, with its group: `@babel/core`. Undefined where a package URL is given. */
   name: string | undefined;
-  /** Package URL without version, qualifiers and subpath, as {@link packageOf} gives it. */
+  /** Package URL without version, qualifiers and subpath, as {@link packageOf} returns it. */
   package: string | undefined;
-  /** A range, a version, or the beginning of one with `*` behind it; `*` for every version. */
+  /** Range, version, or prefix of one followed by `*`; `*` for every version. */
   range: string;
 }
 
-/** Types of package URLs whose versions are semantic, so that ranges mean something. */
+/** Types of package URLs with semantic versions, for which ranges are meaningful. */
 const SEMANTIC: ReadonlySet<string> = new Set([
   ...["cargo", "composer", "elm", "golang", "hex", "npm", "nuget", "pub", "swift", "vscode-extension"],
 ]);
@@ -22,7 +22,7 @@ export function packageOf(purl: string): string {
   const match = /^pkg:\/*([A-Za-z][A-Za-z0-9.+-]*)\/([^?#]+)/.exec(purl);
   if (match === null) return "";
   const [, type, path] = match as unknown as [string, string, string];
-  // An unencoded @ of a scope stands before the last slash, or begins the name.
+  // An unencoded @ of a scope is before the last slash, or begins the name.
   const at = path.lastIndexOf("@");
   const isVersion = at > path.lastIndexOf("/") + 1 || (at > 0 && !path.slice(at).includes("/") && path[at - 1] !== "/");
   const named = isVersion ? path.slice(0, at) : path;
@@ -46,20 +46,20 @@ export function componentQuery(text: string): ComponentQuery | undefined {
   return found === "" ? undefined : { name: undefined, package: found, range };
 }
 
-/** A component, as far as searches compare it. */
+/** Component, as far as searches compare it. */
 export interface ComparedComponent {
   version: string;
   purl: string;
 }
 
-/** Operators that ask for an order of versions, which not every type has. */
+/** Matches operators that need an order of versions, which not every type has. */
 const ORDERS = /[<>^~|]|\s-\s|\d\s+\d/;
 
 /**
  * Decides whether a component's version is in a range.
  *
- * @returns undefined where the range asks for an order and the type of the component has none that is known: such a
- *   component is compared as a text only, whole or by its beginning (`2.14.*`)
+ * @returns undefined where the range needs an order and none is known for the component's type: such versions are
+ *   compared as text only, whole or by a prefix (`2.14.*`)
  */
 export function isInRange({ version, purl }: ComparedComponent, range: string): boolean | undefined {
   if (range === "*") return true;

@@ -6,15 +6,15 @@ import { componentQuery } from "./query.ts";
 export const MOST_VERSIONS = 1000;
 export const MOST_HOSTS = 1000;
 
-/** A version that contains a component, with the hosts that run it. */
+/** Version that contains a component, with the hosts that run it. */
 export const foundVersion = z.object({
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
   target: z.string(),
-  /** The target's name for people. */
+  /** Display name of the target. */
   name: z.string(),
   version: z.string(),
   components: z.array(z.object({ name: z.string(), version: z.string(), purl: z.string() })),
-  /** Hosts of the caller's fleet that run the version now: how many, and the first ones by name. */
+  /** Number of hosts in the caller's fleet that run the version now; the next field names the first of them. */
   host_count: z.int(),
   hosts: z.array(z.string()),
 });
@@ -24,7 +24,7 @@ export const foundComponents = z.object({
   versions: z.array(foundVersion),
   /** Whether more versions contain it than are named. */
   truncated: z.boolean(),
-  /** Components of the name whose versions have no order that is known, so that the range says nothing of them. */
+  /** Components with the name whose versions have no known order, so that the range cannot be applied. */
   uncompared: z.array(z.object({ version: z.string(), purl: z.string() })),
 });
 export type FoundComponents = z.infer<typeof foundComponents>;

@@ -6,7 +6,7 @@ import { nearKey } from "./near-keys.ts";
 
 /** `plugin.yaml` (docs/contract/runtime.md#descriptor). */
 
-/** A plugin's name: it is a path segment of the runtime and a label of its metrics. */
+/** Name of a plugin, used as a path segment of the runtime and a label of its metrics. */
 export const pluginName = z
   .string()
   .regex(
@@ -19,7 +19,7 @@ const relativePath = pathBelow("must be a path inside the plugin's folder");
 const text = z.union([z.string(), z.number(), z.boolean()]).transform(String);
 
 /**
- * A rule on one resource: `database:main`, `cache`, `events`, `extension:geo`, `plugin:other`, with `*` as a wildcard.
+ * Rule on one resource: `database:main`, `cache`, `events`, `extension:geo`, `plugin:other`, with `*` as a wildcard.
  */
 export const permissionRule = z.strictObject({
   resource: z.string().min(1).max(256),
@@ -37,7 +37,7 @@ const resources = z.strictObject({
   timeout_seconds: z.number().positive().max(3600).default(10),
   max_memory_mb: z.int().min(16).max(1_048_576).default(128),
   max_disk_mb: z.number().positive().max(1_048_576).default(50),
-  /** The most of the processor that a sandbox takes, in percent of one core, where the runtime may bound it. */
+  /** Processor limit of the sandbox, in percent of one core, where the runtime can enforce it. */
   cpu_percent: z.int().min(1).max(6400).optional(),
   rate_limit: z
     .strictObject({
@@ -57,14 +57,14 @@ const runtime = z.strictObject({
     .prefault({}),
   retry: z
     .strictObject({
-      /** Tries of one call in all: 1 means no retry. */
+      /** Attempts of one call in total: 1 means no retry. */
       max_attempts: z.int().min(1).max(10).default(1),
       backoff_seconds: z.number().min(0).max(60).default(0),
     })
     .prefault({}),
 });
 
-/** The rate limit of a sandboxed plugin whose descriptor states none. */
+/** Rate limit of a sandboxed plugin whose descriptor states none. */
 export const DEFAULT_RATE_LIMIT = { calls: 100, period_seconds: 60 } as const;
 
 const described = z.object({
@@ -95,8 +95,8 @@ const described = z.object({
     })
     .prefault({}),
   /**
-   * Hosts that the plugin asks for, or `true` for all of the network; `plugins.grants.<name>.network` of the
-   * configuration grants.
+   * Hosts that the plugin requests, or `true` for the whole network; granted by `plugins.grants.<name>.network` of the
+   * configuration.
    */
   network: network(z.boolean()).default(false),
 });
@@ -104,8 +104,8 @@ const described = z.object({
 const KNOWN = new Set(Object.keys(described.shape));
 
 /**
- * The descriptor with its defaults. Keys that are not the contract's reach the plugin as its `config`; one that is a
- * slip away from the contract's is a fault, because it would be ignored without a word.
+ * Descriptor with its defaults. Keys outside the contract reach the plugin as its `config`; a likely misspelling of a
+ * known key is a fault, because it would be ignored silently.
  */
 export const descriptor = z.looseObject(described.shape).transform((document, context) => {
   for (const key of Object.keys(document)) {

@@ -2,7 +2,7 @@ import { BlockList, isIP } from "node:net";
 import * as z from "zod";
 
 /**
- * Hosts that a plugin asks for, and that an operator grants: `api.example.org:443`, `*.example.net:443`,
+ * Hosts that a plugin requests, and that an operator grants: `api.example.org:443`, `*.example.net:443`,
  * `[2001:db8::1]:80`.
  */
 
@@ -10,7 +10,9 @@ const NAME = /^(?:\*\.(?=[^.]+\.))?[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;
 const RULE = /^(.+):(\d{1,5})$/;
 
 export interface HostRule {
-  /** Host in lower case; for a wildcard, the name below which one label may stand. IPv6 addresses have no brackets. */
+  /**
+   * Host in lower case; for a wildcard, the name below which any one label matches. IPv6 addresses have no brackets.
+   */
   host: string;
   wildcard: boolean;
   port: number;
@@ -23,7 +25,7 @@ function parseRule(text: string): HostRule | undefined {
   const isAddress = isIP(host) !== 0;
   if (port < 1 || port > 65_535 || host.length > 253) return undefined;
   if (isAddress) return (isIP(host) === 6) === (host !== written) ? { host, wildcard: false, port } : undefined;
-  // A name of digits and dots alone would be read as an address elsewhere.
+  // Elsewhere a name of only digits and dots would be read as an address.
   if (!NAME.test(host) || /^[\d.]+$/.test(host)) return undefined;
   const wildcard = host.startsWith("*.");
   return { host: wildcard ? host.slice(2) : host, wildcard, port };
@@ -38,14 +40,14 @@ const hostRule = z.string().transform((text, context) => {
 
 const hostRules = z.array(hostRule).min(1).max(256);
 
-/** All of the network, none of it, or some hosts. */
+/** Returns the schema of a network grant: all, none, or some hosts. */
 export const network = (flag: z.ZodType<boolean>) =>
   z.union(
     [flag, hostRules],
     "must be true, false, or a list of HOST:PORT such as api.example.org:443, *.example.net:443",
   );
 
-/** A range of addresses: `10.0.0.0/8`, `fd00::/8`. */
+/** Address range: `10.0.0.0/8`, `fd00::/8`. */
 export const addressRange = z.string().refine((text) => {
   try {
     addRange(new BlockList(), text);

@@ -18,14 +18,14 @@ const seconds = z
 const common = {
   id: stepId,
   depends_on: z.array(stepId).default([]),
-  /** A marker only: any failure returns the whole deployment to what ran before. */
+  /** Marker without effect: any failure already restores what ran before. */
   snapshot: z.boolean().default(false),
 };
 
 const step = <A extends string, F extends z.core.$ZodLooseShape>(action: A, fields: F) =>
   z.strictObject({ ...common, action: z.literal(action), ...fields });
 
-/** One step of the plan. There is no shell action, on purpose (docs/contract/install-plan.md). */
+/** Step of the plan. Deliberately there is no shell action (docs/contract/install-plan.md). */
 export const installStep = z.discriminatedUnion("action", [
   step("prepare", {}),
   step("download", {}),
@@ -51,7 +51,7 @@ export const installStep = z.discriminatedUnion("action", [
 export const installPlan = z.strictObject({
   format_version: z.literal("1"),
   project_id: z.string().min(1).max(128),
-  /** A remark: the version is that of the artifact, or the one that is asked for. */
+  /** Informative: the version is that of the artifact, or the requested one. */
   version: z.string().min(1).max(128).optional(),
   steps: z.array(installStep).min(1).max(1000),
 });
@@ -63,7 +63,7 @@ const operatorCommand = (timeout: number) =>
   z.strictObject({
     command: z.array(z.string().min(1)).min(1),
     env: z.record(z.string(), z.string()).default({}),
-    /** Seconds. */
+    /** Time limit, in seconds. */
     timeout: z.number().positive().max(86_400).default(timeout),
   });
 
@@ -80,9 +80,9 @@ export function unitOf(step: InstallStep): string | null | undefined {
   }
 }
 
-/** `provisioners.yaml`: plugin id → the operator's command for it. */
+/** `provisioners.yaml`: plugin id → command of the operator. */
 export const provisioners = z.record(pluginId, operatorCommand(300));
-/** `notifiers.yaml`: event → the operator's command for it. */
+/** `notifiers.yaml`: event → command of the operator. */
 export const notifiers = z.record(z.string().min(1).max(128), operatorCommand(30));
 
 export type Provisioners = z.infer<typeof provisioners>;

@@ -3,8 +3,7 @@ import { pluginName } from "./descriptor.ts";
 import { addressRange, network } from "./host-rule.ts";
 
 /**
- * `integration.yaml` (docs/contract/runtime.md#configuration). Values have their `${VAR}` replaced before they are
- * parsed.
+ * `integration.yaml` (docs/contract/runtime.md#configuration). `${VAR}` is replaced in values before they are parsed.
  */
 
 const port = z.coerce.number().pipe(z.int().min(0).max(65_535));
@@ -14,7 +13,7 @@ const amount = z.coerce.number();
 const server = z.strictObject({
   host: z.string().min(1).default("127.0.0.1"),
   port: port.default(8000),
-  /** The largest request body, in bytes; at most 7 MiB, so that it fits a sandbox's frame. */
+  /** Largest request body, in bytes; at most 7 MiB, so that it fits a sandbox's frame. */
   body_limit: amount
     .pipe(
       z
@@ -23,16 +22,16 @@ const server = z.strictObject({
         .max(7 * 1024 * 1024),
     )
     .default(4 * 1024 * 1024),
-  /** Seconds in which a whole request, its body included, has to arrive; then it is answered with 408. */
+  /** Time limit for a whole request to arrive, in seconds; then it is answered with 408. */
   request_seconds: amount.pipe(z.number().min(1).max(86_400)).default(300),
-  /** Seconds that a closing runtime waits for calls in flight. */
+  /** Time that a closing runtime waits for calls in flight, in seconds. */
   drain_seconds: amount.pipe(z.number().min(0).max(600)).default(10),
 });
 
 const app = z.strictObject({
   name: z.string().min(1).max(128).default("sealift"),
   env: z.string().min(1).default("development"),
-  /** The plugin key: every route of surface C but the plugins' own asks for it. */
+  /** Plugin key, required by every route of surface C but the plugins' own. */
   secret_key: z.string().min(1, "the plugin key must not be empty"),
   plugin_prefix: z
     .string()
@@ -42,9 +41,9 @@ const app = z.strictObject({
 });
 
 const grant = z.strictObject({
-  /** Hosts that the plugin may reach, of those that it asks for; `true` for all that it asks for. */
+  /** Hosts that the plugin may reach, of those that it requests; `true` for all of them. */
   network: network(flag).default(false),
-  /** Private ranges that names may lead to. An address that `network` itself names needs none. */
+  /** Private ranges that names may resolve to. An address listed in `network` itself needs none. */
   private_addresses: z.array(addressRange).default([]),
 });
 
@@ -55,29 +54,30 @@ const sandbox = z.strictObject({
    */
   change_user: flag.default(true),
   /**
-   * The operating system's wall around each sandbox. Without one, `required` keeps sandboxed plugins from loading and
-   * `preferred` loads them all the same. Default: `required` where `app.env` is production, else `preferred`.
+   * Wall of the operating system around each sandbox. If none can be built, `required` refuses to load sandboxed
+   * plugins and `preferred` loads them anyway. Default: `required` where `app.env` is production, otherwise
+   * `preferred`.
    */
   wall: z.enum(["required", "preferred", "off"]).optional(),
-  /** The most of the processor that one sandbox may have, whatever its descriptor says; percent of one core. */
+  /** Upper limit of the processor for one sandbox, whatever its descriptor says, in percent of one core. */
   cpu_percent: amount.pipe(z.int().min(1).max(6400)).default(100),
-  /** The size of each sandbox's own `/tmp`, in memory, where the wall can give it one; 0 gives none. */
+  /** Size of each sandbox's own `/tmp` in memory, in MB, where the wall supports one; 0 for none. */
   scratch_mb: amount.pipe(z.int().min(0).max(4096)).default(16),
   /**
-   * The most that one sandbox may read, and that it may write, on the disk of its `data/`; megabytes a second. Holds
-   * where the runtime has control groups with `io`. Default: no limit.
+   * Limit on reading, and on writing, the disk of a sandbox's `data/`, in megabytes per second. Enforced where the
+   * runtime has control groups with `io`. Default: no limit.
    */
   io_mb_per_second: amount.pipe(z.int().min(1).max(100_000)).optional(),
   uid: amount.pipe(z.int().min(1)).default(65_534),
   gid: amount.pipe(z.int().min(1)).default(65_534),
-  /** Milliseconds that a cancelled call or an unload may take before the process is ended. */
+  /** Time after which a process is ended that does not finish a cancelled call or an unload, in milliseconds. */
   grace_ms: amount.pipe(z.int().min(10).max(60_000)).default(500),
   /** Times that a process may end within `restart_window_seconds` before the plugin goes to `error`. */
   max_restarts: amount.pipe(z.int().min(0).max(1000)).default(5),
   restart_window_seconds: amount.pipe(z.number().positive()).default(60),
-  /** The first pause before a restart, in milliseconds; it doubles each time. */
+  /** Pause before the first restart, in milliseconds; doubled each time. */
   backoff_ms: amount.pipe(z.int().min(0).max(60_000)).default(100),
-  /** Seconds that the start of a plugin may take. */
+  /** Time limit for the start of a plugin, in seconds. */
   start_seconds: amount.pipe(z.number().positive().max(600)).default(20),
 });
 
@@ -89,19 +89,19 @@ const ofPlugin = z.strictObject({
 
 const plugins = z
   .object({
-    /** Relative to the folder of the configuration. */
+    /** Path relative to the folder of the configuration. */
     directory: z.string().min(1).default("plugins"),
-    /** The key that `plugin.sig` is checked with. */
+    /** Key for checking `plugin.sig`. */
     secret_key: z.string().min(1).optional(),
     strict_trusted: flag.default(true),
     grants: z.record(pluginName, grant).default({}),
     sandbox: sandbox.prefault({}),
-    /** Health turns degraded when trusted ES modules hold more source bytes than this; Node never frees them. */
+    /** Source bytes of trusted ES modules beyond which health is degraded; Node never frees them. */
     max_generation_bytes: amount.pipe(z.int().positive()).default(64 * 1024 * 1024),
   })
   .catchall(ofPlugin);
 
-/** Returns in how many processes a sandboxed plugin runs: `plugins.<name>.instances`. */
+/** Returns the number of processes of a sandboxed plugin: `plugins.<name>.instances`. */
 export const instancesOf = (section: Integration["plugins"], plugin: string): number => section[plugin]?.instances ?? 1;
 
 const database = z.strictObject({ type: z.enum(["sqlite", "postgresql"]), url: z.string().min(1) });
@@ -109,9 +109,9 @@ const database = z.strictObject({ type: z.enum(["sqlite", "postgresql"]), url: z
 const cache = z.strictObject({
   backend: z.enum(["memory", "redis"]).default("memory"),
   url: z.string().min(1).optional(),
-  /** Seconds an entry lives when its writer says nothing; 0 is for ever. */
+  /** Lifetime of an entry whose writer states none, in seconds; 0 is for ever. */
   ttl: amount.pipe(z.number().min(0)).default(300),
-  /** Entries of the memory backend; the least recently used goes first. */
+  /** Most entries of the memory backend; the least recently used is evicted first. */
   max_size: amount.pipe(z.int().positive()).default(10_000),
 });
 
@@ -132,7 +132,7 @@ const job = z
 export type JobConfiguration = z.output<typeof job>;
 
 const extension = z.strictObject({
-  /** A folder under extensions/, or a module file in one: `geo`, `geo/src/main.js`. */
+  /** Folder under extensions/, or a module file in one: `geo`, `geo/src/main.js`. */
   module: z.string().min(1).max(1024),
   config: z.record(z.string(), z.unknown()).default({}),
 });
@@ -173,9 +173,9 @@ const observability = z.strictObject({
     .prefault({}),
   metrics: z
     .strictObject({
-      /** True: `/metrics` asks for no key. */
+      /** Whether `/metrics` requires no key. */
       open: flag.default(false),
-      /** A blocked event loop is reported after so many milliseconds. */
+      /** Duration after which a blocked event loop is reported, in milliseconds. */
       blocked_after_ms: amount.pipe(z.int().min(50)).default(1000),
     })
     .prefault({}),

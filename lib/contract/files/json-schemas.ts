@@ -4,7 +4,7 @@ import { installPlan, notifiers, provisioners } from "./install-plan.ts";
 import { integration } from "./integration.ts";
 import { policyFile } from "./policy.ts";
 
-/** The files that people write by hand, for which editors get a JSON Schema under `docs/schemas/`. */
+/** Files that people write by hand, with a JSON Schema for editors under `docs/schemas/`. */
 const FILES = {
   install: { schema: installPlan, title: "Install plan (install.yaml)" },
   plugin: { schema: descriptor, title: "Plugin descriptor (plugin.yaml)" },
@@ -16,11 +16,11 @@ const FILES = {
 
 export type SchemaName = keyof typeof FILES;
 
-/** The comment that the YAML language server of editors finds a file's schema by. */
+/** Returns the comment by which editors' YAML language server finds a file's schema. */
 export const SCHEMA_COMMENT = (name: SchemaName | "watch"): string =>
   `# yaml-language-server: $schema=./node_modules/sealift/docs/schemas/${name}.schema.json`;
 
-/** Every schema as a document of draft 2020-12, by file name. */
+/** Returns every schema as a document of draft 2020-12, by file name. */
 export function jsonSchemas(): Record<string, object> {
   return Object.fromEntries(
     Object.entries(FILES).map(([name, { schema, title }]) => [

@@ -14,8 +14,7 @@ import {
 const signerPublicKeys = z.array(publicKeyHex).min(1);
 
 /**
- * The origin of a plugin that is fetched at deployment time instead of being embedded
- * (docs/contract/project-artifact.md).
+ * Origin of a plugin that is fetched at deployment time instead of being embedded (docs/contract/project-artifact.md).
  */
 export const pluginSource = z
   .strictObject({
@@ -25,7 +24,7 @@ export const pluginSource = z
     url: z.url({ protocol: /^https?$/ }).nullable(),
     ref: z.string().max(255).nullable(),
     subdirectory: z.string().max(1024).nullable(),
-    /** Authors of whom one must have signed the archive; left out where none is demanded. */
+    /** Authors, one of whom must have signed the archive; omitted where no signature is required. */
     signer_public_keys: signerPublicKeys.optional(),
   })
   .refine((source) => (source.marketplace_slug === null) !== (source.url === null), {
@@ -58,7 +57,8 @@ const uniqueIds = (entries: readonly { id: string }[]): boolean =>
   new Set(entries.map(({ id }) => id)).size === entries.length;
 
 /**
- * `manifest.json` at the root of a project artifact: every key present, no others (docs/contract/project-artifact.md).
+ * `manifest.json` at the root of a project artifact: all of these keys and no others
+ * (docs/contract/project-artifact.md).
  */
 export const manifest = z.strictObject({
   format_version: z.literal("1"),
@@ -76,8 +76,8 @@ export type Manifest = z.infer<typeof manifest>;
 export type PluginSource = z.infer<typeof pluginSource>;
 
 /**
- * `deployment/sources.yaml` in a source tree: what the publisher names in the manifest instead of embedding it. Our own
- * form; what is not said is null in the manifest.
+ * `deployment/sources.yaml` in a source tree: plugins that the publisher names in the manifest instead of embedding
+ * them. Not in the contract; fields that are missing are null in the manifest.
  */
 const sourceFields = {
   sha256: sha256Hex,
@@ -106,12 +106,12 @@ export const projectSources = z.strictObject({
 });
 export const SOURCES_FILE = "deployment/sources.yaml";
 
-/** The manifest's name at the artifact's root. */
+/** Name of the manifest at the artifact's root. */
 export const MANIFEST_FILE = "manifest.json";
-/** The install plan of a project artifact. */
+/** Install plan of a project artifact. */
 export const PLAN_FILE = "deployment/install.yaml";
-/** The optional project configuration that names the plugins folder. */
+/** Optional project configuration that names the plugins folder. */
 export const INTEGRATION_FILE = "integration.yaml";
 
-/** The descriptor of a plugin, in its folder. */
+/** Descriptor of a plugin, in its folder. */
 export const DESCRIPTOR_FILE = "plugin.yaml";

@@ -1,4 +1,4 @@
-/** Finds keys that were most likely meant to be others: one letter more, less, other, or two that are swapped. */
+/** Finds the keys that were probably meant by others: one letter added, missing or different, or two swapped. */
 
 /** Counts the edits between two words: insertions, removals, replacements and swaps of neighbours. */
 export function editDistance(a: string, b: string): number {
@@ -25,8 +25,8 @@ export function editDistance(a: string, b: string): number {
 const plain = (key: string): string => key.toLowerCase().replaceAll(/[-_]/g, "");
 
 /**
- * Returns the known key that an unknown one is a slip of, or undefined when it is a word of its own. Short keys have to
- * be nearer: `port` is not `env`.
+ * Returns the known key of which an unknown one is probably a misspelling, or undefined. Short keys must be closer:
+ * `port` is not `env`.
  */
 export function nearKey(key: string, known: Iterable<string>): string | undefined {
   const word = plain(key);

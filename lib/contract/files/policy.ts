@@ -2,26 +2,26 @@ import * as z from "zod";
 
 const UNITS_MS: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** A time such as `24h`, as milliseconds. */
+/** Time such as `24h`, in milliseconds. */
 const age = z
   .string()
   .regex(/^\d{1,6}[smhd]$/, "must be a time such as 30m, 24h or 7d")
   .transform((text) => Number(text.slice(0, -1)) * UNITS_MS[text.at(-1)!]!);
 
-/** `policy.yaml`: rules that a version must meet on a host (docs/policy.md). A missing rule demands nothing. */
+/** `policy.yaml`: rules that a version must meet on a host (docs/policy.md). A missing rule requires nothing. */
 export const policyFile = z
   .strictObject({
-    /** Issuer of the identity that has signed the provenance: `https://token.actions.githubusercontent.com`. */
+    /** Issuer of the identity that signed the provenance: `https://token.actions.githubusercontent.com`. */
     issuer: z.url({ protocol: /^https$/ }).optional(),
-    /** URL of the repository that the provenance was made for, as its certificate says it. */
+    /** URL of the repository in the certificate of the provenance. */
     repository: z.url({ protocol: /^https$/ }).optional(),
-    /** Whether somebody must have approved the version at the hub. */
+    /** Whether the version must have been approved at the hub. */
     approved: z.boolean().optional(),
-    /** Time since its publication. */
+    /** Least time since its publication. */
     min_age: age.optional(),
     /** Whether it must have a bill of materials. */
     sbom: z.boolean().optional(),
-    /** File with the keys and certificates that provenance is verified by. Default: those of the public Sigstore. */
+    /** File with the keys and certificates for verifying provenance. Default: those of the public Sigstore. */
     trusted_root: z.string().min(1).optional(),
   })
   .refine(
@@ -30,6 +30,6 @@ export const policyFile = z
   );
 export type PolicyFile = z.infer<typeof policyFile>;
 
-/** Names of the rules, in the order in which they are looked at: what costs nothing comes first. */
+/** Names of the rules, in the order in which they are checked: those without a cost first. */
 export const POLICY_RULES = ["approved", "min_age", "sbom", "issuer", "repository"] as const;
 export type PolicyRule = (typeof POLICY_RULES)[number];

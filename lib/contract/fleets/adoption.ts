@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Days that an answer has, today included. */
+/** Days in an answer, including today. */
 export const ADOPTION_DAYS = 30;
 
 const count = z.int().nonnegative();

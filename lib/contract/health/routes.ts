@@ -8,7 +8,7 @@ const part = z.object({
   duration_ms: z.int(),
   trouble: z.enum(["away", "full", "read-only", "refused", "failed"]).optional(),
 });
-/** The room that is left for clients, as `?verbose` tells it. */
+/** Room left for clients, as reported by `?verbose`. */
 const room = {
   connections: z
     .object({

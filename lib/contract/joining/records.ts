@@ -6,18 +6,18 @@ import { signerKey } from "../surfaces/signers.ts";
 
 /** Hosts that join by themselves (docs/contract/joining.md). */
 
-/** Most hosts that one invite lets in. */
+/** Most hosts that one invite admits. */
 const MOST_USES = 100_000;
 
 export const inviteRequest = z.strictObject({
   /** Number of hosts that may join. */
   uses: z.int().min(1).max(MOST_USES).optional(),
   expires_at: timestamp,
-  /** Labels that hosts take over. */
+  /** Labels that joining hosts take over. */
   labels: labels.optional(),
-  /** Whether each host waits until somebody approves it. */
+  /** Whether each host waits for approval. */
   approve: z.boolean().optional(),
-  /** Public keys that hosts are to pin. */
+  /** Public keys for hosts to pin. */
   signers: z.array(signerKey).min(1).max(16),
 });
 export type InviteRequest = z.input<typeof inviteRequest>;
@@ -32,12 +32,12 @@ export const inviteRecord = z.object({
   signers: z.array(z.string()),
   expires_at: z.string(),
   created_at: z.string(),
-  /** The id of the key that made it. */
+  /** Id of the key that made it. */
   created_by: z.string(),
 });
 export type InviteRecord = z.infer<typeof inviteRecord>;
 
-/** An invite with its token, which is shown this once. */
+/** Invite with its token, which is returned only this once. */
 export const newInvite = inviteRecord.extend({ token: z.string() });
 export type NewInvite = z.infer<typeof newInvite>;
 
@@ -47,16 +47,16 @@ const secretOf = (prefix: string) =>
 export const joinRequest = z.strictObject({
   token: z.string().min(1).max(512),
   host_id: hostId,
-  /** The key and the credential that the host has made for itself: a join that is repeated brings the same ones. */
+  /** Key that the host has made for itself, like the credential below; a repeated join sends the same ones. */
   key: secretOf("slk"),
   deployment_credential: secretOf("sdc"),
 });
 export type JoinRequest = z.infer<typeof joinRequest>;
 
 export const joinAnswer = z.object({
-  /** A pending host gets the same answer again until somebody approves it; its key does not work before. */
+  /** State of the join. A pending host gets the same answer until it is approved; its key does not work before. */
   state: z.enum(["pending", "joined"]),
-  /** The name that the host's key speaks for: an operator may have given it another one. */
+  /** Name that the host's key speaks for: an operator may have changed it. */
   host_id: hostId,
   project_id: z.string(),
   project_name: z.string(),
@@ -67,25 +67,25 @@ export type JoinAnswer = z.infer<typeof joinAnswer>;
 
 export const joinedHost = z.object({
   host_id: z.string(),
-  /** `approved` until the host has come back for its key, `ended` without a key that works. */
+  /** `approved` until the host has come back for its key, `ended` without a live key. */
   state: z.enum(["pending", "approved", "joined", "ended"]),
   /** Null for a host whose key was made by hand. */
   invite_id: z.string().nullable(),
-  /** The address that it joined from; empty for a key made by hand. */
+  /** Address that it joined from; empty for a key made by hand. */
   address: z.string(),
   created_at: z.string(),
   /** Time of its last report or poll, to the hour for polls. */
   heard_at: z.string().nullable(),
-  /** The version that it runs, by its last report. */
+  /** Version that it runs, by its last report. */
   version: z.string().nullable(),
   labels,
-  /** The machines that use its key in turn, the latest first; empty while it is one machine. */
+  /** Machines that use its key in turn, most recent first; empty for a single machine. */
   clones: z.array(z.object({ address: z.string(), heard_at: z.string() })),
 });
 export type JoinedHost = z.infer<typeof joinedHost>;
 
 export const joinedQuery = pageQuery.extend({
-  /** Only hosts that wait for approval. */
+  /** Restricts the list to hosts that wait for approval. */
   state: z.literal("pending").optional(),
 });
 

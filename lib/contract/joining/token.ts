@@ -1,14 +1,14 @@
 import { hash } from "node:crypto";
 
-/** Secret of an invite, and the facts by which a host checks the hub's answer. */
+/** Secret of an invite, and the fingerprint with which a host checks the hub's answer. */
 export interface JoinToken {
-  /** Secret that the hub knows the invite by: `sjt_` and 256 random bits in base64url. */
+  /** Secret by which the hub knows the invite: `sjt_` and 256 random bits in base64url. */
   token: string;
-  /** {@link fingerprintOf} the signers that the host is to pin. */
+  /** {@link fingerprintOf} the signers for the host to pin. */
   fingerprint: string;
 }
 
-/** The line that an invite is handed on as: the token, a full stop and the fingerprint. */
+/** Matches the line in which an invite is handed over: the token, a full stop and the fingerprint. */
 const LINE = /^(sjt_[A-Za-z0-9_-]{43})\.([0-9a-f]{32})$/;
 
 /** Returns 128 bits of SHA-256 over the keys, in any order. @param signers lower-case hexadecimal */

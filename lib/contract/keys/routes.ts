@@ -40,7 +40,7 @@ export const revokeKey = {
   ...shared,
   method: "DELETE",
   path: "/api-keys/:id",
-  // A key may end itself; the handler asks for `keys` where it ends another one.
+  // A key may revoke itself; the handler requires `keys` for revoking another one.
   who: { key: [] },
   summary: "Revoke a key, its sessions and its deployment credential at once",
   ok: { 204: noContent },

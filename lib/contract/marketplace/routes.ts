@@ -15,7 +15,7 @@ import {
 } from "../surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../surfaces/paths.ts";
 
-/** Orders in which targets are listed: by slug, by name whatever its case, and the newest first. */
+/** Orders in which targets are listed: by slug, by name ignoring case, and newest first. */
 export const TARGET_ORDERS = ["slug", "name", "newest"] as const;
 export type TargetOrder = (typeof TARGET_ORDERS)[number];
 
@@ -80,7 +80,7 @@ export const listTargetVersions = ofKinds((kind) => ({
   errors: [401, 404, 422],
 }));
 
-/** The refusal of a label that is taken. */
+/** Error for a label that is taken. */
 export const archiveExists = errorBody
   .extend({ content_sha256: z.string() })
   .describe("The version exists with another archive; content_sha256 is the stored archive's.");

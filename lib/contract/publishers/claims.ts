@@ -6,11 +6,11 @@ export const GITLAB_ISSUER = "https://gitlab.com";
 /** Most claims that a publisher names. */
 export const MAX_CLAIMS = 16;
 
-/** Largest identity token, in characters: those of CI systems have some two thousand. */
+/** Longest identity token, in characters: those of CI systems have some two thousand. */
 export const MAX_TOKEN_CHARACTERS = 16_384;
 
 /**
- * Claims of an issuer that a publisher must name, one of each list. They are the workflow, and ids that never move: an
+ * Claims of an issuer that a publisher must name, one of each list: the workflow, and ids that never change owner. An
  * account that takes over the name of a renamed or deleted repository gets other ids.
  */
 const NEEDED: Readonly<Record<string, readonly (readonly string[])[]>> = {
@@ -22,5 +22,5 @@ const NEEDED: Readonly<Record<string, readonly (readonly string[])[]>> = {
 export const missingClaims = (issuer: string, claims: object): readonly (readonly string[])[] =>
   (NEEDED[issuer] ?? []).filter((names) => !names.some((name) => Object.hasOwn(claims, name)));
 
-/** Rights that the keys of a publisher may have: publish, or stage versions that somebody else approves. */
+/** Scopes that the keys of a publisher may have: publish, or stage versions that another person approves. */
 export const PUBLISHER_SCOPES = ["publish", "stage"] as const;

@@ -19,18 +19,18 @@ const claims = z
   .refine((given) => Object.keys(given).length <= MAX_CLAIMS, `must name at most ${MAX_CLAIMS} claims`);
 
 export const publisherRequest = z.strictObject({
-  /** The project, plugin or service that it may publish to. */
+  /** Project, plugin or service that it may publish to. */
   target: targetForm.optional(),
-  /** The target that the first publication creates, in place of `target`. */
+  /** Target that the first publication creates, instead of `target`. */
   creates: createProjectRequest.omit({ same_name: true }).optional(),
   name: printable(128),
   /** Issuer, exactly as in the claim `iss`; its keys are found by OpenID Connect Discovery. */
   issuer: z.url().max(512),
-  /** A value of the claim `aud`: the hub's URL, so that a token for another hub is of no use here. */
+  /** Value of the claim `aud`: the hub's URL, so that a token for another hub is useless here. */
   audience: printable(512),
-  /** Values that the token's claims must have, exactly. */
+  /** Exact values that the token's claims must have. */
   claims,
-  /** The right of its keys; `publish` unless given. */
+  /** Scope of its keys. Default: `publish`. */
   scope: z.enum(PUBLISHER_SCOPES).optional(),
 });
 export type PublisherRequest = z.infer<typeof publisherRequest>;
@@ -41,7 +41,7 @@ export const publisherRecord = z.object({
   owner: z.string(),
   /** Null until its first run has created the target. */
   target: z.string().nullable(),
-  /** The target that its first run creates: the slug of a project is the id that it will have. */
+  /** Target that its first run creates; the slug of a project is its future id. */
   creates: z.object({ kind: projectKind, slug: z.string(), name: z.string() }).nullable(),
   issuer: z.string(),
   audience: z.string(),
@@ -50,14 +50,14 @@ export const publisherRecord = z.object({
   created_at: timestamp,
   /** Id of the key that added it. */
   created_by: z.string(),
-  /** When it last got a key; null for never. */
+  /** Time when it last got a key; null for never. */
   last_used_at: timestamp.nullable(),
 });
 export type PublisherRecord = z.infer<typeof publisherRecord>;
 
 const token = z.string().min(1).max(MAX_TOKEN_CHARACTERS);
 
-/** A claim that keeps a token from being a publisher's. */
+/** Claim in which a token differs from a publisher. */
 export const claimDifference = z.object({
   claim: z.string(),
   wanted: z.string(),
@@ -76,11 +76,11 @@ export const exchangeRequest = z.strictObject({
     .string()
     .max(300)
     .regex(/^(?:plugin|service|project):./, "must be plugin:SLUG, service:SLUG, project:ID or project:NAME"),
-  /** The identity token, a JSON Web Token. It is taken once. */
+  /** Identity token, a JSON Web Token. It is accepted once. */
   token,
 });
 
-/** A key for one target that ends soon. */
+/** Short-lived key for one target. */
 export const exchangeAnswer = z.object({
   key: z.string(),
   key_id: z.string(),
@@ -89,9 +89,9 @@ export const exchangeAnswer = z.object({
   target: z.string(),
   /** Id of the project, plugin or service. */
   project_id: z.string(),
-  /** The target's name for people. */
+  /** Display name of the target. */
   name: z.string(),
-  /** Id and name of the publisher whose claims the token has. */
+  /** Id and name of the publisher that the token matches. */
   publisher: z.object({ id: z.string(), name: z.string() }),
   /** Whether this exchange has created the target. */
   created: z.boolean(),

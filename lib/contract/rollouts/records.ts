@@ -13,19 +13,19 @@ const amount = z
   .string()
   .refine((text) => amountOf(text) !== undefined, "must be a share such as 2%, or a number of hosts");
 
-/** The rules of a rollout, as its owner gives them. */
+/** Rules of a rollout, as given by its owner. */
 const rolloutRules = z.object({
   waves,
-  /** The time for which each wave is watched after enough of its hosts run the version. */
+  /** Time for which each wave is observed after enough of its hosts run the version, in seconds. */
   soak_seconds: z
     .number()
     .nonnegative()
     .max(30 * 86_400),
-  /** More hosts than this whose deployment failed halt the rollout: of the hosts in open waves. */
+  /** Failed hosts beyond which the rollout halts; a share is of the hosts in open waves. */
   max_failing: amount,
-  /** The soak begins when so many of the hosts in open waves run the version. */
+  /** Hosts in open waves that must run the version before the soak starts. */
   min_done: amount,
-  /** `Mon-Thu 09:00-16:00 Europe/Berlin`: only then waves open and hosts switch. */
+  /** Window in which waves open and hosts switch, such as `Mon-Thu 09:00-16:00 Europe/Berlin`. */
   window: z.string().max(200).nullable(),
   /** Whether each wave after the first waits for a person. */
   approve: z.boolean(),
@@ -38,24 +38,24 @@ export type RolloutRules = z.infer<typeof rolloutRules>;
 export const rolloutRequest = z.strictObject({
   version: versionLabel,
   ...rolloutRules.partial().shape,
-  /** The id of the target's rollout that this one takes the place of. */
+  /** Id of the target's rollout that this one replaces. */
   replace: z.string().max(64).optional(),
   /** Whether a wave may be chosen by a label that no known host has; refused with `wave_empty` otherwise. */
   allow_empty_wave: z.boolean().optional(),
 });
 export type RolloutRequest = z.infer<typeof rolloutRequest>;
 
-/** `running` and `paused` may go on; `halted` needs a person; the others have ended. */
+/** `running` and `paused` can continue; `halted` needs a person; the others have ended. */
 const rolloutState = z.enum(["running", "paused", "halted", "completed", "aborted", "replaced"]);
 export type RolloutState = z.infer<typeof rolloutState>;
 
-/** The reasons for which a running rollout waits. */
+/** Reasons for which a running rollout waits. */
 const waitingFor = z.enum(["publication", "window", "hosts", "soak", "approval"]);
 export type WaitingFor = z.infer<typeof waitingFor>;
 
 const hosts = z.int().nonnegative();
 
-/** The hosts of one wave by their last reports; a host is in one wave. */
+/** Hosts of one wave by their last reports; a host is in one wave. */
 const waveCounts = z.object({
   hosts,
   /** Hosts that run the version. */
@@ -72,22 +72,22 @@ export const rolloutRecord = z.object({
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
   target: z.string(),
   version: z.string(),
-  /** The greatest version that every host may have, at its end for one that has ended; null without one. */
+  /** Greatest open version, for an ended rollout as of its end; null without one. */
   base_version: z.string().nullable(),
   state: rolloutState,
-  /** Why it was halted, aborted or paused. */
+  /** Reason why it was halted, aborted or paused. */
   reason: z.string().nullable(),
   waiting_for: waitingFor.nullable(),
-  /** When that ends by itself: the soak, or the time until the window opens. */
+  /** Time when the waiting ends by itself: the end of the soak, or the opening of the window. */
   until: timestamp.nullable(),
-  /** Waves that are open: the first ones. */
+  /** Number of open waves, counted from the first. */
   open: z.int().nonnegative(),
   waves: z.array(waveCounts.extend({ wave: z.string() })),
-  /** Some of the hosts that fail, with their reasons. */
+  /** Some of the failing hosts, with their reasons. */
   failing: z.array(failingHost),
-  /** Hosts that the rollout does not know, or that do not say their name: in the last wave, and in no count. */
+  /** Hosts that the rollout does not know, or that do not name themselves: in the last wave, and not counted. */
   new_hosts: hosts.default(0),
-  /** Hosts in no count because they keep a greater version. */
+  /** Hosts that are not counted because they keep a greater version. */
   keeping: z.array(z.object({ version: z.string(), hosts })).default([]),
   rules: rolloutRules,
   created_at: timestamp,
@@ -97,7 +97,7 @@ export const rolloutRecord = z.object({
 });
 export type RolloutRecord = z.infer<typeof rolloutRecord>;
 
-/** Requests of a person to a rollout. */
+/** Actions of a person on a rollout. */
 export const ROLLOUT_ACTIONS = ["pause", "resume", "approve", "abort"] as const;
 export type RolloutAction = (typeof ROLLOUT_ACTIONS)[number];
 

@@ -60,7 +60,7 @@ export const resumeRollout = {
 export const approveRollout = {
   ...change,
   path: "/projects/:id/rollouts/:rollout/approve",
-  // A publisher's key does not approve its own version.
+  // A publisher's key must not approve its own version.
   who: { key: ["projects"] },
   summary: "Let the next wave open when its time has come, or let an empty one pass",
 } as const satisfies Route;
@@ -71,7 +71,7 @@ export const abortRollout = {
   summary: "End a rollout: no further host gets its version, and with rollback those that took it go back",
 } as const satisfies Route;
 
-/** The route of each action on a rollout. */
+/** Route of each action on a rollout. */
 export const ACTION_ROUTES = {
   pause: pauseRollout,
   resume: resumeRollout,

@@ -4,21 +4,21 @@ import { versionState } from "../surfaces/version-state.ts";
 
 /** Versions that wait for approval, on the wire (docs/contract/staging.md). */
 
-/** A version that waits for approval. */
+/** Version that waits for approval. */
 export const stagedVersion = z.object({
   project_id: z.string(),
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
   target: z.string(),
-  /** The target's name for people. */
+  /** Display name of the target. */
   name: z.string(),
   version: z.string(),
   /** Digest of the stored bytes, which an approval names. */
   sha256: sha256Hex,
   size_bytes: z.int().nonnegative(),
-  /** Base64; null for a plugin or service that its author has not signed. */
+  /** Base64; null for a plugin or service without its author's signature. */
   signer_public_key: z.string().nullable(),
   staged_at: timestamp,
-  /** Name of the key that staged it; null where that is not known any more. */
+  /** Name of the key that staged it; null if unknown. */
   published_by: z.string().nullable(),
   is_yanked: z.boolean(),
   /** Whether the caller may approve it. The stager may not. */
@@ -32,22 +32,22 @@ export const MAX_APPROVED = 100;
 const approvedVersion = z.strictObject({
   project_id: z.string().min(1).max(64),
   version: z.string().min(1).max(128),
-  /** Digest of the bytes that the approver has seen. */
+  /** Digest of the bytes that the approver has inspected. */
   sha256: sha256Hex,
 });
 export type ApprovedVersion = z.infer<typeof approvedVersion>;
 
-/** An approval is of all its versions, or of none. */
+/** Approves all of its versions, or none. */
 export const approvalRequest = z.strictObject({ versions: z.array(approvedVersion).min(1).max(MAX_APPROVED) });
 
-/** The versions that an approval has published, in its order. */
+/** Versions published by an approval, in its order. */
 export const approvalAnswer = z.object({
   versions: z.array(
     z.object({
       project_id: z.string(),
       version: z.string(),
       sha256: sha256Hex,
-      /** State of the version, where not every host may have it: a rollout may hold it, or bring it wave by wave. */
+      /** State of the version if it is not open: a rollout may hold it or roll it out. */
       state: versionState.optional(),
     }),
   ),

@@ -14,7 +14,7 @@ export const STATEMENT_BYTES = {
 export type StatementKind = keyof typeof STATEMENT_BYTES;
 export const STATEMENT_KINDS = Object.keys(STATEMENT_BYTES) as [StatementKind, ...StatementKind[]];
 
-/** The file part of a form with a statement. */
+/** File part of a form with a statement. */
 export const STATEMENT_PART = {
   name: "statement",
   filename: "statement.json",
@@ -29,7 +29,7 @@ export const statementFields = z.object({
 });
 export type StatementFields = z.infer<typeof statementFields>;
 
-/** The content of a statement of the kind `urgent`: hosts whose policy waits need not wait for the version. */
+/** Content of a statement of the kind `urgent`: hosts whose policy waits need not wait for the version. */
 export const urgentStatement = z.strictObject({
   reason: z
     .string()
@@ -44,24 +44,26 @@ export const statementRecord = z.object({
   predicate_type: z.string().nullable(),
   sha256: sha256Hex,
   size_bytes: z.int(),
-  /** Ed25519 of the version's signer over the endorsement; null where the version has no signer, as is the key. */
+  /**
+   * Ed25519 signature of the version's signer over the endorsement; null, like the key, for a version without a signer.
+   */
   signature: z.string().nullable(),
   signer_public_key: z.string().nullable(),
-  /** The workflow that a provenance bundle's certificate names, which the hub has not verified; else null. */
+  /** Workflow named by a provenance bundle's certificate, which the hub has not verified; otherwise null. */
   claimed_by: z.string().nullable(),
-  /** The issuer of that workflow's identity, as the certificate says; else null. */
+  /** Issuer of that workflow's identity, from the certificate; otherwise null. */
   claimed_issuer: z.string().nullable(),
   created_at: timestamp,
 });
 export type StatementRecord = z.infer<typeof statementRecord>;
 
-/** The statements of a version, with the digests that they are about. */
+/** Statements of a version, with the digests of their subject. */
 export const statementsAnswer = z.object({
   version: z.string(),
   created_at: timestamp,
-  /** When somebody approved the version; null for one that nobody has approved. */
+  /** Time when the version was approved; null for none. */
   approved_at: timestamp.nullable(),
-  /** The key that has signed the version, base64; null for a plugin or service that its author has not signed. */
+  /** Key that has signed the version, base64; null for a plugin or service without its author's signature. */
   signer_public_key: z.string().nullable(),
   artifact_sha256: sha256Hex,
   /** Digest of a project's tree; null for a plugin or service. */
@@ -70,7 +72,7 @@ export const statementsAnswer = z.object({
 });
 export type StatementsAnswer = z.infer<typeof statementsAnswer>;
 
-/** The facts that a signer signs of a statement. */
+/** Facts that an endorsement covers. */
 export interface Endorsed
   extends
     Pick<StatementRecord, "kind" | "sha256">,
@@ -81,6 +83,6 @@ export interface Endorsed
 /** Media type of an endorsement, which its DSSE signature covers. */
 export const ENDORSEMENT_TYPE = "application/vnd.sealift.statement+json";
 
-/** Returns the one text of an endorsement: JSON with these keys in this order, and no blanks. */
+/** Returns the canonical text of an endorsement: JSON with these keys in this order, and no whitespace. */
 export const endorsement = ({ target, version, artifact_sha256, content_sha256, kind, sha256 }: Endorsed): string =>
   JSON.stringify({ target: targetText(target), version, artifact_sha256, content_sha256, kind, sha256 });

@@ -2,32 +2,32 @@ import * as z from "zod";
 
 /** Hints of changes on the wire (docs/contract/hints.md). */
 
-/** Targets of one stream or poll: their names fit into a request line. */
+/** Most targets of one stream or poll: their names must fit into a request line. */
 export const MAX_HINTED_TARGETS = 200;
 
-/** A target as people write it. */
+/** Target as people write it. */
 const targetText = z
   .string()
   .regex(/^(?:project:[A-Za-z0-9][A-Za-z0-9_.-]{0,127}|(?:plugin|service):[a-z0-9][a-z0-9_.-]{0,127})$/, {
     message: "must be plugin:SLUG, service:SLUG or project:ID",
   });
 
-/** The targets of a stream in its query, separated by commas. */
+/** Targets of a stream in its query, separated by commas. */
 export const hintedTargets = z
   .string()
   .max(32_768)
   .transform((text) => [...new Set(text.split(","))])
   .pipe(z.array(targetText).min(1).max(MAX_HINTED_TARGETS));
 
-/** A hint: these targets may answer "latest" anew. */
+/** Hint: these targets may answer "latest" differently now. */
 export const changeHint = z.object({
   targets: z.array(z.string().max(200)).max(MAX_HINTED_TARGETS),
-  /** Milliseconds over which those that hear it at the same moment spread their requests. */
+  /** Milliseconds over which hosts that receive it at the same moment spread their requests. */
   spread_ms: z.number().nonnegative(),
 });
 export type ChangeHint = z.infer<typeof changeHint>;
 
-/** The `event` of a hint; a stream may have others one day. */
+/** `event` of a hint; streams may have others in future. */
 export const HINT_EVENT = "changed";
 
 export const pollRequest = z.strictObject({

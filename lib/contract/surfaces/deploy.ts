@@ -11,9 +11,9 @@ import { stageField, versionState } from "./version-state.ts";
 export const authRequest = z.object({ xdevkey: z.string().min(1).max(512), project_id: z.string().min(1).max(64) });
 export const authAnswer = z.object({
   access_token: z.string().min(1).max(8192),
-  /** Seconds; ours adds it. */
+  /** Lifetime of the session in seconds; not in the contract. */
   expires_in: z.int().positive().optional(),
-  /** The project's name at the hub; ours adds it. */
+  /** Name of the project at the hub; not in the contract. */
   project_name: z.string().optional(),
 });
 
@@ -27,7 +27,7 @@ const signedBytes = {
   signer_public_key: base64Of(32),
 };
 
-/** The location of a delta that leads to the version from an earlier one (docs/contract/delta.md). */
+/** Location of a delta that leads to the version from an earlier one (docs/contract/delta.md). */
 const deltaLocation = z.object({
   ...signedBytes,
   base_version: versionLabel,
@@ -39,24 +39,24 @@ export const deltaLocations = z.array(deltaLocation).max(64);
 
 export const locationAnswer = z.object({
   ...signedBytes,
-  /** Added by our hub: of the ciphertext. Informative; the signature is what counts. */
+  /** SHA-256 of the ciphertext; not in the contract. Informative: the signature is what counts. */
   artifact_sha256: sha256Hex.optional(),
   content_sha256: sha256Hex.optional(),
   size_bytes: z.int().nonnegative().optional(),
-  /** Added by our hub: what people have said of the version, as far as they have. */
+  /** Marks that people gave the version; not in the contract. */
   ...z.object(versionMarks).partial().shape,
   yanked_reason: z.string().nullish(),
-  /** Added by our hub: who published the version, and who approved it. */
+  /** Publisher and approver of the version; not in the contract. */
   ...versionOrigin,
-  /** Added by our hub: smallest first. */
+  /** Deltas, smallest first; not in the contract. */
   deltas: deltaLocations.optional(),
 });
 /** @public of the wire */
 export type ArtifactLocation = z.infer<typeof locationAnswer>;
 
 /**
- * A location as a client reads it. Deltas are additions: an agent looks at them apart, with {@link deltaLocations}. An
- * advice that cannot be read is none.
+ * Location as a client reads it. Deltas are additions, which an agent parses separately with {@link deltaLocations}.
+ * Malformed advice is ignored.
  */
 export const hubLocation = locationAnswer.extend({
   deltas: z.unknown().optional(),
@@ -70,7 +70,7 @@ export const authorizeRequest = z.object({
 });
 export const authorizeAnswer = z.object({ dek: base64Of(32) });
 
-/** Independent agents send empty strings. */
+/** Accepts an empty string, which independent agents send. */
 const timestampOrEmpty = z.union([timestamp, z.literal("")]);
 
 export const projectReport = z.object({
@@ -96,7 +96,7 @@ export const projectReport = z.object({
 export type ProjectReport = z.infer<typeof projectReport>;
 export const projectReportAnswer = z.object({ deployment_id: z.string() });
 
-/** The text fields of the publish form; the file part is `artifact`. */
+/** Text fields of the publish form; the file part is `artifact`. */
 export const publishFields = z.object({
   version: semverLabel,
   project_name: z.string().min(1).max(255),
@@ -114,7 +114,7 @@ export const ARTIFACT_PART = {
   contentType: "application/octet-stream",
 } as const;
 
-/** The text fields of the form that publishes a delta; the file part is `artifact`. */
+/** Text fields of the form that publishes a delta; the file part is `artifact`. */
 export const deltaFields = z.object({
   base_version: versionLabel,
   base_content_sha256: sha256Hex,
@@ -131,7 +131,7 @@ export const deltaResult = z.object({
   size_bytes: z.int().nonnegative(),
 });
 
-/** The file part of the form that stores a version's index. */
+/** File part of the form that stores a version's index. */
 export const INDEX_PART = { name: "index", filename: "index.bin", contentType: "application/octet-stream" } as const;
 
 export const indexResult = z.object({ version: z.string(), size_bytes: z.int().nonnegative() });
@@ -143,7 +143,7 @@ export const indexesAnswer = z.object({
       content_sha256: sha256Hex,
       /** Size of the sealed index, in bytes. */
       size_bytes: z.int().nonnegative(),
-      /** Hosts that run this version. */
+      /** Number of hosts that run this version. */
       hosts: z.int().nonnegative(),
     }),
   ),
@@ -157,14 +157,14 @@ export const publishResult = z.object({
   content_sha256: z.string(),
   size_bytes: z.int().nonnegative(),
   created_at: z.string(),
-  /** SHA-256 of the ciphertext; ours adds it. */
+  /** SHA-256 of the ciphertext; not in the contract. */
   artifact_sha256: sha256Hex.optional(),
-  /** Ours adds it to a version that not every host may have. */
+  /** State of a version that is not open; not in the contract. */
   state: versionState.optional(),
 });
 export type PublishResult = z.infer<typeof publishResult>;
 
-/** One host of a project's fleet, under its host id. */
+/** Host of a project's fleet, under its host id. */
 export const projectHost = z.object({
   host_id: z.string(),
   deployment_id: z.string(),

@@ -1,22 +1,22 @@
 import * as z from "zod";
 import { hostState } from "./reports.ts";
 
-/** The header that carries the cursor for the next `?since=`. */
+/** Header with the cursor for the next `?since=`. */
 export const CURSOR_HEADER = "X-Cursor";
 
-/** The header of an answer with every host of the view, though only changes were asked for: others are gone. */
+/** Header of an answer with every host of the view, although only changes were requested: all others are gone. */
 export const WHOLE_HEADER = "X-Whole-View";
 
-/** The header of one screen of a list: the value of `after` for the next one. */
+/** Header of one page of a list: the value of `after` for the next one. */
 export const NEXT_HEADER = "X-Next";
 
-/** The description of the routes that answer with a fleet. */
+/** Description of the routes that answer with a fleet. */
 export const FLEET_ROUTE =
   `Streamed in host-id order. ${CURSOR_HEADER} in the answer is the value for the next \`since\`. With a parameter of ` +
   `a list, one screen of it: by state (failed, held, ok, silent), then by host id; ${NEXT_HEADER} is the value for the ` +
   "next `after`, and missing at the end.";
 
-/** Hosts of one screen at most, and where a list is asked for without a limit. */
+/** Most hosts of one page, and the default limit of a list. */
 export const MOST_HOSTS = 500;
 
 const filterText = z.string().min(1).max(255).optional();

@@ -4,15 +4,15 @@ import { SCOPES } from "../scopes.ts";
 import { versionContent, versionMarks, versionOrigin } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
-/** The key service (docs/contract/keys.md). */
+/** Key service (docs/contract/keys.md). */
 
 export const scope = z.enum(SCOPES);
 export type Scope = z.infer<typeof scope>;
 
-/** The scopes of a key whose creator names none: those that a host needs. */
+/** Default scopes of a key: those that a host needs. */
 export const DEFAULT_SCOPES: readonly Scope[] = ["deploy", "report", "read"];
 
-/** Days after which a key ends for which nothing else was asked. */
+/** Default lifetime of a key, in days. */
 export const DEFAULT_KEY_DAYS = 90;
 
 export const createKeyRequest = z.strictObject({
@@ -21,7 +21,7 @@ export const createKeyRequest = z.strictObject({
   scopes: z.array(scope).min(1).optional(),
   project_id: z.string().min(1).max(64).nullish(),
   host: hostId.nullish(),
-  /** Null for a key that never ends; left out, it ends after {@link DEFAULT_KEY_DAYS}. */
+  /** Expiry; null for a key that never ends. Default: {@link DEFAULT_KEY_DAYS}. */
   expires_at: timestamp.nullish(),
 });
 export type CreateKeyRequest = z.infer<typeof createKeyRequest>;
@@ -32,21 +32,21 @@ export const apiKeyRecord = z.object({
   owner: z.string(),
   scopes: z.array(scope),
   project_id: z.string().nullable(),
-  /** The first characters of the key, to recognise it by. */
+  /** First characters of the key, to recognize it by. */
   prefix: z.string(),
   expires_at: z.string().nullable(),
   revoked_at: z.string().nullable(),
   created_at: z.string(),
-  /** Time of the last use, to the hour; null for an unused key. Added by our hub. */
+  /** Time of the last use, to the hour; null for an unused key. Not in the contract. */
   last_used_at: z.string().nullable().optional(),
-  /** The only host that the key speaks for; null for any. Added by our hub. */
+  /** Only host that the key speaks for; null for any. Not in the contract. */
   host: z.string().nullable().optional(),
 });
 export type ApiKeyRecord = z.infer<typeof apiKeyRecord>;
 
-/** A key that replaces another one, which ends after some time. */
+/** Replaces a key, which ends after a grace period. */
 export const rotateKeyRequest = z.strictObject({
-  /** Seconds for which the old key still works; a day unless given. */
+  /** Seconds for which the old key still works. Default: a day. */
   grace_seconds: z
     .int()
     .nonnegative()
@@ -54,7 +54,7 @@ export const rotateKeyRequest = z.strictObject({
     .optional(),
 });
 
-/** The answer of creation: the only time that the secrets are shown. */
+/** Answer to a creation, the only one with the secrets. */
 export const createdKey = apiKeyRecord.extend({ key: z.string(), deployment_credential: z.string().optional() });
 export type CreatedKey = z.infer<typeof createdKey>;
 
@@ -76,16 +76,16 @@ export const projectRecord = z.object({
   kind: projectKind,
   slug: z.string(),
   created_at: z.string(),
-  /** Added by our hub. */
+  /** Not in the contract. */
   owner: z.string().optional(),
-  /** Null while nothing is published. Added by our hub. */
+  /** Null while nothing is published. Not in the contract. */
   latest_version: z.string().nullable().optional(),
-  /** Whether its new versions are staged until somebody approves them. Added by our hub. */
+  /** Whether new versions are staged until somebody approves them. Not in the contract. */
   requires_approval: z.boolean().optional(),
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
 
-/** Changes of a project, plugin or service by its id. */
+/** Changes of a project, plugin or service. */
 export const projectChanges = z.strictObject({
   name: z.string().min(1).max(255),
   /** Allows a name that is taken, as in {@link createProjectRequest}. */
@@ -101,68 +101,68 @@ export const transferRequest = z.strictObject({
 });
 export type TransferRequest = z.infer<typeof transferRequest>;
 
-/** The project after a transfer, and how many of its keys were revoked. */
+/** Project after a transfer, and how many of its keys were revoked. */
 export const transferAnswer = projectRecord.extend({ revoked_keys: z.int().nonnegative() });
 export type TransferAnswer = z.infer<typeof transferAnswer>;
 
-/** Numbers of what a deletion of a project, plugin or service takes. */
+/** Numbers of what deleting a project, plugin or service removes. */
 export const projectContents = z.object({
   versions: z.int().nonnegative(),
   /** Hosts of the fleet: the project's, or that of the owner of a plugin or service. */
   hosts: z.int().nonnegative(),
-  /** Hosts of every owner that have reported or asked in the last 30 days. */
+  /** Hosts of every owner that have reported or polled in the last 30 days. */
   reporting_hosts: z.int().nonnegative(),
   rollouts: z.int().nonnegative(),
   /** Keys that are bound to it. */
   keys: z.int().nonnegative(),
   signers: z.int().nonnegative(),
   grants: z.int().nonnegative(),
-  /** Webhooks that hear of it alone. */
+  /** Webhooks for this target alone. */
   webhooks: z.int().nonnegative(),
 });
 export type ProjectContents = z.infer<typeof projectContents>;
 
-/** A project with what a deletion of it takes. */
+/** Project, with what deleting it removes. */
 export const projectDeletion = projectRecord.extend({ contents: projectContents });
 export type ProjectDeletion = z.infer<typeof projectDeletion>;
 
 export const projectDeletionQuery = z.object({
-  /** Also while hosts still report to it. */
+  /** Deletes also while hosts still report to it. */
   force: z.enum(["true", "false"]).optional(),
-  /** Why, for the audit log. */
+  /** Reason, for the audit log. */
   reason: z.string().min(1).max(1024).optional(),
 });
 
-/** A published version of a project, plugin or service, for those who manage it. */
+/** Published version of a project, plugin or service, for those who manage it. */
 export const managedVersion = z.object({
   ...versionContent,
-  /** Base64 of the Ed25519 key that signed it; null for a plugin or service that its author has not signed. */
+  /** Ed25519 key that signed it, base64; null for a plugin or service without its author's signature. */
   signer_public_key: z.string().nullable(),
   is_latest: z.boolean(),
   ...versionMarks,
-  /** State of the version; left out where every host may have it. */
+  /** State of the version; omitted for an open one. */
   state: versionState.optional(),
-  /** Why it is in that state, in the words of the hub or of the person who caused it. */
+  /** Reason for the state, in the words of the hub or of the person who caused it. */
   state_reason: z.string().nullish(),
   ...versionOrigin,
-  /** Kinds of the statements that were added to it, such as `sbom`; hubs that know none leave it out. */
+  /** Kinds of the statements added to it, such as `sbom`; omitted by hubs that know none. */
   statements: z.array(z.string()).optional(),
-  /** The deltas that lead to it, of a project's version. */
+  /** Deltas that lead to a project's version. */
   deltas: z.array(z.object({ base_version: z.string(), size_bytes: z.int().nonnegative() })).optional(),
 });
 export type ManagedVersion = z.infer<typeof managedVersion>;
 
 const reason = z.string().min(1).max(1024);
-/** Why a version is yanked; required on no route of surface A, and here optional too. */
+/** Reason for a yank; optional, as on surface A. */
 export const versionYankRequest = z.strictObject({ reason: reason.nullish() });
-/** Advice against a version, and the version to take in its place. */
+/** Advice against a version, and the version to use instead. */
 export const versionDeprecationRequest = z.strictObject({
   message: reason,
   replaced_by: z.string().max(128).nullish(),
 });
-/** Why a held version is opened to every host. */
+/** Reason for opening a held version to every host. */
 export const versionReleaseRequest = z.strictObject({ reason: reason.nullish() });
-/** `released` is false for a version that every host may have already. */
+/** `released` is false for a version that is already open. */
 export const versionReleased = z.object({ version: z.string(), released: z.boolean() });
 /** Reason of a deletion, kept in the audit log and shown to later publishers of the label. */
 export const versionDeletion = z.object({ reason });
@@ -170,19 +170,19 @@ export const versionDeletion = z.object({ reason });
 /** Facts of the hub, for administrators. */
 export const hubFacts = z.object({
   database: z.enum(["sqlite", "postgres"]),
-  /** The storage of blobs, by its name. */
+  /** Kind of blob storage. */
   blobs: z.string(),
   started_at: z.string(),
   resident_bytes: z.int().nonnegative(),
 });
 export type HubFacts = z.infer<typeof hubFacts>;
 
-/** An entry of the audit log: who did what to what, from where. */
+/** Audit entry: who did what to what, from where. */
 export const auditRecord = z.object({
   id: z.string(),
   created_at: z.string(),
   action: z.string(),
-  /** The owner of the key that did it, and the key's id. */
+  /** Owner of the key that did it; the next field is the key's id. */
   actor: z.string(),
   key_id: z.string(),
   subject: z.string(),
@@ -192,11 +192,11 @@ export const auditRecord = z.object({
 });
 export type AuditRecord = z.infer<typeof auditRecord>;
 
-/** A quota of an owner or project, with what is used of it. */
+/** Quota of an owner or project, with its usage. */
 export const quotaRecord = z.object({
   /** `owner/NAME` or `project/ID`. */
   subject: z.string(),
-  /** Null is no limit. */
+  /** Most bytes; null for no limit. */
   max_bytes: z.number().nullable(),
   max_versions: z.number().nullable(),
   usage: z.object({ bytes: z.number(), versions: z.number() }),

@@ -4,7 +4,7 @@ import { LABEL_NAME, LABEL_VALUE, MAX_LABELS } from "../labels.ts";
 const labelName = z.string().regex(LABEL_NAME, "must be 1 to 63 of a-z, 0-9, _, . and -");
 const labelValue = z.string().regex(LABEL_VALUE, "must be 1 to 63 letters, digits, _, . and -");
 
-/** Labels of a host: rollouts choose hosts by them (docs/contract/rollouts.md). */
+/** Labels of a host, by which rollouts select hosts (docs/contract/rollouts.md). */
 export const labels = z
   .record(labelName, labelValue)
   .refine((given) => Object.keys(given).length <= MAX_LABELS, `must be ${MAX_LABELS} labels at most`);

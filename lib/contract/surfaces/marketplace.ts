@@ -12,12 +12,12 @@ export const marketplaceKind = z.enum(["plugin", "service"]);
 export const visibility = z.enum(["public", "private"]);
 export type Visibility = z.infer<typeof visibility>;
 
-/** The value of X-Signature: exact, lower case. */
+/** Value of X-Signature: exact, lower case. */
 export const hmacSignature = z
   .string()
   .regex(/^hmac_sha256:[0-9a-f]{64}$/, "must be hmac_sha256: and 64 lower-case hexadecimal digits");
 
-/** The value of X-Repo, `owner/repo@ref`; some source hosts nest groups before the repository. */
+/** Value of X-Repo, `owner/repo@ref`; some source hosts nest groups before the repository. */
 export const repoReference = z
   .string()
   .max(512)
@@ -31,9 +31,9 @@ export const versionRecord = z.object({
   ...versionContent,
   ...versionMarks,
   repo: z.string().nullable(),
-  /** The Ed25519 key of the author, base64; left out for a version that only the signing secret vouches for. */
+  /** Ed25519 key of the author, base64; omitted for a version signed with the signing secret only. */
   signer_public_key: z.string().optional(),
-  /** State of the version; left out where every host may have it. */
+  /** State of the version; omitted for an open one. */
   state: versionState.optional(),
 });
 export type VersionRecord = z.infer<typeof versionRecord>;
@@ -55,7 +55,7 @@ export const targetSummary = z.object({
 export type TargetSummary = z.infer<typeof targetSummary>;
 
 /**
- * The detail record: its newest versions and its yanked ones, best first, as "latest" ranks them. The others are in the
+ * Detail record: the newest versions and the yanked ones, best first in the order of "latest". The others are in the
  * pages of `versions_url`, a path of the hub.
  */
 export const targetDetail = targetSummary.extend({
@@ -65,7 +65,7 @@ export const targetDetail = targetSummary.extend({
 });
 export type TargetDetail = z.infer<typeof targetDetail>;
 
-/** The fields of a target that its owner may change. */
+/** Fields of a target that its owner may change. */
 export const targetChanges = z.strictObject({
   name: z.string().min(1).max(255).optional(),
   description: z.string().max(4096).nullish(),
@@ -81,11 +81,11 @@ export const targetChanges = z.strictObject({
 });
 export type TargetChanges = z.infer<typeof targetChanges>;
 
-/** The author's Ed25519 signature over an archive, and the key that made it. */
+/** Author's Ed25519 signature over an archive, and the key that made it. */
 export const authorSignature = z.strictObject({ signature_ed25519: base64Of(64), signer_public_key: base64Of(32) });
 export type AuthorSignature = z.infer<typeof authorSignature>;
 
-/** The text fields of a marketplace publication; the file part is `archive`. */
+/** Text fields of a marketplace publication; the file part is `archive`. */
 export const versionFields = z.object({
   version: versionLabel,
   signature: hmacSignature,
@@ -99,11 +99,11 @@ export type VersionFields = z.infer<typeof versionFields>;
 
 export const ARCHIVE_PART = { name: "archive", contentType: "application/zip" } as const;
 
-/** Asks the hub to fetch the archive from a source host itself. */
+/** Asks the hub to fetch the archive from a source host. */
 export const importRequest = z.strictObject({
   version: versionLabel,
   repo: repoReference,
-  /** One of the hub's source hosts; the first one when left out. */
+  /** One of the hub's source hosts. Default: the first. */
   host: z.string().min(1).max(255).optional(),
   visibility: visibility.optional(),
   /** Whether the version is staged (docs/contract/staging.md). */
@@ -117,10 +117,10 @@ export const grantRequest = z.strictObject({ owner: z.string().min(1).max(255) }
 export const grantRecord = z.object({ owner: z.string(), created_at: z.string() });
 export type GrantRecord = z.infer<typeof grantRecord>;
 
-/** A stored deployment report, which is also a host's record in the fleet view. */
+/** Stored deployment report, which is also a host's record in the fleet view. */
 export const reportRecord = z.object({
   id: z.string(),
-  /** The owner of the key that reported. */
+  /** Owner of the key that reported. */
   deployer_id: z.string(),
   kind: marketplaceKind,
   slug,
@@ -132,7 +132,7 @@ export const reportRecord = z.object({
 });
 export type ReportRecord = z.infer<typeof reportRecord>;
 
-/** The signing secret goes in and never comes out. */
+/** Signing secret, which is stored and never returned. */
 export const signingKeyRequest = z.strictObject({ secret: z.string().min(16).max(4096) });
 export const signingKeyRecord = z.object({ owner: z.string(), created_at: z.string() });
 export type SigningKeyRecord = z.infer<typeof signingKeyRecord>;

@@ -1,7 +1,7 @@
 import type { ParamsIn, Route } from "../route.ts";
 import { segment } from "./segment.ts";
 
-/** The prefixes of the hub's routes (docs/contract/README.md#addressing). */
+/** Prefixes of the hub's routes (docs/contract/README.md#addressing). */
 export const MOUNTS = {
   /** Routes of the hub itself, for monitoring. */
   root: "",
@@ -16,12 +16,12 @@ export const MOUNTS = {
 
 export type MarketplaceKind = "plugin" | "service";
 
-/** The hub's root without trailing slashes ("A trailing slash is ignored"). */
+/** Returns the hub's root URL without trailing slashes ("A trailing slash is ignored"). */
 export function baseUrl(url: string): string {
   return url.replace(/\/+$/, "");
 }
 
-/** Parameters of a route's path, where it has any. */
+/** Parameters of a route's path, if it has any. */
 export type PathParams<R extends Pick<Route, "path">> = [ParamsIn<R>] extends [never]
   ? [params?: undefined]
   : [params: Readonly<Record<ParamsIn<R>, string>>];

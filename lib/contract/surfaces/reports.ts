@@ -6,16 +6,16 @@ import { labels } from "./labels.ts";
 export const deploymentStatus = z.enum(["success", "failed", "rolled_back"]);
 export type DeploymentStatus = z.infer<typeof deploymentStatus>;
 
-/** The version that runs on the host after the deployment: null when none does, left out when nobody tells. */
+/** Version that runs on the host after the deployment: null for none, omitted if unknown. */
 export const runningVersionField = z.string().max(128).nullish();
 
 /**
- * The trusted Ed25519 key that has signed the running version, hexadecimal: null where none was demanded or none runs,
- * left out when nobody tells. One that cannot be read is left out.
+ * Trusted Ed25519 key that has signed the running version, hexadecimal: null if no signature was required or nothing
+ * runs, omitted if unknown. A malformed one is ignored.
  */
 export const runningSignerField = publicKeyHex.nullish().catch(undefined);
 
-/** Fields of a stored report, on both surfaces: when the deployment was, and what it left behind. */
+/** Fields of a stored report on both surfaces: time and outcome of the deployment. */
 export const recordedOutcome = {
   error_message: z.string().nullable(),
   started_at: z.string(),
@@ -26,10 +26,10 @@ export const recordedOutcome = {
   labels: labels.optional(),
 };
 
-/** Time of the last poll of a host that says its name, to the hour. Only in fleet views. */
+/** Time of the last poll of a host that names itself, to the hour. Only in fleet views. */
 export const seenAtField = timestamp.optional();
 
-/** A fleet that the key may see, and the number of its hosts. */
+/** Fleet that the key may see, and the number of its hosts. */
 export const fleetSummary = z.object({
   target: z.string().describe("`plugin:SLUG`, `service:SLUG` or `project:ID`"),
   name: z.string().nullable().describe("A project's name"),
@@ -43,7 +43,7 @@ export const hostState = z.enum(HOST_STATES);
 /** Most versions and labels that the numbers of a fleet name. */
 export const MOST_NAMED = 100;
 
-/** A fleet in numbers. */
+/** Numbers of a fleet. */
 export const fleetCounts = z.object({
   hosts: z.int().nonnegative(),
   states: z.record(hostState, z.int().nonnegative()),
@@ -54,10 +54,10 @@ export const fleetCounts = z.object({
 });
 export type FleetCounts = z.infer<typeof fleetCounts>;
 
-/** State in a screen of a list, and in the record of one host. */
+/** State in a list, and in the record of one host. */
 export const hostStateField = hostState.optional();
 
-/** Steps that a report to a hub has at most, and characters of their texts. */
+/** Most steps of a report to a hub; the next constant limits the characters of their texts. */
 const MAX_STEPS = 100;
 const MAX_STEP_NAME = 128;
 const MAX_STEP_ERROR = 1000;
@@ -68,13 +68,13 @@ export const stepOutcome = z.object({
   id: z.string(),
   action: z.string(),
   status: stepStatus,
-  /** Milliseconds. */
+  /** Duration in milliseconds. */
   duration_ms: z.number(),
   error_message: z.string().nullable(),
 });
 export type StepOutcome = z.infer<typeof stepOutcome>;
 
-/** The steps of a deployment, as a hub takes them. A report whose steps cannot be read counts without them. */
+/** Steps of a deployment, as a hub accepts them. A report whose steps are malformed is stored without them. */
 export const reportedSteps = z
   .array(
     z.object({
@@ -89,7 +89,7 @@ export const reportedSteps = z
   .optional()
   .catch(undefined);
 
-/** Returns the last steps of a deployment, with as much of their texts as a hub takes. */
+/** Returns the last steps of a deployment, with as much of their texts as a hub accepts. */
 export const stepsToReport = (steps: readonly StepOutcome[]): StepOutcome[] =>
   steps.slice(-MAX_STEPS).map(({ id, action, error_message: error, ...rest }) => ({
     id: id.slice(0, MAX_STEP_NAME),
@@ -124,7 +124,7 @@ export const deploymentReport = z.object({
 });
 export type DeploymentReport = z.infer<typeof deploymentReport>;
 
-/** The agent's local JSON report (docs/contract/marketplace.md): the contract's keys first, then our own. */
+/** Local JSON report of the agent (docs/contract/marketplace.md): the contract's keys first, then additions. */
 export const localReport = z.object({
   slug: z.string(),
   kind: z.enum(["plugin", "service", "project"]),
@@ -138,14 +138,14 @@ export const localReport = z.object({
   host_id: z.string(),
   deployment_id: z.string(),
   code: z.string().nullable(),
-  /** The errors behind the error, from its own cause down. */
+  /** Messages of the error's cause chain, starting with its own cause. */
   causes: z.array(z.string()).optional(),
   steps: z.array(stepOutcome),
   bytes: z.int().nonnegative(),
   artifact_sha256: z.string().nullable(),
-  /** The trusted Ed25519 key that has signed it, hexadecimal; null where none was demanded. */
+  /** Trusted Ed25519 key that has signed it, hexadecimal; null where no signature was required. */
   signer: z.string().nullish(),
-  /** The manifest's plugin entries, for the hub's report. */
+  /** Plugin entries of the manifest, for the report to the hub. */
   plugins: z.array(z.record(z.string(), z.unknown())).default([]),
   warnings: z.array(z.string()),
   running_version: runningVersionField,

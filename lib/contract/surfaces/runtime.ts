@@ -10,9 +10,9 @@ interface RuntimeCodeEntry {
 
 const at = (status: RuntimeCodeEntry["status"], meaning: string): RuntimeCodeEntry => ({ status, meaning });
 
-/** Every error code that the runtime answers, with its HTTP status. A code, once released, keeps its meaning. */
+/** Every error code of the runtime, with its HTTP status. A released code keeps its meaning. */
 export const RUNTIME_CODES = {
-  // The way in
+  // Before a call
   key_missing: at(401, "The request carries no X-Plugin-Key."),
   key_rejected: at(401, "The X-Plugin-Key is wrong."),
   token_missing: at(401, "The plugin's route asks for a bearer token and the request carries none."),
@@ -29,7 +29,7 @@ export const RUNTIME_CODES = {
   payload_too_large: at(413, "The body is larger than the runtime accepts."),
   rate_limited: at(429, "The plugin has been called more often than its rate limit allows."),
 
-  // The course of a call
+  // During a call
   action_failed: at(500, "The action threw or rejected."),
   timed_out: at(500, "The action took longer than the plugin's time-out and was cancelled."),
   plugin_crashed: at(500, "The plugin's process ended while it ran the action."),
@@ -66,14 +66,14 @@ export const RUNTIME_CODES = {
 export type RuntimeCode = keyof typeof RUNTIME_CODES;
 
 /**
- * Words after a plugin's name that are the runtime's own and win over actions of the same name
+ * Words that, after a plugin's name, are routes of the runtime and win over actions of the same name
  * (docs/contract/runtime.md).
  */
 export const LIFECYCLE_WORDS = ["load", "reload", "unload"] as const;
-/** The segment under the prefix that holds the system's routes; no plugin can have this name. */
+/** Segment under the prefix with the system's routes; no plugin can have this name. */
 export const IPC_SEGMENT = "ipc";
 
-/** Paths of surface C under the configured prefix (`/plugin` by default). */
+/** Returns the paths of surface C under the configured prefix (`/plugin` by default). */
 export const runtimePaths = (prefix = "/plugin") => ({
   call: (plugin: string, action: string) => `${prefix}/${IPC_SEGMENT}/${segment(plugin)}/${segment(action)}`,
   status: () => `${prefix}/${IPC_SEGMENT}/status`,
@@ -95,22 +95,22 @@ export const lifecycleAnswer = z.object({ status: z.literal("ok"), msg: z.string
 
 export const pluginStatus = z.object({
   name: z.string(),
-  /** Null while no valid descriptor says it. */
+  /** Null without a valid descriptor. */
   version: z.string().nullable(),
   mode: executionMode.nullable(),
   state: pluginState,
-  /** The agent's release that a loaded plugin was loaded from. Absent where no agent has deployed it. */
+  /** Agent's release from which the plugin was loaded. Omitted where no agent has deployed it. */
   release: z.string().optional(),
   uptime_seconds: z.number().nonnegative(),
   pid: z.int().optional(),
   restarts: z.int().optional(),
   memory_mb: z.number().optional(),
-  /** Sandboxed plugins: what keeps the process in, such as `node`, `uid 65534` and `bubblewrap 0.8.0`. */
+  /** Means that confine a sandboxed plugin, such as `node`, `uid 65534` and `bubblewrap 0.8.0`. */
   held_by: z.array(z.string()).optional(),
-  /** Sandboxed plugins: how `data/` is held to `max_disk_mb`. */
+  /** Enforcement of `max_disk_mb` on `data/`, for sandboxed plugins. */
   disk: z
     .object({
-      /** `sampled`: measured while the plugin works, so it may be over its limit between two looks. */
+      /** `sampled`: measured while the plugin works, so it may exceed its limit between two measurements. */
       bound: z.enum(["sampled"]),
       interval_ms: z.int(),
       max_mb: z.number(),
@@ -133,7 +133,9 @@ export const pluginStatus = z.object({
     .optional(),
   error: z.string().optional(),
   error_code: z.string().optional(),
-  /** Trusted ES modules: how many generations of the code Node holds, and their source bytes. */
+  /**
+   * Number of generations of the code that Node holds, for trusted ES modules; the next field is their source bytes.
+   */
   generations: z.int().optional(),
   generation_bytes: z.int().optional(),
 });
@@ -158,7 +160,7 @@ export const metricsAnswer = z.object({
 });
 export type MetricsAnswer = z.infer<typeof metricsAnswer>;
 
-/** Every error body of the runtime; `error` repeats `msg` for clients that read that field. */
+/** Error body of the runtime; `error` repeats `msg` for clients that read that field. */
 export const runtimeErrorBody = z.object({
   status: z.literal("error"),
   msg: z.string(),

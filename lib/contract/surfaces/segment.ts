@@ -1,8 +1,8 @@
 import { usageError } from "../errors.ts";
 
 /**
- * Encodes a name as one segment of a path. No encoding saves `.` and `..`, which every reader of URLs takes as steps:
- * a request would move to another route.
+ * Encodes a name as one segment of a path. No encoding protects `.` and `..`, which readers of URLs resolve: a request
+ * would reach another route.
  *
  * @throws UsageError `usage` for these two
  */

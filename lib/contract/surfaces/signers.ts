@@ -2,7 +2,7 @@ import * as z from "zod";
 
 /** The register of a project's signers (docs/contract/keys.md#signers). */
 
-/** An Ed25519 public key in hexadecimal. */
+/** Ed25519 public key in hexadecimal. */
 export const signerKey = z
   .string()
   .regex(/^[0-9a-fA-F]{64}$/, "must be a public key: 64 hexadecimal digits")
@@ -10,7 +10,7 @@ export const signerKey = z
 
 export const addSignerRequest = z.strictObject({
   public_key: signerKey,
-  /** A name for people, such as that of the machine that holds the key. */
+  /** Name for people, such as that of the machine that holds the key. */
   name: z.string().max(255).optional(),
 });
 export const endSignerRequest = z.strictObject({ reason: z.string().min(1).max(1024).nullish() });
@@ -20,7 +20,7 @@ export const signerRecord = z.object({
   name: z.string(),
   state: z.enum(["active", "retired", "revoked"]),
   added_at: z.string(),
-  /** The owner of the key that did it. */
+  /** Owner of the key that added it. */
   added_by: z.string(),
   retired_at: z.string().nullable(),
   retired_by: z.string().nullable(),

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { sha256Hex, timestamp } from "../identifiers.ts";
 
-/** Fields that say which bytes a version has, in every answer that describes one. */
+/** Fields of a version's bytes, in every answer that describes one. */
 export const versionContent = {
   version: z.string(),
   created_at: z.string(),
@@ -12,34 +12,34 @@ export const versionContent = {
 };
 export type VersionContent = z.infer<z.ZodObject<typeof versionContent>>;
 
-/** Advice against a version that stays the latest one and deployable: hosts that deploy it warn. */
+/** Advice against a version, which stays the latest one and deployable: hosts that deploy it warn. */
 export const deprecation = z.object({
   message: z.string().max(1024),
-  /** The version to take in its place. */
+  /** Version to use instead. */
   replaced_by: z.string().max(128).nullable(),
 });
 export type Deprecation = z.infer<typeof deprecation>;
 
-/** Fields that say what a person has said of a version. */
+/** Fields of what people have said about a version. */
 export const versionMarks = {
   is_yanked: z.boolean(),
   yanked_reason: z.string().nullable(),
-  /** Advice against the version; left out where there is none. */
+  /** Advice against the version; omitted without any. */
   deprecated: deprecation.optional(),
-  /** When somebody approved its bytes; left out for a version that nobody has approved. */
+  /** Time when its bytes were approved; omitted for none. */
   approved_at: timestamp.optional(),
 };
 export type VersionMarks = z.infer<z.ZodObject<typeof versionMarks>>;
 
-/** Fields that say who published a version and who approved it, for those who manage or deploy it. */
+/** Fields of who published and approved a version, for those who manage or deploy it. */
 export const versionOrigin = {
-  /** Name of the key that published it; null where that is not known any more. */
+  /** Name of the key that published it; null if unknown. */
   published_by: z.string().nullish(),
-  /** Name of the key that approved its bytes; null for a version that nobody has approved. */
+  /** Name of the key that approved its bytes; null for none. */
   approved_by: z.string().nullish(),
 };
 
-/** A version in a detail record, as a client reads it: other hubs know the label alone. */
+/** Version in a detail record, as a client reads it: other hubs may state only the label. */
 export const shownVersion = z.looseObject({
   version: z.string(),
   sha256: z.string().optional(),

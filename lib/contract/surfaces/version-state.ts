@@ -2,7 +2,7 @@ import * as z from "zod";
 import { timestamp } from "../identifiers.ts";
 import { STATE_CAUSES, VERSION_STATES } from "../version-states.ts";
 
-/** The state of a version that not every host may have (docs/contract/rollouts.md#what-latest-means). */
+/** State of a version that is not open (docs/contract/rollouts.md#what-latest-means). */
 export const versionState = z.object({
   name: z.enum(VERSION_STATES),
   cause: z.enum(STATE_CAUSES),
@@ -13,5 +13,5 @@ export const versionState = z.object({
   taken_back: z.boolean(),
 });
 
-/** The field of a publication that stages its version (docs/contract/staging.md); it stands before the file. */
+/** Field of a publication that stages its version (docs/contract/staging.md); it must precede the file. */
 export const stageField = { stage: z.enum(["true", "false"]).optional() };

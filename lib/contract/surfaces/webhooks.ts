@@ -10,12 +10,12 @@ export const webhookEvent = z.enum([...WEBHOOK_EVENTS, TEST_EVENT]);
 const webhookFormat = z.enum(WEBHOOK_FORMATS);
 
 export const webhookRequest = z.strictObject({
-  /** The receiver's address. It may hold a secret: no answer shows more than its origin. */
+  /** Address of the receiver. It may hold a secret: answers show only its origin. */
   url: z.string().min(1).max(2048),
   name: z.string().max(128).optional(),
-  /** Events to hear of; all when left out. */
+  /** Subscribed events. Default: all. */
   events: z.array(subscribed).min(1).max(WEBHOOK_EVENTS.length).optional(),
-  /** Target to hear of; all when left out. */
+  /** Only target whose events are sent. Default: all. */
   target: targetForm.optional(),
   format: webhookFormat.optional(),
 });
@@ -26,7 +26,7 @@ export const webhookRecord = z.object({
   name: z.string(),
   origin: z.string(),
   format: webhookFormat,
-  /** Empty for all. */
+  /** Subscribed events; empty for all. */
   events: z.array(z.string()),
   target: z.string().nullable(),
   /** `disabled` by the hub, because nothing arrived for days or the receiver answered 410. */
@@ -35,20 +35,20 @@ export const webhookRecord = z.object({
   last_delivered_at: timestamp.nullable(),
   failing_since: timestamp.nullable(),
   last_error: z.string().nullable(),
-  /** Messages that wait for an attempt, and those that nobody tries to send any more. */
+  /** Messages that wait for an attempt; `dead` counts those that were given up. */
   pending: z.int().nonnegative(),
   dead: z.int().nonnegative(),
-  /** Messages that were not kept because too many waited. */
+  /** Messages dropped because too many were waiting. */
   dropped: z.int().nonnegative(),
 });
 export type WebhookRecord = z.infer<typeof webhookRecord>;
 
-/** The secret is shown this once. */
+/** Webhook with its secret, which is returned only this once. */
 export const webhookSecret = webhookRecord.extend({ secret: z.string() });
 export type WebhookSecret = z.infer<typeof webhookSecret>;
 
 export const webhookRotation = z.strictObject({
-  /** The time for which messages are signed with the old secret, too. */
+  /** Time for which messages are signed with the old secret, too, in seconds. */
   grace_seconds: z
     .int()
     .min(0)
@@ -70,6 +70,6 @@ export type DeliveryRecord = z.infer<typeof deliveryRecord>;
 export const webhookTest = z.object({ delivered: z.boolean(), error: z.string().nullable() });
 export type WebhookTest = z.infer<typeof webhookTest>;
 
-/** Message to send again; every dead one when left out. */
+/** Message to send again. Default: every dead one. */
 export const redeliveryRequest = z.strictObject({ delivery: z.string().max(64).optional() });
 export const redeliveryAnswer = z.object({ redelivered: z.int().nonnegative() });

@@ -68,7 +68,7 @@ export const releaseVersion = {
   ...shared,
   method: "POST",
   path: "/projects/:id/versions/:version/release",
-  // A publisher's key does not end a hold of its own version.
+  // A publisher's key must not end a hold of its own version.
   who: { key: ["projects"] },
   summary: "Open a held version to every host",
   description: "One that every host may have already stays as it is. 409 while its own rollout is live.",

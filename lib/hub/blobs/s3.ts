@@ -29,7 +29,7 @@ const PART_BYTES = 5 * 1024 * 1024;
 const PARTS_AT_ONCE = 1;
 /** Most parts of one object that S3 accepts; larger objects get larger parts. */
 const MAX_PARTS = 10_000;
-/** // All uploads share one heap. */
+/** Paces garbage collection for parts of uploads, which share one heap. */
 const countPart = paceBuffers("parts");
 const CONNECT_TIMEOUT_MS = 3000;
 const SILENCE_TIMEOUT_MS = 20_000;

@@ -1,12 +1,15 @@
 import type * as z from "zod";
 import { closestTo } from "../suggestion.ts";
 
-/** The words of this program for what a schema refuses; zod's own are for programmers. */
+/** Sealift's own words for what a schema rejects; zod's are for programmers. */
 
 type Issue = z.core.$ZodIssue;
 type IssueOf<Code extends Issue["code"]> = Extract<Issue, { code: Code }>;
 
-/** A message of zod itself. One that a schema gives begins with a small letter: it continues the name of a field. */
+/**
+ * Matches a message of zod itself. One that a schema states begins with a small letter: it continues the name of a
+ * field.
+ */
 const OF_ZOD = /^(?:Invalid|Too small|Too big|Unrecognized keys?)\b/;
 
 /** Most values that a message lists. */
@@ -39,9 +42,9 @@ const FORMATS: Readonly<Record<string, string>> = {
   uuid: "a UUID",
 };
 
-/** Facts that make a message more precise, where they are known. */
+/** Facts that make a message more precise, where known. */
 interface Known {
-  /** The value at the issue's path. */
+  /** Value at the issue's path. */
   value?: unknown;
   /** Keys that a mapping at the issue's path may have. */
   keys?: readonly string[];
@@ -125,13 +128,13 @@ function unionText(issue: IssueOf<"invalid_union">, known: Known): string {
   if (options !== undefined) return valuesText(options, known);
   const branches = issue.errors.flatMap(([branch]) => branch ?? []);
   if (branches.length > 0 && branches.every((branch) => isMissing(branch))) return "is missing";
-  // A branch that has looked into the value fits it better than one that wants another kind.
+  // A branch that has examined the value fits it better than one that expects another type.
   const nearest = branches.filter(({ code }) => code !== "invalid_type");
   const texts = (nearest.length > 0 ? nearest : branches).map((branch) => faultText(branch));
   return texts.length === 0 ? "is not valid" : [...new Set(texts)].join(", or ");
 }
 
-/** The definition of a schema, as far as the way to a mapping's keys needs it. */
+/** Definition of a schema, as far as needed to find a mapping's keys. */
 interface Definition {
   shape?: Record<string, z.ZodType>;
   element?: z.ZodType;

@@ -2,11 +2,14 @@ import type * as z from "zod";
 import { printable } from "../printable.ts";
 import { faultText, keysAt } from "./fault-words.ts";
 
-/** Faults that are reported of one document, and characters of each: a foreign document may have any number. */
+/**
+ * Most faults reported of one document; the next constant limits the characters of each. Foreign documents may have any
+ * number.
+ */
 const MAX_FAULTS = 20;
 const MAX_FAULT_CHARACTERS = 300;
 
-/** Describes the first faults of a document, cut, with a last line that counts the others. */
+/** Describes the first faults of a document, shortened, with a last line that counts the others. */
 export function cutFaults<T>(faults: readonly T[], describe: (fault: T) => string): string[] {
   const told = faults.slice(0, MAX_FAULTS).map((fault) => {
     const text = printable(describe(fault)).trim();
@@ -16,20 +19,20 @@ export function cutFaults<T>(faults: readonly T[], describe: (fault: T) => strin
   return told;
 }
 
-/** The place of a value in a document. */
+/** Place of a value in a document. */
 export type Path = readonly PropertyKey[];
 
 /** Facts about a document that make its faults easier to find. */
 interface Known {
-  /** Returns the text to put behind a fault, such as its line. */
+  /** Returns a text to append to a fault, such as its line. */
   lineOf?: (path: Path) => string;
-  /** The document. With it, faults name the items of a list by their `id`: `steps[install].action`. */
+  /** Document. With it, faults name the items of a list by their `id`: `steps[install].action`. */
   value?: unknown;
-  /** The schema that refused the document. With it, unknown keys are compared with those that it has. */
+  /** Schema that rejected the document. With it, unknown keys are compared with known ones. */
   schema?: z.ZodType;
 }
 
-/** The faults of a zod error as `path: message`, cut. */
+/** Formats the faults of a zod error as `path: message`, shortened. */
 export function faultsOf(error: z.ZodError, { lineOf = () => "", value, schema }: Known = {}): string[] {
   return cutFaults(error.issues, (issue) => {
     const path = pathText(issue.path, value);
@@ -59,6 +62,6 @@ function pathText(path: Path, document: unknown): string {
   }, "");
 }
 
-/** Returns where an issue is: at the first key that should not be there, or at its path. */
+/** Returns the place of an issue: the first key that should not be there, or its path. */
 const placeOf = (issue: z.ZodError["issues"][number]): Path =>
   issue.code === "unrecognized_keys" ? [...issue.path, issue.keys[0]!] : issue.path;

@@ -1,12 +1,12 @@
-/** Bounds of a document that somebody else wrote, checked in one pass over its text before a parser sees it. */
+/** Limits of a document written by somebody else, checked in one pass over its text before parsing. */
 export interface DocumentLimits {
   /** Bytes of its UTF-8. */
   maxBytes: number;
-  /** Brackets that are open at once; in YAML also `- `, `? ` and `: ` behind each other on one line. */
+  /** Most brackets open at once; in YAML also consecutive `- `, `? ` and `: ` on one line. */
   maxDepth: number;
-  /** Lines, items, keys and values, counted generously: by the characters that can begin one. */
+  /** Most lines, items, keys and values, counted generously: by the characters that can begin one. */
   maxNodes: number;
-  /** Anchors, aliases and tags of YAML. */
+  /** Most anchors, aliases and tags of YAML. */
   maxMarks: number;
 }
 
@@ -15,7 +15,7 @@ const MIB = 1024 * 1024;
 /** Limits for YAML. A plan of 1,000 steps has about 8,000 nodes. */
 export const YAML_LIMITS: Readonly<DocumentLimits> = { maxBytes: MIB, maxDepth: 64, maxNodes: 20_000, maxMarks: 500 };
 
-/** YAML within these bounds takes a few milliseconds, whatever it holds: a thread would take longer to start. */
+/** Limits within which any YAML takes a few milliseconds: starting a thread would take longer. */
 export const SMALL_YAML: Readonly<DocumentLimits> = {
   maxBytes: 64 * 1024,
   maxDepth: 16,
@@ -54,7 +54,7 @@ function tooMuch(
   return marks > limits.maxMarks ? `it has more than ${limits.maxMarks} anchors, aliases and tags` : undefined;
 }
 
-/** Returns which limit a JSON text goes past, or undefined. Linear in its length. */
+/** Returns which limit a JSON text exceeds, or undefined. Linear in its length. */
 export function excessOfJson(text: string, limits: DocumentLimits = JSON_LIMITS): string | undefined {
   const bytes = Buffer.byteLength(text);
   let depth = 0;
@@ -73,11 +73,11 @@ export function excessOfJson(text: string, limits: DocumentLimits = JSON_LIMITS)
   return tooMuch(bytes, deepest, nodes, 0, limits);
 }
 
-/** An anchor, alias or tag, where one can begin. */
+/** Matches an anchor, alias or tag, where one can begin. */
 const MARK = /(?<=^|[\s,[{:?-])[&*!](?=\S)/gm;
-/** Collections that begin behind each other on one line. */
+/** Matches consecutive beginnings of collections on one line. */
 const STACKED = /(?:[-?:][ \t]+){4,}/g;
-/** Keys that may be collections, where one can begin. The parser's time doubles with each that stands in another. */
+/** Matches keys that may be collections, where one can begin. The parser's time doubles with each level of them. */
 const COMPLEX_KEY = /(?:^[ \t]*|[,[{?:-][ \t]*)\?(?=\s)/gm;
 const MAX_COMPLEX_KEYS = 8;
 
@@ -87,7 +87,7 @@ const countOf = (text: string, pattern: RegExp): number => {
   return count;
 };
 
-/** Returns which limit a YAML text goes past, or undefined. Linear in its length. */
+/** Returns which limit a YAML text exceeds, or undefined. Linear in its length. */
 export function excessOfYaml(text: string, limits: DocumentLimits = YAML_LIMITS): string | undefined {
   const bytes = Buffer.byteLength(text);
   if (bytes > limits.maxBytes) return tooMuch(bytes, 0, 0, 0, limits);
@@ -109,9 +109,9 @@ export function excessOfYaml(text: string, limits: DocumentLimits = YAML_LIMITS)
 }
 
 /**
- * Parses JSON that somebody else wrote, within limits.
+ * Parses JSON written by somebody else, within limits.
  *
- * @throws SyntaxError for a text that is no JSON or goes past a limit
+ * @throws SyntaxError for a text that is no JSON or exceeds a limit
  */
 export function parseJson(text: string, limits: DocumentLimits = JSON_LIMITS): unknown {
   const excess = excessOfJson(text, limits);

@@ -1,10 +1,13 @@
 import { type Document, isAlias, isMap, isNode, isScalar, isSeq, LineCounter, parseDocument, visit } from "yaml";
 import { cutFaults, type Path } from "./faults.ts";
 
-/** A YAML document as values, and where they stand. */
+/** YAML document as values, with their places. */
 export interface ParsedYaml {
   value: unknown;
-  /** ` (line N)` of the value at a path, or of what holds it; empty when nothing does, or a thread has parsed it. */
+  /**
+   * Returns ` (line N)` for the value at a path, or for its nearest parent; empty without either, or if a thread has
+   * parsed it.
+   */
   lineOf: (path: Path) => string;
 }
 
@@ -14,7 +17,7 @@ export type Parsed = ParsedYaml | { faults: string[] };
 export function parseYamlText(text: string): Parsed {
   try {
     const lines = new LineCounter();
-    // Its own check for duplicate keys is quadratic.
+    // The library's own check for duplicate keys is quadratic.
     const options = {
       lineCounter: lines,
       prettyErrors: false,
@@ -42,7 +45,7 @@ export function parseYamlText(text: string): Parsed {
   }
 }
 
-/** Returns where the key or item at a path begins, or its nearest parent that exists. */
+/** Returns the offset of the key or item at a path, or of its nearest existing parent. */
 function offsetOf(node: unknown, path: Path): number | undefined {
   const [first, ...rest] = path;
   if (first !== undefined && isMap(node)) {
@@ -58,7 +61,7 @@ function offsetOf(node: unknown, path: Path): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-/** Duplicate keys, and aliases within the node that they stand for. */
+/** Finds duplicate keys, and aliases within the node that they refer to. */
 function structuralFaults(document: Document, at: (offset: number) => string): string[] {
   const faults: string[] = [];
   visit(document, {

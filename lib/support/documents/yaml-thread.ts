@@ -1,7 +1,7 @@
 import { startThread } from "../thread.ts";
 import type { Parsed } from "./parse-yaml.ts";
 
-/** Milliseconds that a document may take. Within its limits it takes a fraction of a second. */
+/** Time limit for parsing a document, in milliseconds. Within its limits it takes a fraction of a second. */
 const DEADLINE_MS = 10_000;
 const HEAP_MB = 128;
 

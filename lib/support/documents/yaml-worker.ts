@@ -1,4 +1,4 @@
-/** The thread that parses one large YAML document; `yaml-thread.ts` is its other end. */
+/** Thread that parses one large YAML document; `yaml-thread.ts` starts it. */
 import { parentPort, workerData } from "node:worker_threads";
 import { parseYamlText } from "./parse-yaml.ts";
 

@@ -4,20 +4,20 @@ import type { Registry } from "prom-client";
 import { listening } from "../listening.ts";
 import { within } from "../within.ts";
 
-/** A scrape takes no longer, whatever is measured by it. */
+/** Time limit of a scrape, in milliseconds, whatever it measures. */
 const SCRAPE_TIMEOUT_MS = 5000;
-/** Scrapers are few; further connections wait. */
+/** Most connections: scrapers are few, and further ones wait. */
 const MAX_CONNECTIONS = 20;
 
 export interface MetricsListener extends AsyncDisposable {
-  /** The address of the page. */
+  /** Address of the page. */
   readonly url: string;
 }
 
 /**
- * Serves metrics as Prometheus text at `/metrics`, on a listener of its own: everybody who reaches it may read it.
+ * Serves metrics as Prometheus text at `/metrics`, on a listener of their own: everybody who reaches it may read them.
  *
- * @param onFailure hears of a scrape that failed
+ * @param onFailure called for a scrape that failed
  * @throws UsageError `usage` for an address that cannot be listened on
  */
 export async function serveMetrics({

@@ -1,13 +1,13 @@
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import { descriptors } from "../descriptors.ts";
 
-/** Upper ends of the buckets of durations, in seconds. */
+/** Upper bounds of the buckets of durations, in seconds. */
 export const DURATION_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 
-/** A measured value, or one for each combination of labels. */
+/** Measured value, or one for each combination of labels. */
 type Measured<L extends string> = number | undefined | { labels: Record<L, string>; value: number }[];
 
-/** The metrics of one program: its own, and those that every program of ours has. */
+/** Metrics of one program: its own, and those common to every program. */
 export class ProgramMetrics {
   readonly registry = new Registry();
 
@@ -37,7 +37,7 @@ export class ProgramMetrics {
     return new Counter({ name, help, labelNames, registers: [this.registry] });
   }
 
-  /** A counter that is read at each scrape: somebody else keeps it, such as the kernel. */
+  /** Adds a counter that is read at each scrape, because somebody else keeps it, such as the kernel. */
   counterOf(name: string, help: string, read: () => number | undefined | Promise<number | undefined>): void {
     new Counter({
       ...{ name, help, registers: [this.registry] },
@@ -50,12 +50,12 @@ export class ProgramMetrics {
     });
   }
 
-  /** A histogram of durations in seconds. */
+  /** Adds a histogram of durations in seconds. */
   durations<L extends string>(name: string, help: string, labelNames: readonly L[]): Histogram<L> {
     return new Histogram({ name, help, labelNames, buckets: DURATION_BUCKETS, registers: [this.registry] });
   }
 
-  /** A gauge that is measured at each scrape. A value that is undefined is left out. */
+  /** Adds a gauge that is measured at each scrape. An undefined value is left out. */
   gauge<L extends string = never>(
     name: string,
     help: string,

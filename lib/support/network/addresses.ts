@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 import { addRange } from "../../contract/files/host-rule.ts";
 
-/** Addresses that are not the public internet's: this host, its networks, and the metadata services of clouds. */
+/** Addresses outside the public internet: this host, its networks, and the metadata services of clouds. */
 const PRIVATE = [
   ...["0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24"],
   ...[
@@ -15,7 +15,7 @@ const PRIVATE = [
   ],
   // Azure's host of metadata, health probes and name service.
   "168.63.129.16/32",
-  // IPv6, with those that carry an IPv4 address for somebody else to unpack: SIIT, NAT64, 6to4, Teredo.
+  // IPv6, including addresses that embed an IPv4 address: SIIT, NAT64, 6to4, Teredo.
   ...["::/96", "::ffff:0:0:0/96", "64:ff9b::/96", "64:ff9b:1::/48", "100::/64", "2001::/32", "2001:db8::/32"],
   ...["2002::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8"],
 ];
@@ -27,7 +27,7 @@ export function addressList(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** Made when it is first asked: Node takes 5 ms for its pattern of IPv6 addresses. */
+/** Built on first use: Node takes 5 ms for its pattern of IPv6 addresses. */
 let privateAddresses: BlockList | undefined;
 
 export const isListed = (list: BlockList, address: string): boolean =>

@@ -1,6 +1,6 @@
 import { exchange, type ExchangeOptions } from "./exchange.ts";
 
-/** A request of a library that speaks to identity providers in the words of fetch. */
+/** Request of a library that talks to identity providers through the fetch interface. */
 interface FetchRequest {
   method?: string;
   headers?: Record<string, string> | Headers;
@@ -8,18 +8,18 @@ interface FetchRequest {
   signal?: AbortSignal | undefined;
 }
 
-/** The limits of a {@link boundedFetch}. */
+/** Limits of a {@link boundedFetch}. */
 interface FetchLimits {
   /** Longest silence of the server, and longest answer from its head to its end, in milliseconds. */
   timeoutMs: number;
   maxBytes: number;
-  /** Returns how the connection to an address is made. @throws for an address that may not be asked */
+  /** Returns how to connect to an address. @throws for an address that is not allowed */
   connect?: (url: URL) => Pick<ExchangeOptions, "agent" | "lookup">;
 }
 
 /**
- * Returns a fetch for libraries that reads each answer as a whole, within limits, and follows no redirect. Forms are
- * the only bodies that it sends.
+ * Returns a fetch for libraries that reads each answer whole, within limits, and follows no redirect. Sends no bodies
+ * but forms.
  *
  * @throws Error for an answer that is too long or too slow, and the errors of `exchange`
  */

@@ -1,17 +1,17 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { parse } from "range-parser";
 
-/** Bytes of a representation, first and last included. */
+/** Range of bytes of a representation, first and last included. */
 export interface ByteRange {
   start: number;
   end: number;
 }
 
 /**
- * Finds the bytes that a request asks for (RFC 9110, 13.1.5 and 14); several ranges or a malformed header give the
+ * Parses the range that a request asks for (RFC 9110, 13.1.5 and 14); several ranges or a malformed header mean the
  * whole.
  *
- * @param etag the strong validator of the representation, if it has one
+ * @param etag strong validator of the representation, if it has one
  * @returns undefined for the whole, and "outside" for a range that the representation does not have
  */
 export function askedRange(

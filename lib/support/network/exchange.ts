@@ -7,14 +7,14 @@ import {
 } from "node:http";
 import { request as httpsRequest } from "node:https";
 
-/** Bytes of an answer's head. */
+/** Largest head of an answer, in bytes. */
 const MAX_HEAD_BYTES = 16 * 1024;
-/** Informational answers (1xx) before the answer: servers send one or two. */
+/** Most informational answers (1xx) before the answer: servers send one or two. */
 const MAX_INFORMATIONAL = 16;
 
-/** A server that said nothing for the whole of a time limit. */
+/** Error of a server that said nothing for the whole of a time limit. */
 export class SilenceError extends Error {
-  /** The wait that was too long: for the headers of the answer, or for anything at all on the connection. */
+  /** Object of the wait: the headers of the answer, or anything at all on the connection. */
   readonly event: "response" | "socket";
 
   constructor(event: SilenceError["event"]) {
@@ -23,7 +23,7 @@ export class SilenceError extends Error {
   }
 }
 
-/** An answer that no plain request may get. The message continues "the server …". */
+/** Error of an answer that no plain request may get. The message continues "the server …". */
 export class ImproperAnswerError extends Error {}
 
 const switched = (): Error => new ImproperAnswerError("answered 101 Switching Protocols to a plain request");
@@ -31,7 +31,7 @@ const flooded = (): Error => new ImproperAnswerError(`sent more than ${MAX_INFOR
 const closedEarly = (): Error =>
   Object.assign(new Error("the connection was closed before an answer"), { code: "ECONNRESET" });
 
-/** The bytes to send could not be read or made: no fault of the server or of the connection. */
+/** Error of bytes to send that could not be read or made; neither server nor connection is to blame. */
 export class OutgoingError extends Error {
   constructor(cause: unknown) {
     super("the bytes to send ended early", { cause });
@@ -39,22 +39,22 @@ export class OutgoingError extends Error {
 }
 
 export interface ExchangeOptions extends Pick<RequestOptions, "method" | "headers" | "agent" | "lookup"> {
-  /** Milliseconds that connecting, the headers, and each silence of the server may take. */
+  /** Time limit for connecting, for the headers, and for each silence of the server, in milliseconds. */
   timeoutMs: number;
   signal?: AbortSignal | undefined;
 }
 
-/** The head of an answer, and its body as it came over the wire. */
+/** Head of an answer, and its body as it came over the wire. */
 export interface Answer {
   status: number;
   headers: IncomingHttpHeaders;
-  /** The body. Errors after the head reach its reader. */
+  /** Body of the answer, which emits errors after the head. */
   body: IncomingMessage;
 }
 
 /**
  * Opens a request that always settles: whatever the server does, it emits `response` or `error` within its limits, and
- * an error leaves no socket. Redirects, credentials and statuses are the caller's.
+ * an error leaves no socket. Redirects, credentials and statuses are left to the caller.
  */
 export function openRequest(url: URL, { timeoutMs, signal, ...options }: ExchangeOptions): ClientRequest {
   const request = (url.protocol === "https:" ? httpsRequest : httpRequest)(url, {
@@ -73,7 +73,7 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
   };
   const fail = (error: Error): void => {
     request.emit("error", error);
-    // Without this error the body would look as if the server had broken off.
+    // Without this error the server would seem to have broken off the body.
     (body ?? request).destroy(error);
   };
   request.on("error", settle);
@@ -82,7 +82,7 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
     if (!isSettled) waiting = setTimeout(() => fail(new SilenceError("response")), timeoutMs);
   });
   request.on("timeout", () => {
-    // Bytes that wait for a slow reader are no silence of the server, nor are those that we do not have yet.
+    // Bytes waiting for a slow reader are no silence of the server, nor are bytes still to be produced here.
     if (isWaitingForUs(request) || (body?.readableLength ?? 0) > 0) request.setTimeout(timeoutMs);
     else fail(new SilenceError("socket"));
   });
@@ -95,11 +95,11 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
     fail(switched());
   });
   request.once("response", (answer) => {
-    // A 101 that names no protocol is no upgrade to Node.
+    // To Node, a 101 that names no protocol is no upgrade.
     if (answer.statusCode === 101) return fail(switched());
     settle();
     body = answer;
-    // An answer that comes before all bytes have gone out ends the sending.
+    // An answer that arrives before all bytes are sent ends the sending.
     answer.once("end", () => {
       if (!request.writableFinished) request.destroy();
     });
@@ -111,10 +111,10 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
 }
 
 /**
- * Asks a server, and resolves with the head of its answer. The body is Node's own stream: one of a library around it
- * would cost as much processor time as the checks of the bytes.
+ * Sends a request, and resolves with the head of its answer. The body is Node's own stream: a library's stream around
+ * it would cost as much processor time as the checks of the bytes.
  *
- * @param outgoing the bytes to send, closed in any case; pauses of theirs are no silence of the server
+ * @param outgoing bytes to send, always closed; their pauses are no silence of the server
  * @throws SilenceError, ImproperAnswerError, OutgoingError, the signal's abort, and the system's errors
  */
 export function exchange(
@@ -132,7 +132,7 @@ export function exchange(
   });
 }
 
-/** @throws OutgoingError */
+/** Sends bytes as a request's body. @throws OutgoingError */
 async function sendBytes(bytes: AsyncIterable<Uint8Array>, request: ClientRequest): Promise<void> {
   try {
     for await (const chunk of bytes) {
@@ -157,6 +157,6 @@ function hasRoom(request: ClientRequest): Promise<void> {
   return promise;
 }
 
-/** True while all that was given to a connected request is with the server, and more is to come. */
+/** True while a connected request has sent all bytes given to it, and more are to come. */
 const isWaitingForUs = ({ socket, writableEnded, writableLength }: ClientRequest): boolean =>
   !writableEnded && writableLength === 0 && socket?.connecting === false;

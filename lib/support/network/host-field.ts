@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIPv6 } from "node:net";
 
-/** RFC 3986, 3.2.2: a name or an IPv4 address, or an address in brackets; then perhaps a port. */
+/** Matches RFC 3986, 3.2.2: a name, an IPv4 address, or an address in brackets; then an optional port. */
 const HOST = /^(?:\[([^\]]*)\]|(?:[A-Za-z0-9._~!$&'()*+,;=-]|%[0-9A-Fa-f]{2})*)(?::([0-9]{0,5}))?$/;
 const MAX_PORT = 65_535;
 
@@ -11,10 +11,10 @@ function isHost(value: string): boolean {
 }
 
 /**
- * Finds what is wrong with the Host of a request, which Node.js lets pass: a proxy could take it for another host.
- * Every server of the product answers 400 then (RFC 9112, 3.2).
+ * Finds what is wrong with the Host of a request, which Node.js does not check: a proxy could take it for another host.
+ * Every server of the product then answers 400 (RFC 9112, 3.2).
  *
- * @returns the fault as a sentence; undefined for a request that is right, or has no Host
+ * @returns the fault as a sentence; undefined for a correct or missing Host
  */
 export function hostFault({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): string | undefined {
   let host: string | undefined;

@@ -6,14 +6,14 @@ export type Resolve = (host: string) => Promise<LookupAddress[]>;
 
 export const resolveBySystem: Resolve = (host) => lookupAddresses(host, { all: true });
 
-/** The function that `net.connect` takes to find addresses. */
+/** Function with which `net.connect` finds addresses. */
 export type Lookup = (
   host: string,
   options: LookupOptions,
   callback: (error: Error | null, address: string | LookupAddress[], family?: number) => void,
 ) => void;
 
-/** Returns a lookup for connections that are made to no other addresses than `resolve` returns. */
+/** Returns a lookup that restricts connections to the addresses of `resolve`. */
 export const lookupBy =
   (resolve: Resolve): Lookup =>
   (host, { all }, callback) => {

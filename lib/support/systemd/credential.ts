@@ -4,7 +4,7 @@ import { usageError } from "../../contract/errors.ts";
 import { missing, readFault } from "../files.ts";
 
 /**
- * A secret that the unit got with `LoadCredential=NAME:…`, without its final newline; undefined without one.
+ * Reads a secret that the unit got with `LoadCredential=NAME:…`, without its final newline; undefined without one.
  *
  * @param name a plain file name
  * @throws UsageError `credential_unreadable`

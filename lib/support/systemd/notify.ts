@@ -1,45 +1,47 @@
 import { execFile } from "node:child_process";
 
-/** The least time between two STATUS lines. Milliseconds. */
+/** Shortest interval between two STATUS lines, in milliseconds. */
 const STATUS_INTERVAL_MS = 1000;
-/** `systemd-notify` itself waits up to five seconds until systemd has read the message. Milliseconds. */
+/** Time limit of `systemd-notify`, in milliseconds, which itself waits up to five seconds for systemd. */
 const PROGRAM_TIMEOUT_MS = 10_000;
-/** Pings per watchdog interval: one may come late or fail, and the service still lives. */
+/** Pings per watchdog interval: one may be late or fail without ending the service. */
 const PINGS_PER_INTERVAL = 3;
-/** systemd ignores messages of more than 4096 bytes; a character takes up to three. */
+/**
+ * Longest status, in characters: systemd ignores messages of more than 4096 bytes, and a character takes up to three.
+ */
 const MAX_STATUS = 1000;
-/** The longest delay that a timer takes. Milliseconds. */
+/** Longest delay of a timer, in milliseconds. */
 const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export interface NotifierOptions {
-  /** The environment. The protocol's variables are removed from it, so that no child speaks for the service. */
+  /** Environment. The protocol's variables are removed from it, so that no child speaks for the service. */
   environment?: NodeJS.ProcessEnv;
-  /** Hears once that systemd could not be told; the service goes on. */
+  /** Called once when systemd could not be notified; the service continues. */
   warn: (message: string) => void;
 }
 
 /**
- * Tells systemd how a service of `Type=notify` is doing; without `NOTIFY_SOCKET` nothing. It never waits, throws or
- * keeps the process alive. Node has no unix datagram sockets, so the messages go through `systemd-notify`, and the unit
+ * Reports the state of a service of `Type=notify` to systemd; does nothing without `NOTIFY_SOCKET`. Never waits, throws
+ * or keeps the process alive. Node has no unix datagram sockets, so messages go through `systemd-notify`, and the unit
  * needs `NotifyAccess=all` (docs/decisions/0010-systemd-notify.md).
  */
 export interface Notifier extends Disposable {
-  /** The service serves. @param status the line that `systemctl status` shows; it is public, and never a secret */
+  /** Reports that the service is ready. @param status line that `systemctl status` shows, which is public */
   ready(status?: string): void;
-  /** Tells systemd in one line what the service does now: the latest, at most once a second; see {@link ready}. */
+  /** Reports in one line what the service does now: the latest text, at most once a second; see {@link ready}. */
   status(text: string): void;
   /**
-   * Says that the service reloads while `work` runs, and that it is ready again, however that ended; before {@link
-   * ready} it says nothing.
+   * Reports a reload while `work` runs, and then, however that ended, that the service is ready again; does nothing
+   * before {@link ready}.
    *
-   * @throws what `work` throws
+   * @throws the error of `work`
    */
   reload<T>(work: () => Promise<T>): Promise<T>;
-  /** The service is ending. Pings and status lines end here. @param status see {@link ready} */
+  /** Reports that the service is stopping, and ends pings and status lines. @param status see {@link ready} */
   stopping(status?: string): void;
 }
 
-/** Starts the pings of the unit's `WatchdogSec=`, from a timer: they end when the event loop is blocked. */
+/** Starts the pings of the unit's `WatchdogSec=` from a timer, so that they stop when the event loop is blocked. */
 export function systemdNotifier({ environment = process.env, warn }: NotifierOptions): Notifier {
   const { NOTIFY_SOCKET: socket, PATH: path } = environment;
   const intervalMs = watchdogInterval(environment);
@@ -79,7 +81,7 @@ class SystemdNotifier implements Notifier {
   readonly #pings: NodeJS.Timeout | undefined;
   /** Ends a ping that is under way. */
   readonly #ended = new AbortController();
-  /** Messages are sent one after the other: RELOADING and READY must not overtake each other. */
+  /** Last message: messages are sent in turn, since RELOADING and READY must not overtake each other. */
   #sent: Promise<unknown> = Promise.resolve();
   #isReady = false;
   #pinging = false;
@@ -107,7 +109,7 @@ class SystemdNotifier implements Notifier {
 
   async reload<T>(work: () => Promise<T>): Promise<T> {
     if (!this.#isReady) return work();
-    // The time makes `Type=notify-reload` work, too: it tells this reload's READY from an earlier one.
+    // The time supports `Type=notify-reload`: it distinguishes this reload's READY from an earlier one.
     this.#say("RELOADING=1", undefined, `MONOTONIC_USEC=${process.hrtime.bigint() / 1000n}`);
     try {
       return await work();
@@ -129,7 +131,7 @@ class SystemdNotifier implements Notifier {
 
   #say(state: string, status?: string, ...more: string[]): void {
     if (this.#ended.signal.aborted) return;
-    // The older status must not come after this one.
+    // The older status must not be sent after this one.
     if (status !== undefined) this.#waitingStatus = undefined;
     void this.#send([state, ...(status === undefined ? [] : [statusLine(status)]), ...more]);
   }
@@ -179,7 +181,7 @@ class SystemdNotifier implements Notifier {
   }
 }
 
-/** One line: a line break would begin another variable of the protocol. */
+/** Makes a status one line: a line break would begin another variable of the protocol. */
 function statusLine(text: string): string {
   return `STATUS=${text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ").slice(0, MAX_STATUS)}`;
 }

@@ -12,23 +12,23 @@ export type SystemdService = (typeof SYSTEMD_SERVICES)[number];
 
 export interface UnitOptions {
   services: readonly SystemdService[];
-  /** The Node that the units run, or the single executable; an absolute path, as the next two. */
+  /** Node that the units run, or the single executable; an absolute path, like the next two. */
   node: string;
-  /** The package whose `dist/` Node runs; none for the single executable. */
+  /** Package whose `dist/` Node runs; none for the single executable. */
   packageFolder: string | undefined;
-  /** The project root that the watch deploys into and the runtime runs. */
+  /** Project root that the watch deploys into and the runtime runs. */
   projectRoot: string;
-  /** The folder that all files are written below: `/`, or an image that is being built. */
+  /** Folder below which all files are written: `/`, or an image under construction. */
   root: string;
 }
 
 /**
- * A unit file to write, and what is in its place: `edited` for a file that we did not write, or that was changed since.
+ * Unit file to write, and the state of the existing one: `edited` if Sealift did not write it, or it was changed since.
  */
 export interface UnitFile {
   /** Path on the host. */
   path: string;
-  /** The path that it is written to: the same, below the root. */
+  /** Path to write: the same, below the root. */
   target: string;
   content: string;
   state: "new" | "unchanged" | "outdated" | "edited" | "unreadable";
@@ -83,7 +83,7 @@ export const ofThisProgram = (of: Pick<UnitOptions, "services" | "projectRoot" |
 /**
  * Renders the templates of these services, and compares them with what is installed. Writes nothing.
  *
- * @throws UsageError `usage` when a path cannot stand in a unit, or this package is not built
+ * @throws UsageError `usage` for a path that no unit can have, or when this package is not built
  */
 export async function planUnits(options: UnitOptions): Promise<UnitFile[]> {
   const { services, root } = options;
@@ -110,7 +110,7 @@ export async function planUnits(options: UnitOptions): Promise<UnitFile[]> {
 }
 
 /**
- * Writes what {@link planUnits} has planned, each file at once or not at all.
+ * Writes the files planned by {@link planUnits}, each atomically.
  *
  * @throws UsageError `usage`, before anything is written, when files were edited and `force` is not set
  */
@@ -135,7 +135,7 @@ export async function writeUnits(files: readonly UnitFile[], { force }: { force:
   }
 }
 
-/** Paths that a unit cannot see as it is hardened, in words. */
+/** Describes paths that a unit cannot see because of its hardening. */
 export function hiddenPaths({ node, packageFolder, projectRoot }: UnitOptions): string[] {
   const hidden = /^\/(?:home|root|run\/user|tmp|var\/tmp)(?:\/|$)/;
   return [
@@ -147,7 +147,7 @@ export function hiddenPaths({ node, packageFolder, projectRoot }: UnitOptions): 
     .map(({ what, path }) => `The units cannot see ${what} at ${path}: they run with ProtectHome= and PrivateTmp=.`);
 }
 
-/** The commands that make the files count, in order. @param instance of the watch */
+/** Lists the commands that activate the files, in order. @param instance of the watch */
 export function nextSteps(
   files: readonly UnitFile[],
   { services, root }: Pick<UnitOptions, "services" | "root">,
@@ -170,7 +170,7 @@ export function nextSteps(
   ];
 }
 
-/** The words that start a service: a program of this package, or the single executable with a command. */
+/** Returns the words that start a service: a program of this package, or the single executable with a command. */
 function programOf(service: SystemdService, { node, packageFolder }: UnitOptions): string {
   if (packageFolder === undefined) return `${unitPath(node)} ${COMMANDS[service]}`;
   const program = PROGRAMS[service];
@@ -178,7 +178,7 @@ function programOf(service: SystemdService, { node, packageFolder }: UnitOptions
   return `${unitPath(node)} ${unitPath(join(packageFolder, program))}${words}`;
 }
 
-/** @throws UsageError `usage` when a unit file would read the path as something else */
+/** Requires a path that a unit file reads as such. @throws UsageError `usage` */
 function unitPath(path: string): string {
   // Spaces end words, % begins specifiers, $ variables, and quotes and backslashes quote.
   if (/^(?:\/[\p{L}\p{N}._+@,=~-]+)+$/u.test(path)) return path;
@@ -199,7 +199,7 @@ const SEAL = /^(?:#|\/\/) Written by `sealift systemd install`; .* \(sha256 ([0-
 
 const digest = (text: string): string => createHash("sha256").update(text).digest("hex");
 
-/** The text under a line with its digest: so an edit is seen. */
+/** Appends a line with the text's digest, so that edits are noticed. */
 const sealed = (text: string, comment: "#" | "//"): string =>
   `${comment} Written by \`sealift systemd install\`; changes belong in a drop-in (sha256 ${digest(text)})\n${text}`;
 

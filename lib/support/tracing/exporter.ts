@@ -5,11 +5,11 @@ import type { WorkFacts } from "../work.ts";
 import type { TracingSettings } from "./settings.ts";
 import type { EndedSpan } from "./tracer.ts";
 
-/** Spans that wait at the most; further ones are dropped and counted. */
+/** Most waiting spans; further ones are dropped and counted. */
 const MAX_WAITING = 4096;
 const MAX_BATCH = 512;
 const INTERVAL_MS = 5000;
-/** The end of a program waits no longer for a collector. */
+/** Longest wait for a collector at the program's end, in milliseconds. */
 const CLOSE_MS = 2000;
 
 /** Statuses after which the same spans are sent again (OTLP/HTTP, "Retryable Response Codes"). */
@@ -41,7 +41,7 @@ export class Exporter {
     this.#schedule();
   };
 
-  /** Sends what waits, for a limited time, and tells how many spans were lost. */
+  /** Sends waiting spans, for a limited time, and reports how many were lost. */
   async close(): Promise<void> {
     clearTimeout(this.#timer);
     await settledWithin(this.#flush(), CLOSE_MS);
@@ -63,7 +63,7 @@ export class Exporter {
     while (this.#waiting.length > 0) if (!(await this.#send())) return;
   }
 
-  /** @returns whether there is use in sending more now */
+  /** Sends a batch. @returns whether sending more now is worthwhile */
   #send(): Promise<boolean> {
     return (this.#sending ??= this.#sendBatch().finally(() => (this.#sending = undefined)));
   }
@@ -86,7 +86,7 @@ export class Exporter {
     return true;
   }
 
-  /** @returns the status of the answer, or why there was none */
+  /** Posts a batch. @returns the status of the answer, or why there was none */
   async #post(body: string): Promise<number | string> {
     const { url, headers, timeoutMs } = this.#settings;
     const all = {
@@ -119,7 +119,7 @@ const valueOf = (value: string | number | boolean): Value => {
 const attributesOf = (attributes: WorkFacts): { key: string; value: Value }[] =>
   Object.entries(attributes).flatMap(([key, value]) => (value === undefined ? [] : [{ key, value: valueOf(value) }]));
 
-/** Nanoseconds since 1970 as text: a number does not hold them. */
+/** Formats milliseconds as nanoseconds since 1970 in text, which a number cannot hold. */
 const nanoseconds = (ms: number): string => `${Math.floor(ms)}${String(Math.floor((ms % 1) * 1e6)).padStart(6, "0")}`;
 
 /** Returns the body of a request to a collector: `ExportTraceServiceRequest` in the JSON form of OTLP 1. */

@@ -3,11 +3,11 @@ import { parseTraceparent, type TraceContext } from "../trace-context.ts";
 /** Decides whether a span is exported. */
 export type Sampler = (traceId: string, parent: TraceContext | undefined) => boolean;
 
-/** Hexadecimal digits at the end of a trace id, which are random, and as many as a number can hold. */
+/** Hexadecimal digits at the end of a trace id, which are random: as many as a number can hold. */
 const DIGITS = 13;
 const RANGE = 16 ** DIGITS;
 
-/** The samplers of OTEL_TRACES_SAMPLER, without the part that asks the parent. */
+/** Samplers of OTEL_TRACES_SAMPLER, without the part about the parent. */
 const ROOTS: Record<string, (ratio: number) => Sampler> = {
   always_on: () => () => true,
   always_off: () => () => false,
@@ -26,15 +26,15 @@ export function samplerOf(name = "parentbased_always_on", argument = "1"): Sampl
   return (traceId, parent) => parent?.isSampled ?? root(traceId, parent);
 }
 
-/** The configuration of traces, from the variables that all programs with OpenTelemetry read: docs/metrics.md. */
+/** Configuration of traces, from the variables that all programs with OpenTelemetry read: docs/metrics.md. */
 export interface TracingSettings {
   url: URL;
-  /** Headers for the collector; they hold its credentials. */
+  /** Headers for the collector, with its credentials. */
   headers: Record<string, string>;
   timeoutMs: number;
   resource: Record<string, string>;
   sampler: Sampler;
-  /** The trace that the caller of this program has begun. */
+  /** Trace that the caller of this program has begun. */
   parent: TraceContext | undefined;
 }
 
@@ -69,14 +69,14 @@ function urlOf(env: NodeJS.ProcessEnv): URL | undefined {
   return url !== undefined && /^https?:$/.test(url.protocol) ? url : undefined;
 }
 
-/** Returns whether a header can be sent; messages of Node about others would hold the value. */
+/** Tells whether a header can be sent; Node's own messages would contain its value. */
 const isSendable = ([name, value]: [string, string]): boolean =>
   /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t -~]*$/.test(value);
 
 /**
- * Reads the settings. Unusable ones are left out, and reported to `warn` by their variable, never by their value.
+ * Reads the settings. Ignores unusable ones, and reports them to `warn` by their variable, never by their value.
  *
- * @returns undefined without an endpoint that can be used
+ * @returns undefined without a usable endpoint
  */
 export function tracingSettings(
   env: NodeJS.ProcessEnv,

@@ -4,10 +4,10 @@ import { subscribeTracer } from "./subscribe.ts";
 import { Tracer } from "./tracer.ts";
 
 /**
- * Turns tracing on for this process, as the environment says. Dispose of the result to send what is left.
+ * Turns tracing on for this process, according to the environment. Dispose of the result to send what is left.
  *
- * @param service the name of this program, unless the environment has another one
- * @param warn hears of settings that cannot be used, and of a collector that takes nothing
+ * @param service name of this program, unless the environment has another one
+ * @param warn called for unusable settings, and for a collector that accepts nothing
  */
 export function startTracing(
   env: NodeJS.ProcessEnv,

@@ -13,7 +13,7 @@ import {
 } from "../work.ts";
 import type { Span, Tracer } from "./tracer.ts";
 
-/** Turns all work that the program reports into spans. @returns a function that ends it */
+/** Turns all work that the program reports into spans. @returns a function that stops it */
 export function subscribeTracer(tracer: Tracer): () => void {
   const spans = new WeakMap<Work, Span>();
   const onChannels = [
@@ -61,7 +61,7 @@ export function subscribeTracer(tracer: Tracer): () => void {
 /** Spans of requests that are being answered. */
 const answering = new WeakMap<IncomingMessage, Span>();
 
-/** Answers each request of a server in a span, which continues the trace of the client. */
+/** Answers each request of a server in a span, which continues the client's trace. */
 function traceRequests(tracer: Tracer, server: Server): void {
   const listeners = server.listeners("request") as RequestListener[];
   server.removeAllListeners("request");
@@ -82,7 +82,7 @@ function traceRequests(tracer: Tracer, server: Server): void {
   });
 }
 
-/** Names the span of a request by the route that answers it, and gives it the id that the log knows. */
+/** Names the span of a request after its route, and adds the request id of the log. */
 function nameSpan({ request, route, requestId }: NamedRequest): void {
   const span = answering.get(request);
   span?.rename(`${request.method} ${route}`);

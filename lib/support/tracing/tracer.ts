@@ -4,11 +4,11 @@ import type { TraceContext } from "../trace-context.ts";
 import type { Measured, WorkFacts } from "../work.ts";
 import type { Sampler } from "./settings.ts";
 
-/** The numbers of OTLP. */
+/** Kinds of spans, by their numbers in OTLP. */
 const KINDS = { internal: 1, server: 2, client: 3 } as const;
 type SpanKind = keyof typeof KINDS;
 
-/** A span that has ended. Times are milliseconds since 1970. */
+/** Ended span. Times are milliseconds since 1970. */
 export interface EndedSpan {
   context: TraceContext;
   parentId: string | undefined;
@@ -23,13 +23,13 @@ export interface EndedSpan {
 interface SpanOptions {
   kind?: SpanKind | undefined;
   attributes?: WorkFacts;
-  /** Default: the active span. Null begins a trace. */
+  /** Parent of the span. Default: the active span. Null starts a trace. */
   parent?: TraceContext | null | undefined;
 }
 
 const nowMs = (): number => performance.timeOrigin + performance.now();
 
-/** A piece of work with a name and a time. */
+/** Span: a piece of work with a name and a duration. */
 export class Span {
   readonly context: TraceContext;
   readonly #end: (span: EndedSpan) => void;
@@ -42,7 +42,7 @@ export class Span {
     this.#end = end;
   }
 
-  /** Another name, for a span whose name is known late. */
+  /** Renames the span, for a name that is known late. */
   rename(name: string): void {
     this.#facts.name = name;
   }
@@ -61,7 +61,7 @@ export class Span {
     this.fail(codeOf(error));
   }
 
-  /** Ends the span. A second time does nothing. */
+  /** Ends the span. Further calls do nothing. */
   end(): void {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
@@ -69,24 +69,24 @@ export class Span {
   }
 }
 
-/** The code of an error, and no text of it. */
+/** Returns the code of an error, without any of its text. */
 function codeOf(error: unknown): string {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown };
   const found = [code, name].find((text) => typeof text === "string" && /^\w{1,64}$/.test(text));
   return (found as string | undefined) ?? "error";
 }
 
-/** Makes spans, and knows which one is active. */
+/** Makes spans, and knows the active one. */
 export class Tracer {
   readonly #sampler: Sampler;
   readonly #parent: TraceContext | undefined;
   readonly #onEnded: (span: EndedSpan) => void;
-  /** Holds the active span. */
+  /** Storage of the active span. */
   readonly store = new AsyncLocalStorage<Span | undefined>();
 
   /**
-   * @param parent of spans that begin in this process
-   * @param onEnded hears of every sampled span
+   * @param parent of spans that start in this process
+   * @param onEnded called with every sampled span
    */
   constructor(sampler: Sampler, parent: TraceContext | undefined, onEnded: (span: EndedSpan) => void) {
     this.#sampler = sampler;
@@ -94,7 +94,7 @@ export class Tracer {
     this.#onEnded = onEnded;
   }
 
-  /** The span that this asynchronous work belongs to. */
+  /** Span of the current asynchronous work. */
   get active(): Span | undefined {
     return this.store.getStore();
   }
@@ -113,7 +113,7 @@ export class Tracer {
     return new Span({ ...facts, attributes }, this.#onEnded);
   }
 
-  /** Does some work with a span as the active one. */
+  /** Runs work with a span as the active one. */
   run<T>(span: Span, work: () => T): T {
     return this.store.run(span, work);
   }
