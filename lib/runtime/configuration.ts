@@ -12,7 +12,7 @@ import { parseYaml } from "../support/yaml-file.ts";
 
 export interface Configuration {
   settings: Integration;
-  /** Variables of the environment that hold the runtime's own secrets: no plugin gets them. */
+  /** Environment variables with the runtime's own secrets, which no plugin gets. */
   reserved: ReadonlySet<string>;
 }
 
@@ -21,10 +21,10 @@ type Tree = Record<string, unknown>;
 
 const OVERRIDE = "SEALIFT__";
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
-/** Secrets that stand in examples: refused in production, whatever their length. */
+/** Secrets from examples, which are refused in production, whatever their length. */
 const DEFAULT_SECRET =
   /change[-_ ]?me|^(.)\1*$|^(secret|password|default|example|test|development|dev|plugin[-_ ]?key)/i;
-/** Characters; 24 characters of base64 are 144 bits. */
+/** Fewest characters of a secret; 24 characters of base64 are 144 bits. */
 const MIN_SECRET_CHARACTERS = 24;
 
 const isTree = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
@@ -59,12 +59,15 @@ function expand(
   );
 }
 
-/** Finds the key that an override means: names in the file may have capitals, those in the environment always do. */
+/** Finds the key that an override means, ignoring case: environment variables are upper case. */
 function keyIn(tree: Tree, name: string): string {
   return Object.keys(tree).find((key) => key.toLowerCase() === name.toLowerCase()) ?? name.toLowerCase();
 }
 
-/** `SEALIFT__APP__SERVER__PORT=9000` sets `app.server.port`; the value is read as YAML, so numbers and lists work. */
+/**
+ * Applies overrides: `SEALIFT__APP__SERVER__PORT=9000` sets `app.server.port`; the value is parsed as YAML, so numbers
+ * and lists work.
+ */
 function override(tree: Tree, env: Environment): void {
   for (const [name, value] of Object.entries(env)) {
     if (!name.startsWith(OVERRIDE) || value === undefined) continue;

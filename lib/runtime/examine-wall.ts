@@ -15,7 +15,7 @@ export interface WallFinding {
 }
 
 /**
- * Looks at what would hold the sandboxed plugins of a project root.
+ * Reports what would confine the sandboxed plugins of a project root.
  * @returns nothing where there is no configuration of a runtime
  */
 export async function examineWall(projectRoot: string): Promise<WallFinding | undefined> {

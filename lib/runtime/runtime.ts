@@ -27,39 +27,39 @@ import { openServices } from "./services/services.ts";
 import { Watchdog } from "./watchdog/watchdog.ts";
 
 export interface RuntimeOptions {
-  /** `integration.yaml`; left out when `configuration` is given. Default: that file in `root`. */
+  /** `integration.yaml`; undefined when `configuration` is given. Default: that file in `root`. */
   configFile?: string;
-  /** The same content as an object; `${VAR}` and overrides hold for it as well. */
+  /** Content of the configuration as an object; `${VAR}` and overrides apply to it as well. */
   configuration?: unknown;
-  /** The project root, which relative paths start from. Default: the configuration file's folder. */
+  /** Project root, the base of relative paths. Default: the configuration file's folder. */
   root?: string;
   /** Overrides `plugins.directory`. */
   pluginsDir?: string;
   /** Overrides `app.server`. Port 0 takes any free one. */
   listen?: { host: string; port: number };
-  /** The source of `${VAR}`, overrides and the plugins' variables. Default: the process's environment. */
+  /** Source of `${VAR}`, overrides and the plugins' variables. Default: the process's environment. */
   env?: Readonly<Record<string, string | undefined>>;
-  /** Default: JSON on standard error at the configured level. */
+  /** Logger. Default: JSON on standard error at the configured level. */
   logger?: Logger;
   /**
-   * Keeps errors that a trusted plugin did not catch from ending this process. For a process that is nothing but a
-   * runtime. Default false.
+   * Keeps uncaught errors of trusted plugins from ending this process. For processes that are nothing but a runtime.
+   * Default false.
    */
   guardProcess?: boolean;
-  /** The address at which a debugger may attach to a sandboxed plugin: for a runtime of one plugin. */
+  /** Address at which a debugger may attach to a sandboxed plugin, for a runtime of one plugin. */
   inspect?: Inspect;
-  /** Default `enforced`. */
+  /** Permission model of Node. Default `enforced`. */
   permissionModel?: PermissionModel;
   /**
-   * The folder of this process's control group, where the kernel is not to be asked. Default: with `guardProcess`, the
-   * group that the process is in; else sandboxes get no groups.
+   * Folder of this process's control group, instead of asking the kernel. Default: with `guardProcess`, the group of
+   * the process; otherwise sandboxes get no groups.
    */
   controlGroup?: string;
-  /** Hears what plugins use; permissions of descriptors refuse nothing then. */
+  /** Audit hook. While set, permissions are recorded, not enforced. */
   auditor?: Auditor;
   /** Stand-ins for services and other plugins, in a trial. */
   standIns?: StandIns;
-  /** Hears of every call that has ended. */
+  /** Called with every call that has ended. */
   onCall?: (call: EndedCall) => void;
 }
 
@@ -67,7 +67,7 @@ export interface Runtime {
   readonly app: FastifyInstance;
   readonly catalogue: Catalogue;
   readonly lifecycle: Lifecycle;
-  /** Loads the plugins, if that has not happened, and listens. Returns the URL. */
+  /** Loads the plugins unless already done, and listens. Returns the URL. */
   listen(): Promise<string>;
   /** Loads what is new on disk and reloads what is loaded, extensions first. */
   refresh(): Promise<void>;
@@ -101,7 +101,10 @@ function observedOf(slot: PluginSlot): Observed["plugins"][number] {
   };
 }
 
-/** A debugger comes over the host's own network, and an audit is to see what a wall would keep a plugin from. */
+/**
+ * Returns why no wall is built: a debugger connects over the host's own network, and an audit has to see what a wall
+ * would block.
+ */
 function waiverOf({ inspect, permissionModel }: RuntimeOptions): string | undefined {
   if (inspect) return "a debugger may attach";
   return permissionModel === "audited" ? "the plugin is audited" : undefined;
@@ -125,7 +128,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   if (!existsSync(directory)) logger.warn(`there are no plugins yet: ${directory} does not exist`);
   const groups = await chooseGroups(settings, options, logger);
 
-  // Everything that ends with the runtime, in the order in which it begins; a failed start leaves nothing behind.
+  // Everything that ends with the runtime, in starting order; a failed start leaves nothing behind.
   await using building = new AsyncDisposableStack();
   if (wall.wall) building.use(wall.wall);
   if (groups.groups) building.use(groups.groups);
@@ -133,10 +136,10 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const metrics = new Metrics();
   if (options.guardProcess === true) {
     building.use(guardProcess(logger, metrics));
-    // Stacks of compiled trusted plugins name the lines that were written.
+    // Stacks of compiled trusted plugins refer to lines of the sources.
     process.setSourceMapsEnabled(true);
   }
-  // A process that does other work too, such as a trial, blocks its loop itself: that is nothing to tell its person.
+  // A process that does other work too, such as a trial, blocks its loop itself, which needs no report.
   const announce = options.guardProcess === true ? "all" : "plugins";
   const watchdog = new Watchdog({
     thresholdMs: observability.metrics.blocked_after_ms,
@@ -192,7 +195,7 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     scheduler[Symbol.dispose]();
     monitor[Symbol.dispose]();
     await loaded?.catch(() => undefined);
-    // Calls in flight keep their connections until the drain is over; then they are cut.
+    // Calls in flight keep their connections until the drain is over; then they are closed.
     const cut = setTimeout(() => app.server.closeAllConnections(), drainMs);
     await app.close();
     clearTimeout(cut);
@@ -221,8 +224,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
 }
 
 /**
- * Keeps the runtime running when a trusted plugin throws where nobody catches: a plugin must never hurt another. Such
- * an error is logged and counted. Dispose of the guard to remove the handlers.
+ * Keeps the runtime running on uncaught errors of a trusted plugin, so that no plugin harms another. They are logged
+ * and counted. Dispose of the guard to remove the handlers.
  */
 function guardProcess(logger: Logger, metrics: Metrics): Disposable {
   const note = (kind: string) => (error: unknown) => {

@@ -4,9 +4,9 @@ import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
 import { ifThere } from "../../support/files.ts";
 
-/** npm packages that a plugin needs when it runs: what its lock file says, as `npm ci` has installed it. */
+/** npm packages that a plugin needs when it runs, by its lock file and as `npm ci` has installed them. */
 
-/** The host brings these, whatever a plugin declares. */
+/** Packages that the host provides, whatever a plugin declares. */
 const BROUGHT: ReadonlySet<string> = new Set(["sealift"]);
 const LOCK_FILE = "package-lock.json";
 const ADVICE = "Run `npm ci` in the plugin's folder.";
@@ -27,13 +27,13 @@ const lockFile = z.looseObject({
   ),
 });
 
-/** A package as it stands in the plugin's folder. */
+/** Package in the plugin's folder. */
 export interface InstalledPackage {
   /** Its folder below the plugin's: `node_modules/NAME`, or deeper. */
   path: string;
   name: string;
   version: string;
-  /** As the package itself says it, such as `MIT`. */
+  /** Licence as the package states it, such as `MIT`. */
   license: string;
 }
 
@@ -48,14 +48,14 @@ async function read<T extends z.ZodType>(file: string, schema: T): Promise<z.out
   }
 }
 
-/** The names of the packages that `package.json` declares as needed when the plugin runs. */
+/** Returns the names of the packages that `package.json` declares as runtime dependencies. */
 export async function declaredDependencies(folder: string): Promise<string[]> {
   const found = await read(join(folder, "package.json"), packageFile);
   return Object.keys(found?.dependencies ?? {}).filter((name) => !BROUGHT.has(name));
 }
 
 /**
- * The packages that the lock file has for production, each checked against what is installed.
+ * Lists the production packages of the lock file, each checked against what is installed.
  *
  * @throws UsageError `usage` without a lock file of npm 7 or newer, and for packages that are linked, missing or have
  *   another version
@@ -87,14 +87,14 @@ export async function installedPackages(folder: string): Promise<InstalledPackag
   return found.toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** `MIT`, also where a package writes it as an object. */
+/** Returns the licence, such as `MIT`, also from a package that states it as an object. */
 function licenseOf(said: unknown): string | undefined {
   if (typeof said === "string") return said;
   const { type } = (said ?? {}) as { type?: unknown };
   return typeof type === "string" ? type : undefined;
 }
 
-/** A list of the packages and their licences, for people. */
+/** Lists the packages and their licences, for people. */
 export const licenceNotice = (packages: readonly InstalledPackage[]): string =>
   [
     "Packages of npm in this archive, with the licence that each of them names. Its text is in the package's folder.\n",

@@ -21,7 +21,7 @@ export interface DevOptions {
   /** `integration.yaml` whose services and grants the plugin gets. */
   configFile?: string;
   listen: { host: string; port: number };
-  /** Opens Node's inspector there: of this process for a trusted plugin, of its own process for a sandboxed one. */
+  /** Address for Node's inspector: of this process for a trusted plugin, of its own process for a sandboxed one. */
   inspect?: { host: string; port: number };
   logger: Logger;
   onEvent: (event: DevEvent) => void;
@@ -30,13 +30,13 @@ export interface DevOptions {
 export interface DevSession extends AsyncDisposable {
   readonly name: string;
   readonly url: string;
-  /** Calls an action as a caller over HTTP does. @returns the answer's status and body */
+  /** Calls an action like a caller over HTTP. @returns the answer's status and body */
   call(action: string, payload: unknown): Promise<{ status: number; body: unknown }>;
 }
 
 /**
- * Runs a plugin from where it is written and reloads it whenever a file of it is saved. What does not load is told; the
- * version before goes on.
+ * Runs a plugin from its source folder and reloads it whenever a file in it is saved. Reports what does not load; the
+ * previous version continues.
  * @throws UsageError for a folder without a valid descriptor
  */
 export async function developPlugin(options: DevOptions): Promise<DevSession> {

@@ -1,12 +1,12 @@
 import { watch } from "node:fs";
 import { LOCAL_FOLDER } from "./type-paths.ts";
 
-/** Several events of one save count as one. */
+/** Time in which several events count as one save, in milliseconds. */
 const QUIET_MS = 100;
-/** Folders whose changes are no change of the code. */
+/** Folders in which changes are no change of the code. */
 const UNWATCHED: ReadonlySet<string> = new Set(["data", "node_modules", ".git", LOCAL_FOLDER]);
 
-/** Calls `work` after each change of a plugin's code below a folder, one at a time. `work` must not reject. */
+/** Calls `work` after each change of a plugin's code below a folder, one call at a time. `work` must not reject. */
 export function onChange(folder: string, work: () => Promise<void>): Disposable {
   let timer: NodeJS.Timeout | undefined;
   let running = Promise.resolve();
@@ -15,7 +15,7 @@ export function onChange(folder: string, work: () => Promise<void>): Disposable 
     clearTimeout(timer);
     timer = setTimeout(() => void (running = running.then(work)), QUIET_MS);
   });
-  // A folder that vanishes while it is watched is told by what is done next.
+  // The next step reports a folder that vanishes while it is watched.
   watcher.on("error", () => undefined);
   return {
     [Symbol.dispose]() {

@@ -11,21 +11,21 @@ import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { declaredDependencies, type InstalledPackage, installedPackages, licenceNotice } from "./dependencies.ts";
 import { readAuthored } from "./plugin-folder.ts";
 
-/** The list of the licences of packed dependencies. */
+/** File with the licences of packed dependencies. */
 const NOTICE = "THIRD-PARTY-LICENCES.txt";
 
-/** The folder in which a plugin keeps what it writes: never part of a release. */
+/** Folder for what a plugin writes, which is never part of a release. */
 const DATA = "data";
-/** All members have one time, so that the same files make the same archive. */
+/** Modification time of all members, so that the same files make the same archive. */
 const TIME = new Date("2000-01-01T00:00:00Z");
 
 export interface PackOptions {
   folder: string;
   /** Default: `<name>-<version>.zip` in the working folder. */
   output?: string;
-  /** Names to pack although they are left out as a rule, such as `node_modules`. */
+  /** Names to pack although they are normally left out, such as `node_modules`. */
   include?: readonly string[];
-  /** Packs the packages that the lock file has for production, as they are installed, and a list of their licences. */
+  /** Packs the production packages of the lock file, as they are installed, and a list of their licences. */
   withDependencies?: boolean;
 }
 
@@ -35,9 +35,9 @@ export interface PackedPlugin {
   file: string;
   sizeBytes: number;
   files: number;
-  /** Rules for the paths that were left out. */
+  /** Rules by which paths were left out. */
   leftOut: string[];
-  /** Packages that the code names and package.json declares, and that are not in the archive. */
+  /** Packages that the code uses and package.json declares, and that are not in the archive. */
   missingDependencies: string[];
 }
 
@@ -47,8 +47,8 @@ export async function descriptorOf(folder: string): Promise<Descriptor> {
 }
 
 /**
- * Packs a plugin into the ZIP that the marketplace takes: one folder of the plugin's name, without `data/` and what is
- * never packed. The same files make the same bytes.
+ * Packs a plugin into a ZIP for the marketplace: one folder of the plugin's name, without `data/` and what is never
+ * packed. The same files make the same bytes.
  * @throws UsageError for a folder that is no plugin, a missing entry point, or a file that agents would refuse
  */
 export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
@@ -99,7 +99,7 @@ interface PackedFile {
   size: number;
 }
 
-/** The files of an installed package. Those that it has installed for itself are packages of the lock file. */
+/** Lists the files of an installed package, without its own nested packages, which the lock file lists separately. */
 function filesOf(folder: string, { path: prefix }: InstalledPackage): PackedFile[] {
   const { members } = listSourceTree(join(folder, prefix), { limits: DEFAULT_LIMITS });
   return [...members]
@@ -107,10 +107,10 @@ function filesOf(folder: string, { path: prefix }: InstalledPackage): PackedFile
     .map(({ path, executable, size }) => ({ path: `${prefix}/${path}`, executable, size }));
 }
 
-/** Sources that are read for the names of packages, up to this size each: a bundle is one, and names none. Bytes. */
+/** Largest source that is searched for names of packages, in bytes: larger ones are bundles, which name none. */
 const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
 
-/** The declared dependencies that the code of the archive names between quotes, and that are not in it. */
+/** Returns the declared dependencies that the archive's code names in quotes, and that are not in it. */
 async function missingFrom(folder: string, packed: readonly PackedFile[]): Promise<string[]> {
   const declared = await declaredDependencies(folder);
   const absent = declared.filter((name) => !packed.some(({ path }) => path.startsWith(`node_modules/${name}/`)));

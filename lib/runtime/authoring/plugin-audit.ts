@@ -7,19 +7,19 @@ import type { Use } from "../ground/instance.ts";
 import { readAuthored } from "./plugin-folder.ts";
 import { type TrialOptions, type TrialResult, tryPlugin } from "./trial.ts";
 
-/** The uses of a plugin in its trial, and the least that its descriptor has to ask for. */
+/** Uses of a plugin in its trial, and the least that its descriptor must request. */
 export interface AuditReport extends TrialResult {
-  /** The smallest `permissions`. */
+  /** Smallest `permissions`. */
   permissions: Pick<PermissionRule, "resource" | "actions">[];
-  /** The smallest `network`. */
+  /** Smallest `network`. */
   network: string[];
-  /** Folders inside of the plugin's own that it wrote to, besides `data/`: `filesystem.allowed_paths`. */
+  /** Folders in the plugin's own that it wrote to, besides `data/`: `filesystem.allowed_paths`. */
   writes: string[];
   /** Rules and hosts of the descriptor that the trial never used. */
   unused: string[];
-  /** Uses of the trial that the descriptor does not ask for. */
+  /** Uses in the trial that the descriptor does not request. */
   missing: string[];
-  /** Uses that no descriptor can ask for: a sandbox refuses them. */
+  /** Uses that no descriptor can request: a sandbox refuses them. */
   refused: string[];
 }
 
@@ -27,13 +27,13 @@ export interface AuditReport extends TrialResult {
 export const readRights = (folder: string): Promise<Descriptor> => readAuthored(folder, schema);
 
 export interface AuditOptions extends TrialOptions {
-  /** Goes on although this process is root's. */
+  /** Continues although this process runs as root. */
   asRoot: boolean;
 }
 
 /**
- * Runs a plugin's trial with nothing refused, and returns what it used.
- * @throws UsageError for a folder without a valid descriptor, and for root who has not said so; DeploymentError
+ * Runs a plugin's trial without refusing anything, and returns what it used.
+ * @throws UsageError for a folder without a valid descriptor, and for root without `asRoot`; DeploymentError
  *   `unhealthy` for a plugin that does not load
  */
 export async function auditPlugin({ asRoot, ...options }: AuditOptions): Promise<AuditReport> {
@@ -53,7 +53,7 @@ export async function auditPlugin({ asRoot, ...options }: AuditOptions): Promise
 
 type Summary = Omit<AuditReport, keyof TrialResult>;
 
-/** Returns the least that a descriptor has to ask for, and how that compares with what it does ask for. */
+/** Returns the least that a descriptor must request, compared with what it does request. */
 export function summarise(descriptor: Descriptor, uses: readonly Use[], folder: string): Summary {
   const actions = new Map<string, Set<string>>();
   const hosts = new Set(uses.flatMap((use) => (use.what === "host" ? [use.host] : [])));
@@ -66,7 +66,7 @@ export function summarise(descriptor: Descriptor, uses: readonly Use[], folder: 
       const [, path = ""] = normalize(use.resource).split(`/plugins/${folder}/`);
       writes.add(path.includes("/") ? `${path.slice(0, path.lastIndexOf("/"))}/` : path);
     }
-    // A name that is looked up belongs to a host that is listed.
+    // A name that is looked up belongs to a host in the list.
     else if (use.permission !== "Net" || ![...hosts].some((host) => host.startsWith(`${use.resource}:`))) {
       refused.add(use.resource === "" ? use.permission : `${use.permission} ${use.resource}`);
     }

@@ -10,7 +10,7 @@ import { LOCAL_FOLDER, TYPES_FILE, writeTypePaths } from "./type-paths.ts";
 
 export interface ScaffoldOptions {
   name: string;
-  /** Must be absent or empty. */
+  /** Folder to write, which must be missing or empty. */
   folder: string;
   language: "typescript" | "javascript";
   mode: ExecutionMode;
@@ -91,7 +91,7 @@ export default defineDoubles({
 });
 `;
 
-/** The page that the marketplace shows for the plugin. */
+/** Returns the page that the marketplace shows for the plugin. */
 const readmeText = ({ name }: ScaffoldOptions): string => `# ${name}
 
 Greets by name, and counts how often.
@@ -131,7 +131,7 @@ const TSCONFIG = {
 
 const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
 
-/** The files of a new plugin, by path. */
+/** Returns the files of a new plugin, by path. */
 export function scaffoldFiles(options: ScaffoldOptions): Record<string, string> {
   const { name, language } = options;
   const entry = language === "typescript" ? "src/main.ts" : "src/main.js";
@@ -148,7 +148,7 @@ export function scaffoldFiles(options: ScaffoldOptions): Record<string, string> 
 }
 
 /**
- * Writes a new plugin that works as it is.
+ * Writes a new, working plugin.
  * @returns the paths written, relative to the folder
  * @throws UsageError `usage` for an invalid name, or a folder that is not empty
  */

@@ -23,9 +23,9 @@ import { writeTypePaths } from "./type-paths.ts";
  */
 
 export const TRIAL_FILE = "plugin.test.yaml";
-/** Stand-ins for what the plugin asks of the runtime, beside it. */
+/** Files with stand-ins for what the plugin requests of the runtime, beside it. */
 export const DOUBLES_FILES = ["plugin.doubles.ts", "plugin.doubles.js"] as const;
-/** The plugin of the trial's runtime that the stand-ins are. */
+/** Name of the plugin that serves the stand-ins in the trial's runtime. */
 const DOUBLES_PLUGIN = "plugin.doubles";
 
 const trialCase = z
@@ -33,22 +33,22 @@ const trialCase = z
     name: z.string().min(1).optional(),
     action: z.string().min(1),
     payload: z.unknown().optional(),
-    /** The result that the call must return. */
+    /** Result that the call must return. */
     result: z.unknown().optional(),
-    /** The code that the call must fail with. */
+    /** Code that the call must fail with. */
     code: z.enum(Object.keys(RUNTIME_CODES) as [string, ...string[]]).optional(),
   })
   .refine((entry) => !(entry.code !== undefined && entry.result !== undefined), "has either result or code");
 export type TrialCase = z.input<typeof trialCase>;
 
 export interface TrialOptions {
-  /** The plugin's folder; it is copied, so its data/ stays as it is. */
+  /** Folder of the plugin, which is copied, so that its data/ stays unchanged. */
   folder: string;
   /** Calls to make instead of those in `plugin.test.yaml`. */
   cases?: readonly TrialCase[];
   /** `integration.yaml` whose services and grants the plugin gets. */
   configFile?: string;
-  /** Hears what the plugin uses; nothing is refused then that permissions and Node's model decide about. */
+  /** Audit hook. While set, permissions and Node's model only record, and refuse nothing. */
   auditor?: Auditor;
   logger: Logger;
 }
@@ -56,11 +56,11 @@ export interface TrialOptions {
 export interface TrialOutcome {
   name: string;
   passed: boolean;
-  /** The answer of the call: its result, or its error body. */
+  /** Answer to the call: its result, or its error body. */
   answer: unknown;
-  /** Why it did not pass. */
+  /** Reason for which it did not pass. */
   reason?: string;
-  /** The stack of the error that the action threw, when it did not pass. */
+  /** Stack of the error that the action threw, if it did not pass. */
   stack?: string;
   duration_ms: number;
 }
@@ -85,8 +85,8 @@ async function casesOf({ cases, folder }: TrialOptions): Promise<z.output<typeof
 }
 
 /**
- * Returns a configuration with the operator's services and grants, and a key of its own; signatures are not asked of
- * work in progress.
+ * Returns a configuration with the operator's services and grants, and a key of its own; work in progress needs no
+ * signatures.
  * @param configFile `integration.yaml`
  */
 export async function trialConfiguration(
@@ -109,14 +109,14 @@ export async function trialConfiguration(
   };
 }
 
-/** Returns how to give a trial what its plugin asks for. */
+/** Returns advice on how to provide what the plugin requests in a trial. */
 function advice(kind: string, name: string): string {
   const own = `Give it a stand-in as ${kind}s.${name} in ${DOUBLES_FILES.join(" or ")}`;
   return kind === "plugin" ? `${own}.` : `${own}, or the real one from services.${kind}s with --integration FILE.`;
 }
 
 /**
- * Makes a plugin of the stand-ins: a second copy of the folder, since they may import what lies in it.
+ * Makes a plugin of the stand-ins: a second copy of the folder, since they may import files in it.
  *
  * @returns its name, if the folder has stand-ins
  */
@@ -128,13 +128,13 @@ async function addDoubles(folder: string, plugins: string, copy: string): Promis
   const resources = { rate_limit: { calls: 1_000_000 } };
   const facts = { name: DOUBLES_PLUGIN, version: "0.0.0", entry_point: entry, resources };
   await writeFile(join(place, DESCRIPTOR_FILE), JSON.stringify(facts));
-  // Plugins that it requires are those that stand-ins answer for.
+  // The stand-ins answer for the plugins that it requires.
   const { requires: _required, ...own } = await readAuthored(copy, anyMapping);
   await writeFile(join(copy, DESCRIPTOR_FILE), JSON.stringify(own));
   return DOUBLES_PLUGIN;
 }
 
-/** Calls an action as any caller does. */
+/** Calls an action over HTTP, like any caller. */
 export function callOverHttp(
   { url, key }: { url: string; key: string },
   plugin: string,
@@ -164,7 +164,7 @@ function judge(entry: z.output<typeof trialCase>, status: number, body: Record<s
   return `expected ${JSON.stringify(entry.result)}, got ${JSON.stringify(body["result"])}`;
 }
 
-/** Loads the stand-ins before the plugin that they are for. @throws DeploymentError `unhealthy` */
+/** Loads the stand-ins before the plugin that needs them. @throws DeploymentError `unhealthy` */
 async function loadDoubles(
   { catalogue, lifecycle }: Runtime,
   name: string,
@@ -183,7 +183,7 @@ async function loadDoubles(
 }
 
 /**
- * @returns the outcome of every call; the caller decides about failed ones
+ * Runs a trial. @returns the outcome of every call; the caller decides about failed ones
  * @throws UsageError for a folder without a descriptor; DeploymentError `unhealthy` for a plugin that does not load
  */
 export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
@@ -193,7 +193,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   await writeTypePaths(folder);
   const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));
   const copy = join(root, "plugins", basename(folder));
-  // People look for a line in the folder that they write in.
+  // People look for the line in their own folder.
   const own = (text: string): string =>
     text.replaceAll(copy, folder).replaceAll(join(dirname(copy), DOUBLES_PLUGIN), folder);
   const key = randomBytes(24).toString("hex");

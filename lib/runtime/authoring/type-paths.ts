@@ -6,16 +6,16 @@ import { makeFolder } from "../../support/files.ts";
 import { SDK_URL, ZOD_FOLDER } from "../guest/sdk-resolution.ts";
 
 /**
- * The folder of the file that a TypeScript plugin's `tsconfig.json` extends: made for this machine, and no part of the
+ * Folder of the file that a TypeScript plugin's `tsconfig.json` extends: made for this machine, and no part of the
  * plugin.
  */
 export const LOCAL_FOLDER = ".sealift";
 export const TYPES_FILE = `${LOCAL_FOLDER}/tsconfig.json`;
 
 /**
- * Writes where TypeScript finds the types of what the runtime brings, so that nothing has to be installed. Does nothing
- * for a plugin whose `tsconfig.json` does not ask for it.
- * @param folder the plugin's
+ * Writes the paths at which TypeScript finds the types of packages that the runtime provides, so that nothing has to be
+ * installed. Does nothing for a plugin whose `tsconfig.json` does not extend them.
+ * @param folder of the plugin
  */
 export async function writeTypePaths(folder: string): Promise<void> {
   const config = await readFile(join(folder, "tsconfig.json"), "utf8").catch(() => "");

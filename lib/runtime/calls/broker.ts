@@ -8,30 +8,30 @@ import type { Service } from "../services/service.ts";
 import type { Calls } from "./calls.ts";
 import { isPermitted } from "./permissions.ts";
 
-/** The largest number of plugins that call each other in one chain. */
+/** Most plugins that call each other in one chain. */
 const MAX_CALL_DEPTH = 16;
 
-/** The largest number of events that one plugin listens to. */
+/** Most events that one plugin listens to. */
 const MAX_EVENTS = 256;
 
-/** One instance of a plugin, from before it is loaded until after it is gone. */
+/** Instance of a plugin, from before it is loaded until after it is gone. */
 export interface Caller {
   readonly descriptor: Descriptor;
-  /** The instance while it serves: before and afterwards it gets no events. */
+  /** Instance while it serves: before and afterwards it gets no events. */
   readonly serving: PluginInstance | undefined;
 }
 
-/** Stand-ins for what a plugin under test asks for. */
+/** Stand-ins for what a plugin under test requests. */
 export interface StandIns {
-  /** The loaded plugin that answers in the place of services and other plugins, if there is one. */
+  /** Loaded plugin that answers instead of services and other plugins, if there is one. */
   plugin: string | undefined;
-  /** Returns what to do about a service or a plugin that is not there. */
+  /** Returns advice about a missing service or plugin. */
   advice: (kind: string, name: string) => string;
 }
 
 /**
- * Everything that a plugin asks of the runtime, of either mode, comes through here: services, events and other plugins.
- * Permissions are checked in this one place.
+ * Handles everything that a plugin, trusted or sandboxed, requests of the runtime: services, events and other plugins.
+ * All permissions are checked here.
  */
 export class Broker {
   readonly #services: ReadonlyMap<string, Service>;
@@ -43,7 +43,7 @@ export class Broker {
 
   /**
    * @param services by target: `cache`, `database:<name>`, `extension:<name>`
-   * @param auditor hears of every request; permissions refuse none then
+   * @param auditor called with every request; permissions then refuse none
    * @param standIns of a trial
    */
   constructor(
@@ -57,14 +57,14 @@ export class Broker {
     this.#calls = calls;
   }
 
-  /** Returns the way out for one instance of a plugin, bound to the permissions of its descriptor. */
+  /** Returns the port of one plugin instance, bound to the permissions of its descriptor. */
   portFor(caller: Caller): PluginPort<CallFacts> {
     return {
       request: (target, method, parameters, call) => this.#request(caller, target, method, parameters, call),
     };
   }
 
-  /** Forgets what an instance listens to. */
+  /** Removes the listeners of an instance. */
   forget(caller: Caller): void {
     for (const [event, listeners] of this.#listeners) {
       if (listeners.delete(caller) && listeners.size === 0) this.#listeners.delete(event);
@@ -72,8 +72,8 @@ export class Broker {
   }
 
   /**
-   * @throws RequestFault `permission_denied`, `service_unavailable`, `call_too_deep`, or with the code that a call
-   *   failed with
+   * Carries out a request. @throws RequestFault `permission_denied`, `service_unavailable`, `call_too_deep`, or with
+   * the code of a failed call
    */
   async #request(
     caller: Caller,
@@ -140,7 +140,7 @@ export class Broker {
     }
   }
 
-  /** Says which service the configuration lacks, and where it would stand. */
+  /** Describes which service the configuration lacks, and where it belongs. */
   #lacks(kind: string, name: string): string {
     if (this.#standIns !== undefined) return `The trial has no ${kind} ${name}. ${this.#standIns.advice(kind, name)}`;
     const others = [...this.#services.keys()]
@@ -155,7 +155,7 @@ export class Broker {
     if (depth > MAX_CALL_DEPTH) {
       throw new RuntimeFault("call_too_deep", `Plugins call each other more than ${MAX_CALL_DEPTH} deep.`);
     }
-    // A copy: the called plugin must not hold on to what the caller goes on changing.
+    // A copy: the called plugin must not hold on to an object that the caller continues to change.
     const copy: unknown = payload === undefined ? {} : parseJson(JSON.stringify(payload) ?? "{}");
     const facts = { requestId: call?.requestId, depth, trace: call?.trace };
     return parseJson(await this.#calls.call(plugin, action, copy, facts));
@@ -180,7 +180,7 @@ export class Broker {
   }
 }
 
-/** Databases are permitted by what a method does to them. */
+/** Returns the action of a request; for databases it depends on what the method does. */
 function actionOf(target: string, method: string): string {
   if (!target.startsWith("database:")) return method;
   return method === "query" ? "read" : "write";

@@ -3,27 +3,27 @@ import type { Logger } from "../../support/logging.ts";
 import { LogBudget } from "../ground/log-budget.ts";
 import { type RuntimeFault, stackOf } from "../guest/fault.ts";
 
-/** One call that has ended. */
+/** Call that has ended. */
 export interface EndedCall {
   plugin: string;
   action: string;
   requestId: string | undefined;
   traceId: string | undefined;
   durationMs: number;
-  /** Absent when the call went well. */
+  /** Undefined for a successful call. */
   fault: RuntimeFault | undefined;
 }
 
-/** Failures that are the caller's: they are answered, and no line of the log. */
+/** Codes of failures caused by callers: they are answered, and not logged. */
 const CALLERS: ReadonlySet<RuntimeCode> = new Set(["payload_invalid", "rate_limited", "bad_request"]);
 
-/** Writes a line for every action that fails, with the stack of what it threw; bounded for each plugin. */
+/** Logs every action that fails, with the stack of what it threw; limited per plugin. */
 export class CallLog {
   readonly #logger: Logger;
   readonly #onCall: ((call: EndedCall) => void) | undefined;
   readonly #budgets = new Map<string, LogBudget>();
 
-  /** @param onCall hears of every call that has ended */
+  /** @param onCall called with every call that has ended */
   constructor(logger: Logger, onCall?: (call: EndedCall) => void) {
     this.#logger = logger;
     this.#onCall = onCall;

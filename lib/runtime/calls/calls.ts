@@ -8,7 +8,8 @@ import type { Metrics } from "../observability/metrics.ts";
 import type { CallLog } from "./call-log.ts";
 
 /**
- * Failures that another attempt may cure (descriptor, `runtime.retry`); a time-out has used up the caller's patience.
+ * Codes of failures that a retry may cure (descriptor, `runtime.retry`); after a time-out the caller has waited long
+ * enough.
  */
 const RETRIED: ReadonlySet<RuntimeCode> = new Set([
   "action_failed",
@@ -17,7 +18,7 @@ const RETRIED: ReadonlySet<RuntimeCode> = new Set([
   "service_unavailable",
 ]);
 
-/** The one way to an action, for callers over HTTP, other plugins and scheduled jobs. */
+/** Calls actions, for callers over HTTP, other plugins and scheduled jobs. */
 export class Calls {
   readonly #catalogue: Catalogue;
   readonly #metrics: Metrics;
@@ -35,8 +36,8 @@ export class Calls {
   }
 
   /**
-   * Runs an action and returns its result as JSON text: at once when nothing has to be waited for.
-   * @throws RuntimeFault, at once or as the promise's rejection
+   * Runs an action and returns its result as JSON text, synchronously when nothing has to be awaited.
+   * @throws RuntimeFault, directly or as the promise's rejection
    */
   call(plugin: string, action: string, payload: unknown, facts: CallFacts): string | Promise<string> {
     return isWatched() ? this.#traced(plugin, action, payload, facts) : this.#call(plugin, action, payload, facts);
@@ -48,7 +49,7 @@ export class Calls {
       `call ${plugin} ${action}`,
       told,
       async ({ trace }) => this.#call(plugin, action, payload, { ...facts, trace }),
-      // Requests of a sandbox come without the asynchronous context of the call.
+      // Requests of a sandbox arrive without the asynchronous context of the call.
       { parent: facts.trace ?? "around" },
     );
   }

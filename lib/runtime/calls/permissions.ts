@@ -3,7 +3,8 @@ import type { ExecutionMode } from "../../contract/surfaces/runtime.ts";
 
 /**
  * The `permissions` of a descriptor. A resource is `kind` or `kind:name` (`database:main`, `cache`, `events:order.*`,
- * `extension:geo`, `plugin:billing`); `.` and `/` after the kind do as well, and a plural. `*` stands for any text.
+ * `extension:geo`, `plugin:billing`); `.` and `/` after the kind work as well, and so does a plural. `*` stands for any
+ * text.
  */
 
 const KINDS: Record<string, string> = {
@@ -55,8 +56,8 @@ function coversAction({ actions }: PermissionRule, kind: string, action: string)
 }
 
 /**
- * Whether a plugin may do this. A rule that denies wins. A sandboxed plugin needs a rule that allows; a trusted one
- * only where its descriptor has rules for that kind of resource at all, because its code is not confined anyway.
+ * Tells whether a plugin may do this. A denying rule wins. A sandboxed plugin needs an allowing rule; a trusted one
+ * only if its descriptor has rules for that kind of resource at all, because its code is not confined anyway.
  */
 export function isPermitted(
   rules: readonly PermissionRule[],

@@ -7,9 +7,9 @@ import { asLoadFault, RuntimeFault } from "../guest/fault.ts";
 import { readDescriptor } from "./descriptor-file.ts";
 import { PluginSlot } from "./plugin-slot.ts";
 
-/** Every plugin on disk, loaded or not: one slot for each folder, and whose name is whose. */
+/** Every plugin on disk, loaded or not: a slot for each folder, and the owner of each name. */
 export class Catalogue {
-  /** The plugins folder. */
+  /** Folder of the plugins. */
   readonly directory: string;
   readonly #logger: Logger;
   readonly #slots = new Map<string, PluginSlot>();
@@ -30,7 +30,7 @@ export class Catalogue {
   }
 
   /**
-   * Returns the slot of a plugin, which may have come to the disk since the last scan.
+   * Returns the slot of a plugin, which may have appeared on disk since the last scan.
    * @throws RuntimeFault `plugin_not_found`
    */
   async known(name: string): Promise<PluginSlot> {
@@ -41,7 +41,8 @@ export class Catalogue {
   }
 
   /**
-   * Notes folders that came and, unless they are loaded, those that went; reads the descriptors of what is not loaded.
+   * Updates the slots by the folders on disk, keeping loaded plugins; reads the descriptors of those that are not
+   * loaded.
    */
   async scan(): Promise<void> {
     const found = await discoverPlugins(this.directory);
@@ -51,7 +52,7 @@ export class Catalogue {
     this.settleNames();
   }
 
-  /** Notes why a plugin is not loaded, or why its last reload failed; the log tells each reason once. */
+  /** Records why a plugin is not loaded, or why its last reload failed; logs each reason once. */
   fail(slot: PluginSlot, fault: RuntimeFault): void {
     if (slot.fault?.message !== fault.message) {
       this.#logger.error({ plugin: slot.name, code: fault.code }, fault.message);
@@ -59,7 +60,10 @@ export class Catalogue {
     slot.fault = fault;
   }
 
-  /** Of several folders with one name, the loaded one keeps it, else the one with that id, else the first. */
+  /**
+   * Assigns names. Of several folders with one name, the loaded one keeps it, else the one with that id, else the
+   * first.
+   */
   settleNames(): void {
     const byName = new Map<string, PluginSlot>();
     for (const slot of this.all) {
@@ -81,7 +85,7 @@ export class Catalogue {
     this.#byName = byName;
   }
 
-  /** @throws RuntimeFault `name_duplicate` when another folder has the name */
+  /** Requires that no other folder has the name. @throws RuntimeFault `name_duplicate` */
   checkName(slot: PluginSlot, name: string): void {
     const holder = this.#byName.get(name);
     if (holder !== undefined && holder !== slot) throw nameTaken(holder, name);
@@ -106,8 +110,8 @@ const nameTaken = ({ location }: PluginSlot, name: string): RuntimeFault =>
   new RuntimeFault("name_duplicate", `The folder ${location.id} holds a plugin called ${name} as well.`);
 
 /**
- * The plugins on disk: every folder, or link to one, in the plugins folder (docs/contract/host.md). Names that start
- * with `_` or `.` are passed by, and so are links that lead nowhere: a release that is being removed.
+ * Lists the plugins on disk: every folder, or link to one, in the plugins folder (docs/contract/host.md). Skips names
+ * that start with `_` or `.`, and broken links, which belong to a release being removed.
  */
 async function discoverPlugins(directory: string): Promise<PluginLocation[]> {
   const entries = (await ifThere(readdir(directory, { withFileTypes: true }))) ?? [];
@@ -120,7 +124,7 @@ async function discoverPlugins(directory: string): Promise<PluginLocation[]> {
   return found.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
-/** Finds the folder in which a plugin stands now: the agent's switch changes the real path behind the same link. */
+/** Finds the current folder of a plugin: the agent's switch changes the real path behind the same link. */
 export async function locatePlugin(directory: string, id: string): Promise<PluginLocation | undefined> {
   const path = join(directory, id);
   try {

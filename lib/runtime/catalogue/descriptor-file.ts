@@ -13,7 +13,9 @@ import { messageOf, RuntimeFault } from "../guest/fault.ts";
 
 const clean = (path: string): string => posix.normalize(path).replace(/\/+$/, "");
 
-/** Node has no list of denied paths: what is allowed must not touch what is denied (docs/contract/runtime.md). */
+/**
+ * Requires that allowed and denied paths do not overlap: Node has no list of denied paths (docs/contract/runtime.md).
+ */
 function checkFilesystem({ filesystem }: Descriptor): void {
   for (const allowed of filesystem.allowed_paths.map(clean)) {
     if (allowed === "." || allowed === DESCRIPTOR_FILE) {
@@ -34,7 +36,7 @@ function checkFilesystem({ filesystem }: Descriptor): void {
   }
 }
 
-/** @throws RuntimeFault `descriptor_invalid` or `name_reserved` */
+/** Reads a descriptor. @throws RuntimeFault `descriptor_invalid` or `name_reserved` */
 export async function readDescriptor(location: PluginLocation): Promise<Descriptor> {
   let read: Descriptor;
   try {
@@ -54,7 +56,7 @@ export async function readDescriptor(location: PluginLocation): Promise<Descript
   return read;
 }
 
-/** The real path of the entry point. @throws RuntimeFault `entry_missing` */
+/** Returns the real path of the entry point. @throws RuntimeFault `entry_missing` */
 export async function entryOf({ folder }: PluginLocation, { entry_point }: Descriptor): Promise<string> {
   const path = join(folder, entry_point);
   const real = await realpath(path).catch(() => undefined);

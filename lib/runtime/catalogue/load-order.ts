@@ -6,19 +6,19 @@ import { RuntimeFault } from "../guest/fault.ts";
 type Facts = Pick<Descriptor, "name" | "version" | "requires">;
 
 export interface LoadOrder {
-  /** Plugins of one wave may load at the same time; each wave needs only earlier ones. */
+  /** Waves of plugins, in order: plugins of one wave may load at the same time, and need only earlier waves. */
   waves: string[][];
-  /** Plugins that cannot load, whatever happens. The others do not wait for them. */
+  /** Plugins that can never load. The others do not wait for them. */
   failed: Map<string, RuntimeFault>;
 }
 
-/** Whether a version is in a range; labels that are not semver satisfy only `*` and themselves. */
+/** Tells whether a version is in a range; labels that are not semver satisfy only `*` and themselves. */
 export function satisfies(version: string, range: string): boolean {
   if (range === "*" || range === version) return true;
   return valid(version) !== null && inRange(version, range, { includePrerelease: true });
 }
 
-/** @returns why the requirements do not hold, given what is there */
+/** Returns why the requirements do not hold with the given plugins; undefined if they do. */
 export function missingRequirement(
   { name, requires }: Facts,
   versionOf: (name: string) => string | undefined,
@@ -37,14 +37,15 @@ export function missingRequirement(
 }
 
 /**
- * Orders plugins by `requires`: what lacks a requirement, or is part of a cycle, fails alone with those that need it.
+ * Orders plugins by `requires`. A missing requirement or a cycle fails only the plugins concerned and those that need
+ * them.
  */
 export function loadOrder(plugins: readonly Facts[]): LoadOrder {
   const failed = new Map<string, RuntimeFault>();
   const waiting = new Map(plugins.map((plugin) => [plugin.name, plugin]));
   const placed = new Map<string, string>();
   const waves: string[][] = [];
-  // Requirements that no plugin can ever meet, and then all who wait for such a plugin.
+  // Plugins whose requirements can never be met, and then all that wait for them.
   for (let changed = true; changed;) {
     changed = false;
     for (const plugin of [...waiting.values()]) {

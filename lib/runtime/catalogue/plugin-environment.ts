@@ -14,7 +14,10 @@ async function readEnvFile(path: string): Promise<Environment> {
   return parseEnv((await ifThere(readFile(path, "utf8"))) ?? "");
 }
 
-/** The host's `plugins/<id>.env`, which upgrades keep, over the file that the plugin itself names. */
+/**
+ * Reads the env files: the host's `plugins/<id>.env`, which upgrades keep, takes precedence over the file that the
+ * plugin names.
+ */
 async function readEnvFiles(location: PluginLocation, { envconfiguration }: Descriptor): Promise<Environment> {
   if (!envconfiguration.inject) return {};
   const { env_file } = envconfiguration;
@@ -23,8 +26,8 @@ async function readEnvFiles(location: PluginLocation, { envconfiguration }: Desc
 }
 
 /**
- * The variables that a plugin sees: those that its descriptor declares, and no others. A value comes from the process
- * environment, else from the plugin's env files.
+ * Returns the variables that a plugin sees: those that its descriptor declares, and no others. A value comes from the
+ * process environment, else from the plugin's env files.
  *
  * @param reserved names of the runtime's own secrets, which no plugin gets
  * @throws RuntimeFault `environment_missing` with every variable that is not set
@@ -60,7 +63,7 @@ export async function pluginEnvironment(
       return value ?? "";
     });
   }
-  // Node reads these before any code of ours: they would undo the sandbox.
+  // Node reads these before any code of the runtime: they would disable the sandbox.
   for (const name of Object.keys(values)) {
     if (/^(NODE_|LD_|DYLD_|UV_)|^(OPENSSL_CONF|SSLKEYLOGFILE)$/.test(name)) faults.push(`${name} steers Node itself`);
   }

@@ -7,20 +7,20 @@ import { ModuleLoader } from "../trusted/module-loader.ts";
 
 export type Retry = Descriptor["runtime"]["retry"];
 
-/** One plugin on disk and, while it is loaded, the instance that serves its calls. */
+/** Plugin on disk and, while it is loaded, the instance that serves its calls. */
 export class PluginSlot {
   location: PluginLocation;
-  /** As last read and found valid. */
+  /** Descriptor as last read and found valid. */
   descriptor: Descriptor | undefined;
   instance: PluginInstance | undefined;
-  /** Why the plugin is not loaded, or why the last reload of a loaded one failed. */
+  /** Reason why the plugin is not loaded, or why the last reload of a loaded one failed. */
   fault: RuntimeFault | undefined;
   rateLimit: RateLimit | undefined;
-  /** Absent when a call is tried once. */
+  /** Retry rule; undefined for calls that are tried once. */
   retry: Retry | undefined;
-  /** On the clock of `performance`: when a plugin that is not loaded is started again by itself. */
+  /** Time at which an unloaded plugin is started again by itself, by `performance.now()`. */
   comesBackAt: number | undefined;
-  /** Its code lives in this process for as long as the process does. */
+  /** Loader of its code, which stays in this process for as long as the process runs. */
   readonly loader = new ModuleLoader();
   #loadedAt = 0;
   #queue: Promise<unknown> = Promise.resolve();
@@ -29,7 +29,7 @@ export class PluginSlot {
     this.location = location;
   }
 
-  /** The descriptor's name; the folder's until there is one. */
+  /** Name from the descriptor; the folder's until there is one. */
   get name(): string {
     return this.descriptor?.name ?? this.location.id;
   }
@@ -39,18 +39,18 @@ export class PluginSlot {
     return this.fault ? "error" : "idle";
   }
 
-  /** Seconds since it was loaded; 0 while it never was. */
+  /** Seconds since it was loaded; 0 before it ever was. */
   get uptimeSeconds(): number {
     return this.#loadedAt === 0 ? 0 : (performance.now() - this.#loadedAt) / 1000;
   }
 
-  /** Returns what a caller of a plugin that is not loaded is told of its return. */
+  /** Returns what a caller of an unloaded plugin is told about its return. */
   comeback(): { retryAfterSeconds?: number } {
     if (this.comesBackAt === undefined) return {};
     return { retryAfterSeconds: Math.max(1, (this.comesBackAt - performance.now()) / 1000) };
   }
 
-  /** Lets an instance serve from now on. */
+  /** Makes an instance serve from now on. */
   adopt(instance: PluginInstance, descriptor: Descriptor, location: PluginLocation): void {
     this.instance = instance;
     this.descriptor = descriptor;
@@ -64,7 +64,7 @@ export class PluginSlot {
     this.retry = descriptor.runtime.retry.max_attempts > 1 ? descriptor.runtime.retry : undefined;
   }
 
-  /** Runs one change of the plugin's life after the other. */
+  /** Serializes changes of the plugin's lifecycle. */
   exclusively<T>(change: () => Promise<T>): Promise<T> {
     const result = this.#queue.then(change);
     this.#queue = result.catch(() => undefined);
@@ -88,6 +88,6 @@ export class PluginSlot {
   }
 }
 
-/** Returns the release that a plugin stands in: none where no agent has deployed it. */
+/** Returns the release of a plugin's folder: none where no agent has deployed it. */
 const releaseOf = ({ folder }: PluginLocation): string | undefined =>
   /\/\.sealift\/releases\/[^/]+\/([^/]+)\/plugins\/[^/]+$/.exec(folder)?.[1];

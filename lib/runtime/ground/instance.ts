@@ -8,112 +8,113 @@ import type { ActionFacts } from "../guest/definition.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";
 
 /**
- * One generation of a plugin in memory, whichever way it runs. The lifecycle swaps instances; callers see only this.
+ * Instance of a plugin in memory, whichever way it runs. The lifecycle swaps instances; callers see only this
+ * interface.
  */
 export interface PluginInstance {
   readonly mode: ExecutionMode;
   readonly actions: ReadonlySet<string>;
-  /** Calls that have not ended. */
+  /** Number of calls that have not ended. */
   readonly inFlight: number;
-  /** The plugin's actions, routes and events, for those who read them. */
+  /** Describes the plugin's actions, routes and events. */
   describe(): InstanceDescription;
-  /** For status: what is particular to the mode. */
+  /** Returns facts for status that depend on the execution mode. */
   facts(): Pick<PluginStatus, "pid" | "restarts" | "memory_mb" | "held_by" | "disk" | "instances">;
   /**
-   * Runs an action and returns its result as JSON text: at once when the action needs no promise.
-   * @throws RuntimeFault, at once or as the promise's rejection
+   * Runs an action and returns its result as JSON text, synchronously when the action needs no promise.
+   * @throws RuntimeFault, directly or as the promise's rejection
    */
   call(action: string, payload: unknown, facts: CallFacts): string | Promise<string>;
-  /** Asks the plugin how it is. @throws RuntimeFault `unhealthy` when no answer comes in time */
+  /** Runs the plugin's health check. @throws RuntimeFault `unhealthy` when no answer comes in time */
   health(timeoutMs: number): Promise<Required<HealthReport>>;
   deliver(event: string, payload: unknown, source: string): void;
-  /** Serves a route of the plugin; absent where there are none. */
+  /** Serves a route of the plugin; undefined without routes. */
   handle?: (request: IncomingMessage, response: ServerResponse) => void;
   /** Resolves when nothing is in flight any more, or after `timeoutMs` milliseconds. */
   drain(timeoutMs: number): Promise<void>;
-  /** Unloads the plugin; what is still in flight fails. */
+  /** Unloads the plugin; calls still in flight fail. */
   stop(): Promise<void>;
 }
 
 export interface InstanceDescription {
   actions: ReadonlyMap<string, ActionFacts>;
-  /** Without those of a router of the plugin's own. */
+  /** Routes, without those of the plugin's own router. */
   routes: readonly RouteFacts[];
 }
 
 export interface RouteFacts {
   methods: readonly string[];
-  /** In Fastify's form, below the plugin's name. */
+  /** Path below the plugin's name, in Fastify's form. */
   path: string;
-  /** Absent for a public route. */
+  /** Undefined for a public route. */
   permissions: readonly string[] | undefined;
 }
 
 export interface CallFacts {
   requestId: string | undefined;
-  /** The number of plugins that called each other up to here; a caller from outside is 0. */
+  /** Number of plugins in the call chain up to here; 0 for a caller from outside. */
   depth: number;
-  /** The span that the call is below, also when the runtime sends none. */
+  /** Parent span of the call, even if the runtime exports none. */
   trace?: TraceContext | undefined;
   /** The payload as clean JSON text, where the caller sent it so. */
   payloadText?: string | undefined;
 }
 
-/** The parts that an instance is made from. */
+/** Parts that an instance is made from. */
 export interface InstanceOptions {
   location: PluginLocation;
   descriptor: Descriptor;
   /** Real path of the entry point. */
   entry: string;
   env: Record<string, string>;
-  /** An older instance still serves. */
+  /** Whether an older instance still serves. */
   replaces: boolean;
   logger: Logger;
-  /** The plugin's way to services, events and other plugins. */
+  /** Port to services, events and other plugins. */
   port: PluginPort<CallFacts>;
   observer: InstanceObserver;
 }
 
-/** Hears what happens to an instance between its start and its end. */
+/** Observer of an instance between its start and its end. */
 export interface InstanceObserver {
-  /** A frame of a sandbox was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
+  /** Called when a frame of a sandbox was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
   dropped(reason: string): void;
-  /** An audited plugin did something that a sandbox is refused. */
+  /** Called when an audited plugin did something that a sandbox is refused. */
   used(use: Use): void;
-  /** The network was refused to a sandbox. */
+  /** Called when a sandbox was refused the network. */
   denied(host: string): void;
-  /** The instance restarted its process. */
+  /** Called when the instance restarted its process. */
   restarted(): void;
-  /** The instance has given up; it serves no call any more. */
+  /** Called when the instance has given up; it serves no more calls. */
   failed(code: RuntimeCode, message: string): void;
 }
 
-/** The place of a plugin on this host. */
+/** Location of a plugin on this host. */
 export interface PluginLocation {
-  /** The folder's name under the plugins folder: the id that it was deployed under. */
+  /** Name of the folder under the plugins folder: the id that it was deployed under. */
   id: string;
-  /** The plugins folder's own path to it, a link where the agent deployed it. */
+  /** Path of the folder in the plugins folder, a link where the agent deployed it. */
   path: string;
-  /** Its real path: the release. */
+  /** Real path of the folder: the release. */
   folder: string;
-  /** The real path of the host's store for its data, which `data/` of every release links to; absent without one. */
+  /** Real path of the host's store for its data, to which `data/` of every release links; undefined without one. */
   hostData: string | undefined;
 }
 
-/** One thing that a plugin did and that a permission, a grant or the sandbox decides about. */
+/** Something that a plugin did and that is subject to a permission, a grant or the sandbox. */
 export type Use =
-  /** A service, an event or another plugin: `permissions` of the descriptor. */
+  /** Use of a service, an event or another plugin: `permissions` of the descriptor. */
   | { what: "service"; target: string; action: string }
-  /** A server that it spoke HTTP with, as `host:port`: `network`. */
+  /** HTTP exchange with a server, as `host:port`: `network`. */
   | { what: "host"; host: string }
-  /** A use that Node's permission model would have refused, in its own words. */
+  /** Use that Node's permission model would have refused, in its own words. */
   | { what: "node"; permission: string; resource: string };
 
-/** Hears of every use. Where there is one, nothing is refused by permissions. */
+/** Audit hook, called with every use. While set, permissions are recorded, not enforced. */
 export type Auditor = (plugin: string, use: Use) => void;
 
 /**
- * Node's permission model in the sandboxes of a runtime: `audited` lets a plugin do what it would refuse, and tells;
- * `absent` is for tests, which see by it that the wall holds alone.
+ * Node's permission model in the sandboxes of a runtime: `audited` reports what it would refuse, and lets it pass;
+ * `absent` is for tests, which show that the wall holds alone.
  */
 export type PermissionModel = "enforced" | "audited" | "absent";

@@ -1,9 +1,9 @@
-/** The limits of one plugin's log in each second, all its ways of writing together. */
+/** Limits of one plugin's log output per second, over all of its channels. */
 export const LOG_LIMITS = { lines: 200, characters: 256 * 1024 } as const;
 
 const SECOND_MS = 1000;
 
-/** Counts what a plugin writes: its standard output and error, and the records of its logger. */
+/** Counts what a plugin writes: its standard output and error, and its log records. */
 export class LogBudget {
   readonly #onDropped: (lines: number) => void;
   #lines = 0;
@@ -11,12 +11,12 @@ export class LogBudget {
   #dropped = 0;
   #counting = false;
 
-  /** @param onDropped hears at the end of a second how many lines were dropped in it */
+  /** @param onDropped called at the end of a second with the number of lines dropped in it */
   constructor(onDropped: (lines: number) => void) {
     this.#onDropped = onDropped;
   }
 
-  /** Takes a line, or counts it as dropped. @returns whether it may be written */
+  /** Counts a line, or drops it. @returns whether it may be written */
   take(characters: number): boolean {
     if (!this.#counting) {
       this.#counting = true;

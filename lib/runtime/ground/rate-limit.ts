@@ -1,4 +1,4 @@
-/** A token bucket: `calls` at once, then as many per period, spread evenly. */
+/** Token bucket: `calls` at once, then as many per period, spread evenly. */
 export class RateLimit {
   readonly #calls: number;
   readonly #perMillisecond: number;
@@ -17,7 +17,7 @@ export class RateLimit {
     this.#at = now();
   }
 
-  /** Takes one call. Returns 0, or the seconds until there is one again. */
+  /** Takes one call. Returns 0, or the seconds until one is available. */
   take(): number {
     const now = this.#now();
     this.#tokens = Math.min(this.#calls, this.#tokens + (now - this.#at) * this.#perMillisecond);

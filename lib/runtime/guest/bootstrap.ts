@@ -17,23 +17,23 @@ import { openWayOut } from "./way-out.ts";
 import { replaceProc } from "./without-proc.ts";
 
 /**
- * The main module of a sandbox's process: it locks the process down, loads one plugin, and serves calls that come in
- * frames on file descriptor 3. The plugin shares this process, so nothing here protects the runtime: the runtime
- * distrusts every frame.
+ * Main module of a sandbox's process: locks the process down, loads one plugin, and serves calls that arrive in frames
+ * on file descriptor 3. The plugin shares this process, so nothing here protects the runtime, which distrusts every
+ * frame.
  */
 
-/** The first frame that the runtime sends to a process. */
+/** First frame that the runtime sends to a process. */
 export interface InitFrame {
   facts: GuestFacts;
   /** Real path of the entry point. */
   entry: string;
-  /** This instance takes the place of an older one. */
+  /** Whether this instance replaces an older one. */
   replaces: boolean;
-  /** The network is reached through the runtime's proxy. */
+  /** Whether the network is reached through the runtime's proxy. */
   proxied: boolean;
-  /** The runtime wants to hear what the plugin does that a sandbox is refused. */
+  /** Whether to report what the plugin does that a sandbox is refused. */
   audited: boolean;
-  /** Bytes that the heap and the Buffers of the plugin may take. */
+  /** Bytes available to the heap and the Buffers of the plugin. */
   roomBytes: number;
 }
 
@@ -46,10 +46,10 @@ const MAX_DESCRIBED_CHARACTERS = 512 * 1024;
 if (process.permission as unknown) lockDown();
 installSdkResolution();
 replaceProc();
-// Stacks of compiled plugins name the lines that were written.
+// Stacks of compiled plugins refer to lines of the sources.
 process.setSourceMapsEnabled(true);
 
-// Kept from the plugin's hands: it may replace what hangs on `process`.
+// Kept before the plugin can replace it.
 const exit = process.exit.bind(process);
 const memory = new MemoryWatch();
 const reader = new FrameReader();
@@ -63,7 +63,7 @@ const onread = {
   },
 };
 const channel = new Socket({ fd: CHANNEL, readable: true, writable: true, onread });
-// The first reply of a turn leaves at once: the next call of it may block the loop.
+// The first reply of a turn is sent at once: the next call of it may block the loop.
 const write = frameWriter(channel, () => false);
 const send = (header: { t: string; [key: string]: unknown }, body?: string | Uint8Array): void => {
   write(encodeFrame(header, body));
@@ -73,7 +73,7 @@ const send = (header: { t: string; [key: string]: unknown }, body?: string | Uin
 channel.on("close", () => exit(0));
 channel.on("error", () => exit(0));
 
-/** A call that runs here, by the id that the runtime gave it. */
+/** Call that runs here, by the id that the runtime assigned. */
 class GuestCall implements CallScope {
   readonly id: string;
   readonly requestId: string | undefined;
@@ -123,7 +123,7 @@ const log = channelLog(channel, send);
 
 async function initialise({ facts, entry, replaces, proxied, audited, roomBytes }: InitFrame): Promise<void> {
   try {
-    // The declared variables, and nothing that the process was started with.
+    // The declared variables, and none of those the process was started with.
     for (const name of Object.keys(process.env)) delete process.env[name];
     Object.assign(process.env, facts.env);
     memory.room = roomBytes;
@@ -139,13 +139,15 @@ async function initialise({ facts, entry, replaces, proxied, audited, roomBytes 
     send({ t: "ready", actions: [...plugin.actions.keys()] }, described(plugin));
   } catch (error) {
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
-    // Not in the memory of plugins that do load.
+    // Loaded on failure only, to save memory in plugins that do load.
     const { describeLoadError } = await import("./syntax-error.ts");
     send({ t: "failed", code, message: describeLoadError(error, messageOf(error), process.cwd()).slice(0, 4096) });
   }
 }
 
-/** The routes, and the actions as the runtime shows them, as JSON. What is too much, or not JSON, is left out. */
+/**
+ * Returns the routes, and the actions as the runtime shows them, as JSON. Leaves out what is too large, or not JSON.
+ */
 function described({ actions, routes: declared }: LoadedPlugin): string {
   const facts = [...actions].map(([name, { description, payload }]) => [name, { description, payload }] as const);
   const served = declared.map(({ method, path, permissions }) => ({
@@ -176,7 +178,7 @@ async function answerRoute(frame: Frame): Promise<void> {
 async function runCall({ header, body }: Frame): Promise<void> {
   const call = new GuestCall(header);
   const { id } = call;
-  // The runtime wants to know that the loop has come so far, before the action may block it.
+  // Tells the runtime that the loop has come this far, before the action may block it.
   if (header["ack"] === 1) write(encodeFrame({ t: "begun", id }), true);
   calls.set(id, call);
   try {
@@ -270,7 +272,7 @@ function receive(frame: Frame): void {
   }
 }
 
-// An error that nobody caught leaves the plugin in an unknown state: say why, then end.
+// An uncaught error leaves the plugin in an unknown state: report it, then end.
 const crash = (error: unknown): void => {
   channel.end(encodeFrame({ t: "crash", message: messageOf(error).slice(0, 4096) }), () => exit(70));
 };

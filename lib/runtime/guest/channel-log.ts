@@ -3,12 +3,12 @@ import { serialiseResult } from "./json.ts";
 import type { PluginLog } from "./plugin-port.ts";
 
 const MAX_MESSAGE_CHARACTERS = 8192;
-/** Bytes that wait for the runtime, from which on no more records are added: they would fill the plugin's memory. */
+/** Bytes waiting for the runtime beyond which records are dropped: they would fill the plugin's memory. */
 const CONGESTED_BYTES = 1024 * 1024;
 
 /**
- * Returns the log of a plugin in its own process. Records that come faster than the runtime reads them are dropped and
- * counted; the runtime takes only some of so many anyway (docs/runtime.md).
+ * Creates the log of a plugin in its own process. Records that come faster than the runtime reads them are dropped and
+ * counted; the runtime would drop most of them anyway (docs/runtime.md).
  *
  * @param channel to the runtime
  * @param send writes a frame to it

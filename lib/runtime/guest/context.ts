@@ -18,22 +18,22 @@ export interface GuestFacts {
   config: Record<string, unknown>;
   env: Record<string, string>;
   dataDir: string;
-  /** Names of what the configuration offers. */
+  /** Names of the configured databases; the next fields are alike. */
   databases: string[];
   extensions: string[];
 }
 
-/** The part of a plugin's context that a call adds; the signal is made only when the action asks for it. */
+/** Part of a plugin's context that a call adds; the signal is created only on use. */
 export interface CallScope {
   signal(): AbortSignal;
   readonly requestId: string | undefined;
   readonly traceparent: string | undefined;
 }
 
-/** A port as used outside of calls. */
+/** Port as used outside of calls. */
 type BasePort = Pick<PluginPort<never>, "request">;
 
-/** The listeners of one plugin instance; the runtime delivers to it, and forgets it as a whole. */
+/** Listeners of one plugin instance; the runtime delivers to it, and forgets it as a whole. */
 export class Listeners {
   readonly #byEvent = new Map<string, Set<EventListener>>();
   readonly #port: BasePort;
@@ -106,7 +106,7 @@ function servicesThrough(port: BasePort, facts: GuestFacts): Services {
     },
     delete: async (key) => (await ask("cache", "delete", [key])) === true,
   };
-  // Methods are asked for by name: only the runtime knows what an extension offers.
+  // Methods are resolved by name: only the runtime knows what an extension offers.
   const extension = (name: string): Extension =>
     new Proxy(
       {},
@@ -126,8 +126,8 @@ function servicesThrough(port: BasePort, facts: GuestFacts): Services {
 }
 
 /**
- * Returns services by their names. One that the configuration lacks can be asked all the same: the runtime's answer
- * says what is missing, where a property of `undefined` would not.
+ * Returns services by their names. One that the configuration lacks can still be called: the runtime's answer says what
+ * is missing, unlike a property of `undefined`.
  */
 function byName<T>(names: readonly string[], make: (name: string) => T): Readonly<Record<string, T>> {
   const known: Record<string, T> = Object.fromEntries(names.map((name) => [name, make(name)]));
@@ -171,7 +171,10 @@ export class ContextFactory<Call extends CallScope> {
     this.#CallContext = callContextClass(this.base, port);
   }
 
-  /** Has a plugin's schema check its own keys; the context has the outcome. @throws RuntimeFault `load_failed` */
+  /**
+   * Checks the plugin's own keys by its schema, and puts the output into the context. @throws RuntimeFault
+   * `load_failed`
+   */
   async configure({ config }: { config: ((keys: unknown) => unknown) | undefined }): Promise<void> {
     if (config !== undefined) this.base.config = (await config(this.facts.config)) as PluginContext["config"];
   }
@@ -187,7 +190,8 @@ export class ContextFactory<Call extends CallScope> {
 }
 
 /**
- * A class, because it is made for every call: its fields are the call's own, the rest comes from the plugin's context.
+ * Returns the class of call contexts. A class, because one is made for every call: its fields belong to the call, the
+ * rest is inherited from the plugin's context.
  */
 function callContextClass<Call extends CallScope>(
   base: PluginContext,

@@ -4,12 +4,12 @@ import type { ActionDefinition, HealthReport, PluginDefinition, RouteDefinition 
 import { messageOf, RuntimeFault } from "./fault.ts";
 import { jsonSchemaOf, type SchemaCheck, schemaCheck } from "./payload-schema.ts";
 
-/** A plugin's module, read into one form: functions bound, schemas ready. Runs wherever the plugin's code runs. */
+/** Reads a plugin's module into one form: functions bound, schemas ready. Runs wherever the plugin's code runs. */
 
-/** The facts of an action. */
+/** Facts of an action. */
 export interface ActionFacts {
   description?: string | undefined;
-  /** As JSON Schema, where the plugin's schema can say it. */
+  /** Payload schema as JSON Schema, if it can be expressed so. */
   payload?: Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -34,7 +34,7 @@ export interface LoadedPlugin {
   healthCheck: Hook;
 }
 
-/** A module that exports none of these is no plugin. */
+/** Exports of which a plugin's module has at least one. */
 const PARTS = ["actions", "routes", "router", "onLoad", "onReload", "onUnload", "healthCheck"] as const;
 
 type AnyFunction = (...parameters: unknown[]) => unknown;
@@ -42,8 +42,8 @@ const isFunction = (value: unknown): value is AnyFunction => typeof value === "f
 const isObject = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null;
 
 /**
- * A CommonJS module arrives as `default`, transpiled ones as `default.default`, and a module may export its parts by
- * name.
+ * Finds the plugin among a module's exports: a CommonJS module has it in `default`, transpiled ones in
+ * `default.default`, and a module may export its parts by name.
  */
 function exportedPlugin(namespace: Record<string, unknown>): unknown {
   let exported: unknown = "default" in namespace ? namespace["default"] : namespace;
@@ -51,7 +51,7 @@ function exportedPlugin(namespace: Record<string, unknown>): unknown {
   return exported ?? namespace;
 }
 
-/** Methods with a mark, nearest class first; the prototype chain ends before Object's own. */
+/** Lists methods with a mark, nearest class first; the prototype chain ends before Object's own. */
 function markedMethods(instance: object): { name: string; method: AnyFunction }[] {
   const found = new Map<string, AnyFunction>();
   for (
@@ -168,7 +168,7 @@ export async function readPlugin(namespace: Record<string, unknown>): Promise<Lo
   };
 }
 
-/** Asks the plugin's own health check; without one a plugin that answers is healthy. */
+/** Runs the plugin's own health check; without one a plugin that answers is healthy. */
 export async function askHealth(plugin: LoadedPlugin, context: PluginContext): Promise<Required<HealthReport>> {
   if (plugin.healthCheck === undefined) return { status: "healthy", message: "ok" };
   try {

@@ -1,10 +1,10 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 
-/** An error of the runtime as data: `code` is one of the contract's table and gives the HTTP status. */
+/** Error of the runtime as data: `code` is from the contract's table and determines the HTTP status. */
 export class RuntimeFault extends Error {
   override name = "RuntimeFault";
   readonly code: RuntimeCode;
-  /** Seconds after which the caller may come back; absent when nobody knows. */
+  /** Seconds after which the caller may retry; undefined if unknown. */
   readonly retryAfterSeconds: number | undefined;
 
   constructor(code: RuntimeCode, message: string, options?: ErrorOptions & { retryAfterSeconds?: number }) {
@@ -14,16 +14,16 @@ export class RuntimeFault extends Error {
   }
 }
 
-/** The failure of a call that no plugin has begun: another process may run it. */
+/** Failure of a call that no plugin has begun: another process may run it. */
 export class UnreadFault extends RuntimeFault {}
 
 /**
- * The failure of a plugin's own request to the runtime: the plugin sees its code; its caller does not take it for the
- * plugin's.
+ * Failure of a plugin's own request to the runtime. The plugin sees its code; to the plugin's caller it is no failure
+ * of the plugin itself.
  */
 export class RequestFault extends RuntimeFault {}
 
-/** Codes of such a fault that say the same to the caller of a plugin that lets it pass. */
+/** Codes of such a failure that keep their meaning for the caller of a plugin that does not handle it. */
 const PASSED_ON: ReadonlySet<RuntimeCode> = new Set(["permission_denied", "service_unavailable", "call_too_deep"]);
 
 export function messageOf(error: unknown): string {
@@ -35,12 +35,12 @@ export function messageOf(error: unknown): string {
   }
 }
 
-/** Returns the stack of what a plugin threw; a fault of the runtime's own has none to show. */
+/** Returns the stack of what a plugin threw; undefined for a fault of the runtime itself. */
 export function stackOf({ cause }: RuntimeFault): string | undefined {
   return cause instanceof Error ? cause.stack : undefined;
 }
 
-/** Why a plugin could not be loaded, as a fault: its own, or `load_failed`. */
+/** Converts the reason why a plugin could not be loaded to a fault: its own, or `load_failed`. */
 export const asLoadFault = (error: unknown): RuntimeFault =>
   error instanceof RuntimeFault ? error : new RuntimeFault("load_failed", messageOf(error), { cause: error });
 
@@ -58,7 +58,7 @@ function sandboxAdvice(error: unknown): string | undefined {
       if (permission?.startsWith("FileSystem") === true) return FILES_ADVICE;
       if (permission === "Net" || syscall === "connect" || syscall === "getaddrinfo") return NETWORK_ADVICE;
     }
-    // The proxy of a network that is granted by name.
+    // From the proxy of a network that is granted by name.
     if (/Proxy response \(403\)/.test(cause.message)) return NETWORK_ADVICE;
     cause = cause.cause;
   }
@@ -66,7 +66,7 @@ function sandboxAdvice(error: unknown): string | undefined {
 }
 
 /**
- * Makes a fault of anything that a plugin threw: its own 400, a fault of a service that it passed on, or
+ * Converts whatever a plugin threw to a fault: its own 400, a fault of a service that it did not handle, or
  * `action_failed`.
  */
 export function faultOfAction(error: unknown): RuntimeFault {

@@ -4,7 +4,7 @@ import { MAX_FRAME_BYTES } from "./json.ts";
 
 /**
  * Frames of a sandbox's channel: `length (4 bytes, big endian) ‖ header length (4 bytes) ‖ header (JSON) ‖ body (JSON
- * text)`. The body of a call or reply passes through as text, so that it is serialised once. Both ends use this file.
+ * text)`. The body of a call or reply is passed on as text, so that it is serialized once. Both ends use this file.
  */
 
 const PREFIX = 8;
@@ -14,16 +14,16 @@ export interface Frame {
   header: Record<string, unknown> & { t: string };
   /** JSON text, or empty. */
   body: string;
-  /** The body of a frame whose header has `b: 1`: bytes of a request or an answer, as they are. */
+  /** Body of a frame whose header has `b: 1`: raw bytes of a request or an answer. */
   bytes?: Buffer;
 }
 
-/** The other side sent what is not a frame; the channel cannot be read any further. */
+/** Error of bytes that are no frame; the channel cannot be read any further. */
 export class FrameError extends Error {
   override name = "FrameError";
 }
 
-/** @throws RangeError for a header that the other end would refuse */
+/** Encodes a frame. @throws RangeError for a header that the other end would reject */
 export function encodeFrame(header: { t: string; [key: string]: unknown }, body: string | Uint8Array = ""): Buffer {
   const head = JSON.stringify(header);
   const headLength = Buffer.byteLength(head);
@@ -39,8 +39,8 @@ export function encodeFrame(header: { t: string; [key: string]: unknown }, body:
 }
 
 /**
- * Returns a function that writes frames. While `isBusy`, those of a turn of the event loop leave together at its end:
- * under load a system call carries many. Else the first one leaves at once, and with `now` each does.
+ * Returns a function that writes frames. While `isBusy`, all frames of a turn of the event loop are written together at
+ * its end: under load one system call carries many. Otherwise the first one is written at once, and with `now` each is.
  */
 export function frameWriter(socket: Writable, isBusy: () => boolean): (frame: Buffer, now?: boolean) => void {
   let isCorked = false;
@@ -79,7 +79,7 @@ function decode(buffer: Buffer, start: number, end: number): Frame {
   return { header: known, body: body === end ? "" : buffer.toString("utf8", body, end) };
 }
 
-/** Returns where a frame ends, counted from its start. @throws FrameError for a length that cannot be right */
+/** Returns where a frame ends, counted from its start. @throws FrameError for an impossible length */
 function lengthAt(buffer: Buffer, start: number): number {
   const length = buffer.readUInt32BE(start);
   if (length < 4 || length > MAX_FRAME_BYTES) throw new FrameError(`a frame of ${length} bytes`);
@@ -87,19 +87,19 @@ function lengthAt(buffer: Buffer, start: number): number {
 }
 
 const NOTHING = Buffer.alloc(0);
-/** Bytes of memory for frames in pieces that are kept for the next one: garbage outside of V8's heap is seen late. */
+/** Bytes of the buffer for partial frames that is kept for reuse: garbage outside of V8's heap is collected late. */
 const KEPT_BYTES = 1024 * 1024 + MAX_HEADER_BYTES;
 
-/** Cuts a stream of chunks into frames. Memory is bounded by the largest frame. */
+/** Splits a stream of chunks into frames. Memory is limited by the largest frame. */
 export class FrameReader {
-  /** The beginning of a frame that came in pieces. */
+  /** Beginning of a partial frame. */
   #held: Buffer = NOTHING;
   #filled = 0;
 
   /**
-   * Yields the frames that end in `chunk`, whose memory may be used again afterwards.
+   * Yields the frames that end in `chunk`, whose memory may be reused afterwards.
    *
-   * @throws FrameError as soon as a length or header cannot be right
+   * @throws FrameError as soon as a length or header is impossible
    */
   *push(chunk: Buffer): Generator<Frame> {
     let at = 0;
@@ -125,7 +125,7 @@ export class FrameReader {
     }
   }
 
-  /** Adds to the held beginning until it has `wanted` bytes. @returns how many were taken */
+  /** Appends to the held beginning until it has `wanted` bytes. @returns how many were taken */
   #hold(chunk: Buffer, at: number, wanted: number): number {
     const taken = Math.min(Math.max(0, wanted - this.#filled), chunk.length - at);
     if (this.#held.length < wanted) {

@@ -2,19 +2,19 @@ import { RuntimeFault } from "./fault.ts";
 
 /** JSON that crosses between plugins: what comes from a plugin is never trusted to be JSON, small, or harmless. */
 
-/** The largest frame of a sandbox's channel, header and body together, in bytes. */
+/** Largest frame of a sandbox's channel, header and body together, in bytes. */
 export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
-/** The largest result of an action, in bytes of JSON: a frame without its header. */
+/** Largest result of an action, in bytes of JSON: a frame without its header. */
 export const MAX_RESULT_BYTES = MAX_FRAME_BYTES - 64 * 1024;
 
-/** A letter of a key, plain or as an escape. */
+/** Returns a pattern for a key whose letters may be plain or escaped. */
 const letters = (key: string): string =>
   [...key].map((letter) => `(?:${letter}|\\\\u00${letter.charCodeAt(0).toString(16)})`).join("");
 
-/** The keys that careless merging turns into prototype pollution, also when they are written with escapes. */
+/** Matches the keys that careless merging turns into prototype pollution, also when written with escapes. */
 const SUSPICIOUS = new RegExp(`"(?:${letters("__proto__")}|${letters("constructor")})"\\s*:`, "i");
 
-/** Whether a text can have such a key at all: far quicker to say than which, and almost always no. */
+/** Tells whether a text can contain such a key at all: far quicker than finding it, and almost always false. */
 export const mayPollute = (text: string): boolean =>
   text.includes("__proto__") || text.includes("constructor") || text.includes("\\u00");
 
@@ -37,14 +37,14 @@ export function parseJson(text: string): unknown {
   return mayPollute(text) && SUSPICIOUS.test(text) ? JSON.parse(text, disarm) : JSON.parse(text);
 }
 
-/** The same text when it is clean JSON, without those keys when it has some. Throws on anything but JSON. */
+/** Returns clean JSON unchanged, and other JSON without those keys. Throws on anything but JSON. */
 export function cleanJson(text: string): string {
   const value = parseJson(text);
   return mayPollute(text) && SUSPICIOUS.test(text) ? JSON.stringify(value) : text;
 }
 
 /**
- * An action's result as JSON text; `undefined` is null.
+ * Serializes an action's result as JSON text; undefined becomes null.
  * @throws RuntimeFault `result_not_serialisable` or `result_too_large`
  */
 export function serialiseResult(result: unknown): string {

@@ -2,14 +2,14 @@ import { syncBuiltinESMExports } from "node:module";
 
 /**
  * Closes what Node's permission model leaves open, before any code of the plugin is loaded:
- * - signals: Node restricts neither `process.kill` nor `_debugProcess`, so a sandbox could end or debug the runtime and
- *   siblings;
+ * - signals: Node restricts neither `process.kill` nor `_debugProcess`, so a sandbox could end or debug the runtime
+ *   and siblings;
  * - `os.setPriority` works on any process of the same user;
- * - `node:sqlite` opens, creates and attaches files anywhere (seen with 26.10: `new DatabaseSync("/tmp/x")` and `VACUUM
- *   INTO`);
+ * - `node:sqlite` opens, creates and attaches files anywhere (seen with 26.10: `new DatabaseSync("/tmp/x")` and
+ *   `VACUUM INTO`);
  * - a `ChildProcess` that was never spawned still has a handle with `kill`;
  * - `fs.cpSync` makes links, see below;
- * - `v8.setFlagsFromString` can lift the heap's limit.
+ * - `v8.setFlagsFromString` can raise the heap's limit.
  */
 
 const GONE_FROM_PROCESS = [
@@ -42,7 +42,7 @@ const REFUSED_EXPORTS: Record<string, readonly string[] | "all"> = {
 };
 
 function refusal(name: string): (...parameters: unknown[]) => never {
-  // A function, not an arrow: `new DatabaseSync()` must end here as well.
+  // A function, not an arrow: `new DatabaseSync()` must fail here as well.
   return function refused() {
     throw Object.assign(new Error(`${name} is not available to a sandboxed plugin.`), { code: "ERR_ACCESS_DENIED" });
   };
@@ -56,8 +56,8 @@ const fixed = (value: unknown): PropertyDescriptor => ({
 });
 
 /**
- * `fs.cpSync` copies links, which the permission model otherwise keeps a plugin from making, in native code that does
- * not ask. With a filter it takes the way that does.
+ * Closes a hole in `fs.cpSync`, which copies links in native code, though the permission model forbids a plugin to make
+ * them. With a filter it takes a path that checks.
  */
 function closeCpSync(): void {
   const fs = process.getBuiltinModule("fs");

@@ -2,44 +2,46 @@ import v8 from "node:v8";
 import vm from "node:vm";
 
 /**
- * Keeps the garbage of a sandbox's process below its memory limit, of which V8 knows nothing: memory of Buffers counts
- * as little until there are 64 MB of it.
+ * Keeps the garbage of a sandbox's process below its memory limit, which V8 does not know: memory of Buffers counts
+ * little in its heuristics below 64 MB.
  */
 
-// Kept before the plugin is loaded, which may replace them, and before the lock-down takes the first one away.
+// Kept before the plugin is loaded, which may replace them, and before the lock-down removes the first one.
 const setFlagsFromString = v8.setFlagsFromString.bind(v8);
 const getHeapStatistics = v8.getHeapStatistics.bind(v8);
 const runInNewContext = vm.runInNewContext.bind(vm);
-/** Milliseconds. The global `performance` would load a dozen of Node's modules. */
+/** Returns the uptime in seconds. The global `performance` would load a dozen of Node's modules. */
 const uptime = process.uptime.bind(process);
 const now = (): number => uptime() * 1000;
 
-/** Milliseconds between two looks, which take some microseconds each. */
+/** Interval of memory checks, in milliseconds; each takes some microseconds. */
 const LOOK_MS = 2;
-/** Part of the room from which on garbage is collected, and part by which what is left then may grow. */
+/**
+ * Share of the room beyond which garbage is collected; the next constant is the share by which the rest may then grow.
+ */
 const FULL = 0.6;
 const GROWTH = 0.1;
-/** Milliseconds after a collection in which V8 gives back the memory of Buffers. */
+/** Time after a collection in which V8 returns the memory of Buffers, in milliseconds. */
 const SETTLING_MS = 10;
-/** Times that a collection took, for which none follows it. */
+/** Pause after a collection, as a multiple of the time it took. */
 const REST = 10;
 
 export class MemoryWatch {
   #roomBytes = Infinity;
-  /** Bytes in use from which on garbage is collected; undefined while the memory of the last garbage is given back. */
+  /** Bytes in use beyond which garbage is collected; undefined while the last garbage is being returned. */
   #mark: number | undefined = Infinity;
   #lookedAt = 0;
   #collectedAt = 0;
   #restsUntil = 0;
   #collectGarbage: (() => void) | undefined;
 
-  /** @param bytes that the plugin's heap and Buffers may take */
+  /** @param bytes available to the plugin's heap and Buffers */
   set room(bytes: number) {
     this.#roomBytes = bytes;
     this.#mark = bytes * FULL;
   }
 
-  /** Looks at the memory in use, if that was not done just now, and collects garbage where there is too much. */
+  /** Checks the memory in use, unless that was just done, and collects garbage when there is too much. */
   look(): void {
     const at = now();
     if (at - this.#lookedAt < LOOK_MS) return;
@@ -51,7 +53,9 @@ export class MemoryWatch {
     if (bytesInUse() > this.#mark) this.relieve();
   }
 
-  /** Collects garbage at once, unless that was done just now: most of the time is the plugin's, also near the limit. */
+  /**
+   * Collects garbage at once, unless that was just done: most of the time must stay the plugin's, also near the limit.
+   */
   relieve(): void {
     const began = now();
     if (began < this.#restsUntil) return;
@@ -68,7 +72,9 @@ function bytesInUse(): number {
   return total_heap_size + external_memory;
 }
 
-/** The flag is put back at once: code that Node.js compiles later has to fit its flags. */
+/**
+ * Returns the garbage collector. Resets the flag at once, since code that Node.js compiles later depends on its flags.
+ */
 function findCollector(): () => void {
   setFlagsFromString("--expose-gc");
   try {

@@ -28,12 +28,12 @@ function standardCheck(schema: StandardSchema, refusal: Refusal): SchemaCheck {
   };
 }
 
-/** The part of Standard JSON Schema that zod and others have besides Standard Schema. */
+/** Part of Standard JSON Schema that zod and others have in addition to Standard Schema. */
 interface Convertible {
   jsonSchema?: { input: (options: { target: "draft-2020-12" }) => Record<string, unknown> };
 }
 
-/** Returns a schema as JSON Schema, or undefined for one that cannot say itself in it. */
+/** Returns a schema as JSON Schema, or undefined if it cannot be expressed so. */
 export function jsonSchemaOf(schema: PayloadSchema): Record<string, unknown> | undefined {
   if (!isStandard(schema)) return schema;
   try {
@@ -44,10 +44,10 @@ export function jsonSchemaOf(schema: PayloadSchema): Record<string, unknown> | u
 }
 
 /**
- * The check of a plugin's schema. A JSON Schema runs through zod, on the plugin's side: its patterns are the plugin's,
- * and could block the process that runs them.
+ * Returns the check of a plugin's schema. A JSON Schema runs through zod, in the plugin's process: its patterns are the
+ * plugin's, and could block the process that runs them.
  *
- * @param refusal of a value that does not fit; without one it is a payload's
+ * @param refusal of a value that does not fit; by default that of a payload
  */
 export async function schemaCheck(schema: PayloadSchema, refusal = payloadRefusal): Promise<SchemaCheck> {
   if (isStandard(schema)) return standardCheck(schema, refusal);

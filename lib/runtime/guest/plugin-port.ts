@@ -1,12 +1,12 @@
 /**
- * The way out of a plugin: its services, events and other plugins. In the runtime the broker makes one for each
- * instance, bound to its permissions; in a sandbox's process it is the channel to the runtime.
- * `Call` is how that side knows the call on whose behalf a plugin asks.
+ * Port of a plugin to services, events and other plugins. In the runtime the broker makes one for each instance, bound
+ * to its permissions; in a sandbox's process it is the channel to the runtime. `Call` is the type by which that side
+ * identifies the plugin's current call.
  */
 export interface PluginPort<Call> {
   /**
    * @param target `database:<name>`, `cache`, `extension:<name>`, `events:<event>` or `plugin:<name>`
-   * @param call absent outside of a call
+   * @param call undefined outside of a call
    * @throws RequestFault `permission_denied` and others
    */
   request(target: string, method: string, parameters: unknown[], call: Call | undefined): Promise<unknown>;

@@ -2,21 +2,21 @@ import { Readable } from "node:stream";
 import type { RouteReply } from "../../sdk/routes.ts";
 import { RuntimeFault } from "./fault.ts";
 
-/** Bytes of a streamed body that may be on their way to the runtime, each way; more waits until some have arrived. */
+/** Most bytes of a streamed body in flight, in each direction. */
 export const ROUTE_WINDOW_BYTES = 256 * 1024;
-/** The largest piece of a body in one frame. */
+/** Largest piece of a body in one frame, in bytes. */
 export const ROUTE_CHUNK_BYTES = 64 * 1024;
 
-/** The wire of one request: frames to the runtime. */
+/** Channel of one request: frames to the runtime. */
 export interface RouteWire {
-  /** The answer begins. */
+  /** Sends the head of an answer. */
   head(status: number, headers: Record<string, string | string[]>): void;
   data(bytes: Uint8Array): void;
   /** Resolves when there is room for another piece. @throws when the request is over */
   room(): Promise<void>;
-  /** The whole answer at once: text as text, which the runtime writes in one piece with the head. */
+  /** Sends a whole answer: text as text, which the runtime writes together with the head. */
   whole(status: number, headers: Record<string, string | string[]>, content: string | Uint8Array): void;
-  /** The end of a streamed answer. */
+  /** Ends a streamed answer. */
   end(): void;
 }
 
@@ -25,7 +25,7 @@ type Chunk = string | Uint8Array;
 const isStream = (payload: unknown): payload is AsyncIterable<Chunk> =>
   typeof payload === "object" && payload !== null && Symbol.asyncIterator in payload;
 
-/** The reply of a sandboxed plugin's route: the part of Fastify's that makes sense without a socket. */
+/** Reply of a sandboxed plugin's route: the part of Fastify's that makes sense without a socket. */
 export class GuestReply implements RouteReply {
   statusCode = 200;
   sent = false;
@@ -40,7 +40,7 @@ export class GuestReply implements RouteReply {
   constructor(wire: RouteWire) {
     this.#wire = wire;
     this.finished = this.#done.promise;
-    // A failure reaches the caller that awaits this promise. No caller does when the handler itself has failed.
+    // A failure reaches the caller that awaits this promise. There is none when the handler itself has failed.
     this.finished.catch(() => undefined);
   }
 
@@ -81,7 +81,7 @@ export class GuestReply implements RouteReply {
     if (isStream(payload)) this.#stream(payload).then(this.#done.resolve, this.#done.reject);
     else {
       try {
-        // The payload decides the content type where the handler did not.
+        // The payload decides the content type unless the handler did.
         const content = this.#contentOf(payload);
         this.#wire.whole(this.statusCode, this.#fields, content);
         this.complete = true;

@@ -3,8 +3,8 @@ import type { PluginDefinition, RouteDefinition } from "../../sdk/definition.ts"
 import { RuntimeFault } from "./fault.ts";
 
 /**
- * A plugin's `router` in a sandbox, where there is no Fastify: what it declares becomes routes like those of `routes`.
- * Whatever the runtime could not keep, a hook that checks a token above all, is refused instead of left out.
+ * Runs a plugin's `router` in a sandbox, without Fastify: what it declares becomes routes like those of `routes`. What
+ * the runtime could not honour, above all a hook that checks a token, is rejected instead of ignored.
  */
 
 type Routes = RouteDefinition<Record<string, unknown>>[];
@@ -20,7 +20,7 @@ function permissionsOf(options: Record<string, unknown>, known: readonly string[
   const other = Object.keys(options).find((name) => !known.includes(name));
   if (other !== undefined) throw refused(`the option ${other} of a route`);
   const { config } = options;
-  // The runtime refuses what is no list of names.
+  // The runtime rejects anything but a list of names.
   return isObject(config) && config["permissions"] !== undefined
     ? { permissions: config["permissions"] as string[] }
     : {};
@@ -69,7 +69,10 @@ function declaring(routes: Routes, prefix: string): object {
   return app;
 }
 
-/** @throws RuntimeFault `load_failed` for a router that does more than declare routes; what the router throws */
+/**
+ * Returns the routes that a router declares. @throws RuntimeFault `load_failed` for a router that does more; what the
+ * router throws
+ */
 export async function routesOfRouter(router: PluginDefinition["router"]): Promise<Routes> {
   const routes: Routes = [];
   if (router) await (router as unknown as (app: object, options: object) => unknown)(declaring(routes, ""), {});

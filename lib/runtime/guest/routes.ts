@@ -14,7 +14,7 @@ export const routeKey = ({ method, path }: Pick<RouteDefinition, "method" | "pat
 
 type Send = (header: Frame["header"], body?: string | Uint8Array) => void;
 
-/** One request to a route of this plugin: body and answer travel as fast as the other end takes them. */
+/** Request to a route of this plugin: body and answer are passed on as fast as the other end takes them. */
 export class GuestRoute implements CallScope, RouteWire {
   readonly id: string;
   readonly requestId: string;
@@ -24,7 +24,7 @@ export class GuestRoute implements CallScope, RouteWire {
   readonly #body: Readable | undefined;
   #controller: AbortController | undefined;
   #aborted: Error | undefined;
-  /** Bytes of the request's body that the runtime has not heard of being read. */
+  /** Bytes of the request's body read, but not yet reported to the runtime. */
   #taken = 0;
   #credit = ROUTE_WINDOW_BYTES;
   #waiting: PromiseWithResolvers<void> | undefined;
@@ -48,12 +48,12 @@ export class GuestRoute implements CallScope, RouteWire {
     this.#body?.push(bytes);
   }
 
-  /** The request's body is whole. */
+  /** Ends the request's body. */
   ended(): void {
     this.#body?.push(null);
   }
 
-  /** The runtime has passed on bytes of the answer. */
+  /** Notes that the runtime has passed on bytes of the answer. */
   passed(bytes: unknown): void {
     this.#credit += Number(bytes);
     if (this.#credit <= 0) return;
@@ -67,7 +67,7 @@ export class GuestRoute implements CallScope, RouteWire {
     return this.#controller.signal;
   }
 
-  /** Nobody waits for the answer any more. */
+  /** Aborts the request: nobody waits for the answer any more. */
   abort(reason: Error): void {
     this.#aborted = reason;
     this.#controller?.abort(reason);
@@ -75,7 +75,9 @@ export class GuestRoute implements CallScope, RouteWire {
     this.#waiting?.reject(reason);
   }
 
-  /** Resolves with the reply, at the latest when the request is aborted. @throws what sending it threw, or the abort */
+  /**
+   * Resolves with the reply, at the latest when the request is aborted. @throws the error of sending it, or the abort
+   */
   async finish({ finished }: GuestReply): Promise<void> {
     const over = Promise.withResolvers<never>();
     this.signal().addEventListener("abort", () => over.reject(this.#aborted), { once: true });
@@ -112,7 +114,7 @@ export class GuestRoute implements CallScope, RouteWire {
     this.#send({ t: "reply", id: this.id, ok: true });
   }
 
-  /** The request as the handler sees it: JSON and text are read, anything else stays a stream. */
+  /** Returns the request for the handler: JSON and text are read, anything else stays a stream. */
   async request(): Promise<RouteRequest> {
     const { url, method, params, claims } = this.#header;
     const headers = this.#header["headers"] as Record<string, string>;
@@ -156,7 +158,7 @@ function queryOf(url: string): Record<string, string | string[]> {
   return query;
 }
 
-/** An error with a status of the client's, as Fastify takes it: the request is refused with the error's message. */
+/** Converts an error with a client status, in Fastify's manner: the request is rejected with the error's message. */
 function faultOfRoute(error: unknown): RuntimeFault {
   const { statusCode } = (error ?? {}) as { statusCode?: unknown };
   if (!(error instanceof RuntimeFault) && typeof statusCode === "number" && statusCode >= 400 && statusCode < 500)
@@ -164,7 +166,7 @@ function faultOfRoute(error: unknown): RuntimeFault {
   return faultOfAction(error);
 }
 
-/** Runs the handler of a route, and answers whatever comes of it. */
+/** Runs the handler of a route, and sends whatever it produces. */
 export async function runRoute(
   route: GuestRoute,
   definition: RouteDefinition<Record<string, unknown>> | undefined,

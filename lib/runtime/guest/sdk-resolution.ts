@@ -2,25 +2,22 @@ import { createRequire, registerHooks, type RegisterHooksOptions } from "node:mo
 import { dirname, extname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 
-/**
- * Lets a deployed plugin import `sealift/sdk`, and zod when it has none of its own, without anything installed beside
- * it.
- */
+/** Lets a deployed plugin import `sealift/sdk`, and zod unless it has its own, without anything installed beside it. */
 
-/** The product runs from `.ts` sources and from compiled `.js`: siblings have the extension of this file. */
+/** Extension of this file, which its siblings share: the product runs from `.ts` sources and from compiled `.js`. */
 export const OWN_EXTENSION = extname(fileURLToPath(import.meta.url));
 
 export const SDK_URL = new URL(`../../sdk/index${OWN_EXTENSION}`, import.meta.url).href;
 
 const SDK_FORMAT = OWN_EXTENSION === ".ts" ? "module-typescript" : "module";
 
-/** Our own copy of zod: `dist/zod` of a build, the installed package for the sources. */
+/** Folder of the bundled zod: `dist/zod` of a build, the installed package for the sources. */
 export const ZOD_FOLDER =
   OWN_EXTENSION === ".js"
     ? fileURLToPath(new URL("../../zod", import.meta.url))
     : dirname(createRequire(import.meta.url).resolve("zod/package.json"));
 
-/** The same, in the form that the importer can take. */
+/** Returns the URL of zod's entry for the importer's conditions. */
 const zodUrl = (conditions: readonly string[]): string =>
   pathToFileURL(join(ZOD_FOLDER, conditions.includes("require") ? "index.cjs" : "index.js")).href;
 

@@ -5,7 +5,7 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 
 // Loaded on demand, and imports nothing of ours: what it shared with the main module would be one more file to load.
 
-/** Files of a plugin that are looked through for one that does not parse. */
+/** Most files of a plugin searched for one that does not parse. */
 const MAX_FILES = 500;
 const MODULES = /\.(?:[cm]?js|[cm]?ts)$/;
 const PASSED_BY: ReadonlySet<string> = new Set(["node_modules", "data", ".git"]);
@@ -32,7 +32,7 @@ const modulesOf = (folder: string): string[] =>
     .slice(0, MAX_FILES)
     .map((path) => join(folder, path));
 
-/** V8 does not tell where an ES module's syntax is wrong; the parser that strips types does. */
+/** Finds a syntax error by the parser that strips types, since V8 does not locate those in ES modules. */
 function placeByParsing(folder: string): Place | undefined {
   for (const file of modulesOf(folder)) {
     try {
@@ -44,7 +44,7 @@ function placeByParsing(folder: string): Place | undefined {
   return undefined;
 }
 
-/** A decorator, which the parser that strips types lets pass and V8 does not know. */
+/** Matches a decorator, which the parser that strips types accepts and V8 does not know. */
 const DECORATOR = /^\s*@[A-Za-z_$]/;
 
 function placeOfDecorator(folder: string): Place | undefined {

@@ -1,7 +1,7 @@
 import { subscribe } from "node:diagnostics_channel";
 import type { ClientRequest } from "node:http";
 
-/** Uses of one kind that are told of. */
+/** Most uses of one kind that are reported. */
 const MAX_USES = 500;
 
 /** Names of Node's channels for what its permission model would refuse. */
@@ -9,7 +9,7 @@ const PERMISSIONS = ["fs", "net", "child", "worker", "inspector", "wasi", "addon
 
 type Tell = (use: { what: "host"; host: string } | { what: "node"; permission: string; resource: string }) => void;
 
-/** Tells what this process does that a sandbox would be refused, each thing once. */
+/** Reports what this process does that a sandbox would be refused, each thing once. */
 export function reportUses(tell: Tell): void {
   const told = new Set<string>();
   const once: Tell = (use) => {

@@ -1,21 +1,22 @@
 import type * as Http from "node:http";
 import type { Duplex } from "node:stream";
 
-/** The path at which a sandbox finds the socket of the runtime's proxy. */
+/** Path at which a sandbox finds the socket of the runtime's proxy. */
 export const NETWORK_SOCKET = "/run/sealift/network";
 
-/** Stands for that socket where a name is asked for. No name server knows it (RFC 6761, section 6.4). */
+/** Placeholder for that socket where a host name is required; no name server knows it (RFC 6761, section 6.4). */
 const PROXY_HOST = "sealift.invalid";
 
-/** Those of Node's own agent (its documentation of `http.globalAgent`). */
+/** Options of Node's own agent (its documentation of `http.globalAgent`). */
 const AGENT_OPTIONS: Http.AgentOptions = { keepAlive: true, scheduling: "lifo", timeout: 5000 };
 
 /**
- * Leads HTTP out of a sandbox whose network is granted by name. Node's own clients take a proxy by name and port only;
- * all of them connect through `net.connect`, so that is where the name becomes the socket.
+ * Routes HTTP out of a sandbox whose network is granted by name. Node's own clients take a proxy by name and port only;
+ * all of them connect through `net.connect`, which is where the name is replaced by the socket.
  */
 export function openWayOut(): void {
-  // An `import` of this module makes Node load all that it exports, WebSocket with undici too: 50 ms of processor time.
+  // An `import` of this module makes Node load all that it exports, including WebSocket and undici: 50 ms of processor
+  // time.
   const http = process.getBuiltinModule("node:http");
   const net = process.getBuiltinModule("node:net");
   const { connect } = net;
@@ -31,18 +32,18 @@ export function openWayOut(): void {
 }
 
 /**
- * An agent for `http://` whose connections are tunnels, as those of `https://` are: the runtime passes bytes on, where
- * it would have to read and write each request and each answer anew.
+ * Makes an agent for `http://` whose connections are tunnels, like those of `https://`: the runtime then passes bytes
+ * on, instead of reading and writing each request and answer.
  */
 function tunnels({ Agent, request }: Pick<typeof Http, "Agent" | "request">): Http.Agent {
-  // Without one of its own, the request for a tunnel would ask for a tunnel.
+  // Without an agent of its own, the request for a tunnel would ask for a tunnel.
   const toProxy = new Agent();
   class Tunnels extends Agent {
     override createConnection(
       options: Http.ClientRequestArgs,
       connected: (error: Error | null, socket: Duplex) => void,
     ): Duplex | null | undefined {
-      // A unix socket of the plugin's own is no way out.
+      // A unix socket of the plugin's own bypasses the proxy.
       if (options.socketPath) return super.createConnection(options, connected);
       const { host, port } = options;
       const name = host?.includes(":") === true ? `[${host}]` : host;

@@ -1,8 +1,8 @@
 import { getHeapStatistics } from "node:v8";
 
 /**
- * Gives a process without `/proc`, as some walls have to leave it, the memory figures that Node.js reads from there:
- * resident memory is then the most that there has been, which the kernel tells by a call.
+ * Supplies memory figures to a process without `/proc`, which some walls cannot provide and from which Node.js reads
+ * them: resident memory is then the peak, which the kernel reports by a call.
  */
 export function replaceProc(): void {
   try {

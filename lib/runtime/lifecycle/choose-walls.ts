@@ -5,12 +5,12 @@ import { DISK_IS_SAMPLED } from "../sandbox/disk-limit.ts";
 import { describeGroups, findGroups, type FoundGroups } from "../walls/find-groups.ts";
 import { findWall, type FoundWall, wallPolicyOf } from "../walls/find-wall.ts";
 
-/** Chooses what the operating system holds sandboxed plugins with, and says so in the log. */
+/** Chooses how the operating system confines sandboxed plugins, and logs it. */
 
 /**
- * Finds the wall that a configuration asks for, and says in the log what holds sandboxed plugins.
- * @param options `waived`: why this runtime builds none, whatever its configuration asks for; `quiet`: for a process
- *   that does other work too, whose person need not hear of a host without a wall
+ * Finds the wall that a configuration requires, and logs what confines sandboxed plugins.
+ * @param options `waived`: reason for which this runtime builds none, whatever its configuration says; `quiet`: for a
+ *   process that does other work too, which does not report a host without a wall
  */
 export async function chooseWall(
   settings: Integration,
@@ -35,7 +35,7 @@ export async function chooseWall(
   return found;
 }
 
-/** A process that does other work too stays in the control group that it was given. */
+/** Chooses the control groups. A process that does other work too stays in its own group. */
 export async function chooseGroups(
   { plugins }: Integration,
   { guardProcess, controlGroup }: { guardProcess?: boolean; controlGroup?: string },

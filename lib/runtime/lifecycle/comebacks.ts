@@ -1,9 +1,9 @@
 import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 
-/** The longest pause, in seconds. */
+/** Longest pause, in seconds. */
 const MAX_PAUSE_SECONDS = 3600;
 
-/** Brings plugins back whose process ended too often, after pauses that double while it goes on so. */
+/** Restarts plugins whose process ended too often, after pauses that double each time. */
 export class Comebacks implements Disposable {
   readonly #firstSeconds: number;
   readonly #load: (slot: PluginSlot) => Promise<void>;
@@ -11,7 +11,7 @@ export class Comebacks implements Disposable {
   readonly #timers = new Map<PluginSlot, NodeJS.Timeout>();
 
   /**
-   * @param firstSeconds the first pause; a plugin that has run for twice as long begins with it again
+   * @param firstSeconds first pause, which applies again after a plugin has run for twice as long
    * @param load loads a plugin
    */
   constructor(firstSeconds: number, load: (slot: PluginSlot) => Promise<void>) {
@@ -19,7 +19,7 @@ export class Comebacks implements Disposable {
     this.#load = load;
   }
 
-  /** Has a plugin loaded after a pause. @returns when, as a phrase that a message ends with */
+  /** Schedules a plugin to be loaded after a pause. @returns when, as a phrase to end a message with */
   schedule(slot: PluginSlot): string {
     if (slot.uptimeSeconds > 2 * this.#firstSeconds) this.#times.delete(slot);
     const times = this.#times.get(slot) ?? 0;
@@ -35,7 +35,7 @@ export class Comebacks implements Disposable {
     return `It is started again at ${new Date(Date.now() + pauseMs).toISOString()}, or by a load.`;
   }
 
-  /** Leaves a plugin alone from now on: somebody has loaded or unloaded it, or it is gone. */
+  /** Cancels a scheduled load: somebody has loaded or unloaded the plugin, or it is gone. */
   forget(slot: PluginSlot): void {
     this.#stop(slot);
     this.#times.delete(slot);

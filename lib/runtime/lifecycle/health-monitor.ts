@@ -3,10 +3,10 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 import { messageOf } from "../guest/fault.ts";
 
-/** Between two looks at which plugins are due. */
+/** Interval of checking which plugins are due, in milliseconds. */
 const TICK_MS = 1000;
 
-/** Asks each loaded plugin for its health at its own interval, and logs when the answer changes. */
+/** Checks the health of each loaded plugin at its own interval, and logs changes. */
 export class HealthMonitor implements Disposable {
   readonly #catalogue: Catalogue;
   readonly #logger: Logger;

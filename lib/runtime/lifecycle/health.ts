@@ -9,9 +9,9 @@ import { describeGroups, type FoundGroups } from "../walls/find-groups.ts";
 import type { FoundWall } from "../walls/find-wall.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
 
-/** Milliseconds in which a database or the cache must answer. */
+/** Time limit for a database or the cache to answer, in milliseconds. */
 const SERVICE_TIMEOUT_MS = 3000;
-/** Milliseconds for which a past blockage of the event loop degrades health. */
+/** Time for which a past blockage of the event loop degrades health, in milliseconds. */
 const BLOCKED_FOR_MS = 60_000;
 const SYNC_TOLERANCE_MS = 1;
 
@@ -83,7 +83,7 @@ function checkModules(slots: PluginSlot[], limit: number): Finding {
   return { status: "degraded", message: `${held}, more than the limit of ${limit}. ${advice}` };
 }
 
-/** A missing wall degrades nothing by itself: where one is required, plugins do not load. */
+/** Reports on sandboxes. A missing wall alone does not degrade health: where one is required, plugins do not load. */
 function checkSandbox(found: FoundWall, bounds: FoundGroups, slots: PluginSlot[]): Finding {
   const sandboxes = slots.filter(({ instance }) => instance?.mode === "sandboxed").length;
   const held = found.wall ? `${found.wall.name}: ${found.wall.parts.join(", ")}` : `no second wall: ${found.reason}`;
@@ -92,14 +92,15 @@ function checkSandbox(found: FoundWall, bounds: FoundGroups, slots: PluginSlot[]
 }
 
 /**
- * A failed database or cache makes the runtime unhealthy; a failed plugin only degrades it, because the others serve.
+ * Summarizes the checks: a failed database or cache makes the runtime unhealthy; a failed plugin only degrades it,
+ * because the others serve.
  */
 function overall(checks: Record<string, HealthCheck>): HealthStatus {
   if (checks["database"]?.status === "unhealthy" || checks["cache"]?.status === "unhealthy") return "unhealthy";
   return Object.values(checks).every(({ status }) => status === "healthy") ? "healthy" : "degraded";
 }
 
-/** Returns the global diagnostic of surface C. All checks run at the same time. */
+/** Returns the global diagnostic of surface C. Runs all checks at the same time. */
 export async function diagnose({
   services,
   catalogue,

@@ -16,7 +16,7 @@ import type { Watchdog } from "../watchdog/watchdog.ts";
 /** Makes an instance of the mode that the descriptor names. @throws RuntimeFault with the reason that it cannot run */
 export type InstanceFactory = (options: InstanceOptions, loader: ModuleLoader) => Promise<PluginInstance>;
 
-/** The parts that the instances of one runtime share. */
+/** Parts shared by the instances of one runtime. */
 export interface FactoryOptions {
   settings: Integration;
   verifyToken: TokenVerifier;
@@ -67,7 +67,7 @@ export function instanceFactory({
     const { name, network, execution_mode } = options.descriptor;
     if (execution_mode === "trusted") return TrustedInstance.load(options, trusted, loader);
     if (wallIsMissing) throw new RuntimeFault("sandbox_unavailable", noWallMessage(wall));
-    // The descriptor asks, the operator grants: it takes both.
+    // Both are needed: the descriptor's request and the operator's grant.
     const access = accessOf(network, plugins.grants[name]);
     if (network !== false && access.kind === "none" && permissionModel !== "audited") {
       options.logger.warn(`the plugin asks for the network; plugins.grants.${name}.network does not grant it`);

@@ -20,17 +20,17 @@ export interface LifecycleOptions {
   metrics: Metrics;
   auditor?: Auditor | undefined;
   logger: Logger;
-  /** The source of the plugins' variables. */
+  /** Source of the plugins' variables. */
   env: Readonly<Record<string, string | undefined>>;
   /** Names of variables that hold the runtime's own secrets. */
   reserved: ReadonlySet<string>;
-  /** The first pause after which a plugin whose process ended too often is started again, in seconds. */
+  /** Pause before a plugin whose process ended too often is started again for the first time, in seconds. */
   comebackSeconds: number;
 }
 
-/** The number of plugins of one wave that load at the same time. */
+/** Plugins of one wave that load at the same time. */
 const PARALLEL_LOADS = 8;
-/** On top of a plugin's own time-out, what a replaced instance gets to finish. */
+/** Time that a replaced instance gets to finish in addition to a plugin's own time-out, in milliseconds. */
 const DRAIN_MARGIN_MS = 1000;
 
 interface Prepared {
@@ -38,7 +38,7 @@ interface Prepared {
   descriptor: Descriptor;
 }
 
-/** The life of every plugin: loaded, reloaded, unloaded. One plugin's failure is its own. */
+/** Lifecycle of every plugin: loaded, reloaded, unloaded. A failure of one plugin affects no other. */
 export class Lifecycle {
   readonly #options: LifecycleOptions;
   readonly #callers = new WeakMap<PluginInstance, SlotCaller>();
@@ -50,7 +50,7 @@ export class Lifecycle {
     this.#comebacks = new Comebacks(options.comebackSeconds, (slot) => this.#comeBack(slot));
   }
 
-  /** Loads everything, in waves: plugins that need each other one after the other, all others at once. */
+  /** Loads everything, in waves: plugins that need each other in sequence, all others at the same time. */
   async loadAll(): Promise<void> {
     const { catalogue } = this.#options;
     await catalogue.scan();
@@ -66,7 +66,7 @@ export class Lifecycle {
     }
   }
 
-  /** @throws RuntimeFault `plugin_not_found`, or the reason that the plugin cannot be loaded */
+  /** Loads a plugin. @throws RuntimeFault `plugin_not_found`, or the reason why the plugin cannot be loaded */
   async load(name: string): Promise<string> {
     const { catalogue } = this.#options;
     const slot = await catalogue.known(name);
@@ -86,7 +86,7 @@ export class Lifecycle {
 
   /**
    * Swaps in a new instance once it is loaded and healthy; until then, and if it is not, the old one serves.
-   * @throws RuntimeFault `plugin_not_found`, or the reason that the plugin cannot be loaded
+   * @throws RuntimeFault `plugin_not_found`, or the reason why the plugin cannot be loaded
    */
   async reload(name: string): Promise<string> {
     const slot = await this.#options.catalogue.known(name);
@@ -97,7 +97,7 @@ export class Lifecycle {
     });
   }
 
-  /** Takes a plugin out of memory; calls in flight may finish. @throws RuntimeFault `plugin_not_found` */
+  /** Unloads a plugin; calls in flight may finish. @throws RuntimeFault `plugin_not_found` */
   async unload(name: string): Promise<string> {
     const slot = await this.#options.catalogue.known(name);
     return slot.exclusively(async () => {
@@ -141,7 +141,7 @@ export class Lifecycle {
     await Promise.all(this.#leaving);
   }
 
-  /** Reads a plugin anew from disk, and checks all that can be checked without running it. */
+  /** Reads a plugin from disk again, and checks everything that can be checked without running it. */
   async #prepare(slot: PluginSlot): Promise<Prepared> {
     const { catalogue } = this.#options;
     const location = await locatePlugin(catalogue.directory, slot.location.id);
@@ -218,7 +218,7 @@ export class Lifecycle {
     );
   }
 
-  /** The replaced instance finishes what it began, in the background. */
+  /** Lets a replaced instance finish what it began, in the background. */
   #leave(instance: PluginInstance, descriptor: Descriptor | undefined): void {
     const left = this.#retire(instance, descriptor).catch((error: unknown) => {
       this.#options.logger.error({ err: error }, "a replaced instance could not be stopped");
@@ -237,7 +237,7 @@ export class Lifecycle {
   #gaveUp(slot: PluginSlot, caller: SlotCaller, fault: RuntimeFault): void {
     if (caller.serving === undefined) return;
     const instance = caller.serving;
-    // What is left on a disk changes by nothing that a start could do.
+    // A restart cannot reduce what is on a disk.
     const returns = fault.code === "retries_exhausted" ? ` ${this.#comebacks.schedule(slot)}` : "";
     slot.instance = undefined;
     this.#options.catalogue.fail(slot, new RuntimeFault(fault.code, `${fault.message}${returns}`));
@@ -257,7 +257,7 @@ export class Lifecycle {
   }
 }
 
-/** @throws RuntimeFault `unhealthy` */
+/** Requires a healthy instance. @throws RuntimeFault `unhealthy` */
 async function checkHealth(instance: PluginInstance, { runtime }: Descriptor): Promise<void> {
   const { enabled, timeout_seconds } = runtime.health_check;
   if (!enabled) return;
@@ -265,7 +265,7 @@ async function checkHealth(instance: PluginInstance, { runtime }: Descriptor): P
   if (status === "unhealthy") throw new RuntimeFault("unhealthy", `The plugin is not healthy: ${message}`);
 }
 
-/** An instance that is being made for a slot, or serves in it. */
+/** Instance that is being made for a slot, or serves in it. */
 class SlotCaller implements Caller {
   readonly descriptor: Descriptor;
   instance: PluginInstance | undefined;

@@ -1,19 +1,19 @@
 import { isIP } from "node:net";
 import type { HostRule } from "../../contract/files/host-rule.ts";
 
-/** The network of one plugin: hosts that its descriptor asks for and the operator grants as well. */
+/** Network access of one plugin: hosts that its descriptor requests and the operator grants. */
 export type NetworkAccess =
   | { kind: "none" }
-  /** The host's own. */
+  /** Network of the host. */
   | { kind: "all" }
   | { kind: "names"; rules: NameRules };
 
 export interface NameRules {
   /** Lists of which each must allow a destination. */
   all: readonly (readonly HostRule[])[];
-  /** The operator's list, where there is one: an address that it names may be a private one. */
+  /** Operator's list, if any: an address in it may be a private one. */
   granted: readonly HostRule[];
-  /** Private ranges that names may lead to. */
+  /** Private ranges that names may resolve to. */
   privateRanges: readonly string[];
 }
 
@@ -22,7 +22,7 @@ export interface NetworkGrant {
   private_addresses: string[];
 }
 
-/** Returns the access of a plugin: the smaller of what it asks for and what it is granted. */
+/** Returns the access of a plugin: the intersection of what it requests and what it is granted. */
 export function accessOf(asked: boolean | HostRule[], grant: NetworkGrant | undefined): NetworkAccess {
   const granted = grant?.network ?? false;
   if (asked === false || granted === false) return { kind: "none" };
@@ -36,7 +36,7 @@ function matches(rule: HostRule, host: string, port: number): boolean {
   if (rule.port !== port) return false;
   if (!rule.wildcard) return rule.host === host;
   const label = host.endsWith(`.${rule.host}`) ? host.slice(0, -rule.host.length - 1) : "";
-  // One label, as in certificates: a wildcard has no room for long messages to the owner of the domain.
+  // One label, as in certificates: a longer wildcard could carry messages to the owner of the domain.
   return label !== "" && !label.includes(".");
 }
 

@@ -6,7 +6,7 @@ import { lookupBy, type Resolve, resolveBySystem } from "../../support/network/l
 import { RateLimit } from "../ground/rate-limit.ts";
 import { allows, isGrantedAddress, type NameRules } from "./access.ts";
 
-/** A destination that a plugin may not reach. */
+/** Error of a destination that a plugin may not reach. */
 export class Denied extends Error {
   readonly host: string;
 
@@ -17,24 +17,24 @@ export class Denied extends Error {
 }
 
 export interface Destination {
-  /** A name in lower case, or an address. */
+  /** Name in lower case, or an address. */
   host: string;
   port: number;
 }
 
-/** Found addresses are kept for so long, in milliseconds. */
+/** Time for which resolved addresses are cached, in milliseconds. */
 const KEPT_MS = 10_000;
 /** Names of one plugin of which something is kept. */
 const MOST_KEPT = 256;
-/** New names are looked up no more often: a name server that belongs to an attacker hears little in them. */
+/** Limit on lookups of new names, so that little can be leaked to an attacker's name server. */
 const LOOKUPS = { calls: 60, period_seconds: 60 };
 
-/** The destinations of one plugin. Its name is checked before it is looked up, and its addresses before one is used. */
+/** Destinations of one plugin. A name is checked before it is looked up, and its addresses before one is used. */
 export class Destinations {
   readonly #rules: NameRules;
   readonly #resolve: Resolve;
   readonly #private;
-  /** Destinations that were allowed: the rules of a plugin do not change while it is loaded. */
+  /** Allowed destinations: the rules of a plugin do not change while it is loaded. */
   readonly #checked = new LRUCache<string, Destination>({ max: MOST_KEPT });
   readonly #lookups = new RateLimit(LOOKUPS);
   readonly #found = new LRUCache<string, LookupAddress[]>({ max: MOST_KEPT, ttl: KEPT_MS });
@@ -46,7 +46,7 @@ export class Destinations {
   }
 
   /**
-   * Checks what a plugin names, which nobody has looked up yet.
+   * Checks a destination before it is looked up.
    * @param authority `host:port`; a missing port is `defaultPort`
    * @throws Denied
    */
@@ -66,7 +66,7 @@ export class Destinations {
     return destination;
   };
 
-  /** Looks up a checked name for a connection, which is made to these very addresses. */
+  /** Looks up a checked name for a connection, which then uses only these addresses. */
   readonly lookup = lookupBy((host) => this.#addressesOf(host));
 
   async #addressesOf(host: string): Promise<LookupAddress[]> {
@@ -87,10 +87,10 @@ export class Destinations {
   }
 }
 
-/** @throws Denied */
+/** Parses a destination. @throws Denied */
 function parseAuthority(authority: string, defaultPort: number | undefined): Destination {
   const [, digits = defaultPort] = /:(\d{1,5})$/.exec(authority) ?? [];
-  // The URL parser brings an address to its one form, whatever its spelling: 0x7f.1 and 2130706433 are 127.0.0.1.
+  // The URL parser normalizes addresses, however written: 0x7f.1 and 2130706433 are 127.0.0.1.
   const written = authority.length > 300 || /[\s/\\@?#%]/.test(authority) ? "" : authority;
   const url = written === "" ? null : URL.parse(`http://${written}`);
   const port = Number(digits);

@@ -19,27 +19,27 @@ import { messageOf } from "../guest/fault.ts";
 import { Denied, type Destinations } from "./destinations.ts";
 
 /**
- * The one way out of a sandbox whose network is granted by name: an HTTP proxy on a unix socket of the plugin's own.
- * `CONNECT` opens a tunnel, which the plugin speaks TLS through; plain requests are read and written anew, so that one
- * is never taken for two.
+ * Only exit of a sandbox whose network is granted by name: an HTTP proxy on a unix socket of the plugin's own.
+ * `CONNECT` opens a tunnel, through which the plugin speaks TLS; plain requests are parsed and written again, so that
+ * one is never taken for two.
  */
 
 export interface ProxyOptions {
   destinations: Destinations;
-  /** The user who may connect besides the runtime's own. */
+  /** User who may connect besides the runtime's own. */
   user: SandboxUser | undefined;
-  /** Hears of every refusal. */
+  /** Called for every refusal. */
   onDenied(denied: Denied): void;
 }
 
-/** Connections of one plugin, at a time. */
+/** Most connections of one plugin at a time. */
 const MAX_CONNECTIONS = 256;
 const HEADERS_MS = 10_000;
 const CONNECT_MS = 10_000;
-/** A tunnel or a request over which nothing goes is cut after so many milliseconds. */
+/** Time after which an idle tunnel or request is closed, in milliseconds. */
 const IDLE_MS = 5 * 60_000;
 
-/** Headers that are between two neighbours only (RFC 9110, section 7.6.1), and the host, which is written anew. */
+/** Hop-by-hop headers (RFC 9110, section 7.6.1), and the host, which is written again. */
 const BETWEEN_NEIGHBOURS = new Set("connection host keep-alive te trailer transfer-encoding upgrade".split(" "));
 
 const FOLDER = "sealift-net-";
@@ -126,7 +126,7 @@ export class NetworkProxy implements AsyncDisposable {
       upstream.setTimeout(IDLE_MS, () => upstream.destroy());
       socket.write("HTTP/1.1 200 Connection Established\r\n\r\n");
       upstream.write(head);
-      // Either end may say first that it has no more to send.
+      // Either end may be the first to finish sending.
       upstream.pipe(socket);
       socket.pipe(upstream);
       upstream.once("close", () => socket.destroy());
@@ -163,7 +163,7 @@ export class NetworkProxy implements AsyncDisposable {
       try {
         answer.writeHead(response.statusCode ?? 502, endToEnd(response));
       } catch (error) {
-        // Node reads answers, such as one with the status 000, that it does not write.
+        // Node reads answers, such as one with the status 000, that it cannot write.
         outgoing.destroy();
         return fail(error);
       }
@@ -174,18 +174,18 @@ export class NetworkProxy implements AsyncDisposable {
       fail(new Error("the host switched to another protocol, which nobody had asked for"));
     });
     answer.once("close", () => outgoing.destroy());
-    // An answer may come before the whole request has been read.
+    // An answer may arrive before the whole request has been read.
     if (hasBody(incoming)) pipeline(incoming, outgoing).catch(() => undefined);
     else outgoing.end();
   }
 
-  /** @throws Denied */
+  /** Sends a request on. @throws Denied */
   #request(incoming: IncomingMessage, url: URL): ClientRequest {
     const { check, lookup } = this.#options.destinations;
     const { host, port } = check(url.host, 80);
     // The name that was checked, whatever the plugin put into its header.
     const headers = [...endToEnd(incoming), "Host", url.host];
-    // Without it, Node.js writes the body of a GET with no sign of its end: the next reader takes it for a request.
+    // Without it, Node.js writes the body of a GET without marking its end: the next reader takes it for a request.
     if (incoming.headers["transfer-encoding"] !== undefined) headers.push("Transfer-Encoding", "chunked");
     const { method } = incoming;
     const path = url.pathname + url.search;

@@ -1,9 +1,9 @@
 import type { MetricsAnswer } from "../../contract/surfaces/runtime.ts";
 import { ProgramMetrics } from "../../support/metrics/program-metrics.ts";
 
-/** The runtime's numbers: one registry, read as Prometheus text and as the JSON snapshot of surface C. */
+/** Metrics of the runtime: one registry, read as Prometheus text and as the JSON snapshot of surface C. */
 
-/** Figures that are measured when somebody looks, not when they change. */
+/** Figures measured on reading, not on change. */
 export interface Observed {
   plugins: {
     name: string;
@@ -11,13 +11,13 @@ export interface Observed {
     memoryBytes?: number;
     generations?: number;
     generationBytes?: number;
-    /** Of a plugin that runs in more than one process. */
+    /** Processes of a plugin that runs in more than one. */
     instances?: readonly { memoryBytes: number; inFlight: number; serving: boolean }[];
   }[];
   callsInFlight: number;
 }
 
-/** Hosts of one plugin that refusals are counted by. */
+/** Most hosts of one plugin with a refusal count of their own. */
 const MAX_DENIED_HOSTS = 50;
 
 type ObservedPlugin = Observed["plugins"][number];
@@ -57,7 +57,7 @@ export class Metrics extends ProgramMetrics {
     this.gauge("sealift_event_loop_blocked_seconds", help, () => this.#blockedSeconds);
   }
 
-  /** Adds the gauges that are read when somebody looks. */
+  /** Adds the gauges that are measured on reading. */
   observe(observe: () => Observed): void {
     const ofPlugins = (name: string, help: string, value: (plugin: ObservedPlugin) => number | undefined): void =>
       this.gauge(
@@ -100,7 +100,7 @@ export class Metrics extends ProgramMetrics {
     this.gauge("sealift_calls_in_flight", "Calls that have not ended", () => observe().callsInFlight);
   }
 
-  /** @param action one of the plugin's own, so that labels stay few; @param outcome `ok` or an error code */
+  /** Counts a call. @param action of the plugin, so that labels stay few; @param outcome `ok` or an error code */
   called(plugin: string, action: string, outcome: string, milliseconds: number): void {
     this.#calls.inc({ plugin, action, outcome });
     this.#durations.observe({ plugin }, milliseconds / 1000);
@@ -143,7 +143,7 @@ export class Metrics extends ProgramMetrics {
     return this.registry.metrics();
   }
 
-  /** The same numbers; names carry their labels as in Prometheus text. */
+  /** Returns the same figures as JSON; names carry their labels as in Prometheus text. */
   async snapshot(): Promise<MetricsAnswer> {
     const answer: MetricsAnswer = { counters: {}, gauges: {}, histograms: {} };
     for (const { name, type, values } of await this.registry.getMetricsAsJSON()) {

@@ -7,13 +7,13 @@ import type { JwtConfiguration } from "../../contract/files/integration.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 
 /**
- * The bearer tokens of plugin routes (docs/contract/runtime.md): pinned algorithms, issuer, audience and expiry, always
- * all of them.
+ * Bearer tokens of plugin routes (docs/contract/runtime.md): pinned algorithms; issuer, audience and expiry are always
+ * checked.
  */
 
 export type Claims = JWTPayload;
 
-/** @throws RuntimeFault `token_missing`, `token_invalid` or `auth_not_configured` */
+/** Verifies a token. @throws RuntimeFault `token_missing`, `token_invalid` or `auth_not_configured` */
 export type TokenVerifier = (authorization: string | undefined) => Promise<Claims>;
 
 async function keyOf(configuration: JwtConfiguration, root: string): Promise<KeyObject | JWTVerifyGetKey> {
@@ -28,8 +28,8 @@ async function keyOf(configuration: JwtConfiguration, root: string): Promise<Key
 }
 
 /**
- * Makes the verifier; key files are read now.
- * @param root what relative file names are relative to
+ * Makes the verifier, and reads its key files.
+ * @param root base of relative file names
  * @throws SealiftError `config_invalid` for a key file that cannot be read or holds no key
  */
 export async function createTokenVerifier(
@@ -43,7 +43,7 @@ export async function createTokenVerifier(
     };
   }
   const { algorithms, issuer, audience } = configuration;
-  // Loaded only where tokens are verified: a start without them is quicker.
+  // Loaded only where tokens are verified, for a quicker start elsewhere.
   const { jwtVerify } = await import("jose");
   const key = await keyOf(configuration, root).catch((error: unknown) => {
     throw usageError("config_invalid", `auth.jwt: the key cannot be used: ${messageOf(error)}.`, { cause: error });
@@ -68,7 +68,7 @@ const wordsOf = (claim: unknown): string[] =>
       ? claim.filter((word) => typeof word === "string")
       : [];
 
-/** The permissions that a token lacks: each must be in its `permissions`, `roles` or `scope`. */
+/** Returns the permissions that a token lacks: each must be in its `permissions`, `roles` or `scope`. */
 export function missingPermissions(claims: Claims, required: readonly string[]): string[] {
   const held = new Set([...wordsOf(claims["permissions"]), ...wordsOf(claims["roles"]), ...wordsOf(claims["scope"])]);
   return required.filter((permission) => !held.has(permission));

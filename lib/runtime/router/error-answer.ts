@@ -6,19 +6,18 @@ import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { RUNTIME_CODES, type RuntimeErrorBody } from "../../contract/surfaces/runtime.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
-/** The body and status of every error that surface C answers (docs/contract/runtime.md). */
+/** Returns the body of an error answer of surface C (docs/contract/runtime.md). */
 
 export function errorBody({ code, message }: RuntimeFault): RuntimeErrorBody {
   return { status: "error", msg: message, code, error: message };
 }
 
-/** Fastify's own errors, and anything else that was thrown, as a fault of the contract. */
+/** Converts Fastify's own errors, and anything else that was thrown, to a fault of the contract. */
 export function asFault(error: FastifyError | RuntimeFault | Error): RuntimeFault {
   if (error instanceof RuntimeFault) return error;
   const { code, statusCode } = error as FastifyError;
   if (statusCode === 413) return new RuntimeFault("payload_too_large", "The body is larger than the runtime accepts.");
-  // Fastify's reader: malformed JSON, an empty body that says it is JSON, a content length that does not fit, a
-  // forbidden key.
+  // From Fastify's parser: malformed JSON, an empty JSON body, a content length that does not fit, a forbidden key.
   if (error instanceof SyntaxError || code === "FST_ERR_CTP_INVALID_JSON_BODY") {
     return new RuntimeFault("bad_json", `The body is not valid JSON: ${error.message}`);
   }
@@ -34,7 +33,7 @@ export function sendFault(reply: FastifyReply, fault: RuntimeFault): FastifyRepl
   return reply.code(RUNTIME_CODES[fault.code].status).send(errorBody(fault));
 }
 
-/** Answers what Node.js's parser refuses, which never becomes a request, and closes the connection. */
+/** Answers what Node.js's parser rejects, which never becomes a request, and closes the connection. */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {
   if (!socket.writable || error.code === "ECONNRESET") return void socket.destroy();
   const [status, message] =
@@ -63,7 +62,7 @@ export function answerErrors(app: FastifyInstance): void {
 const START = randomBytes(6).toString("base64url");
 let last = 0;
 
-/** A caller's own X-Request-Id when it is a plain word, else one of ours: unique, and cheap to make. */
+/** Returns the caller's own X-Request-Id if it is a plain word, else a unique generated one. */
 export function nextRequestId(request: Pick<IncomingMessage, "headers">): string {
   const given = request.headers["x-request-id"];
   if (typeof given === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(given)) return given;

@@ -8,18 +8,18 @@ import { answerErrors, nextRequestId } from "./error-answer.ts";
 import { NO_COMPILERS } from "./no-compilers.ts";
 
 /**
- * The HTTP routes of one generation of a plugin: a Fastify instance of its own, because Fastify takes no routes
- * after listen and gives none back. The runtime's wildcard route hands requests over; dropping the instance drops the
+ * HTTP routes of one generation of a plugin, in a Fastify instance of its own, because Fastify can neither add routes
+ * after listen nor remove any. The runtime's wildcard route hands requests over; dropping the instance drops the
  * routes.
  */
 
 declare module "fastify" {
   interface FastifyContextConfig {
-    /** All of them must be in the bearer token; an empty list asks for a valid token only. */
+    /** Permissions that the bearer token must all have; an empty list only requires a valid token. */
     permissions?: readonly string[];
   }
   interface FastifyRequest {
-    /** The verified claims, on routes that declare permissions. */
+    /** Verified claims, on routes that declare permissions. */
     claims: Claims | null;
   }
 }
@@ -29,7 +29,7 @@ export interface PluginRouter {
   close(): Promise<void>;
 }
 
-/** A route as the runtime serves it, whichever way its plugin runs. */
+/** Route as the runtime serves it, whichever way its plugin runs. */
 export interface ServedRoute {
   methods: readonly string[];
   path: string;
@@ -39,7 +39,7 @@ export interface ServedRoute {
 
 export interface RouterOptions {
   routes: readonly ServedRoute[];
-  /** The plugin's own, for more than `routes` can say. */
+  /** Router of the plugin, for more than `routes` can express. */
   router?: LoadedPlugin["router"];
   /** Leaves bodies to the handlers, as they arrive. */
   rawBodies?: boolean;
@@ -50,7 +50,7 @@ export interface RouterOptions {
   bodyLimit: number;
 }
 
-/** Before anything of the plugin's, and before the body is read. */
+/** Returns the hook that checks permissions before anything of the plugin's runs, and before the body is read. */
 function checkPermissions(verifyToken: TokenVerifier) {
   return async (request: FastifyRequest): Promise<void> => {
     const required = request.routeOptions.config.permissions;
@@ -71,7 +71,9 @@ function addRoutes(app: FastifyInstance, routes: readonly ServedRoute[]): void {
   }
 }
 
-/** @returns undefined for a plugin without routes. @throws what registering the plugin's routes throws */
+/**
+ * Creates the router. @returns undefined for a plugin without routes. @throws errors of registering the plugin's routes
+ */
 export async function createPluginRouter(options: RouterOptions): Promise<PluginRouter | undefined> {
   const { routes, router, rawBodies, prefix, logger, verifyToken, bodyLimit } = options;
   if (routes.length === 0 && router === undefined) return undefined;
@@ -80,7 +82,7 @@ export async function createPluginRouter(options: RouterOptions): Promise<Plugin
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit,
     genReqId: nextRequestId,
-    // A sandboxed plugin has no `request.log`, and what is logged of its requests carries their id.
+    // A sandboxed plugin has no `request.log`, and log records about its requests carry their id.
     ...(rawBodies && { childLoggerFactory: (parent) => parent, schemaController: NO_COMPILERS }),
     pluginTimeout: 10_000,
     forceCloseConnections: false,

@@ -20,7 +20,7 @@ import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
 
 export interface AppOptions extends Omit<IpcOptions, "checkKey"> {
   logger: Logger;
-  /** The metrics as Prometheus text. */
+  /** Returns the metrics as Prometheus text. */
   prometheus: () => Promise<{ contentType: string; text: string }>;
 }
 
@@ -28,7 +28,7 @@ export interface AppOptions extends Omit<IpcOptions, "checkKey"> {
 export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   const { settings, isClosing, catalogue } = options;
   const { app: appSettings, observability } = settings;
-  // By its wider type, so that the app has Fastify's own.
+  // Typed more widely, so that the app has Fastify's own type.
   const requestLogger: FastifyBaseLogger = options.logger;
   const { plugin_prefix: prefix, server } = appSettings;
   const requestTimeout = server.request_seconds * 1000;
@@ -40,7 +40,7 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     bodyLimit: server.body_limit,
     schemaController: NO_COMPILERS,
     genReqId: nextRequestId,
-    // A logger for each request costs more than a call; records that concern a request carry its id themselves.
+    // A logger for each request costs more than a call; records about a request carry its id themselves.
     childLoggerFactory: (parent) => parent,
     forceCloseConnections: "idle",
     // Requests on connections that stay open meanwhile are still answered: a drain fails no call.
@@ -87,35 +87,34 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
   return app;
 }
 
-/** The check of X-Plugin-Key (docs/contract/README.md#authentication). */
+/** Checks X-Plugin-Key (docs/contract/README.md#authentication). */
 function keyFault(given: unknown, isKey: (given: string) => boolean): RuntimeFault | undefined {
   if (typeof given !== "string" || given === "")
     return new RuntimeFault("key_missing", "The request carries no X-Plugin-Key.");
   return isKey(given) ? undefined : new RuntimeFault("key_rejected", "The X-Plugin-Key is wrong.");
 }
 
-/** The key of a request for metrics. Before its version 2.55, Prometheus sends no headers but `Authorization`. */
+/** Returns the key of a request for metrics. Before version 2.55, Prometheus sends no headers but `Authorization`. */
 function metricsKey({ headers }: FastifyRequest): unknown {
   return headers["x-plugin-key"] ?? /^Bearer (.+)$/i.exec(headers.authorization ?? "")?.[1];
 }
 
 /**
- * Compares as many bytes as the key has, in constant time, whatever was sent: a refusal takes as long for a near miss
- * as for any other key.
+ * Returns a comparison in constant time, over as many bytes as the key has: a near miss takes as long as any other key.
  */
 function keyComparison(key: string): (header: string) => boolean {
   const expected = Buffer.from(key);
   const given = Buffer.alloc(expected.length);
   return (header) => {
-    // Headers are bytes that Node shows as Latin-1: written so, a key in UTF-8 is what was sent. What a shorter one
-    // leaves in the buffer does not count, because its length does.
+    // Node shows header bytes as Latin-1; written back so, a UTF-8 key is what was sent. Leftovers of a longer one in
+    // the buffer do not count, because the length does.
     given.write(header, 0, "latin1");
     return timingSafeEqual(given, expected) && header.length === expected.length;
   };
 }
 
 /**
- * The one wildcard route that hands requests to the routers of trusted plugins. It runs before the body is read,
+ * Adds the wildcard route that hands requests to the routers of trusted plugins. It runs before the body is read,
  * because the plugin's own Fastify instance reads it.
  */
 function addPluginRoutes(app: FastifyInstance, catalogue: Catalogue): void {
@@ -124,7 +123,7 @@ function addPluginRoutes(app: FastifyInstance, catalogue: Catalogue): void {
     const handle = plugin === IPC_SEGMENT ? undefined : catalogue.find(plugin)?.instance?.handle;
     if (handle === undefined) return next();
     reply.hijack();
-    // The plugin's instance makes the same id of the header, so that both logs tell of one request.
+    // The plugin's instance takes the same id from the header, so that both logs agree.
     request.raw.headers["x-request-id"] ??= request.id;
     handle(request.raw, reply.raw);
   };

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { docsPagePolicy } from "../../support/network/content-security.ts";
 
 /**
- * A page to read and try a runtime's actions and the routes of its plugins. It holds nothing of the runtime: the key
+ * Page to read and try a runtime's actions and the routes of its plugins. It contains nothing of the runtime: the key
  * that a person types fetches that.
  */
 
@@ -132,7 +132,7 @@ const hash = (source: string): string => `'sha256-${createHash("sha256").update(
 /** Content security policy of {@link docsPage}. */
 export const DOCS_POLICY = docsPagePolicy(hash(SCRIPT), hash(STYLE));
 
-/** @param prefix of surface C, such as `/plugin` */
+/** Returns the page. @param prefix of surface C, such as `/plugin` */
 export const docsPage = (prefix: string): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">

@@ -20,7 +20,7 @@ import type { Lifecycle } from "../lifecycle/lifecycle.ts";
 import { asFault, sendFault } from "../router/error-answer.ts";
 import { openApi } from "./openapi.ts";
 
-/** The system's routes of surface C, below `<prefix>/ipc` (docs/contract/runtime.md). */
+/** System's routes of surface C, below `<prefix>/ipc` (docs/contract/runtime.md). */
 
 export interface IpcOptions {
   settings: Integration;
@@ -29,7 +29,7 @@ export interface IpcOptions {
   calls: Calls;
   health: () => Promise<HealthAnswer>;
   metrics: () => Promise<MetricsAnswer>;
-  /** Refuses a request without the plugin key. */
+  /** Rejects a request without the plugin key. */
   checkKey: (request: FastifyRequest) => RuntimeFault | undefined;
   isClosing: () => boolean;
 }
@@ -45,7 +45,7 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
   const { calls, checkKey, isClosing } = options;
   // Before the body is read: a caller without the key learns nothing and costs nothing.
   parent.addHook("onRequest", (request, _reply, done) => done(checkKey(request)));
-  // Calls that went well are answered past Fastify, and set these headers themselves.
+  // Successful calls are answered without Fastify, and set these headers themselves.
   parent.addHook("onSend", (request, reply, _payload, done) => {
     reply.header(HEADERS.requestId, request.id);
     if (isClosing()) reply.header("connection", "close");
@@ -53,7 +53,8 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
   });
   readCallBodies(parent);
   addSystemRoutes(parent, options);
-  // With the key, as every route below `/ipc`. Else the wildcard route of plugins would answer, which asks for none.
+  // With the key, like every route below `/ipc`. Otherwise the wildcard route of plugins would answer, which requires
+  // none.
   for (const path of ["/", "/*"])
     parent.all(path, ({ method, url }, reply) =>
       sendFault(reply, new RuntimeFault("not_found", `There is no route ${method} ${url}.`)),
@@ -66,7 +67,7 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
       request.log.error({ requestId: request.id, err: fault.cause ?? fault }, "a call failed");
     sendFault(reply, fault);
   };
-  // Without async: an action that needs no promise is answered in the same turn of the loop.
+  // Not async: an action that needs no promise is answered in the same turn of the loop.
   parent.post(CALL_ROUTE, (request: FastifyRequest<{ Params: CallParameters }>, reply): void => {
     const { plugin, action } = request.params;
     try {
@@ -85,7 +86,7 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
   });
 }
 
-/** The routes that tell about plugins and manage them. What they answer is checked against the contract. */
+/** Adds the routes that show and manage plugins. Their answers are checked against the contract. */
 function addSystemRoutes(
   parent: FastifyInstance,
   { settings, catalogue, lifecycle, health, metrics }: Omit<IpcOptions, "calls">,
@@ -104,7 +105,7 @@ function addSystemRoutes(
     openApi(catalogue.all, { title: settings.app.name, prefix: settings.app.plugin_prefix }),
   );
   app.get("/metrics", { schema: { response: { 200: metricsAnswer } } }, () => metrics());
-  // Static segments win over `:action`: these words are the runtime's own, whatever the method, and never an action's.
+  // Static segments win over `:action`: these words belong to the runtime, whatever the method, and never to an action.
   for (const word of LIFECYCLE_WORDS) {
     app.route({
       method: word === "unload" ? ["DELETE", "POST"] : "POST",
@@ -129,9 +130,9 @@ interface Payload {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Reads a body as JSON whatever its content type says, and an empty one as absent: 415 is no status of surface C. */
+/** Reads a body as JSON whatever its content type, and an empty one as absent: 415 is no status of surface C. */
 function readCallBodies(app: FastifyInstance): void {
-  // Fastify refuses a type that it cannot parse before it looks for a parser.
+  // Fastify rejects a type that it cannot parse before it looks for a parser.
   app.addHook("onRequest", ({ raw }, _reply, done) => {
     raw.headers["content-type"] = "application/json";
     done();
@@ -181,7 +182,7 @@ function payloadOf(body: CallBody | undefined): Payload {
 
 const JSON_TYPE = "application/json; charset=utf-8";
 
-/** `{"status":"ok","plugin":…,"action":…,"result":` by plugin and action: the same text call after call. */
+/** Beginnings of answers, `{"status":"ok","plugin":…,"action":…,"result":`, by plugin and action, built once each. */
 class AnswerPrefixes {
   readonly #texts = new Map<string, Map<string, string>>();
 
@@ -197,13 +198,13 @@ class AnswerPrefixes {
   }
 }
 
-/** Answers a call that went well, `result` being JSON already. */
+/** Answers a successful call, `result` being JSON already. */
 type CallAnswerer = (reply: FastifyReply, plugin: string, action: string, result: string) => void;
 
 /**
- * Returns a function that writes the answer of a call straight to the socket: there is nothing left that
- * Fastify's way of sending would do for a text that is JSON already, and it costs more than a trusted call.
- * @param isClosing whether connections are to end with their answer
+ * Returns a function that writes the answer of a call straight to the socket: for a text that is JSON already,
+ * Fastify's own sending adds nothing and costs more than a trusted call.
+ * @param isClosing tells whether connections end with their answer
  */
 function callAnswerer(isClosing: () => boolean): CallAnswerer {
   const prefixes = new AnswerPrefixes();

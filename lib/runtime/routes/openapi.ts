@@ -8,7 +8,7 @@ import {
 } from "../../contract/surfaces/runtime.ts";
 import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 
-/** The OpenAPI document of a runtime: the system's routes, and each loaded plugin's actions and routes. */
+/** OpenAPI document of a runtime: the system's routes, and each loaded plugin's actions and routes. */
 
 type Tree = Record<string, unknown>;
 
@@ -18,7 +18,7 @@ const schemaOf = (schema: z.ZodType): unknown => z.toJSONSchema(schema, { unrepr
 const failure = { description: "An error", ...json({ $ref: "#/components/schemas/Error" }) };
 const KEY = [{ pluginKey: [] }];
 
-/** Paths in OpenAPI's form: `/items/:id` is `/items/{id}`. */
+/** Converts a path to OpenAPI's form: `/items/:id` is `/items/{id}`. */
 const openPath = (path: string): string => path.replaceAll(/:([A-Za-z0-9_]+)/g, "{$1}").replaceAll("*", "{wildcard}");
 const parametersOf = (path: string): Tree[] =>
   [...openPath(path).matchAll(/\{([^}]+)\}/g)].map(([, name]) => ({
@@ -81,7 +81,7 @@ function pluginPaths({ name, instance }: PluginSlot, prefix: string): Tree {
   return document;
 }
 
-/** Returns the document as it is now: plugins come and go. */
+/** Returns the document as of now: plugins come and go. */
 export function openApi(slots: readonly PluginSlot[], { title, prefix }: { title: string; prefix: string }): Tree {
   const loaded = slots.filter(({ instance }) => instance !== undefined);
   return {

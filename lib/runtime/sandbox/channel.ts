@@ -1,15 +1,15 @@
 import type { Socket } from "node:net";
 import { encodeFrame, type Frame, FrameError, FrameReader, frameWriter } from "../guest/frames.ts";
 
-/** Bytes that may wait for a process that does not read its channel. */
+/** Most bytes waiting for a process that does not read its channel. */
 const MAX_BACKLOG_BYTES = 64 * 1024 * 1024;
-/** Bytes that wait for the process, from which on no more of a request's body is sent. */
+/** Bytes waiting for the process beyond which no more of a request's body is sent. */
 const CONGESTED_BYTES = 4 * 1024 * 1024;
-/** Bytes that wait for the process, from which on it gets no more calls and events: others must not end it so. */
+/** Bytes waiting for the process beyond which it gets no more calls and events, which could otherwise end it. */
 const CROWDED_BYTES = MAX_BACKLOG_BYTES / 2;
-/** Forged, unknown and malformed frames, and log records; a process that sends more is ended. */
+/** Limit on forged, unknown and malformed frames, and log records, per second; a process that sends more is ended. */
 const MAX_NOISE_PER_SECOND = 5000;
-/** Characters of one needless frame that count as one more. */
+/** Characters of one useless frame that count as one more. */
 const NOISE_CHARACTERS = 16 * 1024;
 
 export type Header = Frame["header"];
@@ -18,13 +18,13 @@ export interface ChannelHandler {
   frame(frame: Frame): void;
   /** Whether more than one call is open. */
   isBusy(): boolean;
-  /** A frame was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
+  /** Called when a frame was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
   dropped(reason: string): void;
-  /** The process broke the protocol: it has to be ended. `message` says how. */
+  /** Called when the process broke the protocol and must be ended. `message` says how. */
   violated(message: string): void;
 }
 
-/** The runtime's end of a sandbox's channel. What comes out of it is hostile until checked. */
+/** Runtime's end of a sandbox's channel. What comes out of it is hostile until checked. */
 export class Channel {
   readonly #socket: Socket;
   readonly #handler: ChannelHandler;
@@ -41,7 +41,7 @@ export class Channel {
     socket.on("error", () => undefined);
   }
 
-  /** Resolves when the process reads what it was sent; absent while it does. */
+  /** Resolves when the process has read what it was sent; undefined if it has. */
   get congestion(): Promise<unknown> | undefined {
     if (this.#socket.writableLength < CONGESTED_BYTES) return undefined;
     return new Promise((resolve) => {
@@ -60,7 +60,7 @@ export class Channel {
     this.#handler.violated(message);
   }
 
-  /** @throws RangeError for a header that is too large */
+  /** Sends a frame. @throws RangeError for a header that is too large */
   send(header: Header, body?: string | Uint8Array): void {
     if (!this.#socket.writable) return;
     this.#write(encodeFrame(header, body));
@@ -69,7 +69,7 @@ export class Channel {
     }
   }
 
-  /** Counts a frame that says nothing useful. */
+  /** Counts a useless frame. */
   drop(reason: string): void {
     this.#handler.dropped(reason);
     this.isNoisy();
@@ -81,7 +81,7 @@ export class Channel {
   }
 
   /**
-   * Counts noise. A large frame counts as several.
+   * Counts noise; a large frame counts as several.
    * @returns true when there was too much of it in this second: the process is ended
    */
   isNoisy(characters = 0): boolean {
@@ -97,7 +97,7 @@ export class Channel {
     return true;
   }
 
-  /** Resolves when the other end is closed, at the latest after `timeoutMs` milliseconds: then it is cut. */
+  /** Resolves when the other end is closed, at the latest after `timeoutMs` milliseconds, when it is cut. */
   async ended(timeoutMs: number): Promise<void> {
     if (this.#socket.closed) return;
     const timer = setTimeout(() => this.#socket.destroy(), timeoutMs);

@@ -5,17 +5,18 @@ import { diskUsage, unlinkedUsage } from "./disk-usage.ts";
 import { LOOK_MS, type MemorySampler } from "./memory-sampler.ts";
 
 const MEGABYTE = 1024 * 1024;
-/** Between two looks at what is on disk, at least; a slow look makes the next one later. */
+/** Shortest interval of measuring the disk, in milliseconds; a slow measurement delays the next one. */
 const INTERVAL_MS = 2 * LOOK_MS;
-/** Says how `data/` is held, for people: the kernel does not, whatever the wall. */
+/** Describes for people how `data/` is limited: by measuring, since the kernel does not, whatever the wall. */
 export const DISK_IS_SAMPLED = `data/ is measured every ${INTERVAL_MS} ms, not held by the kernel`;
-/** Between two looks while the plugin's processes do nothing. */
+/** Interval of measuring while the plugin's processes are idle, in milliseconds. */
 const IDLE_INTERVAL_MS = 15_000;
-/** A look may take this part of the time. */
+/** Largest share of the time spent measuring. */
 const SHARE = 1 / 10;
 
 /**
- * Checks what the folders that a plugin writes take on disk, with files that its processes hold open without a name.
+ * Checks the disk space of the folders that a plugin writes, including files that its processes hold open without a
+ * name.
  * @param folders real paths; the fault names the first one
  * @returns the bytes that they take
  * @throws RuntimeFault `disk_exceeded`
@@ -37,13 +38,13 @@ export async function checkDiskLimit(
   );
 }
 
-/** A process that writes; `activity` grows when it has worked, and is undefined where that cannot be seen. */
+/** Process that writes; `activity` grows when it has worked, and is undefined where that cannot be seen. */
 interface Writer {
   readonly pid: number;
   readonly activity: number | undefined;
 }
 
-/** Holds a plugin to its `max_disk_mb` while it runs. */
+/** Enforces `max_disk_mb` on a running plugin. */
 export class DiskLimit implements Disposable {
   readonly #folders: readonly string[];
   readonly #maxMb: number;
@@ -61,7 +62,7 @@ export class DiskLimit implements Disposable {
     this.#logger = logger;
   }
 
-  /** The bound of `data/`, and what it took when it was last measured. */
+  /** Limit of `data/`, and its size as last measured. */
   get facts(): NonNullable<PluginStatus["disk"]> {
     const used = this.#usedBytes;
     return {
@@ -73,10 +74,10 @@ export class DiskLimit implements Disposable {
   }
 
   /**
-   * Checks again and again until it is disposed of; seldom while nobody works.
-   * @param processes the plugin's own
+   * Measures repeatedly until disposed of, and less often while nobody works.
+   * @param processes of the plugin
    * @param sampler sees whether they work
-   * @param onExceeded hears of every check that finds too much
+   * @param onExceeded called for every measurement above the limit
    */
   watch(processes: () => readonly Writer[], sampler: MemorySampler, onExceeded: (fault: RuntimeFault) => void): void {
     if (this.#closed) return;

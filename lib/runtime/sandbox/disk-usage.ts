@@ -4,16 +4,16 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { missing } from "../../support/files.ts";
 
 /**
- * The cost of an entry besides its content, in bytes: a file system's own record of it, as a plugin may make files
- * without end.
+ * Bytes counted per entry in addition to its content: a file system's own record of it, since a plugin may make endless
+ * files.
  */
 const ENTRY_BYTES = 1024;
-/** Entries after which the event loop turns. */
+/** Entries handled before yielding to the event loop. */
 const BATCH = 200;
 
 /**
- * Returns the bytes on disk below a folder; links count as themselves. Entries that vanish meanwhile count nothing.
- * @param stopAt the walk ends as soon as it has found more than this
+ * Returns the bytes on disk below a folder; links count as themselves. Ignores entries that vanish meanwhile.
+ * @param stopAt bytes beyond which the walk ends
  */
 export async function diskUsage(folder: string, stopAt: number): Promise<number> {
   let bytes = 0;
@@ -28,7 +28,7 @@ export async function diskUsage(folder: string, stopAt: number): Promise<number>
         if (entry.isDirectory()) folders.push(path);
         const stats = lstatSync(path, { throwIfNoEntry: false });
         if (stats === undefined) continue;
-        // Sparse files count what they hold.
+        // Sparse files count by their allocated blocks.
         bytes += stats.blocks * 512 + ENTRY_BYTES;
         if (bytes > stopAt) return bytes;
       }
@@ -39,7 +39,10 @@ export async function diskUsage(folder: string, stopAt: number): Promise<number>
   return bytes;
 }
 
-/** A link's text is cheaper to read than its file's facts, and the kernel ends it with this word. */
+/**
+ * Tells whether an open file has no name: reading the link's text is cheaper than stat, and the kernel appends this
+ * word.
+ */
 function hasNoName(fd: string): boolean {
   try {
     return readlinkSync(fd).endsWith(" (deleted)");
@@ -62,7 +65,7 @@ export function unlinkedUsage(pid: number): number {
       if (stats?.isFile() === true && stats.nlink === 0) bytes += stats.blocks * 512;
     }
   } catch {
-    // The process is gone, or this system does not let anybody look.
+    // The process is gone, or this system forbids reading it.
   }
   return bytes;
 }

@@ -1,10 +1,10 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 
-/** Why a sandbox's process ended. */
+/** Reason for which a sandbox's process ended. */
 export interface ExitReason {
   code: RuntimeCode;
   message: string;
-  /** Set when large payloads were with it: then its callers have filled its memory, and nothing is held against it. */
+  /** Set when large payloads were with it: then its callers have filled its memory, and the plugin is not blamed. */
   byCallers?: boolean;
 }
 
@@ -13,18 +13,15 @@ export const memoryExceeded = (megabytes: number): ExitReason => ({
   message: `The plugin's process used more than ${megabytes} MB of memory.`,
 });
 
-/** The signals by which V8 ends a process whose heap is full. */
+/** Signals by which V8 ends a process whose heap is full. */
 const HEAP_SIGNALS = ["SIGABRT", "SIGTRAP", "SIGILL"];
-/**
- * Behind a wall it is the first process of its namespace, which the kernel shields from its own SIGABRT: then abort(3)
- * faults.
- */
+/** The same behind a wall: the first process of a namespace is shielded from its own SIGABRT, so abort(3) faults. */
 const ENCLOSED_HEAP_SIGNALS = [...HEAP_SIGNALS, "SIGSEGV"];
 
 /**
  * Returns why a process ended that nobody ended on purpose.
  * @param how its signal or exit code
- * @param presumed what the process itself said before
+ * @param presumed reason that the process itself gave before
  */
 export function reasonOfEnd(
   how: NodeJS.Signals | number | null,

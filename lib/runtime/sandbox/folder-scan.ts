@@ -7,7 +7,7 @@ import { RuntimeFault } from "../guest/fault.ts";
 
 /**
  * Checks a folder before a sandbox may read it. Node's permission model follows links: one that leads out of a granted
- * folder opens what it leads to.
+ * folder opens its target.
  */
 
 const READ = 4;
@@ -24,7 +24,7 @@ const unreadable = (path: string, user: SandboxUser): RuntimeFault =>
     `The sandbox's user ${user.uid} may not read ${path}: allow it, or set plugins.sandbox.uid.`,
   );
 
-/** Every folder above must let the user through. @throws RuntimeFault `sandbox_unavailable` */
+/** Requires that every folder above lets the user through. @throws RuntimeFault `sandbox_unavailable` */
 export async function checkReachable(path: string, user: SandboxUser): Promise<void> {
   for (let folder = dirname(path); ; folder = dirname(folder)) {
     if (!permits(await stat(folder), user, EXECUTE)) throw unreadable(folder, user);
@@ -41,7 +41,7 @@ async function checkLink(path: string, folder: string): Promise<void> {
 
 /**
  * Checks that no link below `folder` (a real path) leads out of it and, given a user, that the user can read all of it.
- * @param skip real paths that are checked on their own, or by nobody
+ * @param skip real paths that are checked separately, or not at all
  * @throws RuntimeFault `link_outside` or `sandbox_unavailable`
  */
 export async function checkFolder(

@@ -6,11 +6,11 @@ import { parseJson } from "../guest/json.ts";
 import type { LogLevel } from "../guest/plugin-port.ts";
 
 /**
- * Fields of frames, which a plugin may have forged: each is checked and cut. An object is never made a text or a
- * number: it may have a `toString` that is no function, and then that throws.
+ * Reads fields of frames, which a plugin may have forged: each is checked and shortened. Never converts an object to a
+ * text or number: its `toString` may be no function, which would throw.
  */
 
-/** Characters of ids and codes, which are a UUID at the most. */
+/** Most characters of ids and codes; the longest is a UUID. */
 export const MAX_ID_CHARACTERS = 64;
 
 export const text = (value: unknown, maxCharacters: number): string =>
@@ -22,7 +22,7 @@ const START_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
   "service_unavailable",
 ]);
 
-/** Returns why a plugin could not be loaded, as its process tells it. */
+/** Returns the reason why a plugin could not be loaded, as reported by its process. */
 export function startFault({ code, message }: Frame["header"]): RuntimeFault {
   const said = text(code, MAX_ID_CHARACTERS);
   const known = START_CODES.has(said) ? (said as RuntimeCode) : "load_failed";
@@ -35,7 +35,7 @@ export function useOf({ what, host, permission, resource }: Frame["header"]): Us
   return { what: "node", permission: text(permission, 64), resource: text(resource, 4096) };
 }
 
-/** Characters of the fields of a log record; more are left out. */
+/** Most characters of the fields of a log record; more are left out. */
 const MAX_FIELD_CHARACTERS = 64 * 1024;
 
 /** Returns a record for the log; undefined when its fields are not JSON. */

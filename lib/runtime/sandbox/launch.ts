@@ -6,12 +6,12 @@ import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
 import type { MemoryShares } from "./memory-shares.ts";
 
-/** The start of a sandbox's process, with the Node flags and the wall that shut it in. */
+/** Starts a sandbox's process, with the Node flags and the wall that confine it. */
 
-/** Node ≥ 25 denies the network under `--permission`; 24 knows no such rule. */
+/** Whether this Node denies the network under `--permission`; version 25 and newer do. */
 const NETWORK_IS_DENIABLE = process.allowedNodeEnvironmentFlags.has("--allow-net");
 
-/** Node ≥ 25 denies the inspector under `--permission`. */
+/** Whether this Node denies the inspector under `--permission`; version 25 and newer do. */
 const INSPECTOR_FLAGS = process.allowedNodeEnvironmentFlags.has("--allow-inspector") ? ["--allow-inspector"] : [];
 
 const SCRATCH = "/tmp";
@@ -21,30 +21,30 @@ export interface Confinement {
   reads: readonly string[];
   writes: readonly string[];
   wall: Wall | undefined;
-  /** The process waits until it is in its control group. */
+  /** Whether the process waits until it is in its control group. */
   grouped: boolean;
   permissionModel: PermissionModel;
   network: View["network"];
   memory: MemoryShares;
   maxDiskMb: number;
-  /** The size of its `/tmp`; none without a wall that gives one. */
+  /** Size of its `/tmp` in megabytes; none without a wall that provides one. */
   scratchMb: number;
   inspect?: Inspect | undefined;
 }
 
-/** The address of Node's inspector. */
+/** Address of Node's inspector. */
 export interface Inspect {
   host: string;
   port: number;
 }
 
-/** Megabytes of V8's young heap at first: enough to load a plugin of a few lines before garbage is collected. */
+/** Initial size of V8's young heap, in megabytes: enough to load a plugin of a few lines without a collection. */
 const START_SEMI_SPACE_MB = 2;
 
 /**
- * Removes what a patched `spawn` may have put into the environment (test runners and tracing agents patch it),
- * forbids core dumps, which would write memory to disk, and has the kernel refuse files larger than the disk limit.
- * `exec` keeps the process id. A grouped process first waits for the line that says it is in its control group.
+ * Shell that clears what a patched `spawn` may have put into the environment (test runners and tracing agents patch
+ * it), forbids core dumps, which would write memory to disk, and limits file sizes to the disk limit. `exec` keeps the
+ * process id. A grouped process first waits for the line that says it is in its control group.
  */
 const SHELL = "/bin/sh";
 const WAIT = "read -r line || exit 125; exec </dev/null; ";
@@ -64,7 +64,7 @@ export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETW
   const program = wall
     ? wall.enclose(node, { reads: [...SHARED_READS, ...reads], writes, cwd: reads[0] ?? "/", network, scratchMb })
     : node;
-  // A container of the single executable and libc has no shell; its core dumps are its host's business.
+  // A container of the single executable and libc has no shell; core dumps are left to its host.
   if (!existsSync(SHELL)) return program;
   const before = grouped ? WAIT : "";
   return {
@@ -74,7 +74,9 @@ export function sandboxLaunch(confinement: Confinement, networkIsDeniable = NETW
   };
 }
 
-/** None where what a plugin reads lies below it: leave to write there would be leave to write its own code. */
+/**
+ * Returns the scratch folder. None if something that the plugin reads lies below it: it could then write its own code.
+ */
 function scratchOf({ wall, reads, writes, scratchMb }: Confinement): number {
   const isTaken = [...SHARED_READS, ...reads, ...writes].some((path) => path.startsWith(`${SCRATCH}/`));
   return wall?.scratch !== true || isTaken ? 0 : scratchMb;
@@ -103,7 +105,7 @@ function nodeArguments(
       `--allow-fs-write=${path}`,
     ]),
     ...(network !== "none" && networkIsDeniable ? ["--allow-net"] : []),
-    // The files in the executable are code of ours, and nothing of the host.
+    // The files in the executable are Sealift's own code, and nothing of the host.
     ...(IS_ONE_FILE ? ["--allow-fs-vfs"] : []),
   ];
   const flags = [

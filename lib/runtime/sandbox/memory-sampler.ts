@@ -3,24 +3,23 @@ import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { ASSUMED_NODE_BYTES } from "./memory-shares.ts";
 
 /**
- * Resident memory of sandboxes, sampled: Buffers and WebAssembly memory are outside of V8's heap, so its flags do
- * not bind them. All are looked at on one timer: a timer for each would wake an idle runtime as often as there are
- * sandboxes.
+ * Samples the resident memory of sandboxes: Buffers and WebAssembly memory are outside of V8's heap, so its flags do
+ * not limit them. One timer serves all, since a timer for each would wake an idle runtime once per sandbox.
  */
 
 /** Milliseconds between two looks while a process works, and while all of them are idle. */
 export const LOOK_MS = 125;
 const IDLE_LOOK_MS = 250;
-/** Milliseconds after the last work of any process until all of them count as idle. */
+/** Time after the last work of any process until all count as idle, in milliseconds. */
 const WORKING_MS = 1000;
-/** `/proc/PID/stat` is shorter, whatever the program's name is. */
+/** Buffer for `/proc/PID/stat`, in bytes, which is shorter for any program name. */
 const MAX_STAT_BYTES = 1024;
 
 export interface Sampled {
   pid: number;
-  /** Past them `onExceeded` is called, and near them `onNear`, after every look. */
+  /** Limit beyond which `onExceeded` is called after every look; `onNear` is called close to it. */
   limitBytes: number;
-  /** As last seen. */
+  /** Resident memory, as last seen. */
   residentBytes: number;
   /** Grows when the process has used the processor since the last sample; undefined where that cannot be seen. */
   activity?: number;
@@ -28,12 +27,12 @@ export interface Sampled {
   onNear?(): void;
 }
 
-/** Part of its limit from which on a process is near it. */
+/** Share of its limit from which a process counts as near it. */
 const NEAR = 0.8;
 
 let pageSize: number | undefined;
 
-/** Node does not tell the page's size; this process knows its memory in bytes and in pages. */
+/** Returns the page size, computed from this process's memory in bytes and in pages, since Node does not report it. */
 function bytesInPage(): number {
   if (pageSize === undefined) {
     const pages = Number(readFileSync("/proc/self/statm", "latin1").split(" ")[1]);
@@ -57,7 +56,7 @@ function judge(sampled: Sampled, residentBytes: number): void {
   else if (residentBytes > sampled.limitBytes * NEAR) sampled.onNear?.();
 }
 
-/** A watched process. Its `/proc/PID/stat` stays open, which saves three quarters of each look. */
+/** Watched process. Its `/proc/PID/stat` stays open, which saves three quarters of the cost of a look. */
 class Watched implements Disposable {
   static readonly #bytes = Buffer.allocUnsafe(MAX_STAT_BYTES);
   readonly sampled: Sampled;
@@ -68,7 +67,7 @@ class Watched implements Disposable {
     this.sampled = sampled;
   }
 
-  /** @returns whether the process has worked since the last look */
+  /** Samples the process. @returns whether it has worked since the last look */
   look(): boolean {
     const { sampled } = this;
     try {
@@ -102,23 +101,23 @@ export class MemorySampler {
   #workedAt = 0;
   #nodeBytes: number | undefined;
 
-  /** Resident memory of a process whose plugin does nothing: the least that a started one was seen with. */
+  /** Resident memory of a process with an idle plugin: the smallest seen after a start. */
   get nodeBytes(): number {
     return this.#nodeBytes ?? ASSUMED_NODE_BYTES;
   }
 
-  /** Takes note of the memory that a process has when its plugin is loaded. */
+  /** Records the memory of a process whose plugin has just been loaded. */
   measureStarted({ pid }: Sampled): void {
     try {
       const { residentBytes } = parseStat(readFileSync(`/proc/${pid}/stat`, "latin1"));
-      // No plugin makes it less; what one adds is forgotten with the next smaller one.
+      // No plugin reduces it; what one adds is forgotten with the next smaller one.
       if (residentBytes > 0) this.#nodeBytes = Math.min(residentBytes, this.nodeBytes);
     } catch {
       // It has ended, or this system has no /proc.
     }
   }
 
-  /** Looks at a process again and again. @returns what ends that */
+  /** Samples a process repeatedly. @returns a function that stops it */
   watch(sampled: Sampled): () => void {
     const watched = new Watched(sampled);
     this.#watched.add(watched);
@@ -133,7 +132,7 @@ export class MemorySampler {
     };
   }
 
-  /** Calls `listener` after every look at the processes. @returns what ends that */
+  /** Calls `listener` after every look at the processes. @returns a function that stops it */
   afterLook(listener: () => void): () => void {
     this.#listeners.add(listener);
     return () => void this.#listeners.delete(listener);

@@ -1,23 +1,23 @@
 import { RuntimeFault } from "../guest/fault.ts";
 
 /**
- * Shares of a sandbox's memory limit. V8 collects garbage as its own heap fills up, and knows nothing of the limit on
- * resident memory: so the heap is given what is left of the limit beside Node.js, the channel and the young heap.
+ * Shares of a sandbox's memory limit. V8 collects garbage by the size of its own heap, and ignores the limit on
+ * resident memory: so the heap gets what is left of the limit after Node.js, the channel and the young heap.
  */
 
 const MEGABYTE = 1024 * 1024;
 
-/** Resident memory of a Node.js process that runs a plugin of one line, until one has been measured here. */
+/** Resident memory of a Node.js process with a one-line plugin, until one has been measured here. */
 export const ASSUMED_NODE_BYTES = 52 * MEGABYTE;
-/** Megabytes of V8's heap that are in use before a plugin is loaded; they are part of what Node.js takes. */
+/** Megabytes of V8's heap in use before a plugin is loaded; part of what Node.js takes. */
 const NODE_HEAP_MB = 6;
-/** Megabytes beside Node.js with which a plugin of one line runs. */
+/** Fewest megabytes in addition to Node.js with which a one-line plugin runs. */
 const LEAST_BESIDE_NODE_MB = 8;
-/** Halves of the young heap, in megabytes: V8's own is 16. */
+/** Sizes of one half of the young heap, in megabytes; V8's default is 16. */
 const SEMI_SPACES_MB = [16, 8, 4, 2, 1];
-/** Megabytes beside Node.js for each megabyte of such a half: a smaller one is collected more often. */
+/** Megabytes in addition to Node.js per megabyte of such a half: a smaller one is collected more often. */
 const BESIDE_PER_SEMI_SPACE = 8;
-/** Part of the memory beside Node.js that calls in flight may take, and its bounds in megabytes. */
+/** Share of the memory in addition to Node.js for calls in flight; the next constants are its bounds in megabytes. */
 const CHANNEL_PART = 1 / 8;
 const CHANNEL_MB = { least: 1, most: 32 };
 
@@ -28,7 +28,7 @@ export interface MemoryShares {
   semiSpaceMb: number;
   /** Payloads that the process may have at once, in bytes. */
   channelBytes: number;
-  /** All of it with what Node.js has in use before: the heap and the Buffers of the process, in bytes. */
+  /** Heap and Buffers of the process together, including what Node.js uses before, in bytes. */
   roomBytes: number;
 }
 
@@ -36,8 +36,8 @@ export interface MemoryShares {
  * Divides a memory limit.
  *
  * @param limitMb `resources.max_memory_mb`
- * @param nodeBytes resident memory of a process whose plugin does nothing
- * @throws RuntimeFault `sandbox_unavailable`, naming the least limit, when no plugin can run within this one
+ * @param nodeBytes resident memory of a process with an idle plugin
+ * @throws RuntimeFault `sandbox_unavailable`, with the least possible limit, when no plugin can run within this one
  */
 export function sharesOf(limitMb: number, nodeBytes: number): MemoryShares {
   const nodeMb = nodeBytes / MEGABYTE;

@@ -2,32 +2,32 @@ import type { CallFacts } from "../ground/instance.ts";
 import type { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 
-/** One open call of a sandbox's process, and those who wait for it. */
+/** Open call of a sandbox's process, and its waiting callers. */
 
-/** A request to a route of the plugin, as far as its frames go. */
+/** Request to a route of the plugin, as far as its frames are concerned. */
 export interface OpenExchange {
   /** Takes a frame that belongs to it: `head`, `data` or `taken`. */
   take(frame: Frame): void;
-  /** It has ended well: the last frame. */
+  /** Takes the last frame of a successful exchange. */
   replied(frame: Frame): void;
   reject(fault: RuntimeFault): void;
 }
 
 export interface OpenCall extends CallFacts {
-  /** Takes the good reply. */
+  /** Takes the successful reply. */
   replied: (frame: Frame) => void;
   reject: (fault: RuntimeFault) => void;
-  /** Takes any other frame of it; absent for an action, which has none. */
+  /** Takes any other frame of it; undefined for an action, which has none. */
   take?: OpenExchange["take"];
   timer: NodeJS.Timeout;
-  /** `waiting`: not sent yet. `asked`: sent, and the process is to say that it begins it. */
+  /** `waiting`: not sent yet. `asked`: sent, and the process is asked to confirm its beginning. */
   progress: "waiting" | "asked" | "begun";
 }
 
-/** The hold that the runtime has on an exchange. */
+/** Runtime's control over an exchange. */
 export interface ExchangeControl {
   readonly id: string;
-  /** Says whose turn it is: the plugin's time begins anew, or stands still while the client is waited for. */
+  /** Restarts the plugin's time, or stops it while the client is waited for. */
   pluginsTurn(isIts: boolean): void;
   /** Tells the plugin that nobody waits any more. */
   giveUp(): void;
@@ -35,11 +35,11 @@ export interface ExchangeControl {
 
 export interface CallLimits {
   timeoutMs: number;
-  /** Milliseconds for which a cancelled call may go on. */
+  /** Time for which a cancelled call may continue, in milliseconds. */
   graceMs: number;
 }
 
-/** Hears of calls that go on after their time. */
+/** Listener for calls that continue after their time. */
 export interface LateCalls {
   /**
    * The loop takes no note of a cancellation, or gives no answer: it may be blocked.

@@ -11,9 +11,9 @@ import type { CallLimits, ExchangeControl, LateCalls, OpenCall, OpenExchange } f
 import { PayloadRoom } from "./payload-room.ts";
 import { replyFault } from "./reply-fault.ts";
 
-/** Calls that one process may have open. */
+/** Most open calls of one process. */
 const MAX_CALLS = 1024;
-/** Milliseconds without a word from a busy process, after which it is asked to say that it begins a call. */
+/** Silence of a busy process after which it is asked to confirm the beginning of a call, in milliseconds. */
 const QUIET_MS = 5;
 /**
  * Milliseconds before a call's time is over at which the loop is asked whether it goes on: a process starts meanwhile.
@@ -22,13 +22,13 @@ const QUIET_MS = 5;
 const AHEAD_MS = 250;
 /** Bytes of payloads that wait for room in the process, from which on no more are taken. */
 const MAX_WAITING_BYTES = 64 * 1024 * 1024;
-/** Seconds after which a caller whose payload found no room may come back. */
+/** Seconds after which a caller whose payload found no room may retry. */
 const ROOM_SECONDS = 1;
 
 /**
- * The calls that one process has open, matched with its replies by id. A call whose time is over is answered at once
- * and waited for apart from the others, so that its late reply reaches nobody. Payloads for which the process has no
- * room wait here, and those that it has not begun when it ends are another one's.
+ * Open calls of one process, matched with its replies by id. A call whose time is over is answered at once and tracked
+ * separately, so that its late reply reaches nobody. Payloads for which the process has no room wait here; those not
+ * begun when it ends go to another process.
  */
 export class OpenCalls {
   readonly #channel: Channel;
@@ -37,9 +37,9 @@ export class OpenCalls {
   /** Whether the process's loop may be blocked. */
   readonly loop = new LoopDoubt();
   readonly #calls = new Map<string, OpenCall>();
-  /** When the process said something about a call. */
+  /** Time when the process last said something about a call. */
   #heardAt = 0;
-  /** Calls whose time is over, until they end: id → whether the plugin's loop took note. */
+  /** Cancelled calls, until they end: id → whether the plugin's loop has acknowledged. */
   readonly #cancelled = new Map<string, boolean>();
   #over = false;
   #idle: PromiseWithResolvers<void> | undefined;
@@ -70,24 +70,27 @@ export class OpenCalls {
     await (this.#idle ??= Promise.withResolvers()).promise;
   }
 
-  /** @throws RuntimeFault `rate_limited` */
+  /** Requires room for another call. @throws RuntimeFault `rate_limited` */
   #admit(size = 0): void {
     const refuse = (message: string): never => {
       throw new RuntimeFault("rate_limited", message, { retryAfterSeconds: ROOM_SECONDS });
     };
-    // Those that were given up still run in the plugin.
+    // Calls that were given up still run in the plugin.
     if (this.#calls.size + this.#cancelled.size >= MAX_CALLS) refuse(`${MAX_CALLS} calls are in flight already.`);
     if (this.#channel.isCrowded || this.#room.waitingBytes + size > MAX_WAITING_BYTES)
       refuse("The plugin has not read the calls that it was sent before.");
   }
 
-  /** @throws RuntimeFault, as the promise's rejection: an UnreadFault when another process may run the call */
+  /**
+   * Opens a call. @throws RuntimeFault, as the promise's rejection: an UnreadFault when another process may run the
+   * call
+   */
   open(
     action: string,
     payload: string,
     { requestId, depth, trace, timeoutMs, graceMs }: CallFacts & CallLimits,
   ): Promise<string> {
-    // Not to be guessed: a plugin must not be able to answer a call that it was not given.
+    // Unguessable: a plugin must not be able to answer a call that it was not given.
     const id = randomUUID();
     const size = payload.length;
     return new Promise((resolve, reject) => {
@@ -155,7 +158,7 @@ export class OpenCalls {
       },
       giveUp: () => {
         if (this.#close(id) === undefined) return;
-        // A client that has gone is no fault of the plugin, which gets the time of a call to notice.
+        // The plugin is not to blame for a client that has disconnected, and gets the time of a call to notice.
         this.#cancelled.set(id, true);
         this.#channel.send({ t: "cancel", id, gone: true });
         this.#forget(id, timeoutMs + graceMs);
@@ -177,7 +180,7 @@ export class OpenCalls {
     return true;
   }
 
-  /** Takes a reply. Returns false when no call is waiting for it: it is forged, or repeated. */
+  /** Takes a reply. Returns false when no call waits for it: it is forged, or repeated. */
   reply(frame: Frame): boolean {
     const { header } = frame;
     const id = text(header["id"], MAX_ID_CHARACTERS);
@@ -195,7 +198,7 @@ export class OpenCalls {
     return true;
   }
 
-  /** The process begins a call. Returns false when it was not asked to say so. */
+  /** Notes that the process begins a call. Returns false when it was not asked to say so. */
   begun(id: string): boolean {
     this.#heardAt = performance.now();
     const call = this.#calls.get(id);
@@ -204,7 +207,7 @@ export class OpenCalls {
     return true;
   }
 
-  /** The loop has read a cancellation. */
+  /** Notes that the loop has acknowledged a cancellation. */
   tookNote(id: string): void {
     if (this.#cancelled.has(id)) this.#cancelled.set(id, true);
     if ([...this.#cancelled.values()].includes(false)) return;
@@ -212,7 +215,7 @@ export class OpenCalls {
     this.#room.sendWaiting();
   }
 
-  /** Fails the calls that were not sent: another process is to run them. */
+  /** Fails the calls that were not sent, so that another process runs them. */
   handBack(): void {
     for (const id of this.#room.waiting)
       this.#close(id)?.reject(new UnreadFault("plugin_crashed", "The plugin's process was replaced."));
@@ -287,7 +290,7 @@ export class OpenCalls {
     this.#forget(id, limits.graceMs);
   }
 
-  /** Waits for the end of a cancelled call no longer than this. */
+  /** Limits the wait for the end of a cancelled call. */
   #forget(id: string, milliseconds: number): void {
     setTimeout(() => {
       const loopAnswers = this.#cancelled.get(id);

@@ -7,7 +7,7 @@ import { Destinations } from "../network/destinations.ts";
 import { NetworkProxy } from "../network/proxy.ts";
 import type { SandboxSetting } from "./sandbox-setting.ts";
 
-/** Refusals that are logged; all are counted. */
+/** Limit on logged refusals; all are counted. */
 const LOGGED = { calls: 20, period_seconds: 60 };
 
 /**

@@ -1,12 +1,12 @@
 import type { Readable } from "node:stream";
 import { LineCutter } from "../../support/lines.ts";
 
-/** A longer line is cut. */
+/** Longest line, in characters; a longer one is cut. */
 const MAX_LINE_CHARACTERS = 8 * 1024;
-/** Past them the plugin waits, like before a slow pipe. */
+/** Most bytes per second; beyond that the plugin waits, as with a slow pipe. */
 const MAX_BYTES_PER_SECOND = 8 * 1024 * 1024;
 
-/** Hands a stream on line by line, without empty lines. Memory stays at one line. */
+/** Passes a stream on line by line, without empty lines, holding one line at most. */
 export function captureOutput(stream: Readable, onLine: (line: string) => void): void {
   const cutter = new LineCutter(MAX_LINE_CHARACTERS, "…");
   let bytes = 0;

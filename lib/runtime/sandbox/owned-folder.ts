@@ -2,11 +2,11 @@ import { closeSync, constants, fchownSync, fstatSync, lstatSync, opendirSync, op
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { SandboxUser } from "../ground/user.ts";
 
-/** Entries after which the event loop turns. */
+/** Entries handled before yielding to the event loop. */
 const BATCH = 200;
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_DIRECTORY } = constants;
 
-/** @returns a file descriptor, or undefined for what is gone, or is a link or a socket */
+/** Opens a path. @returns a file descriptor, or undefined for what is gone, or is a link or a socket */
 function openWithoutFollowing(path: string, flags = 0): number | undefined {
   try {
     return openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | flags);
@@ -17,13 +17,14 @@ function openWithoutFollowing(path: string, flags = 0): number | undefined {
   }
 }
 
-/** Folders below folders; what lies deeper keeps its owner. */
+/** Deepest folders whose owner is changed. */
 const MAX_DEPTH = 128;
 
 /**
- * Gives a folder and all below it to the sandbox's user. Somebody else may run as that user and swap entries meanwhile,
- * so each entry is opened below its opened parent and without following links, and the owner is set at what is open. A
- * file that has another name elsewhere stays as it is. Where there is no `/proc`, nothing below the folder changes.
+ * Gives a folder and everything below it to the sandbox's user. Other processes of that user may swap entries
+ * meanwhile, so each entry is opened below its opened parent and without following links, and the owner is set on the
+ * open file. A file with another name elsewhere stays unchanged. Where there is no `/proc`, nothing below the folder
+ * changes.
  */
 export async function giveFolder(folder: string, user: SandboxUser): Promise<void> {
   let count = 0;

@@ -1,9 +1,9 @@
 /**
- * The room that one process has for payloads of calls that have not ended. Whoever finds none waits for it, in turn.
- * A payload that is larger than all of the room goes alone.
+ * Room of one process for payloads of calls that have not ended. Callers without room wait in turn. A payload larger
+ * than the whole room is sent alone.
  */
 export class PayloadRoom {
-  /** Bytes. */
+  /** Most bytes. */
   readonly #most: number;
   readonly #waiting = new Map<string, { size: number; send: () => void }>();
   readonly #sent = new Map<string, number>();
@@ -44,7 +44,7 @@ export class PayloadRoom {
     this.#sent.delete(id);
   }
 
-  /** Sends what has waited and has room now. */
+  /** Sends waiting payloads that now have room. */
   sendWaiting(): void {
     for (const [id, { size, send }] of this.#waiting) {
       if (!this.#hasRoomFor(size)) return;

@@ -7,12 +7,12 @@ import type { Channel } from "./channel.ts";
 import { text } from "./frame-fields.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
-/** Requests to services that one process may have open. */
+/** Most open requests of one process to services. */
 const MAX_REQUESTS = 256;
 const MAX_TARGET_CHARACTERS = 512;
 const MAX_METHOD_CHARACTERS = 256;
 
-/** Answers what a sandboxed plugin asks of the runtime: frames of the type `request`. */
+/** Answers a sandboxed plugin's requests to the runtime: frames of the type `request`. */
 export class PluginRequests {
   readonly #channel: Channel;
   readonly #calls: OpenCalls;

@@ -8,12 +8,12 @@ import type { MemorySampler } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 import type { SandboxProcess } from "./sandbox-process.ts";
 
-/** The parts that one sandboxed process is started with. */
+/** Parts that one sandboxed process is started with. */
 export interface ProcessOptions {
   launch: Program | Enclosed;
   cwd: string;
   user: SandboxUser | undefined;
-  /** The kernel's bounds, where there are any; the launch is one that waits for its group. */
+  /** Limits of the kernel, if any; the launch then waits for its group. */
   bounds: { groups: ControlGroups; limits: GroupBounds } | undefined;
   init: InitFrame;
   startTimeoutMs: number;
@@ -26,14 +26,14 @@ export interface ProcessOptions {
   log: PluginLog;
   /** Takes a line of standard output or error. */
   onLine(stream: "stdout" | "stderr", line: string): void;
-  /** Hears what an audited plugin did. */
+  /** Called with what an audited plugin did. */
   onUsed?: (use: Use) => void;
-  /** A frame was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
+  /** Called when a frame was dropped: `unknown_id`, `late`, `malformed` or `unread`. */
   onDropped(reason: string): void;
   late: LateProcess;
 }
 
-/** Hears of a process whose calls go on after their time. */
+/** Listener for a process whose calls continue after their time. */
 export interface LateProcess {
   /**
    * Its loop takes no note of a cancellation, or gives no answer: it may be blocked.

@@ -8,7 +8,7 @@ import type { Enclosed, Program } from "../walls/wall.ts";
 import type { Sampled } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 
-/** Ends a process group at once. @returns false for an unknown group */
+/** Kills a process group. @returns false for an unknown group */
 function killGroup(leader: number): boolean {
   try {
     return process.kill(-leader, "SIGKILL");
@@ -17,11 +17,11 @@ function killGroup(leader: number): boolean {
   }
 }
 
-/** For which an end waits for the plugin's process once its wall is gone, and how often it looks. Milliseconds. */
+/** Longest wait for the plugin's process once its wall is gone, and the interval of checking, in milliseconds. */
 const LEAVING_MS = 5000;
 const LEAVING_CHECK_MS = 5;
 
-/** True until a process has ended, whether or not its parent has asked for its exit code. */
+/** Tells whether a process is still running, whether or not its parent has read its exit code. */
 async function runs(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => ") X ");
   return !/\) [ZX] /.test(stat);
@@ -30,15 +30,15 @@ async function runs(pid: number): Promise<boolean> {
 export interface PlaceOptions {
   launch: Program | Enclosed;
   child: ChildProcess;
-  /** The leader of the child's process group: the plugin's process, or the wall around it. */
+  /** Leader of the child's process group: the plugin's process, or the wall around it. */
   leader: number;
   group: ControlGroup | undefined;
-  /** Its `pid` is set to that of the plugin's process. */
+  /** Sample whose `pid` is set to that of the plugin's process. */
   sampled: Sampled;
   reaper: Reaper;
 }
 
-/** The place of one sandbox's process among those of the host, which may be below its wall's; and its end. */
+/** Locates one sandbox's process on the host, perhaps below its wall's, and ends it. */
 export class ProcessPlace {
   /** Resolves when it is known. @throws RuntimeFault `sandbox_unavailable` */
   readonly known: Promise<void>;
@@ -51,7 +51,7 @@ export class ProcessPlace {
     this.known = "process" in launch && launch.process === "child" ? this.#locate() : Promise.resolve();
   }
 
-  /** Ends all that belongs to the process. */
+  /** Ends everything that belongs to the process. */
   kill(): void {
     const { group, leader, child } = this.#options;
     group?.kill();
@@ -59,7 +59,7 @@ export class ProcessPlace {
     if (!killGroup(leader)) child.kill("SIGKILL");
   }
 
-  /** Waits until the plugin's process has left, too, now that its wall has; then forgets it. */
+  /** Waits until the plugin's process has ended, too, after its wall; then forgets it. */
   async left(): Promise<void> {
     const { reaper, leader, sampled } = this.#options;
     const until = performance.now() + LEAVING_MS;

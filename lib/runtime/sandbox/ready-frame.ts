@@ -7,10 +7,10 @@ import { parseJson } from "../guest/json.ts";
 const MAX_ACTIONS = 10_000;
 const MAX_ROUTES = 1000;
 const MAX_DESCRIPTION_CHARACTERS = 4096;
-/** Levels of a payload's schema that the OpenAPI document shows; one that goes deeper it leaves out. */
+/** Deepest payload schema that the OpenAPI document shows. */
 const MAX_SCHEMA_LEVELS = 100;
 
-/** The description that a sandbox's process sends of its loaded plugin. Hostile, so every part is checked. */
+/** Description that a sandbox's process sends of its loaded plugin. Hostile, so every part is checked. */
 export interface Ready {
   actions: ReadonlySet<string>;
   routes: readonly RouteFacts[];
@@ -20,7 +20,7 @@ export interface Ready {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Measures without recursion, which the value could exhaust. */
+/** Measures nesting without recursion, which the value could exhaust. */
 function isDeeper(value: unknown, levels: number): boolean {
   let level: unknown[] = [value];
   for (let depth = 0; depth <= levels; depth++) {
@@ -42,7 +42,7 @@ function factsOf(value: unknown): ActionFacts {
 }
 
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"]);
-/** No regular expressions: they would run in the runtime. */
+/** Pattern of paths. Regular expressions of routes are not allowed: they would run in the runtime. */
 const PATH = /^(?:\/[\w.~!$&'+,;=@%:/*-]{0,511})?$/;
 
 const isTexts = (value: unknown, maxCount: number): value is string[] =>
@@ -50,7 +50,7 @@ const isTexts = (value: unknown, maxCount: number): value is string[] =>
   value.length <= maxCount &&
   value.every((text) => typeof text === "string" && text.length <= 256);
 
-/** @throws RuntimeFault `load_failed` */
+/** Checks a route. @throws RuntimeFault `load_failed` */
 function routeOf(value: unknown): RouteFacts {
   const { methods, path, permissions } = isObject(value) ? value : {};
   const shown = JSON.stringify(path)?.slice(0, 100) ?? "without a path";
@@ -61,13 +61,13 @@ function routeOf(value: unknown): RouteFacts {
   if (!isTexts(methods, METHODS.size) || methods.length === 0 || !methods.every((method) => METHODS.has(method))) {
     throw invalid(`has another method than ${[...METHODS].join(", ")}`);
   }
-  // Whatever is no list must not make the route a public one.
+  // A malformed list must not make the route a public one.
   if (permissions !== undefined && !isTexts(permissions, 64))
     throw invalid("has permissions that are no list of names");
   return { methods, path, permissions };
 }
 
-/** @throws RuntimeFault `load_failed` for a route that cannot be served */
+/** Reads the description. @throws RuntimeFault `load_failed` for a route that cannot be served */
 export function readReady({ header, body }: Frame): Ready {
   const { actions } = header;
   const names = Array.isArray(actions) ? actions.filter((name) => typeof name === "string") : [];

@@ -1,11 +1,14 @@
 import { type ChildProcess, spawn } from "node:child_process";
 
 /**
- * Ends the sandboxes of a runtime that was killed. A sandbox leaves when its channel closes, but not while its plugin
+ * Ends the sandboxes of a runtime that was killed. A sandbox exits when its channel closes, but not while its plugin
  * loops; so a tiny shell waits for the runtime's end of a pipe to close, then kills what is still on its list.
  */
 
-/** Lines are `+ PID` and `- PID`. Signals to the terminal's group pass it by: it is in a session of its own. */
+/**
+ * Script that reads lines `+ PID` and `- PID`. It runs in a session of its own, so signals to the terminal's group do
+ * not reach it.
+ */
 const SCRIPT = `
 trap '' HUP INT TERM
 pids=" "
@@ -36,7 +39,7 @@ export class Reaper implements AsyncDisposable {
     const shell = this.#shell;
     this.#shell = undefined;
     if (shell === undefined || shell.exitCode !== null || shell.signalCode !== null) return;
-    // It must not hold the process while it waits, but its end is to be seen.
+    // It must not keep the process alive while it waits, but its end must be noticed.
     shell.ref();
     const ended = new Promise((resolve) => shell.once("exit", resolve));
     shell.stdin?.end();
@@ -45,7 +48,7 @@ export class Reaper implements AsyncDisposable {
 
   #start(): ChildProcess {
     const shell = spawn("/bin/sh", ["-c", SCRIPT], { stdio: ["pipe", "ignore", "ignore"], detached: true, env: {} });
-    // Without a shell on the host, the closing channel has to do.
+    // Without a shell on the host, only the closing channel remains.
     shell.on("error", () => undefined);
     shell.stdin.on("error", () => undefined);
     shell.unref();

@@ -16,7 +16,7 @@ const REPLY_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
   "call_too_deep",
 ]);
 
-/** Stands for what was thrown in the plugin's process. */
+/** Returns an error for what was thrown in the plugin's process. */
 function remoteError(message: string, stack: unknown): Error | undefined {
   if (typeof stack !== "string") return undefined;
   const error = new Error(message);
@@ -24,7 +24,7 @@ function remoteError(message: string, stack: unknown): Error | undefined {
   return error;
 }
 
-/** Codes that the reply of a route may carry, too: the request is the client's. */
+/** Codes that the reply of a route may carry, too, since the request is the client's. */
 const ROUTE_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
   ...(REPLY_CODES as ReadonlySet<RuntimeCode>),
   "bad_request",
@@ -32,7 +32,7 @@ const ROUTE_CODES: ReadonlySet<string> = new Set<RuntimeCode>([
   "not_found",
 ]);
 
-/** Returns the fault that a plugin's reply tells of. */
+/** Returns the fault that a plugin's reply reports. */
 export function replyFault(header: Frame["header"], of: "action" | "route"): RuntimeFault {
   const codes = of === "action" ? REPLY_CODES : ROUTE_CODES;
   const said = text(header["code"], MAX_ID_CHARACTERS);

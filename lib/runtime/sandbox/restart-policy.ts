@@ -5,16 +5,16 @@ export interface RestartLimits {
   backoff_ms: number;
 }
 
-/** Milliseconds; back-off stops growing here. */
+/** Longest pause, in milliseconds. */
 const MAX_PAUSE_MS = 30_000;
 
 /**
- * Why a process needs a successor: it ended, its loop is blocked, or its callers filled its memory. A loop that blocks
- * for the first time costs no pause, and what callers did is not held against the plugin.
+ * Reason for which a process needs a successor: it ended, its loop is blocked, or its callers filled its memory. The
+ * first blockage causes no pause, and the plugin is not blamed for its callers.
  */
 export type End = "ended" | "blocked" | "callers";
 
-/** Decides when a process is started again: pauses double, and too many ends within the window are the last. */
+/** Decides when a process is started again: pauses double, until there were too many ends within the window. */
 export class RestartPolicy {
   readonly #limits: RestartLimits;
   readonly #now: () => number;
@@ -25,7 +25,7 @@ export class RestartPolicy {
     this.#now = now;
   }
 
-  /** Notes an end. Returns the pause in milliseconds, or undefined when the process is to stay down. */
+  /** Records an end. Returns the pause in milliseconds, or undefined when the process is to stay down. */
   next(end: End = "ended"): number | undefined {
     const { max_restarts, restart_window_seconds, backoff_ms } = this.#limits;
     const now = this.#now();

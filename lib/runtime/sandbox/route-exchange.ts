@@ -10,12 +10,12 @@ import type { CallLimits, ExchangeControl, OpenExchange } from "./open-call.ts";
 import type { OpenCalls } from "./open-calls.ts";
 import { headersForPlugin, headersOfPlugin, statusOfPlugin } from "./route-headers.ts";
 
-/** Milliseconds for which a client may neither send more of its request nor read more of the answer. */
+/** Longest time for which a client may neither send nor read, in milliseconds. */
 const CLIENT_PATIENCE_MS = 60_000;
-/** Bytes that a plugin may send beyond what it was given leave for: one piece, and what crossed on the way. */
+/** Bytes that a plugin may send beyond its allowance: one piece, and what crossed on the way. */
 const MAX_EXCESS_BYTES = 2 * ROUTE_CHUNK_BYTES;
 
-/** Faults whose message is for the client: the request's own, and the runtime's words. */
+/** Codes of faults whose message is for the client: about the request itself, in the runtime's words. */
 const FOR_CLIENTS: ReadonlySet<string> = new Set<RuntimeCode>([
   ...(["bad_request", "bad_json", "not_found", "payload_too_large", "rate_limited"] as const),
   ...(["timed_out", "plugin_crashed", "memory_exceeded", "disk_exceeded", "channel_violated", "not_loaded"] as const),
@@ -24,7 +24,7 @@ const FOR_CLIENTS: ReadonlySet<string> = new Set<RuntimeCode>([
 const NOTHING = Buffer.alloc(0);
 
 export interface ExchangeOptions {
-  /** Names the route to the plugin. */
+  /** Key of the route for the plugin. */
   route: string;
   isProtected: boolean;
   /** `/plugin/<name>`. */
@@ -33,8 +33,8 @@ export interface ExchangeOptions {
 }
 
 /**
- * One request to a route of a sandboxed plugin, as the runtime holds it: the body goes to the plugin as fast as it
- * reads, the answer to the client as fast as that one does. No more than a window of either is ever in memory.
+ * Request to a route of a sandboxed plugin, on the runtime's side: the body goes to the plugin as fast as it reads, the
+ * answer to the client as fast as that reads. At most a window of each is in memory.
  */
 export class RouteExchange implements OpenExchange {
   readonly #request: FastifyRequest;
@@ -59,7 +59,7 @@ export class RouteExchange implements OpenExchange {
     this.#options = options;
   }
 
-  /** Sends the request to the plugin, and what is left of its body when the plugin reads it. */
+  /** Sends the request to the plugin, and the rest of its body as the plugin reads it. */
   begin(calls: OpenCalls, channel: Channel, facts: CallFacts & CallLimits): void {
     const { id: _id, method, url, headers, params, claims, raw } = this.#request;
     const { route, isProtected, bodyLimit } = this.#options;
@@ -127,7 +127,7 @@ export class RouteExchange implements OpenExchange {
     }
   }
 
-  /** Returns the fault as the client may see it: what failed inside of the plugin is for the log. */
+  /** Returns the fault as the client may see it: failures inside the plugin are for the log. */
   #shown(fault: RuntimeFault): RuntimeFault {
     if (FOR_CLIENTS.has(fault.code)) return fault;
     const { id: requestId, log } = this.#request;
@@ -148,7 +148,7 @@ export class RouteExchange implements OpenExchange {
     }
   }
 
-  /** The client has read: the plugin may send as much again. */
+  /** Lets the plugin send as much again as the client has read. */
   #pass(): void {
     const waiting = this.#answer?.readableLength ?? 0;
     const passed = this.#unpassed - waiting;

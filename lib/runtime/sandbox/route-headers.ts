@@ -1,7 +1,7 @@
 import { PLUGIN_PAGE_POLICY } from "../../support/network/content-security.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
-/** Headers on their way to and from a sandboxed plugin: what is not its business stays here. */
+/** Filters headers to and from a sandboxed plugin. */
 
 const MAX_HEADERS = 100;
 const MAX_HEADER_CHARACTERS = 16 * 1024;
@@ -9,7 +9,7 @@ const NAME = /^[!#$%&'*+.^_`|~0-9a-z-]+$/;
 /** Header values as Node sends them: printable latin1 without line breaks. */
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Headers of the connection and of the whole host: the runtime writes them, or nobody. */
+/** Headers of the connection and of the whole host, which only the runtime writes. */
 const KEPT_BACK: ReadonlySet<string> = new Set([
   ...["connection", "keep-alive", "proxy-authenticate", "proxy-connection", "te", "trailer", "transfer-encoding"],
   ...["upgrade", "content-length", "date", "x-request-id", "service-worker-allowed", "clear-site-data"],
@@ -17,7 +17,10 @@ const KEPT_BACK: ReadonlySet<string> = new Set([
   ...["strict-transport-security", "alt-svc", "public-key-pins", "nel", "report-to", "reporting-endpoints"],
 ]);
 
-/** The plugin key is the operator's; a token that the runtime has checked reaches the plugin as its claims. */
+/**
+ * Returns the headers for a plugin, without the operator's plugin key, and without a token that the runtime has
+ * checked, which reaches the plugin as claims.
+ */
 export function headersForPlugin(
   headers: Readonly<Record<string, unknown>>,
   isProtected: boolean,
@@ -29,7 +32,7 @@ export function headersForPlugin(
 /**
  * Checks the headers of an answer.
  *
- * @param prefix the paths that cookies are for
+ * @param prefix path of cookies
  * @throws RuntimeFault `action_failed` for headers that HTTP does not allow
  */
 export function headersOfPlugin(given: unknown, prefix: string): Record<string, string | string[]> {
@@ -61,11 +64,14 @@ export function headersOfPlugin(given: unknown, prefix: string): Record<string, 
   return headers;
 }
 
-/** A plugin's cookies are for its own paths on this host: the last `Path` counts, and a `Domain` is not taken. */
+/**
+ * Restricts a plugin's cookies to its own paths on this host: the last `Path` counts, and cookies with a `Domain` are
+ * dropped.
+ */
 const cookies = (values: readonly string[], prefix: string): string[] =>
   values.filter((cookie) => !/;\s*domain\s*=/i.test(cookie)).map((cookie) => `${cookie}; Path=${prefix}`);
 
-/** @throws RuntimeFault `action_failed` */
+/** Checks a status. @throws RuntimeFault `action_failed` */
 export function statusOfPlugin(status: unknown): number {
   if (typeof status === "number" && Number.isInteger(status) && status >= 200 && status <= 599) return status;
   throw new RuntimeFault("action_failed", "The route's status is not from 200 to 599.");

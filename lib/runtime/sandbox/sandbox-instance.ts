@@ -30,13 +30,13 @@ import { heldBy, type SandboxSetting } from "./sandbox-setting.ts";
 import { prepareWorkspace, type Workspace } from "./workspace.ts";
 
 const MEGABYTE = 1024 * 1024;
-/** Milliseconds that a call waits for a restart, on top of its own time. */
+/** Time that a call waits for a restart in addition to its own, in milliseconds. */
 const RESTART_MARGIN_MS = 5000;
 
-/** Milliseconds for which a call may be held at a breakpoint. */
+/** Time for which a call may be held at a breakpoint, in milliseconds. */
 const DEBUGGING_MS = 24 * 60 * 60 * 1000;
 
-/** A sandboxed plugin: one process or several that serve, each kept within its limits. */
+/** Sandboxed plugin: one or several serving processes, each kept within its limits. */
 export class SandboxInstance implements PluginInstance {
   readonly mode = "sandboxed";
   actions: ReadonlySet<string> = new Set();
@@ -141,7 +141,7 @@ export class SandboxInstance implements PluginInstance {
     return worst ?? reports.find(({ status }) => status === "degraded") ?? reports[0]!;
   }
 
-  /** To one of the processes: what an event asks for is done once. */
+  /** Delivers an event to one of the processes, so that it is handled once. */
   deliver(event: string, payload: unknown, source: string): void {
     this.#free?.deliver(event, JSON.stringify(payload) ?? "null", source);
   }
@@ -162,7 +162,7 @@ export class SandboxInstance implements PluginInstance {
     return kind === "names" ? { socket: this.#proxy?.socket ?? "" } : kind;
   }
 
-  /** The process with the fewest open calls; equals take turns. */
+  /** Process with the fewest open calls; equals take turns. */
   get #free(): SandboxProcess | undefined {
     return leastBusy(this.#seats, this.#turn++);
   }

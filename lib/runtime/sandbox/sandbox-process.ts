@@ -25,15 +25,15 @@ import type { RouteExchange } from "./route-exchange.ts";
 
 /** One process of one sandboxed plugin, from its start to its end. What comes out of it is hostile until checked. */
 
-/** Part of the room for payloads from which on an end for memory is the callers' doing. */
+/** Share of the room for payloads beyond which callers are blamed for an end by memory. */
 const CALLERS_PART = 1 / 4;
-/** In which a process that says it ends has to. */
+/** Grace period after a process announces its exit, in milliseconds. */
 const LAST_WORDS_MS = 1000;
-/** Milliseconds for which frames of a process that has ended may still be on their way. */
+/** Time for which frames of an ended process may still arrive, in milliseconds. */
 const LAST_FRAMES_MS = 200;
 
 export class SandboxProcess {
-  /** Known once `start` has resolved. */
+  /** Description of the plugin, known once `start` has resolved. */
   plugin: Ready = { actions: new Set(), routes: [], described: new Map() };
   readonly exited: Promise<ExitReason>;
   readonly calls: OpenCalls;
@@ -46,7 +46,7 @@ export class SandboxProcess {
   readonly #health = new Map<string, PromiseWithResolvers<Required<HealthReport>>>();
   #ready: PromiseWithResolvers<void> | undefined = Promise.withResolvers();
   #reason: ExitReason | undefined;
-  /** Why it will have ended, if it does: what the process itself says of it. */
+  /** The process's own account of why it ended, if it gave one. */
   #presumed: ExitReason | undefined;
   #over = false;
 
@@ -131,7 +131,7 @@ export class SandboxProcess {
     return !this.#over && this.#reason === undefined;
   }
 
-  /** The plugin's process, as this host numbers it. */
+  /** Id of the plugin's process on this host. */
   get pid(): number {
     return this.#sampled.pid;
   }
@@ -147,14 +147,14 @@ export class SandboxProcess {
   }
 
   /**
-   * Runs an action. After `timeoutMs` the caller gets `timed_out` and the plugin its abort; when the loop does not take
-   * note of that, or the call has not ended `graceMs` later, `late` hears of it.
+   * Runs an action. After `timeoutMs` the caller gets `timed_out` and the plugin its abort; if the loop does not
+   * acknowledge that, or the call has not ended `graceMs` later, `late` is called.
    */
   call(action: string, payload: string, facts: CallFacts & CallLimits): Promise<string> {
     return this.alive ? this.calls.open(action, payload, facts) : Promise.reject(this.#fault());
   }
 
-  /** Hands a request over to a route of the plugin. */
+  /** Passes a request to a route of the plugin. */
   serve(exchange: RouteExchange, facts: CallFacts & CallLimits): void {
     if (this.alive) exchange.begin(this.calls, this.#channel, facts);
     else exchange.reject(this.#fault());
@@ -176,20 +176,20 @@ export class SandboxProcess {
     }
   }
 
-  /** Hands an event over. One that finds too many unread ones is dropped and counted. */
+  /** Delivers an event. If too many are unread, drops and counts it. */
   deliver(event: string, payload: string, source: string): void {
     if (this.#channel.isCrowded) return this.#channel.dropBlameless("unread");
     this.#send({ t: "event", event, source }, payload);
   }
 
-  /** Lets the plugin unload; what has not left after `graceMs` milliseconds is killed. */
+  /** Lets the plugin unload, and kills it after `graceMs` milliseconds. */
   async stop(graceMs: number): Promise<void> {
     if (this.alive) this.#send({ t: "stop" });
     if (!(await settledWithin(this.exited, graceMs))) this.kill("plugin_crashed", "The plugin was unloaded.");
     await this.exited;
   }
 
-  /** Ends the process group at once; every open call fails with this reason. */
+  /** Kills the process group at once; every open call fails with this reason. */
   kill(code: RuntimeCode, message: string): void {
     if (this.#over) return;
     this.#reason ??= { code, message };
@@ -200,7 +200,7 @@ export class SandboxProcess {
     if (!this.#over) this.#channel.send(header, body);
   }
 
-  /** The process says that it ends. It may lie: then it is ended. */
+  /** Notes that the process announces its exit. It may lie: then it is ended. */
   #presume(message: string): void {
     this.#presumed ??= { code: "plugin_crashed", message };
     setTimeout(() => this.kill("plugin_crashed", message), LAST_WORDS_MS).unref();

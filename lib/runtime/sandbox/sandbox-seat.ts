@@ -7,29 +7,29 @@ import type { LateProcess } from "./process-options.ts";
 import type { RestartPolicy } from "./restart-policy.ts";
 import type { SandboxProcess } from "./sandbox-process.ts";
 
-/** The parts that a seat is given by its plugin's instance. */
+/** Parts that a seat gets from its plugin's instance. */
 export interface SeatOptions {
   /** Starts a process of the plugin; `replaces` is true while the seat has had none and an older instance serves. */
   start(late: LateProcess): Promise<SandboxProcess>;
   policy: RestartPolicy;
-  /** Of the restarts, for the message when they are used up. */
+  /** Limits of restarts, for the message when they are used up. */
   limits: { max_restarts: number; restart_window_seconds: number };
   graceMs: number;
-  /** Milliseconds for which a retired process may finish what it has begun. */
+  /** Time that a retired process gets to finish what it has begun, in milliseconds. */
   finishMs: number;
   logger: Logger;
   onRestarted(): void;
-  /** The seat has given up. */
+  /** Called when the seat has given up. */
   onFailed(reason: ExitReason): void;
 }
 
-/** One of the places in which a sandboxed plugin runs: a process that serves, and older ones that finish. */
+/** One of the places in which a sandboxed plugin runs: a serving process, and older ones that finish. */
 export class SandboxSeat {
   readonly #options: SeatOptions;
   #current: SandboxProcess | undefined;
-  /** The start of the next process: there is no current one, or its loop may be blocked. */
+  /** Start of the next process: there is no current one, or its loop may be blocked. */
   #starting: Promise<SandboxProcess | undefined> | undefined;
-  /** Resolves when the next process takes over; made when somebody waits for it. */
+  /** Resolves when the next process takes over; created when somebody waits for it. */
   #takeover: PromiseWithResolvers<void> | undefined;
   readonly #retired = new Set<SandboxProcess>();
   #restarts = 0;
@@ -65,7 +65,7 @@ export class SandboxSeat {
     return count;
   }
 
-  /** The process that takes calls now: alive, and with no doubt about its loop. */
+  /** Process that takes calls now: alive, and without doubt about its loop. */
   get serving(): SandboxProcess | undefined {
     const process = this.#current;
     return process?.alive === true && process.calls.loop.suspicion === undefined ? process : undefined;
@@ -77,7 +77,7 @@ export class SandboxSeat {
     const starting = this.#starting?.catch(() => undefined);
     const own = [calls?.loop.suspicion ?? exited, starting].filter((change) => change !== undefined);
     if (own.length === 0) return [];
-    // The start of a successor may begin while its loop is still in doubt.
+    // The start of a successor may begin while the loop is still in doubt.
     this.#takeover ??= Promise.withResolvers();
     return [...own, this.#takeover.promise];
   }
@@ -96,7 +96,7 @@ export class SandboxSeat {
     await settledWithin(Promise.all(this.processes.map(({ calls }) => calls.drained())), timeoutMs);
   }
 
-  /** Restarts nothing from now on. */
+  /** Stops restarting from now on. */
   giveUp(): void {
     this.#stopped = true;
   }
@@ -126,7 +126,7 @@ export class SandboxSeat {
       this.#current = undefined;
       if (this.#stopped) return;
       this.#options.logger.error({ code: reason.code, pid: process.pid }, reason.message);
-      // Else its successor starts already.
+      // Otherwise its successor is already starting.
       if (this.#starting === undefined) this.#restart(reason);
     });
   }
@@ -139,13 +139,16 @@ export class SandboxSeat {
     if (!process.alive || this.#current !== process || this.#starting !== undefined || this.#stopped) return;
     if (isAhead && performance.now() < this.#notAheadUntil) return;
     const pause = this.#options.policy.next("blocked");
-    // Its end, after the grace, will be the last.
+    // Its end, after the grace period, will be the last.
     if (pause === undefined) return;
     this.#options.logger.warn({ pid: process.pid }, "the plugin's event loop is blocked: another process is started");
     this.#startNext(pause, process);
   }
 
-  /** A cancelled call does not end. A loop that still answers finishes its other calls; one that does not is killed. */
+  /**
+   * Replaces a process with a stuck call. A loop that still answers finishes its other calls; one that does not is
+   * killed.
+   */
   #replaceStuck(process: SandboxProcess, loopAnswers: boolean): void {
     if (!process.alive) return;
     if (!loopAnswers)
@@ -156,7 +159,7 @@ export class SandboxSeat {
     if (this.#starting === undefined) this.#restart({ code: "timed_out", message: "A cancelled call did not end." });
   }
 
-  /** Lets a process finish what it has begun. What it was not sent goes to another one. */
+  /** Lets a process finish what it has begun. Calls not yet sent to it go to another one. */
   #retire(process: SandboxProcess): void {
     const { finishMs, graceMs } = this.#options;
     this.#retired.add(process);
@@ -178,7 +181,7 @@ export class SandboxSeat {
     this.#options.onFailed({ code: "retries_exhausted", message });
   }
 
-  /** Starts the next process after a pause. @param blocked the process that it takes over from, unless that recovers */
+  /** Starts the next process after a pause. @param blocked process to take over from, unless it recovers */
   #startNext(delay: number, blocked?: SandboxProcess): void {
     const { logger, policy, graceMs, limits } = this.#options;
     const hasRecovered = (): boolean =>
@@ -206,14 +209,14 @@ export class SandboxSeat {
         this.#starting = undefined;
         if (this.#stopped) return;
         logger.error({ err: error }, "the plugin's process could not be restarted");
-        // The blocked process has its end, or its recovery, before it.
+        // The blocked process has yet to end or recover.
         if (this.#current !== undefined) return;
         this.#restart({ code: error instanceof RuntimeFault ? error.code : "load_failed", message: messageOf(error) });
       },
     );
   }
 
-  /** @returns undefined when the process is not needed any more after the pause */
+  /** Starts a process after a pause. @returns undefined when it is no longer needed by then */
   async #startAfter(delay: number, isNeedless: () => boolean): Promise<SandboxProcess | undefined> {
     if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
     if (this.#stopped) throw new RuntimeFault("not_loaded", "The plugin was unloaded.");
@@ -221,7 +224,9 @@ export class SandboxSeat {
   }
 }
 
-/** The process with the fewest open calls among those that serve. @param first where to begin: equals take turns */
+/**
+ * Returns the serving process with the fewest open calls. @param first index to begin with, so that equals take turns
+ */
 export function leastBusy(seats: readonly SandboxSeat[], first: number): SandboxProcess | undefined {
   let chosen: SandboxProcess | undefined;
   for (let index = 0; index < seats.length; index++) {

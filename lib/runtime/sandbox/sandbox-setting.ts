@@ -10,16 +10,16 @@ import type { Inspect } from "./launch.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";
 
-/** The parts that all sandboxes of a runtime share. */
+/** Parts shared by all sandboxes of a runtime. */
 export interface SandboxSetting {
   limits: Integration["plugins"]["sandbox"];
   network: NetworkAccess;
-  /** Beside Node's permission model. */
+  /** Wall in addition to Node's permission model. */
   wall: Wall | undefined;
-  /** The kernel's bounds. */
+  /** Limits of the kernel. */
   groups: ControlGroups | undefined;
   permissionModel: PermissionModel;
-  /** The address at which a debugger may attach to the plugin's process; its time-outs are off then. */
+  /** Address at which a debugger may attach to the plugin's process, whose time-outs are then off. */
   inspect: Inspect | undefined;
   sampler: MemorySampler;
   reaper: Reaper;
@@ -33,7 +33,7 @@ export interface SandboxSetting {
   bodyLimit: number;
 }
 
-/** Names what keeps a sandbox in, for status. */
+/** Names what confines a sandbox, for status. */
 export function heldBy({ limits, permissionModel, wall, groups }: SandboxSetting): string[] {
   const user = sandboxUser(limits);
   return [

@@ -11,7 +11,7 @@ import { checkFolder, checkReachable } from "./folder-scan.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
 import { giveFolder } from "./owned-folder.ts";
 
-/** The folders of one sandboxed plugin, checked and made ready: what it reads, what it writes. */
+/** Folders of one sandboxed plugin, checked and prepared: what it reads, what it writes. */
 export interface Workspace {
   reads: string[];
   writes: string[];
@@ -20,14 +20,14 @@ export interface Workspace {
 }
 
 /**
- * `data/` may be a link into the host's own store (docs/contract/host.md), where it survives upgrades; a link anywhere
- * else is refused.
- * @returns the real path, after the folder was made when it was missing
+ * Returns a writable folder. `data/` may be a link into the host's own store (docs/contract/host.md), where it survives
+ * upgrades; a link anywhere else is rejected.
+ * @returns the real path of the folder, made if it was missing
  */
 async function writableFolder(location: PluginLocation, relative: string): Promise<string> {
   const path = join(location.folder, relative);
   await makeFolder(path).catch((error: NodeJS.ErrnoException) => {
-    // A release on a read-only disk: what is there already can still be used.
+    // A release on a read-only disk: existing folders can still be used.
     if (error.code !== "EROFS" && error.code !== "EEXIST") throw error;
   });
   const real = await realpath(path);
@@ -38,7 +38,7 @@ async function writableFolder(location: PluginLocation, relative: string): Promi
   return real;
 }
 
-/** @throws RuntimeFault `link_outside`, `sandbox_unavailable` or `disk_exceeded` */
+/** Prepares the folders. @throws RuntimeFault `link_outside`, `sandbox_unavailable` or `disk_exceeded` */
 export async function prepareWorkspace(
   location: PluginLocation,
   { filesystem, resources }: Descriptor,
@@ -48,7 +48,7 @@ export async function prepareWorkspace(
   for (const path of filesystem.allowed_paths) writes.push(await writableFolder(location, path));
   const dataDir = await writableFolder(location, "data");
   await checkFolder(location.folder, { user, skip: new Set([...writes, join(location.folder, "data")]) });
-  // First: it bounds how many entries the walks below meet.
+  // First, since it limits how many entries the walks below meet.
   await checkDiskLimit(writes, resources.max_disk_mb);
   for (const path of writes) {
     await checkFolder(path);

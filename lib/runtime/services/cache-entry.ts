@@ -1,6 +1,6 @@
 import { RuntimeFault } from "../guest/fault.ts";
 
-/** Bytes of JSON of one value. */
+/** Largest value, in bytes of JSON. */
 export const MAX_VALUE_BYTES = 1024 * 1024;
 
 export type CacheRequest =
@@ -9,8 +9,9 @@ export type CacheRequest =
   | { method: "set"; key: string; text: string; ttlSeconds: number };
 
 /**
- * Checks what a plugin asks of the cache. Keys carry the plugin's name: plugins do not see each other's entries.
- * @param defaultTtlSeconds seconds that an entry lives when the plugin does not say
+ * Checks a plugin's request to the cache. Keys carry the plugin's name, so that plugins do not see each other's
+ * entries.
+ * @param defaultTtlSeconds default lifetime of an entry, in seconds
  * @throws RuntimeFault `service_unavailable`
  */
 export function cacheRequest(

@@ -2,20 +2,20 @@ import { LRUCache } from "lru-cache";
 import { cacheRequest } from "./cache-entry.ts";
 import type { Service } from "./service.ts";
 
-/** Characters of all values together, whatever `max_size` says: the cache lives in the runtime's own memory. */
+/** Most characters of all values together, whatever `max_size` says: the cache is in the runtime's own memory. */
 const MAX_CHARACTERS = 64 * 1024 * 1024;
-/** Entries, whatever `max_size` says: their slots are allocated at once. */
+/** Most entries, whatever `max_size` says: their slots are allocated at once. */
 const MAX_ENTRIES = 1_000_000;
 
-/** A cache in this process. The least recently used entry goes first. */
+/** Cache in this process. The least recently used entry is evicted first. */
 export class MemoryCache implements Service {
-  /** JSON texts, so that no plugin shares an object with another. */
+  /** Entries as JSON texts, so that no plugin shares an object with another. */
   readonly #entries: LRUCache<string, string>;
   readonly #ttlSeconds: number;
 
   /**
    * @param options `ttlSeconds` 0 keeps entries for ever; `maxEntries` is the most that are kept
-   * @param now milliseconds
+   * @param now returns milliseconds
    */
   constructor(
     { ttlSeconds, maxEntries }: { ttlSeconds: number; maxEntries: number },

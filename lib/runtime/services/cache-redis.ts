@@ -6,7 +6,7 @@ import type { Service } from "./service.ts";
 
 const COMMAND_TIMEOUT_MS = 3000;
 
-/** A cache in Redis; the connection is made in the background and made again when it is lost. */
+/** Cache in Redis; the connection is made in the background, and again when it is lost. */
 export class RedisCache implements Service {
   readonly #redis: Redis;
   readonly #prefix: string;
@@ -18,7 +18,7 @@ export class RedisCache implements Service {
     this.#ttlSeconds = ttlSeconds;
   }
 
-  /** @param options `prefix` sets this runtime's keys apart; `ttlSeconds` 0 keeps entries for ever */
+  /** @param options `prefix` separates this runtime's keys; `ttlSeconds` 0 keeps entries for ever */
   static async open(
     url: string,
     { prefix, ttlSeconds, logger }: { prefix: string; ttlSeconds: number; logger: Logger },

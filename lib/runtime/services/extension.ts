@@ -6,28 +6,28 @@ import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import { ModuleLoader } from "../trusted/module-loader.ts";
 import type { Service } from "./service.ts";
 
-/** Entry points that are tried, in this order, when the configuration names only a folder. */
+/** Entry points tried in this order when the configuration names only a folder. */
 const ENTRIES = ["src/main", "main", "src/index", "index"].flatMap((stem) =>
   [".js", ".mjs", ".cjs", ".ts"].map((extension) => stem + extension),
 );
 
-/** The exports of an extension's module: its functions, or a function that makes them from its configuration. */
+/** Exports of an extension's module: its functions, or a function that makes them from its configuration. */
 type Functions = Record<string, unknown> & { check?: () => unknown; close?: () => unknown };
 
 export interface ExtensionOptions {
   name: string;
   /** `extensions/` of the project root. */
   directory: string;
-  /** As configured: a folder below it, or a file in one. */
+  /** Module as configured: a folder below it, or a file in one. */
   module: string;
   config: Record<string, unknown>;
   logger: Logger;
 }
 
-/** Words that are the runtime's, or every object's, and never an extension's functions. */
+/** Words that belong to the runtime, or to every object, and are never an extension's functions. */
 const RESERVED = new Set(["check", "close", "constructor", "default"]);
 
-/** A service that plugins share: code of the operator's choice, in the runtime's process. */
+/** Service shared by plugins: code of the operator's choice, in the runtime's process. */
 export class Extension implements Service {
   readonly #options: ExtensionOptions;
   readonly #loader = new ModuleLoader();
@@ -45,7 +45,7 @@ export class Extension implements Service {
     return extension;
   }
 
-  /** Loads the module again; the old one serves when that fails. */
+  /** Loads the module again; if that fails, the old one serves. */
   async reload(): Promise<void> {
     const { name, logger } = this.#options;
     try {

@@ -9,9 +9,9 @@ import { databaseRequest, MAX_ANSWER_BYTES, MAX_ROWS, type Statement, tooLarge }
 const CONNECT_TIMEOUT_MS = 5000;
 const STATEMENT_TIMEOUT_MS = 10_000;
 const MAX_CONNECTIONS = 10;
-/** Transactions that one plugin may have open; each holds a connection. */
+/** Most open transactions of one plugin; each holds a connection. */
 const MAX_TRANSACTIONS = 2;
-/** On the wire, an answer has some bytes more than its values. */
+/** Largest answer on the wire, in bytes: slightly more than its values. */
 const MAX_WIRE_BYTES = MAX_ANSWER_BYTES + 1024 * 1024;
 /** PostgreSQL's code for a statement that cannot run inside of a transaction. */
 const IN_TRANSACTION = "25001";
@@ -29,7 +29,7 @@ interface Transaction {
 
 const failed = (error: unknown): RuntimeFault => new RuntimeFault("service_unavailable", messageOf(error));
 
-/** A PostgreSQL database; connections are made when they are needed. No state of a session reaches the next request. */
+/** PostgreSQL database; connections are made on demand. No session state reaches the next request. */
 export class PostgresDatabase implements Service {
   readonly #pg: typeof pg;
   readonly #pool: pg.Pool;
@@ -49,9 +49,9 @@ export class PostgresDatabase implements Service {
       statement_timeout: STATEMENT_TIMEOUT_MS,
       allowExitOnIdle: true,
     });
-    // A lost idle connection is replaced by the next request; unheard, the event would end the process.
+    // A lost idle connection is replaced by the next request; unhandled, the event would end the process.
     pool.on("error", (error) => logger.warn({ err: error }, "an idle database connection was lost"));
-    // The pool listens to idle connections only. One that is lost in use fails its query as well.
+    // The pool listens to idle connections only. A busy one that is lost fails its query as well.
     pool.on("connect", (client) => client.on("error", () => undefined));
     return new PostgresDatabase(postgres, pool);
   }
@@ -119,7 +119,7 @@ export class PostgresDatabase implements Service {
     }
   }
 
-  /** @returns whether a session whose statement failed can serve again */
+  /** Resets a session whose statement failed. @returns whether it can be used again */
   async #reset(client: pg.PoolClient, error: unknown): Promise<boolean> {
     if (!(error instanceof Error && "severity" in error)) return false;
     try {
@@ -143,7 +143,7 @@ export class PostgresDatabase implements Service {
     try {
       return await new Promise<Answer>((resolve, reject) => {
         const rows: Record<string, unknown>[] = [];
-        // The extended protocol takes one statement only: no plugin closes the transaction that makes it a reader.
+        // The extended protocol takes one statement only: no plugin can close the transaction that makes it a reader.
         const query = new this.#pg.Query({ text: sql, values, queryMode: "extended" } as pg.QueryConfig);
         query.on("row", (row: Record<string, unknown>) => {
           if (rows.length < MAX_ROWS) rows.push(row);

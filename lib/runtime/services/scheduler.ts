@@ -21,9 +21,9 @@ interface Job {
 }
 
 /**
- * Five fields, in local time; days of the month and of the week that are both restricted mean either, as in POSIX. When
- * clocks change, a job of named minutes and hours runs once at each of its times, as those of Vixie cron do: not again
- * in the hour that repeats, and after the gap for those in it.
+ * Rules for cron: five fields, in local time; restricted days of the month and of the week mean either, as in POSIX.
+ * When clocks change, a job with fixed minutes and hours runs once at each of its times, as in Vixie cron: not again in
+ * the repeated hour, and after the gap for times within it.
  */
 const CRON_RULES = {
   mode: "5-part",
@@ -35,8 +35,8 @@ const CRON_RULES = {
 } as const;
 
 /**
- * Makes a cron job that does not run yet.
- * @throws TypeError or RangeError for an expression that is not valid
+ * Makes a cron job that is not started yet.
+ * @throws TypeError or RangeError for an invalid expression
  */
 export function cronJob(expression: string, run: () => void): Cron {
   // croner also takes dates and nicknames such as @daily; the contract has five fields.
@@ -48,7 +48,7 @@ export function cronJob(expression: string, run: () => void): Cron {
   return cron;
 }
 
-/** Calls actions at their times. A job that still runs when its time comes again is left out that once. */
+/** Calls actions at their times. A job that still runs at its next time skips that one. */
 export class Scheduler implements Disposable {
   readonly #caller: Caller;
   readonly #logger: Logger;
@@ -56,7 +56,7 @@ export class Scheduler implements Disposable {
   readonly #intervals: { job: Job; seconds: number }[] = [];
   readonly #timers: NodeJS.Timeout[] = [];
 
-  /** @throws SealiftError `config_invalid` for a cron expression that is not valid */
+  /** @throws SealiftError `config_invalid` for an invalid cron expression */
   constructor(jobs: readonly JobConfiguration[], { caller, logger }: { caller: Caller; logger: Logger }) {
     this.#caller = caller;
     this.#logger = logger;

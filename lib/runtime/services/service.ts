@@ -1,9 +1,9 @@
-/** One shared service, as plugins reach it: by method name, with parameters that JSON can carry. */
+/** Shared service as plugins reach it: by method name, with parameters in JSON. */
 export interface Service extends AsyncDisposable {
-  /** @param caller the plugin that asks, for services that keep plugins apart */
+  /** @param caller plugin that makes the request, for services that separate plugins */
   request(method: string, parameters: unknown[], caller: string): Promise<unknown>;
-  /** Rejects when the service cannot do its work. */
+  /** Checks the service. Rejects when it does not work. */
   check?(): Promise<void>;
-  /** Takes up what has changed on disk; the old state serves when that fails. */
+  /** Applies changes on disk; if that fails, the old state serves. */
   reload?(): Promise<void>;
 }

@@ -11,19 +11,16 @@ import type { Service } from "./service.ts";
 import { SqliteDatabase } from "./sqlite.ts";
 
 export interface ServiceOptions {
-  /** The project root. */
+  /** Project root. */
   root: string;
   logger: Logger;
   reaper: Reaper;
   sampler: MemorySampler;
-  /** Every service that was opened is closed with it. */
+  /** Stack that closes every opened service. */
   resources: AsyncDisposableStack;
 }
 
-/**
- * Opens what the configuration names, by the target that plugins ask for: `cache`, `database:<name>`,
- * `extension:<name>`.
- */
+/** Opens the configured services, by the target that plugins name: `cache`, `database:<name>`, `extension:<name>`. */
 export async function openServices(
   { app, services }: Integration,
   { root, logger, reaper, sampler, resources }: ServiceOptions,

@@ -3,10 +3,10 @@ import { constants, DatabaseSync, type SQLInputValue } from "node:sqlite";
 import { type DatabaseRequest, MAX_ANSWER_BYTES, MAX_ROWS, type Statement, tooLarge } from "./statement.ts";
 
 /**
- * The process of one plugin at one SQLite database: statements are synchronous, may take for ever, and SQLite's
- * interrupt is not within reach of JavaScript, so that only a process of its own can be given up. Plugins write the
- * SQL: what reaches beyond this database (other files, pragmas, extensions) is refused, and so is what would stay in
- * the connection after the statement (transactions, temporary objects) outside of a transaction of its own.
+ * Process of one plugin for one SQLite database. Statements are synchronous and may take for ever, and JavaScript
+ * cannot call SQLite's interrupt, so only a separate process can be abandoned. Plugins write the SQL: access beyond
+ * this database (other files, pragmas, extensions) is refused, and so is anything that would outlast the statement in
+ * the connection (transactions, temporary objects) outside of a transaction of its own.
  */
 
 export interface SqliteRequest {
@@ -18,9 +18,9 @@ export type SqliteAnswer =
   | { id: number; transaction: string }
   | { id: number; error: string };
 
-/** Milliseconds that a statement waits for another process that writes. */
+/** Time that a statement waits for another writing process, in milliseconds. */
 const BUSY_TIMEOUT_MS = 8000;
-/** Bytes of one value inside of the database's own work. */
+/** Largest value within the database's own work, in bytes. */
 const MAX_VALUE_BYTES = 64 * 1024 * 1024;
 
 const BEYOND = [
@@ -40,14 +40,14 @@ const LASTING = [
 const path = process.argv[2] ?? ":memory:";
 const isInMemory = path === ":memory:";
 
-/** A connection that lets the runtime's own statements do what the plugin's may not. */
+/** Connection on which the runtime's own statements may do what the plugin's may not. */
 class Connection {
   readonly #database: DatabaseSync;
   #isOwn = true;
 
   constructor(kind: "reader" | "writer" | "transaction") {
     this.#database = new DatabaseSync(path, { readOnly: kind === "reader", timeout: BUSY_TIMEOUT_MS });
-    // Node 26 and newer. Before, only the memory limit of this process binds a single value.
+    // Node 26 and newer. Before, only the memory limit of this process limits a single value.
     const { limits } = this.#database as { limits?: { length: number } };
     if (limits) limits.length = MAX_VALUE_BYTES;
     this.own(kind === "reader" ? "PRAGMA query_only = 1" : "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");
@@ -100,10 +100,10 @@ const plain = (row: Record<string, unknown>): Record<string, unknown> =>
   );
 
 const writer = new Connection("writer");
-// A database in memory belongs to one connection: its reader is the writer, which forgets what a reading one has done.
+// A database in memory belongs to one connection: its reader is the writer, whose changes while reading are undone.
 const reader = isInMemory ? writer : new Connection("reader");
 
-/** The transaction that writers wait for: this process has one thread. */
+/** Transaction that writers wait for: this process has one thread. */
 let turn: Promise<void> = Promise.resolve();
 
 async function takeTurn(): Promise<() => void> {

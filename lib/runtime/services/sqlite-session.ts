@@ -9,11 +9,11 @@ import type { Reaper } from "../sandbox/reaper.ts";
 import type { SqliteAnswer, SqliteRequest } from "./sqlite-process.ts";
 import type { DatabaseRequest } from "./statement.ts";
 
-/** Milliseconds that one statement may take, waiting included; then its process is ended and a new one takes over. */
+/** Time limit of one statement, waiting included, in milliseconds; then its process is ended and replaced. */
 const STATEMENT_TIMEOUT_MS = 10_000;
-/** Milliseconds in which the process must close its files. */
+/** Time limit for the process to close its files, in milliseconds. */
 const CLOSE_TIMEOUT_MS = 2000;
-/** A process that was asked for nothing for so long ends; the next statement starts another. */
+/** Idle time after which the process ends, in milliseconds; the next statement starts another. */
 const IDLE_MS = 60_000;
 const MAX_MEMORY_MB = 384;
 
@@ -28,7 +28,7 @@ interface Pending {
   timer: NodeJS.Timeout;
 }
 
-/** One plugin's own process at one SQLite database; it starts with the first statement. */
+/** Process of one plugin for one SQLite database, started by the first statement. */
 export class SqliteSession implements AsyncDisposable {
   readonly #path: string;
   readonly #keepers: ProcessKeepers;
@@ -42,7 +42,7 @@ export class SqliteSession implements AsyncDisposable {
     this.#keepers = keepers;
   }
 
-  /** @throws RuntimeFault `service_unavailable` */
+  /** Sends a request to the process. @throws RuntimeFault `service_unavailable` */
   async ask(request: DatabaseRequest): Promise<Exclude<SqliteAnswer, { error: string }>> {
     const child = (this.#process ??= this.#start());
     const id = ++this.#last;
@@ -101,7 +101,7 @@ export class SqliteSession implements AsyncDisposable {
     return child;
   }
 
-  /** @returns a function that removes what watches the process */
+  /** Watches the process. @returns a function that stops it */
   #keep({ pid }: ChildProcess, onExceeded: () => void): () => void {
     const { reaper, sampler } = this.#keepers;
     if (pid === undefined) return () => undefined;

@@ -10,12 +10,12 @@ export function sqlitePath(url: string, root: string): string {
   return path === ":memory:" || path === "" ? ":memory:" : resolve(root, path);
 }
 
-/** The runtime's own session, for health checks. */
+/** Caller of the runtime's own session, for health checks. */
 const RUNTIME = "";
 
 /**
- * An embedded database. Each plugin has a process of its own at it: no plugin sees the state of another's session, and
- * a statement that never ends, or takes too much memory, ends the process of the plugin that wrote it.
+ * Embedded database. Each plugin has a process of its own for it: no plugin sees the state of another's session, and a
+ * statement that never ends, or takes too much memory, ends the process of the plugin that wrote it.
  */
 export class SqliteDatabase implements Service {
   readonly #path: string;
@@ -48,7 +48,7 @@ export class SqliteDatabase implements Service {
   }
 
   #sessionOf(caller: string): SqliteSession {
-    // A database in memory lives in one process: its plugins share it.
+    // A database in memory lives in one process, which its plugins share.
     const key = this.#path === ":memory:" ? RUNTIME : caller;
     let session = this.#sessions.get(key);
     if (session === undefined) this.#sessions.set(key, (session = new SqliteSession(this.#path, this.#keepers)));

@@ -2,11 +2,11 @@ import { RuntimeFault } from "../guest/fault.ts";
 
 /** Requests of plugins to databases, and the limits of one answer, which is counted where the query runs. */
 
-/** Rows of one answer. */
+/** Most rows of one answer. */
 export const MAX_ROWS = 100_000;
-/** Bytes of all values of one answer: what a reply of a plugin may hold as well. */
+/** Most bytes of all values of one answer: as many as a plugin's reply may hold. */
 export const MAX_ANSWER_BYTES = 8 * 1024 * 1024 - 64 * 1024;
-/** Milliseconds for which a transaction may stay open, and does when the plugin does not say. */
+/** Longest life of a transaction, in milliseconds; also the default. */
 export const MAX_TRANSACTION_MS = 5000;
 
 export const tooLarge = (): Error =>
@@ -14,7 +14,7 @@ export const tooLarge = (): Error =>
     `The answer has more than ${MAX_ROWS} rows or ${MAX_ANSWER_BYTES} bytes: ask for less at a time, with LIMIT`,
   );
 
-/** A request of a plugin to a database. */
+/** Request of a plugin to a database. */
 export type DatabaseRequest =
   | { method: "begin"; timeoutMs: number }
   | { method: "commit"; transaction: string }
@@ -26,7 +26,7 @@ export interface Statement {
   method: "query" | "execute";
   sql: string;
   values: unknown[];
-  /** The plugin's open transaction that it is part of. */
+  /** Open transaction of the plugin to which the statement belongs. */
   transaction: string | undefined;
 }
 

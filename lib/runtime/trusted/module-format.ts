@@ -12,7 +12,7 @@ const BY_EXTENSION: Record<string, ModuleFormat> = {
   ".mts": "module",
 };
 
-/** V8's words for ES module syntax in a CommonJS file: the messages that Node's own detection goes by. */
+/** V8's messages for ES module syntax in a CommonJS file, by which Node itself detects it. */
 const MODULE_SYNTAX = [
   "Cannot use import statement outside a module",
   "Unexpected token 'export'",
@@ -28,10 +28,7 @@ function typeOfPackage(file: string): unknown {
   }
 }
 
-/**
- * Finds the format in which Node will run a file: by extension, by the nearest package.json, or, where neither says, by
- * its syntax.
- */
+/** Finds the format in which Node will run a file: by extension, by the nearest package.json, or else by its syntax. */
 export function moduleFormat(file: string): ModuleFormat {
   const extension = extname(file);
   const known = BY_EXTENSION[extension];

@@ -5,18 +5,18 @@ import { installSdkResolution } from "../guest/sdk-resolution.ts";
 import { moduleFormat } from "./module-format.ts";
 
 /**
- * Loads a trusted plugin's code anew for each generation. Node never forgets an ES module, so each generation has URLs
- * of its own: its entry point is imported with a query, and the resolve hook hands the query on to the plugin's own
- * relative imports. CommonJS modules can be forgotten: they leave `require.cache`.
+ * Loads a trusted plugin's code for each generation. Node never frees an ES module, so each generation has URLs of its
+ * own: its entry point is imported with a query, which the resolve hook passes on to the plugin's own relative imports.
+ * CommonJS modules can be freed: they leave `require.cache`.
  */
 
 const PARAMETER = "sealift-generation";
 const GENERATION = new RegExp(`[?&]${PARAMETER}=(\\d+)`);
 
-/** The ES modules of one plugin that Node holds, of all its generations together. */
+/** ES modules of one plugin that Node holds, of all its generations together. */
 export interface HeldModules {
   generations: number;
-  /** Of source text. */
+  /** Bytes of source text. */
   bytes: number;
 }
 
@@ -66,7 +66,7 @@ function installHooks(): void {
   });
 }
 
-/** Forgets the CommonJS modules of a folder, in the cache and among the children of every module that stays. */
+/** Removes the CommonJS modules of a folder from the cache and from the children of every module that stays. */
 export function forgetCommonJs(folder: string): void {
   const prefix = folder + sep;
   const isOwn = (path: string): boolean => path.startsWith(prefix);
@@ -84,7 +84,7 @@ export class ModuleLoader {
   readonly #latest = new Map<string, number>();
 
   /**
-   * Begins a new generation and loads it. The code that runs meanwhile can see its number only in its own URLs.
+   * Starts a new generation and loads it. Running code can see its number only in its own URLs.
    * @param entry real path of the entry point, inside `folder`
    */
   async load(entry: string, folder: string): Promise<Record<string, unknown>> {
@@ -101,12 +101,12 @@ export class ModuleLoader {
     return (await import(url.href)) as Record<string, unknown>;
   }
 
-  /** The latest generation that was loaded from a folder. */
+  /** Returns the latest generation loaded from a folder. */
   generationOf(folder: string): number | undefined {
     return this.#latest.get(folder);
   }
 
-  /** Forgets what can be forgotten of a generation, unless a newer one runs from the same folder. */
+  /** Frees what can be freed of a generation, unless a newer one runs from the same folder. */
   unload(folder: string, generation: number | undefined): void {
     if (this.#latest.get(folder) !== generation) return;
     forgetCommonJs(folder);

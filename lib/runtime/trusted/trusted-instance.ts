@@ -18,7 +18,7 @@ import { createPluginRouter, type PluginRouter, type ServedRoute } from "../rout
 import type { Guard } from "../watchdog/watchdog.ts";
 import type { ModuleLoader } from "./module-loader.ts";
 
-/** The parts that all trusted plugins of a runtime share. */
+/** Parts shared by all trusted plugins of a runtime. */
 export interface TrustedSetting {
   strict: boolean;
   signatureKey: string | undefined;
@@ -26,7 +26,7 @@ export interface TrustedSetting {
   /** `/plugin`. */
   prefix: string;
   bodyLimit: number;
-  /** Milliseconds that loading one plugin may take. */
+  /** Time limit for loading one plugin, in milliseconds. */
   startTimeoutMs: number;
   databases: string[];
   extensions: string[];
@@ -47,7 +47,7 @@ async function checkSignature({ location, descriptor }: InstanceOptions, setting
   if (!verdict.valid) throw new RuntimeFault(verdict.code, `strict_trusted: ${verdict.reason}.`);
 }
 
-/** The plugin's routes with handlers that run under the watchdog, each request with a context of its own. */
+/** Returns the plugin's routes with handlers that run under the watchdog, each request with a context of its own. */
 const servedRoutes = ({ routes }: LoadedPlugin, context: PluginContext, guard: Guard): ServedRoute[] =>
   routes.map(({ method, path, permissions, handler }) => ({
     ...{ methods: [method].flat(), path, permissions },
@@ -64,7 +64,7 @@ const servedRoutes = ({ routes }: LoadedPlugin, context: PluginContext, guard: G
 const isPromise = (value: unknown): value is Promise<unknown> =>
   typeof value === "object" && value !== null && typeof (value as { then?: unknown }).then === "function";
 
-/** The part of a plugin's context that one call adds. Most calls need no signal, so it is made when it is asked for. */
+/** Part of a plugin's context that one call adds. The signal is created on use, since most calls need none. */
 class TrustedCall implements CallScope, CallFacts {
   readonly requestId: string | undefined;
   readonly depth: number;
@@ -90,7 +90,7 @@ class TrustedCall implements CallScope, CallFacts {
   }
 }
 
-/** A trusted plugin: its code runs in the runtime's own process. Nothing confines it but its author. */
+/** Trusted plugin: its code runs, unconfined, in the runtime's own process. */
 export class TrustedInstance implements PluginInstance {
   readonly mode = "trusted";
   readonly actions: ReadonlySet<string>;
@@ -167,7 +167,7 @@ export class TrustedInstance implements PluginInstance {
     } catch (error) {
       contexts.unload();
       await router?.close();
-      // A reload that fails in the folder of the running instance must leave that instance its hooks.
+      // A reload that fails in the folder of the running instance must not remove that instance's hooks.
       if (!replaces) loader.unload(location.folder, loader.generationOf(location.folder));
       if (error instanceof RuntimeFault) throw error;
       throw new RuntimeFault("load_failed", describeLoadError(error, messageOf(error), location.folder), {

@@ -12,7 +12,7 @@ export interface BubblewrapOptions {
   version: string;
   /**
    * False where the kernel refuses a fresh `/proc` in a namespace, as it does when parts of the host's own are hidden
-   * (a container, or a unit with ProtectKernelTunables=). The process has none then.
+   * (a container, or a unit with ProtectKernelTunables=). Then the process has none.
    */
   proc: boolean;
 }
@@ -31,8 +31,8 @@ function timeZone(): string[] {
 }
 
 /**
- * Returns a wall of bubblewrap. The process is alone in its namespaces of users, processes, mounts and network,
- * has no capability, and sees Node.js, four devices and what its view names.
+ * Returns a wall of bubblewrap. The process is alone in its namespaces of users, processes, mounts and network, has no
+ * capability, and sees Node.js, four devices and the paths of its view.
  */
 export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
   const shared = sharedLibraries();
@@ -82,7 +82,7 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
           ...base,
           ...(network === "all" ? nameService(shared).flatMap(bindIfThere) : ["--unshare-net"]),
           ...(typeof network === "object" ? ["--bind", network.socket, NETWORK_SOCKET] : []),
-          // A tmpfs, which ends with the process. It is mounted before the paths that may lie below it.
+          // A tmpfs, which ends with the process. Mounted before the paths that may lie below it.
           ...(hasSize && scratchMb > 0
             ? ["--perms", "0700", "--size", String(scratchMb * MEGABYTE), "--tmpfs", "/tmp"]
             : ["--dir", "/tmp"]),

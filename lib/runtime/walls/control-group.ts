@@ -5,37 +5,37 @@ import { setTimeout as delay } from "node:timers/promises";
 import { ifThere } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 
-/** Control groups (cgroup v2) of one runtime: one for each sandboxed process, which the kernel holds to its bounds. */
+/** Control groups (cgroup v2) of one runtime: one for each sandboxed process, whose limits the kernel enforces. */
 
-/** The controllers that are used, each with the phrase by which people know what it bounds. */
+/** Controllers in use, each with a phrase for what it limits. */
 export const BOUNDS = { memory: "memory", cpu: "processor", pids: "processes", io: "disk throughput" } as const;
 export type Controller = keyof typeof BOUNDS;
 
 export interface GroupLimits {
   memoryMb: number;
-  /** Of one core: 150 is one and a half. */
+  /** Percent of one core; 150 is one and a half. */
   cpuPercent: number;
-  /** Read, and written; megabytes a second. */
+  /** Limit on reading, and on writing, in megabytes per second. */
   ioMbPerSecond?: number | undefined;
 }
 
 export interface GroupBounds extends GroupLimits {
-  /** A folder on the disk whose traffic is bounded. */
+  /** Folder on the disk whose traffic is limited. */
   disk: string;
 }
 
-/** Processes and threads of one sandbox; Node.js has about 15 threads. */
+/** Most processes and threads of one sandbox; Node.js has about 15 threads. */
 const MAX_TASKS = 128;
 const MEGABYTE = 1024 * 1024;
-/** The kernel counts the processor in periods of this length; microseconds. */
+/** Length of the kernel's accounting periods for the processor, in microseconds. */
 const CPU_PERIOD_US = 100_000;
-/** Pauses between tries to remove a group, whose last process may not be buried yet; milliseconds. */
+/** Pauses between attempts to remove a group, whose last process may not be reaped yet, in milliseconds. */
 const REMOVAL_PAUSES_MS = [5, 10, 20, 50, 100, 200, 500, 1000];
 
 /** Returns when a process started, in the kernel's ticks: with its id it names the process for good. */
 export function startOf(pid: number): string | undefined {
   try {
-    // The second field is the program's name, which may hold anything, `)` and blanks as well.
+    // The second field is the program's name, which may hold anything, including `)` and blanks.
     return readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)?.split(" ")[19];
   } catch {
     return undefined;
@@ -52,7 +52,7 @@ function ioBound(folder: string, bytes: number): Record<string, string> {
   return { "io.max": `${device} rbps=${bytes} wbps=${bytes}` };
 }
 
-/** The control group of one process. Its owner disposes of it when the process has ended. */
+/** Control group of one process. Its owner disposes of it when the process has ended. */
 export class ControlGroup {
   readonly #folder: string;
   readonly #onEnd: (group: ControlGroup) => void;
@@ -62,17 +62,17 @@ export class ControlGroup {
     this.#onEnd = onEnd;
   }
 
-  /** Moves a process into the group, with what it starts from then on. @throws Error from the kernel */
+  /** Moves a process into the group, with everything that it starts from then on. @throws Error from the kernel */
   add(pid: number): void {
     writeFileSync(join(this.#folder, "cgroup.procs"), String(pid));
   }
 
-  /** Ends every process in the group at once, whatever session it has made for itself. */
+  /** Kills every process in the group at once, whatever session it has made for itself. */
   kill(): void {
     try {
       writeFileSync(join(this.#folder, "cgroup.kill"), "1");
     } catch {
-      // A kernel before 5.14, or a group that is gone: the signal to the process group has to do.
+      // A kernel before 5.14, or a group that is gone: the signal to the process group has to suffice.
     }
   }
 
@@ -85,7 +85,7 @@ export class ControlGroup {
     }
   }
 
-  /** Ends what is left in the group and removes it, soon. */
+  /** Kills what is left in the group and removes it, in the background. */
   end(): void {
     this.kill();
     this.#onEnd(this);
@@ -106,7 +106,7 @@ export class ControlGroup {
 }
 
 export class ControlGroups implements AsyncDisposable {
-  /** The controllers that hold here. */
+  /** Controllers that work here. */
   readonly controllers: readonly Controller[];
   readonly #parent: string;
   readonly #logger: Logger;
@@ -114,7 +114,7 @@ export class ControlGroups implements AsyncDisposable {
   readonly #name = `sealift-${process.pid}-${startOf(process.pid) ?? 0}-`;
   static #last = 0;
 
-  /** @param parent a group without processes, whose `controllers` are enabled for the groups in it */
+  /** @param parent group without processes, whose `controllers` are enabled for the groups in it */
   constructor(parent: string, controllers: readonly Controller[], logger: Logger) {
     this.#parent = parent;
     this.controllers = controllers;
@@ -136,7 +136,7 @@ export class ControlGroups implements AsyncDisposable {
       for (const controller of this.controllers) {
         for (const [file, value] of Object.entries(files[controller])) await writeFile(join(folder, file), value);
       }
-      // Missing where the kernel has no swap accounting: then no swap has to be bounded.
+      // Missing where the kernel has no swap accounting: then there is no swap to limit.
       if (this.controllers.includes("memory"))
         await ifThere(writeFile(join(folder, "memory.swap.max"), "0", { flag: "r+" }));
       return group;
@@ -146,7 +146,7 @@ export class ControlGroups implements AsyncDisposable {
     }
   }
 
-  /** Ends what runtimes that were killed have left in their groups, and removes those. */
+  /** Kills what killed runtimes have left in their groups, and removes those. */
   async removeLeftovers(): Promise<void> {
     const entries: Dirent[] = await readdir(this.#parent, { withFileTypes: true });
     for (const { name } of entries.filter((entry) => entry.isDirectory())) {
@@ -172,8 +172,8 @@ export class ControlGroups implements AsyncDisposable {
 }
 
 /**
- * Returns the disk that a folder is on as the kernel numbers it, `MAJOR:MINOR`; undefined for file systems without a
- * disk of their own, such as those in memory, over a network, or over several disks.
+ * Returns the kernel's number of a folder's disk, `MAJOR:MINOR`; undefined for file systems without a disk of their
+ * own, such as those in memory, over a network, or over several disks.
  * @param devices the kernel's folder of block devices
  */
 export function diskOf(folder: string, devices = "/sys/dev/block"): string | undefined {
@@ -183,7 +183,7 @@ export function diskOf(folder: string, devices = "/sys/dev/block"): string | und
   const minor = (device & 0xffn) | ((device >> 12n) & ~0xffn);
   const entry = join(devices, `${major}:${minor}`);
   if (!existsSync(entry)) return undefined;
-  // Bounds are those of a whole disk, which has the folder of a partition in its own.
+  // Limits apply to a whole disk, whose folder contains that of a partition.
   const real = realpathSync(entry);
   const disk = existsSync(join(real, "partition")) ? dirname(real) : real;
   return readFileSync(join(disk, "dev"), "latin1").trim();

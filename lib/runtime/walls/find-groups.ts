@@ -14,17 +14,17 @@ export type FoundGroups = { groups: ControlGroups } | { groups: undefined; reaso
 const CONTROLLERS: readonly Controller[] = ["memory", "cpu", "pids"];
 const DELEGATE = "the runtime's unit needs Delegate=yes, as sealift-runtime.service has it";
 
-/** Returns in words what controllers bound. */
+/** Describes in words what controllers limit. */
 export const boundsOf = (controllers: readonly Controller[]): string =>
   controllers.map((controller) => BOUNDS[controller]).join(", ");
 
-/** Says in one phrase what bounds sandboxes. */
+/** Describes in one phrase what limits sandboxes. */
 export const describeGroups = (found: FoundGroups): string =>
   found.groups
     ? `a control group bounds the ${boundsOf(found.groups.controllers)} of each`
     : `no control groups: ${found.reason}`;
 
-/** @throws Error when none of the controllers is there */
+/** Returns the available controllers. @throws Error when there are none */
 async function controllersIn(folder: string, more: readonly Controller[] = []): Promise<Controller[]> {
   const there = (await readFile(join(folder, "cgroup.controllers"), "latin1")).trim().split(/\s+/);
   const usable = CONTROLLERS.filter((controller) => there.includes(controller));
@@ -44,7 +44,7 @@ function isDescendant(pid: number): boolean {
   return true;
 }
 
-/** Moves this process, and what it has started, into a leaf of its group. @throws Error when others are in it */
+/** Moves this process, and those that it has started, into a leaf of its group. @throws Error when others are in it */
 async function makeRoom(folder: string): Promise<void> {
   const pids = (await readFile(join(folder, "cgroup.procs"), "latin1")).split("\n").filter(Boolean).map(Number);
   if (!pids.every(isDescendant)) throw new Error(`other processes are in its control group; ${DELEGATE}`);
@@ -60,9 +60,9 @@ async function makeRoom(folder: string): Promise<void> {
 }
 
 /**
- * Prepares the control group of this process for groups of sandboxes. Takes this process into a group of its own.
- * @param own the folder of this process's control group, where the kernel is not to be asked
- * @param boundsIo whether the traffic with disks is to be bounded too
+ * Prepares the control group of this process for groups of sandboxes, and moves this process into a group of its own.
+ * @param own folder of this process's control group, instead of asking the kernel
+ * @param boundsIo whether to limit disk traffic, too
  */
 export async function findGroups(logger: Logger, own?: string, boundsIo = false): Promise<FoundGroups> {
   if (process.platform !== "linux") return { groups: undefined, reason: `${process.platform} has no control groups` };
@@ -85,7 +85,7 @@ export async function findGroups(logger: Logger, own?: string, boundsIo = false)
   }
 }
 
-/** Says what a runtime on this host could bound. Makes nothing. */
+/** Reports what a runtime on this host could limit. Changes nothing. */
 export async function examineGroups(): Promise<string> {
   try {
     let folder = ownFolder();

@@ -14,10 +14,10 @@ import type { Enclosed, Program, Wall } from "./wall.ts";
 
 export type WallPolicy = "required" | "preferred" | "off";
 
-/** A wall, or the reason why this host has no wall. */
+/** Wall, or the reason why this host has none. */
 export type FoundWall = { wall: Wall } | { wall: undefined; reason: string; waived?: boolean };
 
-/** A trial starts `node --version`; milliseconds. */
+/** Time limit of a trial, which starts `node --version`, in milliseconds. */
 const TRIAL_MS = 10_000;
 
 /** Returns the policy of the configuration; without one, production requires a wall. */
@@ -41,7 +41,7 @@ function findProgram(name: string, path: string): string | undefined {
 
 type Start = (program: Program | Enclosed) => ChildProcess;
 
-/** Runs a program, behind a wall if there is one. Resolves with what it printed. @throws Error with what went wrong */
+/** Waits for a program. Resolves with what it printed. @throws Error with what went wrong */
 async function outputOf(child: ChildProcess): Promise<string> {
   let [output, complaint] = ["", ""];
   child.stdout?.on("data", (chunk: Buffer) => (output += chunk.toString()));
@@ -52,7 +52,7 @@ async function outputOf(child: ChildProcess): Promise<string> {
   });
   if (!(await settledWithin(ended, TRIAL_MS))) child.kill("SIGKILL");
   const code = await ended;
-  // The line after a complaint may advise to read the manual.
+  // The line after a complaint may advise reading the manual.
   const lines = complaint
     .trim()
     .split("\n")
@@ -75,18 +75,18 @@ async function tryOut(wall: Wall, { start }: Trial): Promise<Wall> {
 
 interface Trial {
   start: Start;
-  /** The user of sandboxes, when that is not the runtime's. */
+  /** User of sandboxes, if different from the runtime's. */
   user: SandboxUser | undefined;
 }
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
-/** One way to a wall. */
+/** Provider of a wall. */
 interface Door {
   name: string;
   program: string;
   package: string;
-  /** @throws Error when this host does not let it */
+  /** Builds the wall. @throws Error when this host does not allow it */
   open(found: { file: string; version: string }, trial: Trial): Promise<Wall>;
   hint: string;
 }
@@ -119,9 +119,9 @@ const DOORS: readonly Door[] = [
 ];
 
 /**
- * Tries to build a wall as the user of the sandboxes would: bubblewrap's, else one of Landlock.
- * @param user the user and group of sandboxes, when they are not those of this process
- * @param path where programs are looked for, as PATH has it
+ * Tries to build a wall as the user of the sandboxes would: bubblewrap's, or else one of Landlock.
+ * @param user user and group of sandboxes, if different from those of this process
+ * @param path search path for programs, in the form of PATH
  */
 export async function findWall(user: SandboxUser | undefined, path = process.env["PATH"] ?? ""): Promise<FoundWall> {
   if (process.platform !== "linux") {

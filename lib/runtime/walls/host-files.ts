@@ -3,13 +3,13 @@ import { dirname, join } from "node:path";
 
 /** Files of the host that a Node.js process reads, whatever it runs. */
 
-/** Files that the C library reads to find a host by its name. */
+/** Files that the C library reads to resolve host names. */
 const NAME_SERVICE = ["/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf"];
 const NAME_LIBRARIES = ["libnss_dns.so.2", "libnss_files.so.2", "libresolv.so.2"];
 
 export const DEVICES = ["/dev/null", "/dev/zero", "/dev/random", "/dev/urandom"] as const;
 export const LOADER_CACHE = "/etc/ld.so.cache";
-/** V8 reads the host's time zone from this link. */
+/** Link from which V8 reads the host's time zone. */
 export const TIME_ZONE = "/etc/localtime";
 
 /** Returns the shared libraries of this Node.js, under the names by which the loader found them. */
@@ -21,7 +21,7 @@ export function sharedLibraries(): string[] {
   const before = report.excludeNetwork;
   report.excludeNetwork = true;
   try {
-    // A stack of its own would be mapped to our sources: that reads their map, nine tenths of the report's time.
+    // Its own stack would be mapped to the sources: reading their map takes nine tenths of the report's time.
     const { sharedObjects } = report.getReport({ stack: "" });
     // A sandbox starts a plain Node.js, which loads none of the native addons of this process.
     return sharedObjects.filter((path) => path.startsWith("/") && !path.endsWith(".node"));

@@ -16,23 +16,26 @@ import { FAMILY, seccompFilter } from "./seccomp.ts";
 import { type Enclosed, FILTER_FD, type Program, type View, type Wall } from "./wall.ts";
 
 /**
- * Landlock: rules of the kernel about the files of one process, made without any privilege and without namespaces, by
- * setpriv. A filter of system calls closes what Landlock does not look at.
+ * Landlock: kernel rules about the files of one process, made by setpriv without any privilege or namespaces. A filter
+ * of system calls covers what Landlock does not.
  */
 
 export interface LandlockOptions {
   /** Absolute path of `setpriv`. */
   file: string;
   version: string;
-  /** The sandbox has no user of its own although the runtime is root: then its powers are dropped here. */
+  /** Whether the sandbox shares the user of a runtime that is root: then its powers are dropped here. */
   dropPowers: boolean;
 }
 
-/** A file that is there and cannot be read ends Node.js at its start; other walls hide it. */
+/**
+ * Option that keeps Node.js from reading an OpenSSL configuration: an unreadable one would end it at its start. Other
+ * walls hide the file.
+ */
 const NO_OPENSSL_FILE = "--openssl-config=/dev/null";
 
 const READ = "read-file,read-dir";
-/** No links, sockets, pipes or devices. */
+/** Rights to write, without links, sockets, pipes and devices. */
 const WRITE = `${READ},write-file,truncate,remove-file,remove-dir,make-reg,make-dir,refer`;
 
 const allow = (rights: string, path: string): string[] => ["--landlock-rule", `path-beneath:${rights}:${path}`];
@@ -43,8 +46,8 @@ const allowRead = (path: string): string[] => {
 };
 
 /**
- * Returns the files that Node.js looks for above a module. One that it may not read ends it; behind other walls there
- * are none.
+ * Returns the files that Node.js looks for above a module. An unreadable one ends it; behind other walls there are
+ * none.
  */
 const packageFiles = (reads: readonly string[]): Set<string> =>
   new Set(
@@ -67,7 +70,7 @@ function namelessFile(bytes: Buffer): number {
   }
 }
 
-/** A wall of Landlock; it holds open files until it is disposed of. */
+/** Wall of Landlock; it holds open files until it is disposed of. */
 export class LandlockWall implements Wall {
   readonly name: string;
   readonly parts = ["rules for files by Landlock", "a filter of system calls", "no new privileges", "no /proc"];
@@ -85,16 +88,16 @@ export class LandlockWall implements Wall {
     this.#base = [
       ...["--no-new-privs", "--inh-caps=-all", ...(dropPowers ? ["--bounding-set=-all"] : [])],
       ...["--landlock-access", "fs", "--seccomp-filter", `/proc/self/fd/${FILTER_FD}`],
-      // It may be read after the rules hold.
+      // It is read after the rules are in force.
       ...allow("read-file", `/proc/self/fd/${FILTER_FD}`),
       ...DEVICES.flatMap((path) => allow("read-file,write-file", path)),
-      // The loader is among them, and the kernel starts it.
+      // The loader, which the kernel starts, is among them.
       ...[...this.#libraries, nodeFile()].flatMap((path) => allow("read-file,execute", realpathSync(path))),
       ...[LOADER_CACHE, TIME_ZONE].flatMap(allowRead),
     ];
   }
 
-  /** Returns nothing for an architecture without a filter, since the rules alone leave too much. */
+  /** Builds the wall. Returns undefined for an architecture without a filter, since the rules alone are not enough. */
   static build(options: LandlockOptions): LandlockWall | undefined {
     const none = seccompFilter({ families: [], sharesHost: true });
     const all = seccompFilter({ families: [FAMILY.inet, FAMILY.inet6, FAMILY.netlink], sharesHost: true });

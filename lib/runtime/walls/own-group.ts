@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 
-/** The control group (cgroup v2) that this process is in. */
+/** Control group (cgroup v2) of this process. */
 
-/** The runtime's own leaf: a group with groups in it may have no processes (the kernel's cgroup-v2.rst). */
+/** Name of the runtime's own leaf: a group with groups in it may have no processes (the kernel's cgroup-v2.rst). */
 export const OWN_LEAF = "sealift-runtime";
 
 /**

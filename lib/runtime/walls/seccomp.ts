@@ -11,7 +11,7 @@ import {
 } from "./syscalls.ts";
 
 /**
- * The filter of system calls that the kernel runs before each call of a sandboxed process: a program for the classic
+ * Filter of system calls that the kernel runs before each call of a sandboxed process: a program for the classic
  * Berkeley packet filter (seccomp(2), linux/filter.h), compiled here from the table of calls.
  */
 
@@ -23,7 +23,7 @@ const ARCHITECTURES = {
   arm64: { column: 1, audit: 0xc00000b7 },
 } as const;
 
-// Instructions: load a word, jump if equal, jump if greater, jump if a bit is set, end with an answer.
+// Instructions: load a word, jump if equal, jump if greater, jump if a bit is set, return an answer.
 const LOAD = 0x20;
 const JUMP_EQUAL = 0x15;
 const JUMP_GREATER = 0x25;
@@ -34,7 +34,7 @@ const ALLOW = 0x7fff0000;
 const KILL_PROCESS = 0x80000000;
 const errno = (name: "EPERM" | "ENOSYS" | "EACCES"): number => 0x00050000 + constants.errno[name];
 
-/** Offsets in `struct seccomp_data`; of an argument, the lower half on a little-endian machine. */
+/** Offsets in `struct seccomp_data`; for an argument, the lower half on a little-endian machine. */
 const NUMBER_AT = 0;
 const ARCHITECTURE_AT = 4;
 const argumentAt = (index: number): number => 16 + 8 * index;
@@ -45,22 +45,25 @@ const SET_ID_BITS = 0o6000;
 
 type Instruction = readonly [code: number, ifTrue: number, ifFalse: number, operand: number];
 
-/** Answers one call, whatever its arguments. */
+/** Compiles the answer to one call, whatever its arguments. */
 const answer = (number: number, value: number): Instruction[] => [
   [JUMP_EQUAL, 0, 1, number],
   [RETURN, 0, 0, value],
 ];
 
-/** Decides one call by its arguments; `decide` ends with an answer on each way. */
+/** Compiles the decision about one call by its arguments; every path of `decide` ends with an answer. */
 const decided = (number: number, decide: Instruction[]): Instruction[] => [
   [JUMP_EQUAL, 0, decide.length, number],
   ...decide,
 ];
 
 interface FilterOptions {
-  /** The only kinds of sockets that the process may open, of {@link FAMILY}. */
+  /** Kinds of sockets that the process may open, of {@link FAMILY}. */
   families: readonly number[];
-  /** The process has no namespaces: the filter keeps it from others of its user, and from their files' modes. */
+  /**
+   * Whether the process has no namespaces: then the filter protects other processes of its user, and the modes of their
+   * files.
+   */
   sharesHost?: boolean;
 }
 

@@ -5,17 +5,16 @@ import type { SandboxUser } from "../ground/user.ts";
 import type { ControlGroup } from "./control-group.ts";
 import { type Enclosed, FILTER_FD, INFO_FD, type Program } from "./wall.ts";
 
-/** Characters of the JSON that a wall writes about its child; the rest is ignored. */
+/** Most characters of the JSON that a wall writes about its child; the rest is ignored. */
 const MAX_INFO = 4096;
 
 /**
- * Starts a program with a channel on descriptor 3, and with what a wall needs if it was enclosed. Its environment is
- * empty: what is there shows in `/proc`. It has a session of its own, so that it is ended as a group, and the
- * terminal's signals do not reach it.
+ * Starts a program with a channel on descriptor 3, and with whatever an enclosing wall needs. Its environment is empty,
+ * since `/proc` exposes it. It has a session of its own, so that it can be killed as a group, and the terminal's
+ * signals do not reach it.
  *
- * @param group the control group of the program, which then waits for a line on its standard input before it does
- *   anything
- * @throws Error when the kernel does not take it into its group
+ * @param group control group of the program, which first waits for a line on its standard input
+ * @throws Error when the kernel does not add it to its group
  */
 export function spawnEnclosed(
   program: Program | Enclosed,

@@ -1,10 +1,10 @@
 /**
- * Numbers of the system calls that the seccomp filter looks at, from the kernel's headers: `[x86-64, arm64]`. A call
- * that an architecture does not have is missing there.
+ * Numbers of the system calls in the seccomp filter, from the kernel's headers: `[x86-64, arm64]`. A call that an
+ * architecture does not have is missing there.
  */
 type Numbers = readonly [x64: number | undefined, arm64: number | undefined];
 
-/** The newest call that is known here. Later ones are answered as an older kernel would. */
+/** Newest known call. Later ones are answered as by an older kernel. */
 export const NEWEST_SYSCALL = 451;
 
 /** Calls that a plugin's process never needs, by what they would open. */
@@ -22,11 +22,11 @@ export const REFUSED: Readonly<Record<string, Numbers>> = {
   // Processes of its own
   fork: [57, undefined],
   vfork: [58, undefined],
-  // The keyring, which knows no namespace
+  // The keyring, which has no namespaces
   add_key: [248, 217],
   request_key: [249, 218],
   keyctl: [250, 219],
-  // Parts of the kernel with a history of holes
+  // Parts of the kernel with a history of vulnerabilities
   io_uring_setup: [425, 425],
   io_uring_enter: [426, 426],
   io_uring_register: [427, 427],
@@ -84,7 +84,7 @@ export const REFUSED: Readonly<Record<string, Numbers>> = {
   memfd_secret: [447, 447],
 };
 
-/** Calls that a process in namespaces of its own may make, since they reach nothing but itself there. */
+/** Calls allowed for a process in namespaces of its own, where they reach only itself. */
 export const REACHING_OUT: Readonly<Record<string, Numbers>> = {
   // Other processes of the same user
   kill: [62, 129],
@@ -102,7 +102,7 @@ export const REACHING_OUT: Readonly<Record<string, Numbers>> = {
   move_pages: [279, 239],
   setpgid: [109, 154],
   setsid: [112, 157],
-  // Files by their path, which Landlock does not look at
+  // Files by their path, which Landlock does not cover
   chmod: [90, undefined],
   fchmodat: [268, 53],
   chown: [92, undefined],
@@ -117,7 +117,7 @@ export const REACHING_OUT: Readonly<Record<string, Numbers>> = {
   lremovexattr: [198, 15],
   inotify_add_watch: [254, 27],
 };
-/** The same, where one argument decides: it must be 0, which is the process itself, or a file that is open. */
+/** Calls of the same kind whose one argument decides: it must be 0, which is the process itself, or an open file. */
 export const REACHING_OUT_UNLESS_ZERO: readonly (readonly [numbers: Numbers, argument: number])[] = [
   [[302, 261], 0], // prlimit64: a process id
   [[280, 88], 1], // utimensat: a path
@@ -129,7 +129,7 @@ export const UNREADABLE: Readonly<Record<string, Numbers>> = { clone3: [435, 435
 export const CLONE: Numbers = [56, 220];
 export const SOCKET: Numbers = [41, 198];
 
-/** Calls that set the mode of a file, with the number of that argument. */
+/** Calls that set the mode of a file, with the index of that argument. */
 export const MODE_SETTERS: readonly (readonly [numbers: Numbers, argument: number])[] = [
   [[90, undefined], 1], // chmod
   [[91, 52], 1], // fchmod

@@ -2,7 +2,10 @@ import { writeSync } from "node:fs";
 import { workerData } from "node:worker_threads";
 import { NAME_SIZE, SLOT, type WatchdogData } from "./watchdog-slots.ts";
 
-/** The watchdog's thread: it sees that the main thread's pulse stops, and says so while the main thread cannot. */
+/**
+ * Thread of the watchdog: notices that the main thread's pulse has stopped, and reports it while the main thread
+ * cannot.
+ */
 
 const { shared, periodMs, thresholdMs, names, announce } = workerData as WatchdogData;
 const slots = new Int32Array(shared);
@@ -46,6 +49,6 @@ setInterval(() => {
   try {
     writeSync(2, `${JSON.stringify(record)}\n`);
   } catch {
-    // A full log disk, or a reader that does not read: the main thread tells it again when it can.
+    // A full log disk, or a stalled reader: the main thread reports it again when it can.
   }
 }, periodMs);

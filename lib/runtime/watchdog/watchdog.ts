@@ -2,14 +2,17 @@ import type { Worker } from "node:worker_threads";
 import { startThread } from "../../support/thread.ts";
 import { type Announce, NAME_SIZE, NAMES, SLOT, SLOTS, type WatchdogData } from "./watchdog-slots.ts";
 
-/** Each tick wakes two threads: no more of them than the threshold asks for. Milliseconds. */
+/**
+ * Returns the interval of ticks in milliseconds: each wakes two threads, so there are no more than the threshold
+ * requires.
+ */
 const periodOf = (thresholdMs: number): number => Math.min(250, Math.max(20, thresholdMs / 8));
 
 export interface Blockage {
   seconds: number;
-  /** The trusted plugin whose synchronous code ran, when one did. */
+  /** Trusted plugin whose synchronous code ran, if any. */
   plugin: string | undefined;
-  /** When it was over, by `performance.now()`. */
+  /** Time when it was over, by `performance.now()`. */
   endedAtMs: number;
 }
 
@@ -22,8 +25,8 @@ export interface WatchdogOptions {
 }
 
 /**
- * Notices that the event loop was blocked. Its thread also sees a loop that is blocked still: it cannot stop the
- * trusted code that does it, and names it in the log at once. Without such code there is no thread.
+ * Notices that the event loop was blocked. Its thread also notices a loop that is still blocked: it cannot stop the
+ * trusted code, but names it in the log at once. Without such code there is no thread.
  */
 export class Watchdog implements AsyncDisposable {
   last: Blockage | undefined;
@@ -86,7 +89,7 @@ export class Watchdog implements AsyncDisposable {
     else if (silentMs >= this.#options.thresholdMs) this.#notice(Math.round(silentMs), undefined);
   }
 
-  /** Takes note of a blockage that the thread has seen the end of. */
+  /** Records a blockage whose end the thread has seen. */
   #noticeTold(): void {
     const count = Atomics.load(this.#slots, SLOT.count);
     if (count === this.#seen) return;
