@@ -4,10 +4,10 @@ import type { CommandFeature } from "../shell/feature.ts";
 import { showList } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
-/** Host names that one line shows. */
+/** Most host names in one line. */
 const SHOWN_HOSTS = 5;
 
-/** The versions that contain a component. @throws UsageError `usage` */
+/** Finds the versions that contain a component. @throws UsageError `usage` */
 async function found(options: Connected, query: string) {
   const [{ componentQuery }, { findComponents }, { usageError }] = await Promise.all([
     import("../../lib/contract/components/query.ts"),
@@ -62,5 +62,5 @@ const find = ofComponent("find", connection, {
   },
 });
 
-/** Components of published versions. */
+/** Commands of the components of published versions. */
 export const components: CommandFeature = { name: "components", commands: [find] };

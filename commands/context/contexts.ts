@@ -70,7 +70,7 @@ export class ContextShow extends withOptions({}) {
       return this.done({ context: null });
     }
     const { hub_url: hubUrl, api_key: key } = contextNamed(stored, name);
-    // Enough to recognise the key by, as `key list` shows it.
+    // Enough to recognize the key by, as `key list` shows it.
     const prefix = key.slice(0, 8);
     if (!this.json) this.print.line(`${name}  ${hubUrl}  key ${prefix}…  ${contextsFile()}`);
     return this.done({ context: name, hub_url: hubUrl, key_prefix: prefix });

@@ -57,7 +57,7 @@ export class Login extends withOptions(login) {
       import("node:readline/promises"),
       import("node:stream"),
     ]);
-    // The key is not shown while it is typed. The terminal is quiet before it is asked for, for a quick paste.
+    // The key is not echoed. The terminal is silenced before the prompt, for a quick paste.
     const silent = new Writable({ write: (_chunk, _encoding, written) => written() });
     const lines = createInterface({ input: stdin, output: silent, terminal: true });
     stderr.write(`API key for ${hubUrl}: `);

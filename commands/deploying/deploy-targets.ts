@@ -14,10 +14,10 @@ import { DEPLOY_TIMEOUT_MS, hubConnection, MARKETPLACE_TIMEOUT_MS } from "../she
 import { settingsOf } from "./last-deployment.ts";
 import { operatorCommands, supervisorFrom } from "./supervision.ts";
 
-/** One target as the options describe it: the origin of its versions, and the way in which they are deployed here. */
+/** Target as the options describe it: the origin of its versions, and how they are deployed here. */
 export interface DeployTarget {
   connection: HubConnection;
-  /** @throws UsageError `usage` when it is no version label and not `latest` */
+  /** Returns the source of a version. @throws UsageError `usage` for anything but a version label or `latest` */
   source: (version: string) => Source;
   options: DeployOptions;
 }
@@ -25,7 +25,10 @@ export interface DeployTarget {
 type ProjectValues = Omit<Values<typeof targetOptions.project>, "intervalMs" | "hints" | "fetchAhead">;
 type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, "intervalMs" | "hints" | "fetchAhead">;
 
-/** A project of surface B, by its id or name. @throws UsageError; where a name is looked up, the errors of requests */
+/**
+ * Returns a project of surface B, by its id or name. @throws UsageError; where a name is looked up, the errors of
+ * requests
+ */
 export async function projectTarget(
   options: ProjectValues,
   named: string,
@@ -52,7 +55,7 @@ export async function projectTarget(
   };
 }
 
-/** A plugin or service of surface A. @throws UsageError, before anything is requested */
+/** Returns a plugin or service of surface A. @throws UsageError, before any request */
 export async function marketplaceTarget(
   options: MarketplaceValues,
   kind: MarketplaceKind,
@@ -75,7 +78,7 @@ export async function marketplaceTarget(
 }
 
 /**
- * The agent's options as a deployment takes them.
+ * Converts the agent's options to those of a deployment.
  *
  * @param layers where they were given
  * @throws UsageError when a file that they name is not valid
@@ -94,13 +97,13 @@ async function deployOptions(options: Values<typeof agent>, layers: readonly Lay
   };
 }
 
-/** The rules that a version must meet; undefined without any. @throws UsageError `config_invalid` */
+/** Reads the rules that a version must meet; undefined without any. @throws UsageError `config_invalid` */
 async function policyOf({ policy }: { policy?: string | undefined }): Promise<DeployOptions["policy"]> {
   if (policy === undefined) return undefined;
   return (await import("../../lib/agent/policy/policy-file.ts")).readPolicy(policy);
 }
 
-/** The name and labels that this host tells a hub. */
+/** Returns the name and labels that this host sends to a hub. */
 const hostOf = ({ hostId, labels }: Pick<ProjectValues, "hostId" | "labels">) => ({
   ...{ hostId, labels: Object.fromEntries(labels) },
 });
@@ -110,7 +113,9 @@ function checkedVersion(version: string): string {
   throw usageError("usage", `--version ${JSON.stringify(version)} is no version label.`);
 }
 
-/** The signers that are trusted; undefined where none is demanded. @throws UsageError `usage`, `key_file_invalid` */
+/**
+ * Returns the trusted signers; undefined where no signature is required. @throws UsageError `usage`, `key_file_invalid`
+ */
 async function signerTrust({
   signerPublicKey,
   trustOnFirstUse,

@@ -3,10 +3,10 @@ import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { showList } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
-/** Versions of a day that people are shown. */
+/** Most versions of a day that people are shown. */
 const SHOWN_VERSIONS = 5;
 
-/** @throws DeploymentError; AuthenticationError on 401 and 403 */
+/** Reads the days of a fleet. @throws DeploymentError; AuthenticationError on 401 and 403 */
 async function daysOf(options: Connected, called: string) {
   const [{ targetCalled }, { readAdoption }] = await Promise.all([
     import("../../lib/client/lookup.ts"),

@@ -19,7 +19,7 @@ interface Progress {
   stale: number;
 }
 
-/** Hosts that are named among those left out. */
+/** Most hosts named among those left out. */
 const NAMED = 20;
 
 export class FleetWait extends withOptions(fleetWait) {

@@ -24,13 +24,13 @@ import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 
-/** A fleet to show, with its name for people. */
+/** Fleet to show, with its display name. */
 interface Named {
   target: Target;
   title: string;
 }
 
-/** Versions that the sum names; a fleet may run thousands. */
+/** Most versions in the summary; a fleet may run thousands. */
 const SUMMED = 5;
 
 export class Fleet extends withOptions({ ...fleet, ...connection }) {
@@ -77,7 +77,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       this.note("No fleet yet: hosts appear with their first report.");
       return this.done({ fleets: [] });
     }
-    // Rows of a table are what a screen reader can read.
+    // Screen readers get rows of a table.
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && since === undefined && !isFiltered && tui && !screenReader) {
       const { fleetDashboard } = await loadForProduction(() => import("../shell/output/fleet-dashboard.ts"));
@@ -123,7 +123,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
         this.print.event({
           event: "host",
           target: targetText(target),
-          // Fields of a record that a hub may leave out; JSON leaves out what is undefined.
+          // Fields of a record that a hub may omit; JSON leaves out what is undefined.
           ...{ completed_at: undefined, error_message: undefined },
           ...host,
           running_version: runningVersion(host),
@@ -144,7 +144,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   }
 }
 
-/** Hosts that are held at most, to be put in order. */
+/** Most hosts held in memory for sorting. */
 const ORDERED = 10_000;
 
 /** Sorts hosts that arrive state by state by their names, and yields a large state in pieces. */
@@ -161,7 +161,7 @@ async function* naturalOrder(hosts: FleetView["hosts"]): AsyncGenerator<FleetHos
   yield* ordered();
 }
 
-/** Hosts to show, and the facts for a later `--since`. */
+/** Hosts to show, and the mark for a later `--since`. */
 type ShownHosts = Pick<FleetView, "hosts" | "whole"> & { mark: FleetMark };
 
 /** Finds every fleet that the key may see. */
@@ -173,7 +173,7 @@ async function named(hub: HubConnection): Promise<Named[]> {
   return found;
 }
 
-/** Gives a fleet its name for people: a project's is its name at the hub, where that tells it. */
+/** Returns a fleet's display name: a project's is its name at the hub, if known. */
 async function titled(target: Target, hub: HubConnection): Promise<Named> {
   const text = targetText(target);
   if (target.kind !== "project") return { target, title: text };
@@ -182,7 +182,7 @@ async function titled(target: Target, hub: HubConnection): Promise<Named> {
   return { target, title: name === undefined ? text : `${name} (${text})` };
 }
 
-/** Lines that say where the versions on most hosts come from, as far as the key may know. */
+/** Describes where the versions on most hosts come from, as far as the key may know. */
 async function originLines(versions: ReadonlyMap<string, number>, origins: VersionOrigins): Promise<string[]> {
   const lines: string[] = [];
   for (const [version] of mostFirst(versions).slice(0, SUMMED)) {
@@ -211,11 +211,11 @@ function sumOf(
   ].join(", ");
 }
 
-/** The signer of what runs, in short: a dash where none was demanded, nothing where nobody knows. */
+/** Returns the shortened signer of the running version: a dash where no signature was required, nothing if unknown. */
 const signerText = (signer: string | null | undefined): string =>
   signer === undefined ? "" : (signer?.slice(0, 16) ?? "–");
 
-/** One line, whatever a host has put into its report. */
+/** Formats a host as one line, whatever it has put into its report. */
 function rowOf(host: FleetHost, stale: boolean): string {
   const { host_id: id, status, completed_at: time, error_message: error = null, running_signer: signer } = host;
   const held = isHeld(host);

@@ -6,7 +6,7 @@ import type { Settings } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { targetsAt } from "../host/targets.ts";
 
-/** The options of a deployment that say how its target is run here. They are kept with it, for a rollback. */
+/** Options of a deployment that say how its target is run here, kept with it for a rollback. */
 interface RunValues {
   hostId: string;
   supervisor: string;
@@ -31,8 +31,8 @@ const HOW_UNITS_RUN = [
 ];
 
 /**
- * The settings that a target keeps of a deployment. Of a secret that is the file that it was read from, if it was one
- * that stays.
+ * Returns the settings that a target keeps of a deployment. For a secret that is the file it was read from, if that
+ * file stays.
  *
  * @param layers where the options were given
  */
@@ -57,7 +57,7 @@ export function settingsOf(options: RunValues, layers: readonly Layer[]): Settin
   return Object.fromEntries(Object.entries(settings).filter((entry) => entry[1] !== undefined)) as Settings;
 }
 
-/** Returns the path of the file that a secret is read from, unless it is gone when this program ends. */
+/** Returns the path of the file that a secret is read from, unless the file is gone when this program ends. */
 function secretFile(name: string, layers: readonly Layer[]): string | undefined {
   const layer = layers.find((layer) => layer.get(name) !== undefined || layer.get(`${name}-file`) !== undefined);
   if (layer === undefined || layer.get(name) !== undefined) return undefined;
@@ -68,8 +68,8 @@ function secretFile(name: string, layers: readonly Layer[]): string | undefined 
 }
 
 /**
- * The settings of the last deployment of a target, as a layer below all others. Where another supervisor is chosen,
- * nothing counts that describes the kept one.
+ * Returns the settings of a target's last deployment, as the layer below all others. If another supervisor is chosen,
+ * settings that describe the kept one do not count.
  *
  * @param text the target as it was typed
  * @param layers where options are given

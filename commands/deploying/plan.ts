@@ -48,7 +48,7 @@ export class PlanInit extends withOptions(plan) {
     return this.done({ file: out });
   }
 
-  /** Takes the kind from NAME where it has one. @throws UsageError `usage` when `--kind` says another one */
+  /** Takes the kind from NAME if it has one. @throws UsageError `usage` when `--kind` contradicts it */
   #target(): { kind: Kind; name: string } {
     const { kind } = this.options;
     const [, named, rest] = /^(plugin|service|project):(.+)$/s.exec(this.called) ?? [];
@@ -74,7 +74,7 @@ export class PlanInit extends withOptions(plan) {
 
 type Kind = PlanInit["options"]["kind"];
 
-/** @throws UsageError `usage` for a name that no plugin or service can have */
+/** Checks a slug. @throws UsageError `usage` for a name that no plugin or service can have */
 async function slugOf(kind: Kind, name: string): Promise<string> {
   const { slug } = await import("../../lib/contract/identifiers.ts");
   const parsed = slug.safeParse(name);

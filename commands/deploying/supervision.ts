@@ -6,7 +6,7 @@ type AgentValues = Values<typeof agent>;
 
 type SupervisorValues = Values<typeof supervision> & Pick<AgentValues, "timeoutMs">;
 
-/** The operator's programs. @throws UsageError when a file of them is not valid */
+/** Reads the operator's programs. @throws UsageError when a file of them is not valid */
 export async function operatorCommands(
   options: Partial<Pick<AgentValues, "provisionersConfig" | "notifiersConfig">>,
 ): Promise<Pick<DeployOptions, "provisioners" | "notifiers">> {
@@ -22,10 +22,10 @@ export async function operatorCommands(
   };
 }
 
-/** Milliseconds that a silent runtime is waited for, when nothing else is said. */
+/** Default time limit of a silent runtime, in milliseconds. */
 const RUNTIME_TIMEOUT_MS = 60_000;
 
-/** The supervisor that the options choose. */
+/** Returns the supervisor that the options choose. */
 export async function supervisorFrom(options: SupervisorValues): Promise<DeployOptions["supervisor"]> {
   const { supervisor: name, supervisorName: template } = options;
   switch (name) {

@@ -4,7 +4,7 @@ import { host } from "../../lib/options/agent.ts";
 import { projectRootAt, targetsAt } from "../host/targets.ts";
 import { withOptions } from "../shell/base.ts";
 
-/** Asks a running watch for something, from another terminal or a script. */
+/** Sends a request to a running watch, from another terminal or a script. */
 export class WatchControl extends withOptions(host) {
   static override paths = WATCH_ACTIONS.map((action) => ["watch", action]);
   static override usage = Command.Usage({

@@ -12,7 +12,7 @@ interface HostOptions {
   runtimeUrl?: string | undefined;
 }
 
-/** Returns the options about the host that were given somewhere, as keys of watch.yaml. */
+/** Returns the given options about the host, as keys of watch.yaml. */
 export function givenAboutHost(
   { hostId, supervisor, supervisorName, runtimeUrl }: HostOptions,
   layers: readonly Layer[],
@@ -26,7 +26,7 @@ export function givenAboutHost(
   return Object.fromEntries(given);
 }
 
-/** @throws UsageError `usage` for a file that exists or cannot be written */
+/** Writes a new file. @throws UsageError `usage` for a file that exists or cannot be written */
 export async function writeNew(file: string, text: string): Promise<void> {
   await writeFile(file, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
     const why = error.code === "EEXIST" ? "exists already" : `cannot be written: ${error.message}`;

@@ -15,20 +15,20 @@ import { targetOptions } from "../../lib/options/watch.ts";
 import type { WatchEntry } from "../../lib/options/watch-file.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 
-/** A watched target with what its dashboard needs: the fleet to read, the way to it, and the log. */
+/** Watched target, with what its dashboard needs: the fleet, the connection to read it, and the log. */
 export interface WatchedDefinition extends WatchTarget {
   fleet: { target: Target; connection: HubConnection };
-  /** @param lines of each unit to begin with */
+  /** Returns the programs that print its log. @param lines of each unit to begin with */
   log: (lines: number) => Promise<LogCommand[]>;
 }
 
 /**
- * Everything that a watch needs to know of its targets, checked as a whole before anything is requested: credentials,
- * plans, and who installs what where.
+ * Returns everything that a watch needs to know of its targets, checked as a whole before any request: credentials,
+ * plans, and which target installs what where.
  *
- * @param layers where options are given that the targets share; those of a target beat them
+ * @param layers where options are given that the targets share; those of a target override them
  * @param unknownKeys faults of the file that the entries come from
- * @param instance a random name of this watch, where it goes on; one for all of its targets
+ * @param instance random name of this watch, if it continues; one for all of its targets
  * @throws UsageError with every fault of every target
  */
 export async function watchTargets(
@@ -76,7 +76,7 @@ async function watchTarget(
   };
 }
 
-/** Reads the options of a target, and finds out how it is deployed and polled. */
+/** Reads the options of a target, and determines how it is deployed and polled. */
 async function followed({ kind, slug }: Target, layers: readonly Layer[], instance: string | undefined) {
   const [{ marketplaceTarget, projectTarget }, { marketplacePoll, projectPoll }] = await Promise.all([
     import("./deploy-targets.ts"),
@@ -110,7 +110,7 @@ async function followedLog(target: Target, lines: number, values: SupervisorChoi
   });
 }
 
-/** Names stay unique: a target that is watched in several project roots is named with its root. */
+/** Makes names unique: a target that is watched in several project roots is named with its root. */
 function named(targets: readonly WatchedDefinition[]): WatchedDefinition[] {
   const counts = new Map<string, number>();
   for (const { name } of targets) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -40,10 +40,10 @@ export class WatchCommand extends withOptions(watch) {
   targets = Option.Rest({ name: "TARGET" });
 
   #file: WatchFile | undefined;
-  /** A clone of this machine, with the same key, has another one. */
+  /** Random name of this watch, by which a clone of this machine with the same key is noticed. */
   readonly #instance = randomUUID();
 
-  /** watch.yaml's options for all targets take the place of sealift.yaml, which may name it. */
+  /** Uses watch.yaml's options for all targets instead of sealift.yaml, which may name it. */
   protected override async fileLayer(): Promise<Layer | undefined> {
     const given = this.given("watch-config") ?? (process.env[variableOf("watch-config")] || undefined);
     const options = given === undefined ? await super.fileLayer() : undefined;
@@ -90,7 +90,7 @@ export class WatchCommand extends withOptions(watch) {
     return this.done({});
   }
 
-  /** Serves the numbers of the loop, if somebody wants them. */
+  /** Serves the metrics of the loop, if requested. */
   async #metrics(): Promise<(AsyncDisposable & { observe: EmitWatch }) | undefined> {
     const { metricsListen: listen } = this.options;
     if (listen === undefined) return undefined;
@@ -101,7 +101,7 @@ export class WatchCommand extends withOptions(watch) {
     return served;
   }
 
-  /** Takes the configuration over as it is now; one that is not valid changes nothing. */
+  /** Applies the configuration as it is now; an invalid one changes nothing. */
   async #reload(
     watch: Watch,
     emit: EmitWatch,
@@ -136,7 +136,7 @@ export class WatchCommand extends withOptions(watch) {
   async #renderer(): Promise<EmitWatch> {
     if (this.json) return this.print.event;
     const { watchLines } = await import("../shell/output/watch-lines.ts");
-    // The journal has times of its own.
+    // The journal adds times of its own.
     return watchLines(this.print.line, process.env.JOURNAL_STREAM === undefined);
   }
 
@@ -165,7 +165,7 @@ const observed = (emit: EmitWatch, observe: EmitWatch | undefined): EmitWatch =>
         observe(event);
       };
 
-/** The renderer's events, of which systemd hears the sum: readiness, and how the targets are. */
+/** Passes events to the renderer, and a summary to systemd: readiness, and the state of the targets. */
 async function telling(notifier: Notifier, lines: EmitWatch): Promise<EmitWatch> {
   const { TargetStates } = await import("../../lib/agent/watch/target-state.ts");
   const targets = new TargetStates();

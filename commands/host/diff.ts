@@ -61,7 +61,7 @@ export class Diff extends withOptions(host) {
     return this.done({});
   }
 
-  /** Tells what the held version asks for, which is not kept here: `true` if it is one of the two. */
+  /** Reports what the held version requests, which is not kept here: `true` if it is one of the two. */
   async #held(layout: Layout, target: TargetName, running: string | undefined): Promise<boolean> {
     const { readHeldRights } = await import("../../lib/releases/held-rights.ts");
     const held = await readHeldRights(layout, target, running);

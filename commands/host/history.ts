@@ -10,10 +10,10 @@ import { projectRootAt, targetsAt } from "./targets.ts";
 
 const tookMs = ({ started_at: start, completed_at: end }: LocalReport): number => Date.parse(end) - Date.parse(start);
 
-/** The version that was found, or what was asked for when none was. */
+/** Returns the version that was resolved, or the requested one without any. */
 const versionOf = (report: LocalReport): string => report.resolved_version ?? report.requested_version;
 
-/** Reports that `report show` looks through in each target. */
+/** Most reports that `report show` searches in each target. */
 const MOST_REPORTS = 10_000;
 
 export class History extends withOptions(history) {

@@ -4,7 +4,7 @@ import { lastDeployment } from "../deploying/last-deployment.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
-/** Characters of a line that are shown. */
+/** Most characters of a line that are shown. */
 const MAX_LINE = 1024 * 1024;
 
 export class Logs extends withOptions(logs) {

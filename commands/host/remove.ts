@@ -69,7 +69,7 @@ export class Remove extends withOptions(removal) {
   }
 }
 
-/** @param watcher the process that watches the target */
+/** Warns of a watch of the target. @param watcher process that watches the target */
 const watchWarning = (target: string, watcher: string | undefined): string =>
   watcher === undefined
     ? `A watch followed ${target} here, and would install it again: take it out of its targets before you start it.`

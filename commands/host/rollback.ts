@@ -63,7 +63,7 @@ export class Rollback extends withOptions(rollback) {
   }
 }
 
-/** The way to tell the hub, where it is known with a key. */
+/** Returns a reporter to the hub, where one is known with a key. */
 async function reporterOf(
   { kind, slug }: Target,
   { hubUrl, apiKey, timeoutMs, hostId }: Values<typeof rollback>,

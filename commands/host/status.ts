@@ -69,7 +69,7 @@ export class Status extends withOptions(host) {
   }
 }
 
-/** The reason for which the newest version does not run, as far as this host knows. */
+/** Returns the reason for which the newest version does not run, as far as this host knows. */
 const reasonOf = (why: Why | undefined) => (why === undefined || why.reason === "newest" ? undefined : why);
 
 function factsOf(status: TargetStatus, why: Why | undefined) {
@@ -81,7 +81,7 @@ function factsOf(status: TargetStatus, why: Why | undefined) {
     running_version: running?.version ?? null,
     running_since: runningSince,
     latest_version: latest,
-    // As a running watch tells it, in its dashboard and its metrics.
+    // As a running watch reports it, in its dashboard and its metrics.
     state: status.watch?.is ?? null,
     state_since: status.watch?.since ?? null,
     releases: releases.map(({ name, version, created_at, bytes, running }) => ({
@@ -137,7 +137,7 @@ function linesOf(
   return lines;
 }
 
-/** The settings that a rollback takes over, in words. */
+/** Describes the settings that a rollback takes over. */
 function settingsText({ host_id: host, supervisor, ...others }: TargetStatus["settings"]): string {
   const more = Object.entries(others).map(([key, value]) => `${key.replaceAll("_", "-")} ${value}`);
   return [`as ${host}`, `supervisor ${supervisor}`, ...more].join(", ");

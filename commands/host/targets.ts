@@ -5,7 +5,7 @@ import { type TargetName, targetOfName, targetText } from "../../lib/contract/ta
 import { type Layout, layoutOf } from "../../lib/releases/layout.ts";
 import type { ProjectRoot, RootOptions } from "../../lib/releases/project-root.ts";
 
-/** A project root that something was deployed or watched in. @throws UsageError `usage` */
+/** Returns a project root in which something was deployed or watched. @throws UsageError `usage` */
 export function projectRootAt(path: string): Layout {
   const layout = layoutOf(resolve(path));
   if (existsSync(layout.sealift)) return layout;
@@ -15,7 +15,7 @@ export function projectRootAt(path: string): Layout {
 }
 
 /**
- * Opens a project root that something was deployed or watched in, for a command that writes there.
+ * Opens a project root in which something was deployed or watched, for a command that writes there.
  *
  * @throws UsageError `usage`, DeploymentError `root_foreign`, `root_unusable`
  */
@@ -25,10 +25,10 @@ export async function openProjectRootAt(options: RootOptions & { projectRoot: st
 }
 
 /**
- * The targets of these names, or all where none is named. A name is `KIND:SLUG`, or the slug, id or project's name
- * alone where one target has it.
+ * Returns the targets with these names, or all where none is named. A name is `KIND:SLUG`, or the slug, id or project's
+ * name alone if it is unique.
  *
- * @throws UsageError `usage` for one that is not known there, or that several have
+ * @throws UsageError `usage` for an unknown or ambiguous one
  */
 export async function targetsAt(layout: Layout, names: readonly string[]): Promise<TargetName[]> {
   const [{ knownTargets }, { titleOf }] = await Promise.all([

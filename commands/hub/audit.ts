@@ -32,7 +32,7 @@ export class AuditList extends withOptions(auditList) {
     });
     let count = 0;
     for await (const entry of entries) {
-      // Entries are printed as they come: the widths of the columns are fixed.
+      // Entries are printed as they arrive: the widths of the columns are fixed.
       if (count++ === 0 && this.isForPeople) this.print.line(lineOf("TIME", "ACTION", "ACTOR", "SUBJECT", "FACTS"));
       if (this.json) {
         this.print.event({ event: "audit", ...entry });

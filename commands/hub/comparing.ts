@@ -10,10 +10,10 @@ import { deployLines } from "../shell/output/deploy-lines.ts";
 import { differenceLine } from "../shell/output/differences.ts";
 import { managed } from "./managed.ts";
 
-/** The label of a version; undefined for the latest one. */
+/** Label of a version; undefined for the latest one. */
 type Label = string | undefined;
 
-/** A command that compares two versions of a hub. */
+/** Command that compares two versions of a hub. */
 export abstract class ComparingCommand extends withOptions(versionComparison) {
   /** Prints the differences between two versions; one that is undefined is the latest. @returns the exit code */
   protected async compare(called: string, first: string | undefined, second: string | undefined): Promise<number> {

@@ -8,11 +8,11 @@ import { readFault } from "../../lib/support/files.ts";
 import type { Surroundings } from "../shell/output/deployment.ts";
 import { openProgress } from "../shell/output/progress.ts";
 
-/** Milliseconds between two events, and between two lines where there is no terminal. */
+/** Shortest interval between two events, and between two lines without a terminal, in milliseconds. */
 const EVENT_INTERVAL_MS = 1000;
 const LINE_INTERVAL_MS = 10_000;
 
-/** Tells how far a copy of a hub is: a bar on a terminal, lines or events at intervals elsewhere. */
+/** Reports the progress of copying a hub: a bar on a terminal, lines or events at intervals elsewhere. */
 export async function copyProgress({ json, print, stderr }: Surroundings, doing: string) {
   const bar = await openProgress(stderr);
   const everyMs = json ? EVENT_INTERVAL_MS : LINE_INTERVAL_MS;
@@ -30,13 +30,13 @@ export async function copyProgress({ json, print, stderr }: Surroundings, doing:
       if (json) print.event({ event: "left_out", ...omission });
       else bar.line(`left out: ${omission.id} of ${omission.table}, ${omission.reason}: ${omission.fault}`);
     },
-    /** Takes the bar off the terminal, before something else is printed there. */
+    /** Removes the bar from the terminal, before something else is printed there. */
     stop: () => bar.stop(),
     [Symbol.dispose]: () => bar.stop(),
   };
 }
 
-/** The key that a backup must be signed with. @throws UsageError as {@link publicKeyFrom} */
+/** Returns the key that a backup must be signed with. @throws UsageError as {@link publicKeyFrom} */
 export async function backupTrust({
   publicKey,
   unsigned,
@@ -49,7 +49,7 @@ export async function backupTrust({
   return publicKeyFrom(publicKey, "--public-key");
 }
 
-/** The seed of the key that signs a backup. @throws UsageError `credential_unreadable`, `key_file_invalid` */
+/** Returns the seed of the key that signs a backup. @throws UsageError `credential_unreadable`, `key_file_invalid` */
 export async function backupSeed(file: string | undefined): Promise<Uint8Array | undefined> {
   if (file === undefined) return undefined;
   const { parsePrivateKey } = await import("../../lib/artifact/signatures/key-files.ts");

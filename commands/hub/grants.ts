@@ -5,7 +5,7 @@ import { showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 import { managed } from "./managed.ts";
 
-/** The plugin or service that grants are of. @throws UsageError `usage` for a project, and as {@link Managed.called} */
+/** Returns the plugin or service of grants. @throws UsageError `usage` for a project, and as {@link Managed.called} */
 async function grantable(options: Connected, text: string) {
   const { client, called } = await managed(options);
   const { kind, slug } = await called(text);

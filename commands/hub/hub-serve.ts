@@ -87,7 +87,7 @@ export class HubServe extends withOptions(hubOptions) {
     return this.options.logLevel ?? (this.json ? "silent" : "info");
   }
 
-  /** A configuration file that is not valid changes nothing. */
+  /** Applies the log level of the configuration; an invalid file changes nothing. */
   async #reloadLevel(logger: Logger): Promise<void> {
     try {
       await this.resolve();

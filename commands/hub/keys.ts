@@ -64,11 +64,11 @@ export const KeysCreate = ofHub("create", keyCreation, {
   },
 });
 
-/** Says when a new key ends, and how it is renewed. */
+/** Says when a new key expires, and how to renew it. */
 const endText = ({ name, expires_at: end }: CreatedKey): string =>
   end === null ? "" : ` It ends on ${end.slice(0, 10)}; \`sealift key rotate ${name}\` replaces it.`;
 
-/** The secrets of a new key as variables. */
+/** Returns the secrets of a new key as variables. */
 const secretsOf = ({ key, deployment_credential: credential }: CreatedKey): string[] => [
   `SEALIFT_API_KEY=${key}`,
   ...(credential === undefined ? [] : [`SEALIFT_DEPLOYMENT_CREDENTIAL=${credential}`]),
@@ -95,7 +95,7 @@ export const KeyRotate = ofKey("rotate", keyRotation, {
 const watchedBy = ({ project_id: project, host }: CreatedKey): string =>
   `${project?.startsWith("prj_") === true ? `project:${project}` : "TARGET"}${host ? ` --host-id ${host}` : ""}`;
 
-/** A new file for a secret, which goes again unless it is kept. */
+/** Creates a new file for a secret, which is removed unless it is kept. */
 async function openSecretFile(folder: string, name: string) {
   const [{ open, rm }, { makeFolder }] = await Promise.all([
     import("node:fs/promises"),
@@ -153,14 +153,14 @@ function stateOf({ revoked_at, expires_at }: ApiKeyRecord): string {
   return `${expires_at <= new Date().toISOString() ? "ended" : "until"} ${expires_at.slice(0, 10)}`;
 }
 
-/** The names of the projects that keys are bound to, as far as the caller may list them. */
+/** Returns the names of the projects that keys are bound to, as far as the caller may list them. */
 async function projectNames(client: DevkeysClient, keys: readonly ApiKeyRecord[]): Promise<Map<string, string>> {
   const names = new Map<string, string>();
   if (keys.every(({ project_id: id }) => id === null)) return names;
   try {
     for await (const { id, name } of client.listProjects()) names.set(id, name);
   } catch (error) {
-    // A key may list keys and no projects: their ids say enough.
+    // A key may list keys but no projects: then their ids must suffice.
     if (!(error instanceof SealiftError) || error.status !== 403) throw error;
   }
   return names;

@@ -4,23 +4,23 @@ import type { ProjectRecord } from "../../lib/contract/surfaces/keys.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import type { Connected } from "../shell/resource.ts";
 
-/** A hub's key service, and what people call things there. */
+/** Key service of a hub, with lookups by what people call things there. */
 export interface Managed {
   hub: HubConnection;
   client: DevkeysClient;
   /**
-   * The id of a project, plugin or service.
+   * Returns the id of a project, plugin or service.
    *
-   * @throws DeploymentError `not_found`; UsageError `usage` when several are called so
+   * @throws DeploymentError `not_found`; UsageError `usage` when several match
    */
   idOf: (text: string) => Promise<string>;
-  /** The record of a project, plugin or service. @throws as `idOf` */
+  /** Returns the record of a project, plugin or service. @throws as `idOf` */
   called: (text: string) => Promise<ProjectRecord>;
-  /** The id of an API key. @throws as `idOf` */
+  /** Returns the id of an API key. @throws as `idOf` */
   keyIdOf: (text: string) => Promise<string>;
 }
 
-/** The key service of the hub that a command's options name. */
+/** Returns the key service of the hub that a command's options name. */
 export async function managed(options: Parameters<typeof hubConnection>[0]): Promise<Managed> {
   const [{ DevkeysClient }, { keyIdOf, projectCalled, projectIdOf }] = await Promise.all([
     import("../../lib/client/devkeys-client.ts"),
@@ -36,7 +36,7 @@ export async function managed(options: Parameters<typeof hubConnection>[0]): Pro
   };
 }
 
-/** The key service, and the id of a project, plugin or service. @throws as {@link Managed.idOf} */
+/** Returns the key service, and the id of a project, plugin or service. @throws as {@link Managed.idOf} */
 export async function managedTarget(options: Connected, target: string) {
   const { client, idOf } = await managed(options);
   return { client, id: await idOf(target) };

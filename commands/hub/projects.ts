@@ -48,7 +48,7 @@ const creation = async (client: DevkeysClient, wanted: CreateProjectRequest) => 
   created: true,
 });
 
-/** Creates a project, or returns the one of the same kind, name and slug that is there. */
+/** Creates a project, or returns the existing one of the same kind, name and slug. */
 async function existingOr(client: DevkeysClient, wanted: CreateProjectRequest): ReturnType<typeof creation> {
   try {
     return await creation(client, wanted);
@@ -121,7 +121,7 @@ export const ProjectsDelete = ofTarget("delete", projectDeletion, {
   },
 });
 
-/** Says what a deletion takes, without what there is none of. */
+/** Describes what a deletion removes, without zeros. */
 function contentsText({ kind, name, contents }: ProjectDeletion): string {
   const { versions, hosts, reporting_hosts: reporting, rollouts, keys, signers, grants, webhooks } = contents;
   const counts = Object.entries({ version: versions, host: hosts, rollout: rollouts, key: keys, signer: signers });

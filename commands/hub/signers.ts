@@ -12,7 +12,7 @@ import { showList, timeText } from "../shell/output/listing.ts";
 import { resource } from "../shell/resource.ts";
 import { managed, managedTarget } from "./managed.ts";
 
-/** The key that a word or file holds, in hexadecimal. */
+/** Returns the key in a word or file, in hexadecimal. */
 async function keyFrom(text: string): Promise<string> {
   const { publicKeyFrom } = await import("../shell/signer.ts");
   return Buffer.from(await publicKeyFrom(text, "KEY")).toString("hex");
@@ -60,7 +60,7 @@ export const SignerAdd = ofSigner("add", signerAddition, {
   },
 });
 
-/** The work of a command that ends a signer. */
+/** Returns the work of a command that ends a signer. */
 const ending =
   (how: "retire" | "revoke"): Parameters<typeof ofSigner<typeof signerEnd>>[2]["run"] =>
   async ({ client, id, key }, { options: { reason, dryRun }, note, done }, [target]) => {
@@ -75,7 +75,7 @@ const ending =
     return done({ signer, dry_run: dryRun });
   };
 
-/** @throws DeploymentError `not_found` */
+/** Finds a signer. @throws DeploymentError `not_found` */
 async function signerOf(
   client: DevkeysClient,
   { id, target, key }: { id: string; target: string; key: string },
@@ -157,7 +157,7 @@ export class SignerRotate extends withOptions(signerRotation) {
   async #begin(client: DevkeysClient, id: string, out: string): Promise<number> {
     const { generateSigner } = await import("../../lib/artifact/signatures/key-files.ts");
     const { publicKey, publicKeyFile, privateKeyFile } = await generateSigner(out);
-    // A register that is empty would refuse the old key from now on.
+    // Adding to an empty register would reject the old key from now on.
     const known = new Set((await signersOf(client, id)).map(({ public_key: key }) => key));
     const { latestSigner } = await import("../../lib/client/project-signers.ts");
     const latest = await latestSigner(client, id);
@@ -170,7 +170,7 @@ export class SignerRotate extends withOptions(signerRotation) {
     return this.done({ signer, private_key_file: privateKeyFile, public_key_file: publicKeyFile });
   }
 
-  /** Hosts whose version another key has signed, or whose version is not known. */
+  /** Lists hosts whose version another key has signed, or whose version is not known. */
   async #lateHosts(client: DevkeysClient, rotated: { id: string; target: Target; key: string }): Promise<string[]> {
     const { readFleet } = await import("../../lib/client/fleet.ts");
     const signed = new Set<string>();

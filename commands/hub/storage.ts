@@ -5,7 +5,7 @@ import type { DatabasePlace, HubStorage } from "../../lib/hub/storage/open.ts";
 import type { hubStorage } from "../../lib/options/hub.ts";
 import type { Values } from "../../lib/options/option.ts";
 
-/** @throws UsageError `usage` for a file and a command at once */
+/** Returns the location of the keys. @throws UsageError `usage` for both a file and a command */
 function keksOf({ kekFile, kekCommand }: Values<typeof hubStorage>): KekLocation | undefined {
   // systemd passes a credential as a file that nobody can write.
   const isManaged = kekFile !== undefined && dirname(kekFile) === process.env["CREDENTIALS_DIRECTORY"];
@@ -16,7 +16,7 @@ function keksOf({ kekFile, kekCommand }: Values<typeof hubStorage>): KekLocation
 
 type Given = Values<typeof hubStorage>;
 
-/** Returns the options of a database as the library takes them. */
+/** Converts the options of a database to the library's form. */
 export async function databaseOf({
   dataDir,
   databaseUrl,
@@ -25,7 +25,7 @@ export async function databaseOf({
   return { dataDir, hooks, ...(databaseUrl !== undefined && { databaseUrl }) };
 }
 
-/** Returns the options of records and artifacts as the library takes them. */
+/** Converts the options of records and artifacts to the library's form. */
 export async function placeOf({
   blobUrl,
   ...options
@@ -33,7 +33,7 @@ export async function placeOf({
   return { ...(await databaseOf(options)), ...(blobUrl !== undefined && { blobUrl }) };
 }
 
-/** Returns the options of records and keys as the hub takes them. @throws UsageError `usage` */
+/** Converts the options of records and keys to the hub's form. @throws UsageError `usage` */
 export async function storageOf(options: Given): Promise<DatabasePlace & { keks?: KekLocation }> {
   const keks = keksOf(options);
   return { ...(await databaseOf(options)), ...(keks !== undefined && { keks }) };

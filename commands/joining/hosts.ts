@@ -10,7 +10,7 @@ import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
-/** Invites and hosts of the project that people call so. @throws as `idOf` of {@link managed} */
+/** Returns the client of invites and hosts of a project. @throws as `idOf` of {@link managed} */
 async function hostsOf(options: Connected, text: string) {
   const [{ JoiningClient }, { client, idOf }] = await Promise.all([
     import("../../lib/client/joining.ts"),
@@ -63,7 +63,7 @@ class HostInvite extends withOptions(hostInvite) {
     return 0;
   }
 
-  /** @throws UsageError `usage` where the project has no signer */
+  /** Returns the signers for an invite. @throws UsageError `usage` where the project has no signer */
   async #signers(id: string, client: Awaited<ReturnType<typeof hostsOf>>["keyService"]): Promise<string[]> {
     const { signers: given } = this.options;
     if (given !== undefined) {
@@ -148,7 +148,7 @@ const list = ofProject("list", connection, {
   },
 });
 
-/** Says which machines speak for one host, and what to do. */
+/** Describes which machines speak for one host, and what to do. */
 const cloneText = (host: string, clones: JoinedHost["clones"]): string =>
   `${clones.length} machines speak for ${host}: ${clones.map(({ address, heard_at: at }) => `${address} (last ${timeText(at)})`).join(", ")}. ` +
   `Remove it, and let each join under a name of its own: \`sealift docs enrolling\`.`;

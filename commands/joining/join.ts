@@ -9,7 +9,7 @@ import { givenAboutHost, PLUGIN_KEY, writeOnce } from "../deploying/watch-files.
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS } from "../shell/connection.ts";
 
-/** The files of a host, by their names. */
+/** Files of a host, by their names. */
 interface Place {
   folder: string;
   keys: string;
@@ -97,7 +97,7 @@ export class Join extends withOptions(join) {
     return this.done({ host_id, project_id, labels, files });
   }
 
-  /** @throws UsageError `credential_unreadable` */
+  /** Reads the invite. @throws UsageError `credential_unreadable` */
   async #invite(): Promise<JoinToken> {
     const { joinTokenIn } = await import("../../lib/contract/joining/token.ts");
     const invite = joinTokenIn(this.options.token);
@@ -114,7 +114,7 @@ export class Join extends withOptions(join) {
     return WatchUnit.plan({ name, projectRoot, root });
   }
 
-  /** @throws DeploymentError `root_foreign` where root would write in a folder of somebody else */
+  /** Checks the folders. @throws DeploymentError `root_foreign` where root would write in another user's folder */
   async #checkFolders(folders: readonly string[]): Promise<void> {
     const [{ layoutOf }, { isForeignRoot }] = await Promise.all([
       import("../../lib/releases/layout.ts"),

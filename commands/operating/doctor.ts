@@ -45,7 +45,7 @@ export class Doctor extends withOptions(examination) {
     return this.target === undefined ? this.#examine() : this.#why(this.target);
   }
 
-  /** Says in one line why a target does not run its newest version. */
+  /** Describes in one line why a target does not run its newest version. */
   async #why(text: string): Promise<number> {
     const { projectRoot, hubUrl, apiKey = "", timeoutMs, hostId } = this.options;
     const layout = projectRootAt(projectRoot);
@@ -114,7 +114,7 @@ export class Doctor extends withOptions(examination) {
   }
 }
 
-/** The findings, and how the hub is reached when it is not asked directly. */
+/** Yields the findings, and how the hub is reached if not directly. */
 async function* withNetwork(findings: AsyncIterable<Finding>, caFile: string | undefined): AsyncGenerator<Finding> {
   const { proxyVariables } = await import("../shell/network.ts");
   const proxies = Object.entries(proxyVariables()).map(([name, value]) => `${name}=${withoutPassword(value)}`);
@@ -124,7 +124,7 @@ async function* withNetwork(findings: AsyncIterable<Finding>, caFile: string | u
   yield* findings;
 }
 
-/** Adds the wall that would hold sandboxed plugins here, where the project root has a runtime configuration. */
+/** Adds the wall that would confine sandboxed plugins here, where the project root has a runtime configuration. */
 async function* withWall(findings: AsyncIterable<Finding>, projectRoot: string): AsyncGenerator<Finding> {
   yield* findings;
   const { examineWall } = await import("../../lib/runtime/examine-wall.ts");

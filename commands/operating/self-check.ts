@@ -14,13 +14,13 @@ import { packageFolder } from "../../lib/support/package-folder.ts";
 import { within } from "../../lib/support/within.ts";
 import { interruptible, SealiftCommand } from "../shell/base.ts";
 
-/** The list of what is inside the single executable, with digests (`scripts/build/one-file.ts`). */
+/** List of the files inside the single executable, with digests (`scripts/build/one-file.ts`). */
 const FILES = "files.json";
 const STEP_LIMIT_MS = 60_000;
 const END_LIMIT_MS = 10_000;
 const READY = /http:\/\/[\d.:]+/;
 
-/** The project root of the host, its keys, and the signer that it trusts. */
+/** Options of the host: its project root, its keys, and its trusted signer. */
 const HOST = [
   ...["--project-root", "host", "--signer-public-key", "keys/signer.pub"],
   ...["--deployment-credential-file", "host-files/host.env", "--api-key-file", "host-files/host.env"],
@@ -177,7 +177,7 @@ class Tour {
     return [process.execPath, ...execArgv, script, ...words];
   }
 
-  /** @returns what it prints @throws Error with its last words when it fails or takes a minute */
+  /** Runs a command. @returns what it prints @throws Error with its last words when it fails or takes a minute */
   async #run(...words: string[]): Promise<string> {
     const { describeFailure, runProgram } = await import("../../lib/agent/base/child-program.ts");
     const program = { command: this.#command(words), cwd: this.#folder, env: this.#env, timeoutMs: STEP_LIMIT_MS };
@@ -186,7 +186,7 @@ class Tour {
     return result.stdout;
   }
 
-  /** @returns its URL @throws Error when it ends, or is not ready within a minute */
+  /** Starts a hub. @returns its URL @throws Error when it ends, or is not ready within a minute */
   #startHub(): Promise<string> {
     const words = ["hub", "serve", "--data-dir", "hub", "--listen", "127.0.0.1:0", "--log-level", "error"];
     const [program, ...args] = this.#command(words);
@@ -207,5 +207,5 @@ class Tour {
   }
 }
 
-/** The last event of a command with `--json`. */
+/** Returns the last event of a command with `--json`. */
 const resultOf = (printed: string): unknown => JSON.parse(printed.trim().split("\n").at(-1)!);

@@ -16,7 +16,7 @@ async function ownFile() {
   return ProgramFile.open(await replaceableProgram(ownInstallation()));
 }
 
-/** The rest of a deployment's options: nothing of this program is supervised. */
+/** Remaining options of a deployment: nothing of this program is supervised. */
 const UNSUPERVISED = {
   ...({ supervisor: "none", systemdScope: "system", runtimeUrl: "" } as const),
   ...{ supervisorName: undefined, pluginKey: undefined, k8sNamespace: undefined, k8sContext: undefined },

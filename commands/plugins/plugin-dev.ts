@@ -70,7 +70,7 @@ export class PluginDev extends withOptions(development) {
 
   #actions: readonly string[] = [];
 
-  /** Tells what a line on standard input may be. */
+  /** Explains what a line on standard input may be. */
   #help(): void {
     this.note(
       `  ACTION {"a": "payload"}   make a call\n  actions                  ${this.#actions.join(", ") || "none"}`,

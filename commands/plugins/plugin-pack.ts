@@ -35,7 +35,7 @@ export class PluginPack extends withOptions(packing) {
   }
 }
 
-/** Tells what an archive lacks. */
+/** Describes what an archive lacks. */
 export function* packingNotes({ leftOut, missingDependencies: missing }: PackedPlugin): Generator<string> {
   for (const path of leftOut) yield `left out: ${path}`;
   if (missing.length > 0)

@@ -38,7 +38,7 @@ export class RuntimeServe extends withOptions(runtimeOptions) {
       ...(level !== undefined && { logger: createLogger({ name: "runtime", level }) }),
     };
     this.warn = (message) => (options.logger ?? createLogger({ name: "runtime" })).warn(message);
-    // Node would open its debugger on this signal, for anyone of the same user; a listener takes its place.
+    // Node would open its debugger on this signal, for anyone of the same user; a listener prevents that.
     process.on("SIGUSR1", () => undefined);
     using interruption = interruptible();
     using notifier = systemdNotifier({ warn: this.warn });

@@ -13,7 +13,7 @@ async function clientOf(options: Connected): Promise<PublishersClient> {
   return new PublishersClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
 }
 
-/** The publisher that a person calls by its name or id. @throws DeploymentError `not_found` */
+/** Finds a publisher by its name or id. @throws DeploymentError `not_found` */
 async function called(options: Connected, text: string) {
   const client = await clientOf(options);
   return { client, publisher: await client.called(text) };
@@ -26,7 +26,7 @@ const publisherVerb = resource("publisher", ["PUBLISHER"], called);
 const targetOf = ({ target, creates }: PublisherRecord): string =>
   target ?? `${creates!.kind}:${creates!.slug} (pending)`;
 
-/** Returns the target as the request names it: one that is there, or one to create. */
+/** Returns the target for the request: an existing one, or one to create. */
 async function placeOf(options: Connected & { pending: boolean }, text: string) {
   if (!options.pending) {
     const [{ targetCalled }, { targetText }] = await Promise.all([
@@ -134,5 +134,5 @@ const test = publisherVerb("test", publisherTest, {
   },
 });
 
-/** Workflows of CI systems that publish without a stored key. */
+/** Commands of CI workflows that publish without a stored key. */
 export const publishers: CommandFeature = { name: "publishers", commands: [add, list, test, remove] };

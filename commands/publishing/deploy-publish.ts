@@ -51,7 +51,7 @@ export class DeployPublish extends withOptions(publish) {
   });
 
   sourceRoot = Option.String({ name: "SOURCE_ROOT", required: true });
-  /** The one that was given, or that of this run. */
+  /** API key that was given, or that of this run. */
   #apiKey: string | undefined;
 
   override async run(): Promise<number> {
@@ -92,7 +92,7 @@ export class DeployPublish extends withOptions(publish) {
     }
   }
 
-  /** The id and the name of the project. Without a hub that tells the name, `folder` is its name. */
+  /** Returns the id and the name of the project. If the hub does not state the name, it is that of `folder`. */
   async #project(folder: string, signal: AbortSignal): Promise<Pick<BuildOptions, "projectId" | "projectName">> {
     const { projectId: given, projectName, hubUrl, timeoutMs = DEPLOY_TIMEOUT_MS, dryRun } = this.options;
     if (!dryRun && hubUrl !== undefined) {
@@ -156,7 +156,7 @@ export class DeployPublish extends withOptions(publish) {
     return 0;
   }
 
-  /** The facts that tell how large deltas would be; undefined when one of them was not given. */
+  /** Returns the facts for computing the sizes of deltas; undefined when one of them was not given. */
   async #sending() {
     const { signingKey, level, hubUrl, timeoutMs, mirror } = this.options;
     const [deltas, apiKey] = [this.#bases(), this.#apiKey];
@@ -234,7 +234,7 @@ export class DeployPublish extends withOptions(publish) {
   }
 }
 
-/** @throws UsageError `usage` */
+/** Returns the value of SOURCE_DATE_EPOCH. @throws UsageError `usage` */
 function sourceDateEpoch(): number | undefined {
   const text = process.env.SOURCE_DATE_EPOCH;
   if (text === undefined || text === "") return undefined;
@@ -242,7 +242,7 @@ function sourceDateEpoch(): number | undefined {
   throw usageError("usage", `SOURCE_DATE_EPOCH is a number of seconds since 1970, not ${JSON.stringify(text)}.`);
 }
 
-/** Progress events, but not more often than anyone reads. */
+/** Limits progress events to what people can read. */
 function sparing(emit: (event: PublishEvent) => void): (event: PublishEvent) => void {
   const last = new Map<string, number>();
   return (event) => {
@@ -254,7 +254,7 @@ function sparing(emit: (event: PublishEvent) => void): (event: PublishEvent) => 
   };
 }
 
-/** Versions that no delta was made from, by the reason: most have the same one. */
+/** Versions without a delta, by the reason, which most share. */
 type Skipped = Map<string, string[]>;
 
 function renderer(

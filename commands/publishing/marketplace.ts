@@ -88,7 +88,7 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
   }
 }
 
-/** @throws UsageError `usage` */
+/** Checks that a file can be read. @throws UsageError `usage` */
 async function checkFile(path: string): Promise<void> {
   const { stat } = await import("node:fs/promises");
   const stats = await stat(path).catch((error: Error) => {
@@ -147,7 +147,7 @@ export class MarketplaceSearch extends withOptions(searching) {
       this.text,
       hubConnection(this.options, MARKETPLACE_TIMEOUT_MS),
     )) {
-      // Targets are printed as they come: the widths of the columns are fixed.
+      // Targets are printed as they arrive: the widths of the columns are fixed.
       if (count++ === 0 && this.isForPeople) this.print.line(foundLine("SLUG", "LATEST", "VISIBILITY", "DESCRIPTION"));
       const { slug, latest_version: latest, visibility, description, name } = target;
       if (this.json) this.print.event({ event: "target", ...target });

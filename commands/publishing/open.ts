@@ -74,7 +74,7 @@ export class OpenArtifact extends withOptions(opening) {
     return 0;
   }
 
-  /** Asks the hub for the version with the bytes of the file, where it was asked for. @throws as `versionOfBytes` */
+  /** Finds the version with the bytes of the file at the hub, if requested. @throws as `versionOfBytes` */
   async #published(signal: AbortSignal): Promise<Published | undefined> {
     const { publishedAs, hubUrl, apiKey, timeoutMs } = this.options;
     if (publishedAs === undefined || hubUrl === undefined || apiKey === undefined) return undefined;
@@ -88,7 +88,7 @@ export class OpenArtifact extends withOptions(opening) {
   }
 }
 
-/** Facts that a hub tells of the version with the bytes of a file. */
+/** Facts that a hub states of the version with the bytes of a file. */
 type Published = Pick<ManagedVersion, "version" | "published_by" | "approved_by" | "statements">;
 
 function sentence({ format, manifest, files, bytes, delta }: OpenedFile, completed: boolean): string {

@@ -5,7 +5,7 @@ import type { SealiftCommand } from "../shell/base.ts";
 import { signedBy, storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import type { Additions } from "./feature.ts";
 
-/** The warning for a record without `signer_public_key`, although the archive was signed. */
+/** Warning for a record without `signer_public_key`, although the archive was signed. */
 const NOT_KEPT = "The hub does not know signatures of authors: the version is published without yours.";
 
 /**

@@ -9,7 +9,7 @@ import { withOptions } from "../shell/base.ts";
 import type { CommandFeature } from "../shell/feature.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 
-/** @throws UsageError `usage` unless one of the two is given */
+/** Returns the subject of a quota. @throws UsageError `usage` unless exactly one is given */
 function holderIn({ owner, project }: { owner: string | undefined; project: string | undefined }): StorageHolder {
   if (owner !== undefined && project === undefined) return `owner/${owner}`;
   if (project !== undefined && owner === undefined) return `project/${project}`;

@@ -11,13 +11,15 @@ import { rolloutLines } from "./lines.ts";
 
 const LOOK_MS = 1000;
 
-/** A rollout at its hub. */
+/** Rollout at its hub. */
 interface AtHub {
   look: () => Promise<RolloutRecord>;
   act: (action: RolloutAction) => Promise<RolloutRecord>;
 }
 
-/** Shows a rollout live until somebody quits or the terminal goes away. A hub that is away keeps the last picture. */
+/**
+ * Shows a rollout live until somebody quits or the terminal closes. While the hub is unreachable the last screen stays.
+ */
 export function rolloutDashboard(first: RolloutRecord, { look, act }: AtHub, terminal: Terminal): Promise<void> {
   const pictures = new Pictures();
   let rollout = first;
@@ -60,7 +62,7 @@ export function rolloutDashboard(first: RolloutRecord, { look, act }: AtHub, ter
   );
 }
 
-/** Returns the question that is asked before an action, with what it means for hosts. */
+/** Returns the question before an action, with what it means for hosts. */
 function questionOf(action: RolloutAction, { version, waves, open }: RolloutRecord): string {
   const took = waves.reduce((sum, { done }) => sum + done, 0);
   switch (action) {

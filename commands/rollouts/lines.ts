@@ -11,7 +11,7 @@ const WAITS: Record<WaitingFor, string> = {
   approval: "waits for approval",
 };
 
-/** Returns how a rollout stands, in one line. */
+/** Describes the state of a rollout in one line. */
 export function stateText(rollout: RolloutRecord, now: number): string {
   const { version, state, reason, waiting_for: waiting, until, open, waves } = rollout;
   const sum = (key: "hosts" | "done" | "failing"): number => waves.reduce((total, wave) => total + wave[key], 0);
@@ -34,7 +34,7 @@ const uncountedText = ({ rules }: RolloutRecord): string =>
 
 const BAR_COLUMNS = 20;
 
-/** Returns a rollout as lines: how it stands, a bar for each wave, and hosts that fail with their reasons. */
+/** Describes a rollout in lines: its state, a bar for each wave, and failing hosts with their reasons. */
 export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
   const { id, target, version, base_version: base, waves, open, failing, new_hosts: fresh, keeping } = rollout;
   const width = Math.max(...waves.map(({ wave }) => wave.length));

@@ -8,7 +8,7 @@ import { managed } from "../hub/managed.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { rolloutOf } from "./rollouts.ts";
 
-/** The newest versions among which held ones are named. */
+/** Newest versions among which held ones are reported. */
 const VERSIONS = 200;
 
 export class RolloutWait extends withOptions(rolloutWait) {
@@ -61,7 +61,7 @@ export class RolloutWait extends withOptions(rolloutWait) {
     }
   }
 
-  /** Names the versions that no rollout has freed: nothing but a person ends their hold. */
+  /** Lists the versions that no rollout has released: only a person ends their hold. */
   async #completed(client: DevkeysClient, projectId: string, rollout: RolloutRecord): Promise<number> {
     const held: string[] = [];
     let looked = 0;

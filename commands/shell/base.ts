@@ -16,22 +16,22 @@ import { RecordWriter } from "./output/records.ts";
 import { version } from "./version.ts";
 
 /**
- * The base of every command: options from flags, environment and file, and one way to end: the error's code gives the
+ * Base of every command: options from flags, environment and file, and one way to end: the error's code determines the
  * exit code. Commands extend {@link withOptions} of their table.
  */
 export abstract class SealiftCommand<T extends OptionTable = OptionTable> extends Command {
-  /** The command's options, with those of every command. */
+  /** Options of the command, with those of every command. */
   static readonly table: OptionTable = common;
-  /** The name of a program that runs until it is stopped, in traces. */
+  /** Name of a long-running program in traces. */
   static readonly service: string | undefined = undefined;
   /** Returns the fields of the records that the command lists, if it lists something. */
   static readonly listed: (() => readonly string[] | Promise<readonly string[]>) | undefined = undefined;
 
-  /** All commands of the program, which gives them before the command runs. */
+  /** All commands of the program, set before the command runs. */
   commands: readonly CommandClass[] = [];
-  /** The values of the options, from when the command runs. */
+  /** Values of the options, set before `run`. */
   protected options!: Values<T & typeof common>;
-  /** The layers that give options, the strongest first. */
+  /** Layers that give options, the strongest first. */
   protected layers: readonly Layer[] = [];
 
   constructor() {
@@ -39,7 +39,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     declareFlags(this, this.#own.table);
   }
 
-  /** The hub that the command asks, where an argument says it. */
+  /** Hub of the command, if an argument names it. */
   protected get hubArgument(): string | undefined {
     return undefined;
   }
@@ -47,7 +47,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
   #context: string | undefined;
   #file: OptionsFile | undefined;
 
-  /** The command's own work. @returns the exit code */
+  /** Does the command's own work. @returns the exit code */
   protected abstract run(): Promise<number>;
 
   protected readonly print: Print = {
@@ -66,18 +66,18 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return csv || fields.length > 0;
   }
 
-  /** Makes ready for records where a program has chosen some. @throws UsageError `usage` */
+  /** Prepares output as records where a program has requested it. @throws UsageError `usage` */
   async #openRecords(): Promise<void> {
     if (!this.#selects) return;
     const { csv, fields } = this.options as Values<typeof common>;
     const stdout = this.context.stdout as NodeJS.WriteStream;
-    // A program gets every byte of CSV, a terminal nothing that it would obey.
+    // A program gets every byte of CSV, a terminal no control characters.
     this.#records = new RecordWriter({ fields, csv, listed: await this.#own.listed?.() }, (line) =>
       stdout.write(`${stdout.isTTY ? printableLines(line) : line}\n`),
     );
   }
 
-  /** The command's class, with what is known of it before it runs. */
+  /** Class of the command, with its static facts. */
   get #own(): typeof SealiftCommand {
     return this.constructor as typeof SealiftCommand;
   }
@@ -89,25 +89,25 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return this.#selects || meansYes(given);
   }
 
-  /** Known before the options are resolved, whose own errors have causes, too. */
+  /** Whether to show causes of errors, known before the options are resolved, whose own errors have causes, too. */
   get #isVerbose(): boolean {
     return meansYes(this.given("verbose") ?? process.env[variableOf("verbose")]);
   }
 
-  /** The value of a flag, by the option's name, as it stands on the command line. */
+  /** Returns the value of a flag, by the option's name, from the command line. */
   protected given(name: string): Given | undefined {
     return (this as unknown as Record<string, Given | undefined>)[`--${name}`];
   }
 
-  /** Whether somebody reads stdout on a terminal: tables have titles then. */
+  /** Whether stdout is a terminal: then tables have titles. */
   protected get isForPeople(): boolean {
     return !this.json && (this.context.stdout as NodeJS.WriteStream).isTTY === true;
   }
 
-  /** Tells of trouble that changes no result. A service that logs tells it there. */
+  /** Reports trouble that changes no result. A service that logs reports it there. */
   protected warn = (message: string): void => this.note(`warning: ${message}`);
 
-  /** A remark for people; silent with `--json`. */
+  /** Prints a remark for people; silent with `--json`. */
   protected note(text: string): void {
     if (!this.json) this.context.stderr.write(`${printableLines(text)}\n`);
   }
@@ -134,7 +134,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return startTracing(process.env, { service, version: version(), warn: (message) => this.warn(message) });
   }
 
-  /** A service runs for ever: its spans are those of its work. */
+  /** Runs the command in a span, except for a service, which never ends: its spans are those of its work. */
   #runTraced(): Promise<number> {
     const { service, paths = [] } = this.#own;
     if (service !== undefined) return this.run();
@@ -146,7 +146,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     });
   }
 
-  /** Takes the options from where they are given now. @throws UsageError with every fault */
+  /** Resolves the options from their sources. @throws UsageError with every fault */
   protected async resolve(): Promise<void> {
     const { resolveOptions } = await import("../../lib/options/resolve.ts");
     const flags = Object.fromEntries(
@@ -173,7 +173,10 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     else this.context.stderr.write(`warning: ${printableLines(this.#withheld)}\n`);
   }
 
-  /** The keys of the folder's file that would have counted if the folder were trusted, and what to do about it. */
+  /**
+   * Message about the keys of the folder's file that would have counted if the folder were trusted; undefined without
+   * any.
+   */
   get #withheld(): string | undefined {
     if (this.#file === undefined || this.#file.withheld.size === 0) return undefined;
     const { guarded, withheld } = this.#file;
@@ -181,12 +184,12 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return `The sealift.yaml of this folder gives ${told}. That does not count before you have read the file and run \`sealift trust-folder\`.`;
   }
 
-  /** Layers below everything that was given: what is kept with the command's target. */
+  /** Returns layers with the lowest priority: what is kept with the command's target. */
   protected keptLayers(): Promise<readonly Layer[]> {
     return Promise.resolve([]);
   }
 
-  /** Adds the hub of a login, below everything that was given; to a command that needs none, only a named one. */
+  /** Adds the hub of a login, with the lowest priority; for a command that needs none, only a named one. */
   async #addContext(): Promise<void> {
     const isNamed = this.layers.some((layer) => layer.get("context") !== undefined);
     if (!isNamed && !this.#own.table["hubUrl"]!.required) return;
@@ -197,7 +200,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     this.layers = [...this.layers, context];
   }
 
-  /** Says which hub a command asks when nothing on its line or in its environment says it, and how to reach it. */
+  /** Reports which hub a command uses when neither its line nor its environment says so, and prepares the network. */
   async #prepareHub(): Promise<void> {
     const { hubUrl, caFile } = this.options as { hubUrl?: string; caFile?: string };
     const { prepareNetwork } = await import("./network.ts");
@@ -205,7 +208,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     if (this.#context !== undefined) this.note(`hub: ${hubUrl} (context ${this.#context})`);
   }
 
-  /** The file of options: `--config`, else sealift.yaml when it exists. @throws UsageError `config_invalid` */
+  /** Returns the file of options: `--config`, else sealift.yaml when it exists. @throws UsageError `config_invalid` */
   protected async fileLayer(): Promise<Layer | undefined> {
     const { optionsFile } = await import("../../lib/options/options-file.ts");
     const given = this.given("config") ?? process.env[variableOf("config")];
@@ -213,20 +216,20 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return (this.#file = await optionsFile(path));
   }
 
-  /** Tells about an error, for people or as the result event. @returns its exit code */
+  /** Reports an error, for people or as the result event. @returns its exit code */
   protected fail(error: SealiftError, result: Record<string, unknown> = {}): number {
     if (this.json && !this.#selects) this.print.event(failedResult(error, result));
     else this.context.stderr.write(describeError(error, this.#isVerbose));
     return error.exitCode;
   }
 
-  /** The result event of a command that ended well. @returns 0 */
+  /** Prints the result event of a successful command. @returns 0 */
   protected done(result: Record<string, unknown>): number {
     if (this.json) this.print.event({ event: "result", status: "success", exit_code: EXIT.done, ...result });
     return EXIT.done;
   }
 
-  /** The facts that a renderer needs of this command. */
+  /** Returns the facts that a renderer needs of this command. */
   protected surroundings() {
     return {
       json: this.json,
@@ -242,7 +245,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
 
 type Statics = Pick<typeof SealiftCommand, keyof typeof SealiftCommand>;
 
-/** The base of a command that has these options, and those of every command. */
+/** Returns the base of a command with these options, and those of every command. */
 export function withOptions<T extends OptionTable>(options: T): (abstract new () => SealiftCommand<T>) & Statics {
   abstract class CommandWithOptions extends SealiftCommand<T> {
     static override readonly table: OptionTable = {
@@ -254,15 +257,15 @@ export function withOptions<T extends OptionTable>(options: T): (abstract new ()
   return CommandWithOptions;
 }
 
-/** `--config` is another file where a command says so. */
+/** Removes `--config` from a table where a command uses the name for another file. */
 function withoutFlagsOf(table: OptionTable, others: OptionTable): OptionTable {
   const taken = new Set(Object.values(others).map(({ flag }) => flag));
   return Object.fromEntries(Object.entries(table).filter(([, { flag }]) => !taken.has(flag)));
 }
 
 /**
- * A signal that SIGINT and SIGTERM abort; a second SIGINT ends the process at once. Dispose of it to restore the
- * defaults.
+ * Returns a signal that SIGINT and SIGTERM abort; a second SIGINT ends the process at once. Dispose of it to restore
+ * the defaults.
  */
 export function interruptible(): Disposable & { signal: AbortSignal } {
   const controller = new AbortController();

@@ -1,11 +1,14 @@
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { LEAST_RATE } from "../../lib/client/least-rate.ts";
 
-/** Milliseconds to wait for a silent hub on surface A, and on surface B (docs/contract/README.md#limits). */
+/**
+ * Time limit of a silent hub on surface A, in milliseconds; the next constant is for surface B
+ * (docs/contract/README.md#limits).
+ */
 export const MARKETPLACE_TIMEOUT_MS = 60_000;
 export const DEPLOY_TIMEOUT_MS = 30_000;
 
-/** The hub that a command's options name. */
+/** Returns the hub that a command's options name. */
 export function hubConnection(
   options: {
     hubUrl: string;

@@ -50,7 +50,7 @@ function unknownCommand(
   });
 }
 
-/** The commands that were probably meant: by what their words say, else by how they are spelled. */
+/** Returns the commands that were probably meant, by the meaning of the words, or else by their spelling. */
 function commandsMeant(argv: readonly string[], names: readonly string[]): string[] {
   const end = argv.findIndex((word) => word.startsWith("-"));
   const byMeaning = meantBy(argv.slice(0, end < 0 ? undefined : end), names);
@@ -58,8 +58,8 @@ function commandsMeant(argv: readonly string[], names: readonly string[]): strin
 }
 
 /**
- * The command whose words are nearest to the first ones of the line; of a group's name alone, the group. One that has
- * these very words after others, such as `hub quota list` for `quota list`, is nearest.
+ * Returns the command whose words are nearest to the first ones of the line; for a group's name alone, the group. A
+ * command with these very words after others, such as `hub quota list` for `quota list`, is nearest.
  */
 function closestCall(argv: readonly string[], names: readonly string[]): string | undefined {
   const end = argv.findIndex((word) => word.startsWith("-"));
@@ -79,13 +79,13 @@ function closestCall(argv: readonly string[], names: readonly string[]): string 
   return undefined;
 }
 
-/** Options that people know from other programs, with a value, and what to do here. */
+/** Options known from other programs, which take a value, with advice. */
 const ELSEWHERE: Readonly<Record<string, string>> = { "--jq": "Pipe --json to jq." };
 
-/** Begins a key, credential or token that a hub has made, or that a host has made for itself. */
+/** Matches the beginning of a key, credential or token made by a hub, or by a host for itself. */
 const SECRET = /^(?:slk|sdc|sjt)_/;
 
-/** Advice for a secret in the arguments. It is not repeated. */
+/** Returns advice about a secret in the arguments, without repeating it. */
 function asFile(options: readonly OptionFacts[]): string {
   const files = options.filter(({ isSecretFile }) => isSecretFile).map(({ name }) => `${name} PATH`);
   const ways =
@@ -93,7 +93,7 @@ function asFile(options: readonly OptionFacts[]): string {
   return `A secret stands in the arguments, which other users of this machine can see.${ways}`;
 }
 
-/** Everything that is wrong with the words after the command. */
+/** Lists everything that is wrong with the words after the command. */
 function faultsOf({ options, positionals }: CommandFacts, words: readonly string[]): string[] {
   const faults: string[] = [];
   const given: string[] = [];
@@ -144,13 +144,13 @@ function faultsOf({ options, positionals }: CommandFacts, words: readonly string
   return faults;
 }
 
-/** Advice for a version that stands where an option should. */
+/** Returns advice about a version where an option should be. */
 function asVersion(options: readonly OptionFacts[], [word = "", ...others]: readonly string[]): string {
   const isVersion = others.length === 0 && /^v?\d+\.\d/.test(word) && options.some(({ name }) => name === "--version");
   return isVersion ? ` Did you mean --version ${word}?` : "";
 }
 
-/** An option by its name, also by the one that turns it on or off. */
+/** Finds an option by its name, or by the one that turns it on or off. */
 const optionOf = (options: readonly OptionFacts[], name: string): OptionFacts | undefined =>
   options.find((option) => option.name === name || option.alias === name) ??
   options.find(({ name: known, takesValue }) => !takesValue && opposite(known) === name);
@@ -169,7 +169,7 @@ function closestOption(name: string, options: readonly OptionFacts[]): OptionFac
   );
 }
 
-/** `a, b or c`, each once, by the alphabet. */
+/** Joins words: `a, b or c`, each once, in alphabetical order. */
 function alternatives(words: readonly string[]): string {
   const all = [...new Set(words)].toSorted();
   return all.length === 1 ? all[0]! : `${all.slice(0, -1).join(", ")} or ${all.at(-1)!}`;

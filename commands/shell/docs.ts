@@ -8,10 +8,10 @@ import { closestTo } from "../../lib/support/suggestion.ts";
 import { withOptions } from "./base.ts";
 import { showList } from "./output/listing.ts";
 
-/** The exit code of a shell that does not find a program. */
+/** Exit code of a shell that does not find a program. */
 const NO_PROGRAM = 127;
 
-/** Pages of commands that neither their first word nor their category names. */
+/** Pages of commands that neither their first word nor their category determines. */
 const PAGES: Record<string, string> = {
   artifact: "contract/delta",
   completion: "installing",
@@ -45,7 +45,7 @@ const PAGES: Record<string, string> = {
   upgrade: "installing",
 };
 
-/** Former topics, with the pages that have taken their text. */
+/** Former topics, with the pages that now have their text. */
 export const FORMER: Record<string, string> = {
   "bad-day": "troubleshooting",
   "contract/webhooks": "webhooks",
@@ -64,7 +64,7 @@ const OF_CATEGORY: Record<string, string> = {
   Runtime: "runtime",
 };
 
-/** The page that explains a command. */
+/** Returns the page that explains a command. */
 export function pageOf({ paths = [], usage }: CommandClass, pages: ReadonlyMap<string, string>): string {
   const [words = []] = paths;
   const [first = ""] = words;
@@ -72,13 +72,13 @@ export function pageOf({ paths = [], usage }: CommandClass, pages: ReadonlyMap<s
   return PAGES[words.join(" ")] ?? PAGES[first] ?? named ?? OF_CATEGORY[usage?.category ?? ""]!;
 }
 
-/** The pages of this package, as names such as `hub` and `contract/host`, with their files. */
+/** Returns the pages of this package, by names such as `hub` and `contract/host`, with their files. */
 export function docPages(folder = join(packageFolder(), "docs")): Map<string, string> {
   const files = globSync("**/*.md", { cwd: folder }).toSorted();
   return new Map(files.map((file) => [file.replace(/(?:\/README)?\.md$/, ""), join(folder, file)]));
 }
 
-/** Marks for the tests of the pages are no part of the text. */
+/** Returns the text of a page, without marks for its tests. */
 const textOf = (file: string): string => readFileSync(file, "utf8").replaceAll(/<!--[\s\S]*?-->\n*/g, "");
 
 export class Docs extends withOptions({}) {

@@ -3,26 +3,26 @@ import { flag } from "../../lib/options/kinds.ts";
 import { group, type Option, type OptionTable, variableOf } from "../../lib/options/option.ts";
 import type { SealiftCommand } from "./base.ts";
 
-/** One flag of a command, as help, manual pages and completion tell it. */
+/** Flag of a command, for help, manual pages and completion. */
 export interface OptionFacts {
-  /** The flag, with its dashes. */
+  /** Flag, with its dashes. */
   name: string;
-  /** Another flag that does the same, which help leaves out. */
+  /** Alternative flag, not shown in help. */
   alias?: string | undefined;
-  /** The name of the value in help; empty for a flag. */
+  /** Name of the value in help; empty for a flag. */
   metavar: string;
-  /** The help, without the default. */
+  /** Help, without the default. */
   description: string;
-  /** The default in words, or undefined. */
+  /** Default in words, or undefined. */
   defaultText: string | undefined;
   heading: string;
   required: boolean;
   takesValue: boolean;
-  /** The words that it takes, when there are few. */
+  /** Words that it accepts, when there are few. */
   values: readonly string[];
-  /** The variable that gives the same. */
+  /** Variable of the option. */
   variable: string;
-  /** Marks a secret itself: help names the flag of its file instead. */
+  /** Whether it is a secret itself: help names the flag of its file instead. */
   isSecret: boolean;
   /** Whether it names a file with a secret. */
   isSecretFile?: boolean;
@@ -31,12 +31,12 @@ export interface OptionFacts {
 export interface Positional {
   name: string;
   required: boolean;
-  /** Whether it takes all words that are left. */
+  /** Whether it takes all remaining words. */
   rest: boolean;
 }
 
 export interface CommandFacts {
-  /** The words that call it, the first by preference; a family such as `watch pause|resume` has several of them. */
+  /** Words that call it, the preferred ones first; a family such as `watch pause|resume` has several. */
   paths: readonly (readonly string[])[];
   positionals: readonly Positional[];
   /** Names of its arguments, as in its usage. */
@@ -49,13 +49,13 @@ export interface CommandFacts {
   options: readonly OptionFacts[];
 }
 
-/** The facts of every command that has a description, in the order of the words that call them. */
+/** Returns the facts of every command with a description, ordered by the words that call them. */
 export function factsOf(commands: readonly CommandClass[]): CommandFacts[] {
   const found = commands.filter(({ usage }) => usage !== undefined).map(commandFacts);
   return found.toSorted((a, b) => (a.paths[0]!.join(" ") < b.paths[0]!.join(" ") ? -1 : 1));
 }
 
-/** The facts of a command whose program is the command: examples do not name it twice. */
+/** Returns the facts of a command that is a program by itself: examples do not name it twice. */
 export function asRole(facts: CommandFacts): CommandFacts {
   const names = facts.paths.map((path) => `$0 ${path.join(" ")}`).toSorted((a, b) => b.length - a.length);
   const examples = facts.examples.map(([what, line]) => {
@@ -65,7 +65,7 @@ export function asRole(facts: CommandFacts): CommandFacts {
   return { ...facts, examples };
 }
 
-/** The facts of one command. */
+/** Returns the facts of one command. */
 export function commandFacts(command: CommandClass): CommandFacts {
   const { paths = [], usage = {} } = command;
   const { table } = command as unknown as typeof SealiftCommand;
@@ -82,13 +82,13 @@ export function commandFacts(command: CommandClass): CommandFacts {
   };
 }
 
-/** `NAME`, `[NAME]`, `NAME…` or `[NAME…]`. */
+/** Formats an argument: `NAME`, `[NAME]`, `NAME…` or `[NAME…]`. */
 function shown({ name, required, rest }: Positional): string {
   const text = rest ? `${name}…` : name;
   return required ? text : `[${text}]`;
 }
 
-/** The arguments that a command declares, in their order. Clipanion has them only as what they do to its builder. */
+/** Returns the arguments that a command declares, in order. Clipanion only has them as calls of its builder. */
 function positionalsOf(command: CommandClass): Positional[] {
   const found: Positional[] = [];
   const builder = {
@@ -130,7 +130,7 @@ const factsOfOption = (option: Option): OptionFacts => ({
 const { help } = group("General", { help: flag({ help: "Show this help" }) });
 const HELP: OptionFacts = { ...factsOfOption(help), variable: "" };
 
-/** A secret has two flags: the value, which other users of the machine may see, and a file with it. */
+/** Returns the two flags of a secret: the value, which other users of the machine may see, and a file with it. */
 function secretFacts(option: Option): OptionFacts[] {
   const facts = factsOfOption(option);
   const file: OptionFacts = {
@@ -146,7 +146,7 @@ function secretFacts(option: Option): OptionFacts[] {
   return [value, file];
 }
 
-/** Paragraphs without the indentation and the line breaks that they have in the source. */
+/** Splits a text into paragraphs, without the source's indentation and line breaks. */
 const paragraphs = (text: string): string =>
   text
     .trim()

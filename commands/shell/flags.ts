@@ -2,9 +2,9 @@ import { type Command, Option as Flag } from "clipanion";
 import type { Given, Option, OptionTable } from "../../lib/options/option.ts";
 
 /**
- * Declares the flags of a table on a command, under the option's name with two dashes, which is no name of a member.
- * Clipanion only reads them: its validators see flags alone, while an option may also come from the environment or a
- * file, and is checked where all of these meet.
+ * Declares the flags of a table on a command, under the option's name with two dashes, which no member has. Clipanion
+ * only reads them: its validators see flags alone, while an option may also come from the environment or a file, and is
+ * checked where all of these meet.
  */
 export function declareFlags(command: Command, table: OptionTable): void {
   const members = command as unknown as Record<string, unknown>;
@@ -30,6 +30,6 @@ export function declareArguments<const Names extends readonly string[]>(
   return () => names.map((name) => members[name]) as { [K in keyof Names]: string };
 }
 
-/** Whether a yes-or-no option says yes. */
+/** Tells whether a yes-or-no option says yes. */
 export const meansYes = (given: Given | undefined): boolean =>
   given === true || (typeof given === "string" && /^(1|true|yes|on)$/i.test(given));

@@ -1,20 +1,20 @@
 import type { CommandClass } from "clipanion";
 import type { CommandFacts, OptionFacts } from "./facts.ts";
 
-/** Help for people: plain text that fits the terminal. */
+/** Narrowest width of help, in columns. Help is plain text that fits the terminal. */
 
 const NARROWEST = 60;
 const WIDEST = 100;
-/** Columns of a terminal that does not tell, and of a pipe. */
+/** Width where the terminal does not report one, and for a pipe, in columns. */
 const USUAL = 80;
-/** Columns that the names of options may take. */
+/** Width of the column of option names. */
 const NAMES = 26;
 
-/** Columns that help may use on this terminal. */
+/** Returns the columns that help may use on this terminal. */
 export const helpWidth = (columns: number | undefined): number =>
   Math.min(Math.max(columns ?? USUAL, NARROWEST), Math.min(WIDEST, columns ?? USUAL));
 
-/** The words of a text on lines of at most `width` columns. A longer word has a line of its own. */
+/** Wraps a text to lines of at most `width` columns. A longer word has a line of its own. */
 export function wrapped(text: string, width: number): string[] {
   const lines: string[] = [];
   let line = "";
@@ -27,11 +27,11 @@ export function wrapped(text: string, width: number): string[] {
   return [...lines, line];
 }
 
-/** The line that shows how to call a command. @param words of the program and the command */
+/** Returns the line that shows how to call a command. @param words of the program and the command */
 export const usageLine = (words: string, { usage }: Pick<CommandFacts, "usage">): string =>
   [words, usage, "[options]"].filter((part) => part !== "").join(" ");
 
-/** The help of one command: what it does, how it is called, its options under their headings, examples. */
+/** Returns the help of one command: what it does, how it is called, its options under their headings, examples. */
 export function commandHelp(program: string, words: string, facts: CommandFacts, width: number): string {
   const call = [program, words].filter((part) => part !== "").join(" ");
   const others = facts.paths.map((path) => path.join(" ")).filter((path) => path !== words && path !== "");
@@ -49,7 +49,7 @@ export function commandHelp(program: string, words: string, facts: CommandFacts,
 const paragraphLines = (details: string, width: number): string[] =>
   details === "" ? [] : details.split("\n\n").map((paragraph) => wrapped(paragraph, width).join("\n"));
 
-/** Required options first, then the headings as the table of the command has them. */
+/** Returns required options first, then the headings in the order of the command's table. */
 function optionSections(options: readonly OptionFacts[], width: number): string[] {
   const groups = new Map<string, OptionFacts[]>();
   for (const option of options) {
@@ -74,7 +74,7 @@ function optionLines(option: OptionFacts, column: number, width: number): string
   return entryLines(nameOf(option), `${option.description}${listed}${otherwise}`, column, width);
 }
 
-/** A name with its text in a column beside it; a longer name has a line of its own. */
+/** Formats a name with its text in a column beside it; a longer name has a line of its own. */
 function entryLines(name: string, text: string, column: number, width: number): string[] {
   const [first = "", ...more] = wrapped(text, width - column).map((line) => " ".repeat(column) + line);
   return name.length + 4 > column
@@ -91,14 +91,14 @@ function exampleSection({ examples }: CommandFacts, program: string, width: numb
   return [["Examples:", ...lines].join("\n")];
 }
 
-/** A command line on several lines, as a shell takes them. */
+/** Splits a command line over several lines, as a shell accepts them. */
 const commandLines = (line: string, width: number): string[] =>
   wrapped(line, width - 8).map((part, index, parts) => {
     const indent = index === 0 ? "    " : "      ";
     return `${indent}${part}${index < parts.length - 1 ? " \\" : ""}`;
   });
 
-/** Every command in a line, by category. @param name the words that all of them begin with */
+/** Lists every command in a line, by category. @param name the words that all of them begin with */
 export function overview(name: string, commands: readonly CommandClass[], version: string, width: number): string {
   const described = commands.flatMap(({ paths = [], usage }) =>
     usage === undefined ? [] : [{ words: wordsOf(paths), category: usage.category!, what: usage.description! }],

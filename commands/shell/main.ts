@@ -10,7 +10,7 @@ import { describeError, failedResult } from "./output/failure.ts";
 import { type CommandPlace, placeOf } from "./place.ts";
 import { version } from "./version.ts";
 
-/** One program with all given commands as subcommands. @returns its exit code */
+/** Runs a program with all given commands as subcommands. @returns its exit code */
 export async function runProgram(
   name: string,
   commands: readonly CommandClass[],
@@ -44,7 +44,7 @@ export async function runProgram(
   return cli.run(command, Cli.defaultContext);
 }
 
-/** The folder that relative paths begin in, as long as it is there. */
+/** Returns the folder of relative paths, as long as it exists. */
 function workingFolder(): string | undefined {
   try {
     return process.cwd();
@@ -53,7 +53,7 @@ function workingFolder(): string | undefined {
   }
 }
 
-/** Returns whether a word stands where a command's next word should, and is not one. */
+/** Tells whether a word is in the place of a command's next word, and is none. */
 function callsNothing({ words, command, beyond }: CommandPlace, argv: readonly string[]): boolean {
   const next = argv[words.length];
   return command === undefined && beyond.length > 0 && next !== undefined && !next.startsWith("-");
@@ -72,7 +72,7 @@ function say(text: string): number {
   return EXIT.done;
 }
 
-/** Help for the command that the words call, or for the commands that they begin. */
+/** Returns help for the command that the words call, or for the commands that they begin. */
 function helpFor(name: string, commands: readonly CommandClass[], { command, words, beyond }: CommandPlace): string {
   const width = helpWidth(process.stdout.columns);
   if (command !== undefined) return commandHelp(name, words.join(" "), commandFacts(command), width);
@@ -80,7 +80,7 @@ function helpFor(name: string, commands: readonly CommandClass[], { command, wor
   return overview([name, ...words].join(" "), within, version(), width);
 }
 
-/** A program with one role: the command itself, without its name in front. */
+/** Runs a program with one role: the command itself, without its name in front. */
 export function runRole(name: string, command: CommandClass, argv: readonly string[]): Promise<number> {
   abstract class Renamed extends (command as unknown as abstract new () => Command) {}
   const Role = Renamed as unknown as CommandClass;
@@ -94,7 +94,7 @@ export function runRole(name: string, command: CommandClass, argv: readonly stri
 
 const asksJson = (argv: readonly string[]): boolean => argv.includes("--json") || meansYes(process.env["SEALIFT_JSON"]);
 
-/** Tells about a command line that cannot be run. @returns the exit code */
+/** Reports a command line that cannot be run. @returns the exit code */
 function tell(error: SealiftError, json: boolean): number {
   if (json) process.stdout.write(`${printableJson(failedResult(error))}\n`);
   else process.stderr.write(describeError(error));

@@ -4,17 +4,17 @@ import tls from "node:tls";
 import { usageError } from "../../lib/contract/errors.ts";
 import { readFault } from "../../lib/support/files.ts";
 
-/** The proxies that the environment names, as programs read them. */
+/** Returns the proxies that the environment names, as programs read them. */
 export function proxyVariables(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
   const names = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"];
   return Object.fromEntries(names.flatMap((name) => (environment[name] ? [[name, environment[name]]] : [])));
 }
 
 /**
- * Has requests go through the proxies of the environment, and trust the system's certificates beside Node's own.
+ * Sends requests through the proxies of the environment, and trusts the system's certificates in addition to Node's.
  *
  * @param caFile more certificates to trust (PEM)
- * @param usesTls whether a hub may be asked by https: reading the system's certificates takes a few milliseconds
+ * @param usesTls whether a hub may be reached by https: reading the system's certificates takes a few milliseconds
  * @throws UsageError `config_invalid` when the file holds no certificate
  */
 export function prepareNetwork({ caFile, usesTls }: { caFile: string | undefined; usesTls: boolean }): void {

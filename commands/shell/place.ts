@@ -1,10 +1,10 @@
 import type { CommandClass } from "clipanion";
 
-/** The place to which the words of a command line lead. */
+/** Place to which the words of a command line lead. */
 export interface CommandPlace {
-  /** The words that are part of a command's name. */
+  /** Words that are part of a command's name. */
   words: readonly string[];
-  /** The command that they call, if they call one. */
+  /** Command that they call, if any. */
   command: CommandClass | undefined;
   /** Commands that more words would call, with those words. */
   beyond: readonly { command: CommandClass; more: readonly string[] }[];

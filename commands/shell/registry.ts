@@ -67,7 +67,7 @@ import * as completion from "./completion.ts";
 import * as docs from "./docs.ts";
 import type { CommandFeature } from "./feature.ts";
 
-/** The files of commands: every command that one of them exports counts. */
+/** Modules of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[contexts, login, trustFolder],
   ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
@@ -81,7 +81,7 @@ const FILES: readonly object[] = [
   ...[completion, docs],
 ];
 
-/** The features of the hub that have commands. */
+/** Features of the hub that have commands. */
 const FEATURES: readonly CommandFeature[] = [
   ...[components, joining, publishers, quotas, rollouts, staging, statements, webhooks],
 ];
@@ -89,7 +89,7 @@ const FEATURES: readonly CommandFeature[] = [
 const isCommand = (value: unknown): value is CommandClass =>
   typeof value === "function" && value.prototype instanceof Command;
 
-/** Every command of `sealift`. Their modules are light: what they do is loaded when they run. */
+/** Every command of `sealift`. Their modules are light: what they need is loaded when they run. */
 export const COMMANDS: readonly CommandClass[] = [
   ...FILES.flatMap((file) => Object.values(file).filter(isCommand)),
   ...FEATURES.flatMap(({ commands }) => commands),

@@ -6,19 +6,19 @@ import { type SealiftCommand, withOptions } from "./base.ts";
 import { declareArguments } from "./flags.ts";
 import type { Surroundings } from "./output/deployment.ts";
 
-/** The options of every command that asks a hub. */
+/** Options of every command that uses a hub. */
 export type Connected = Values<typeof connection>;
 
-/** A running command: its options, the words that called it, and its streams. */
+/** Running command: its options, the words that called it, and its streams. */
 interface Shell<T extends typeof connection> extends Surroundings {
   options: Values<T & typeof common>;
   path: readonly string[];
   context: BaseContext;
 }
 
-/** A command's work on the subject that its arguments name, and its help. */
+/** Work of a command on the subject that its arguments name, and its help. */
 interface Verb<T extends typeof connection, S, W> {
-  /** Heading of the list of commands that it is under. Default: `Hub`. */
+  /** Heading under which it is listed. Default: `Hub`. */
   category?: string;
   description: string;
   details?: string;

@@ -1,17 +1,17 @@
 import { listening } from "../../lib/support/listening.ts";
 import type { Notifier } from "../../lib/support/systemd/notify.ts";
 
-/** A hub or a runtime, ready to listen. */
+/** Hub or runtime, ready to listen. */
 interface Service {
   listen(): Promise<string>;
-  /** Lets what is in flight end. */
+  /** Lets requests in flight end. */
   close(): Promise<void>;
 }
 
 /**
- * Serves until the signal is aborted, tells systemd how it goes, and reloads on SIGHUP.
+ * Serves until the signal is aborted, reports its state to systemd, and reloads on SIGHUP.
  *
- * @param announce says the URL on stdout
+ * @param announce prints the URL on stdout
  * @param reload must not throw
  * @throws UsageError `usage` when the listener cannot start
  */
@@ -39,7 +39,7 @@ export async function serve(
   }
 }
 
-/** Settles when the signal is aborted: how long a service serves. */
+/** Settles when the signal is aborted. */
 export function aborted(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));

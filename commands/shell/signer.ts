@@ -5,11 +5,11 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { Layer } from "../../lib/options/layers.ts";
 import { readFault } from "../../lib/support/files.ts";
 
-/** A key in hex, base64 or PEM that stands on the command line itself. */
+/** Matches a key in hex, base64 or PEM on the command line itself. */
 const IS_KEY = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?|-----BEGIN [^]*)$/i;
 
 /**
- * A public key of an option: a file, or the key itself in hex or base64.
+ * Returns the public key of an option: a file, or the key itself in hex or base64.
  *
  * @throws UsageError `credential_unreadable`, `key_file_invalid`, also for a file with several keys
  */
@@ -19,7 +19,7 @@ export async function publicKeyFrom(given: string, option = "--signer-public-key
   throw usageError("key_file_invalid", `${option} ${given} holds ${others.length + 1} keys, and one is needed.`);
 }
 
-/** The public keys of `--signer-public-key`, each once. @throws as {@link publicKeyFrom} */
+/** Returns the public keys of `--signer-public-key`, each once. @throws as {@link publicKeyFrom} */
 export async function publicKeysFrom(given: readonly string[]): Promise<Uint8Array[]> {
   const keys = new Map<string, Uint8Array>();
   for (const each of given)
@@ -49,7 +49,7 @@ async function publicKeysIn(given: string, option: string): Promise<Uint8Array[]
 }
 
 /**
- * The seed of `--signing-key-file`.
+ * Returns the seed of `--signing-key-file`.
  *
  * @param content of the file
  * @param layers where the option is given

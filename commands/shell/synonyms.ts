@@ -1,10 +1,9 @@
 /**
- * Commands by what people mean who know other programs. The words are those of a line that calls no command; a word of
- * its own (`yank`) and a verb behind a noun (`key delete`) both count. Several commands are offered where one word may
- * mean several things.
+ * Maps words known from other programs to commands, for a line that calls none; a word of its own (`yank`) and a verb
+ * behind a noun (`key delete`) both count. Several commands are offered for an ambiguous word.
  */
 
-/** Verbs that mean the same, each with the ones that commands have for it. */
+/** Verbs with the same meaning, with those that commands use. */
 const VERBS: readonly (readonly string[])[] = [
   ["delete", "remove", "rm", "destroy", "drop", "del", "uninstall", "revoke", "retire", "forget"],
   ["show", "status", "get", "describe", "info", "inspect", "view", "list", "ls"],
@@ -24,7 +23,7 @@ const VERBS: readonly (readonly string[])[] = [
   ["search", "find", "query", "browse"],
 ];
 
-/** Commands that a word alone calls for, the likeliest first. */
+/** Commands that a word alone suggests, the likeliest first. */
 const WORDS: Readonly<Record<string, readonly string[]>> = {
   abort: ["rollout abort"],
   add: ["project create", "key create"],
@@ -105,7 +104,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   yank: ["version yank"],
 };
 
-/** Commands for a noun with a verb that it lacks, where its own verbs have no word for that. */
+/** Commands for a noun with a verb that it lacks, and that none of its own verbs expresses. */
 const PHRASES: Readonly<Record<string, readonly string[]>> = {
   "host add": ["host invite", "join"],
   "host create": ["host invite", "join"],
@@ -129,7 +128,7 @@ const PHRASES: Readonly<Record<string, readonly string[]>> = {
   "version rollback": ["rollback"],
 };
 
-/** Names of things that people give for ours. */
+/** Other names that people use for Sealift's terms. */
 const NOUNS: Readonly<Record<string, string>> = {
   apikey: "key",
   hook: "webhook",
@@ -143,7 +142,7 @@ const NOUNS: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns the commands that a line which calls none probably means, the likeliest first; none where no word is known.
+ * Returns the commands that a line which calls none probably means, the likeliest first; none without a known word.
  *
  * @param words before the first option
  * @param names of all commands
@@ -167,5 +166,5 @@ export function meantBy(words: readonly string[], names: readonly string[]): str
   return (Object.hasOwn(WORDS, first) ? WORDS[first]! : []).filter((name) => known.has(name));
 }
 
-/** Returns every command that a synonym can suggest, beside those with a noun's own verb. */
+/** Returns every command that a synonym can suggest, in addition to those with a noun's own verb. */
 export const offeredCommands = (): string[] => [...Object.values(WORDS), ...Object.values(PHRASES)].flat();

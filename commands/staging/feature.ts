@@ -17,7 +17,7 @@ async function clientOf(options: Connected): Promise<StagingClient> {
   return new StagingClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
 }
 
-/** The project, plugin or service that a person calls by its name, slug or id. @throws DeploymentError `not_found` */
+/** Finds a project, plugin or service by its name, slug or id. @throws DeploymentError `not_found` */
 async function target(options: Connected, text: string) {
   const [client, { idOf }] = await Promise.all([clientOf(options), managed(options)]);
   return { client, id: await idOf(text) };
@@ -153,5 +153,5 @@ const update = ofProject("update", projectUpdate, {
   },
 });
 
-/** Versions that another person approves. */
+/** Commands of versions that another person approves. */
 export const staging: CommandFeature = { name: "staging", commands: [Approve, Diff, list, reject, show, update] };

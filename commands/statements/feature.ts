@@ -5,7 +5,7 @@ import type { CommandFeature } from "../shell/feature.ts";
 import { showList } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
-/** The statements of a target. @throws DeploymentError `not_found` */
+/** Returns the client of a target's statements. @throws DeploymentError `not_found` */
 async function statementsOf(options: Connected, text: string) {
   const hub = hubConnection(options, DEPLOY_TIMEOUT_MS);
   const [{ targetCalled }, { StatementsClient }] = await Promise.all([
@@ -56,7 +56,7 @@ const list = ofVersion("statements", statementsOfVersion, {
   },
 });
 
-/** The hub, and the target that a person calls. @throws DeploymentError `not_found` */
+/** Returns the hub, and the target that a person names. @throws DeploymentError `not_found` */
 async function targetOf(options: Connected, text: string) {
   const hub = hubConnection(options, DEPLOY_TIMEOUT_MS);
   const { targetCalled } = await import("../../lib/client/lookup.ts");
@@ -105,5 +105,5 @@ const check = ofPolicy("check", policyCheck, {
   },
 });
 
-/** Statements that publishers add to their versions. */
+/** Commands of the statements that publishers add to their versions. */
 export const statements: CommandFeature = { name: "statements", commands: [list, check] };

@@ -13,7 +13,7 @@ async function clientOf(options: Connected): Promise<WebhooksClient> {
   return new WebhooksClient(hubConnection(options, DEPLOY_TIMEOUT_MS));
 }
 
-/** The webhook that a person calls by its name or id. @throws DeploymentError `not_found` */
+/** Finds a webhook by its name or id. @throws DeploymentError `not_found` */
 async function called(options: Connected, text: string) {
   const client = await clientOf(options);
   return { client, webhook: await client.called(text) };

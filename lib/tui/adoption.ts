@@ -2,16 +2,16 @@ import type { FleetAdoption } from "../contract/fleets/adoption.ts";
 import { ADOPTION_DAYS } from "../contract/fleets/adoption.ts";
 import { barChart } from "./text.ts";
 
-/** Columns of the graph: one a day. */
+/** Columns of the graph: one per day. */
 export const GRAPH = ADOPTION_DAYS;
 
-/** The last days of a fleet, as rows of columns that stand on the same scale. */
+/** Last days of a fleet, as rows of columns on one scale. */
 export interface AdoptionGraph {
   /** Returns the row of the versions: their hosts on each day. */
   of: (isOne: (version: string) => boolean) => string;
-  /** The row of the hosts that failed, on a scale of its own, and the most on one day. */
+  /** Row of the hosts that failed, on a scale of its own, and the most on one day. */
   failed: { row: string; most: number };
-  /** The first and the last day. */
+  /** Labels of the first and the last day. */
   axis: string;
   /** Versions that had hosts in these days, those with the most on a day first. */
   versions: string[];
@@ -39,7 +39,7 @@ export function adoptionGraph({ days }: FleetAdoption): AdoptionGraph | undefine
   };
 }
 
-/** Returns `10-28 ──── 11-26` in as many columns as there are days, or the last day alone where both have no room. */
+/** Returns `10-28 ──── 11-26` in as many columns as there are days, or the last day alone where both do not fit. */
 function axisOf(first: string, last: string, length: number): string {
   const [from, to] = [first.slice(5), last.slice(5)];
   const line = length - from.length - to.length - 2;

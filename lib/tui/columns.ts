@@ -3,13 +3,13 @@ import { fit } from "./text.ts";
 
 interface Column {
   title: string;
-  /** Columns of the screen below and from {@link WIDE} on; without them, a share of what the others leave. */
+  /** Columns of the screen below and from {@link WIDE} on; undefined for a share of what the others leave. */
   size?: readonly [narrow: number, wide: number];
-  /** Columns of the screen that a share has at the most. */
+  /** Most columns of the screen that a share gets. */
   most?: number;
 }
 
-/** The lists of the dashboards, with their columns in the order in which they are shown. */
+/** Lists of the dashboards, with their columns in display order. */
 const LISTS = {
   targets: {
     target: { title: "TARGET", most: 48 },
@@ -38,7 +38,7 @@ const LISTS = {
 type List = keyof typeof LISTS;
 type ColumnOf<L extends List> = keyof (typeof LISTS)[L] & string;
 
-/** A shown column and its columns of the screen. */
+/** Visible column, with its width and position. */
 export interface Placed<Id extends string = string> {
   id: Id;
   title: string;
@@ -50,7 +50,7 @@ const WIDE = 120;
 /**
  * Returns the columns of a list with their widths on a line of `width` columns.
  *
- * @param longest columns of the screen that the texts of a column take; what it does not need goes to the shares
+ * @param longest columns of the screen that a column's texts need; what it does not need goes to the shares
  */
 export function placed<L extends List>(
   list: L,
@@ -87,7 +87,7 @@ export const titlesOf = (columns: readonly Placed[]): LinePart => [
   "quiet",
 ];
 
-/** Returns a row's parts. @param cells the text and look of each column, given its width */
+/** Returns a row's parts. @param cells text and look of each column, given its width */
 export const rowOf = <Id extends string>(
   columns: readonly Placed<Id>[],
   marker: string,

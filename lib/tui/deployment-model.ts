@@ -28,7 +28,7 @@ const MAX_WARNINGS = 5;
 /** Lines of a plugin's or program's output that are kept. */
 const OUTPUT_LINES = 50;
 
-/** One deployment as its events tell it, as a pipeline of stages. */
+/** Deployment as a pipeline of stages, computed from its events. */
 export class DeploymentModel {
   readonly startedAt: number;
   readonly checks: string[] = [];
@@ -159,7 +159,7 @@ export class DeploymentModel {
     }
   }
 
-  /** The end, as the result says it. @param code of what went wrong first */
+  /** Ends the deployment with its result. @param code of the first error */
   finish(outcome: DeployResult["outcome"], message: string | null, at: number, code: string | null = null): void {
     this.endedAt = at;
     this.#rejected = code !== null && code in CODES && CODES[code as Code].exit === EXIT.verification;
@@ -167,7 +167,7 @@ export class DeploymentModel {
     if (message !== null) this.message = message;
   }
 
-  /** The progress of the whole deployment, from 0 to 1. Most of it is the download. */
+  /** Progress of the whole deployment, from 0 to 1. Most of it is the download. */
   get fraction(): number {
     const weights: Record<StageName, number> = {
       resolve: 0.05,
@@ -181,7 +181,7 @@ export class DeploymentModel {
     return this.stages.reduce((sum, { name, fraction }) => sum + weights[name] * fraction, 0);
   }
 
-  /** The stage at work, for a table's cell. */
+  /** Active stage, for a table's cell. */
   get activeStage(): StageName {
     return this.stages.find(({ status }) => status === "active" || status === "failed")?.name ?? this.#reached;
   }
@@ -198,7 +198,7 @@ export class DeploymentModel {
         return { name, fraction: 1, status: this.#rolledBack && name === "switch" ? "undone" : "done" };
       }
       if (failed) return { name, fraction, status: index === culprit ? "failed" : "waiting" };
-      // Bytes are unpacked and verified while they come: these stages go on together.
+      // Bytes are unpacked and verified as they arrive: these stages run together.
       return { name, fraction, status: index === firstOpen || fraction > 0 ? "active" : "waiting" };
     });
   }

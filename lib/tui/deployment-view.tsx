@@ -16,20 +16,20 @@ interface Props {
   now: number;
 }
 
-/** Columns of the picture of a stage's throughput: as many seconds. */
+/** Columns of the chart of a stage's throughput: one per second. */
 const SPEED_COLUMNS = 30;
 
-/** One row of the view. */
+/** Row of the view. */
 export type ViewRow = readonly LinePart[];
 
-/** The deployment in progress of a target, or its last one: stages with their bars, steps, output. */
+/** Shows the current deployment of a target, or its last one: stages with their bars, steps, output. */
 export function DeploymentView({ target, width, height, scroll, now }: Props): ReactNode {
   const rows = deploymentRows(target, width, now);
   const start = Math.min(scroll, Math.max(0, rows.length - height));
   return rows.slice(start, start + height).map((parts, index) => <Line key={index} width={width} parts={parts} />);
 }
 
-/** Wraps a text over as many rows as it takes. */
+/** Wraps a text over as many rows as it needs. */
 const wholeText = (text: string, look: keyof Theme, width: number): ViewRow[] =>
   wrap(text, width - 2).map((line): ViewRow => [[`  ${line}`, look]]);
 
@@ -115,7 +115,7 @@ function stageRow(stage: Stage, deployment: DeploymentModel, width: number): Vie
   ];
 }
 
-/** Returns the throughput of a stage over the last seconds as a small picture, where that says something. */
+/** Returns a small chart of a stage's throughput over the last seconds, where that is useful. */
 function courseOf({ name }: Stage, { transfer, unpacking }: DeploymentModel, room: number): string {
   const course = name === "download" ? transfer : name === "unpack" ? unpacking : undefined;
   const seconds = course?.bytesPerSecond(room) ?? [];

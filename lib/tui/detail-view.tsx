@@ -9,22 +9,22 @@ import { moment, span, wrap } from "./text.ts";
 import type { Theme } from "./theme.ts";
 import type { TargetView, WatchModel } from "./watch-model.ts";
 
-/** Hosts, deployments and events that the details tell in full; the views have all of them. */
+/** Most hosts, deployments and events that the details show; the views have all of them. */
 const MAX_ROWS = 200;
 
-/** A paragraph of the details: its heading, and a text shown in full. */
+/** Paragraph of the details: its heading, and a text shown in full. */
 interface Paragraph {
   heading: string;
   text: string;
   look?: keyof Theme;
 }
 
-/** The subject of the details: the selected target, and the rows of the chosen view. */
+/** Subject of the details: the selected target, and the rows of the active view. */
 export interface DetailSubject {
   target: TargetView | undefined;
   tab: Tab;
   model: Pick<WatchModel, "history" | "events">;
-  /** The fleet's rows as they are searched and filtered. */
+  /** Rows of the fleet, searched and filtered. */
   hosts: readonly HostRow[];
   now: number;
 }
@@ -96,7 +96,9 @@ function targetParagraphs({ target, now }: DetailSubject): Paragraph[] {
   return found;
 }
 
-/** The facts of a watched target that say why it does not run the newest version, as far as its watch knows. */
+/**
+ * Returns the facts of a watched target that explain why it does not run the newest version, as far as its watch knows.
+ */
 const situationOf = (target: TargetView): Situation => ({
   target: target.name,
   running: target.running,

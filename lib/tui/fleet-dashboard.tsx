@@ -17,9 +17,9 @@ import { useClock } from "./use-clock.ts";
 import { useNavigation } from "./use-navigation.ts";
 
 export interface FleetDashboardProps {
-  /** Fleets by their names, in the order in which they were asked for. */
+  /** Fleets by name, in the requested order. */
   fleets: ReadonlyMap<string, FollowedFleet>;
-  /** Silence in milliseconds after which a host is counted apart. */
+  /** Silence after which a host is counted separately, in milliseconds. */
   staleMs: number;
   pictures: Pictures;
   quit: () => void;
@@ -28,7 +28,7 @@ export interface FleetDashboardProps {
 /** Rows of the list of fleets, when there is more than one. */
 const LISTED = 6;
 
-/** Shows live who runs what, one fleet at a time. */
+/** Shows live which hosts run what, one fleet at a time. */
 export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboardProps): ReactNode {
   useSyncExternalStore(pictures.subscribe, pictures.revision);
   const now = useClock();
@@ -50,7 +50,7 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
   const fleet = useFleet(selected, fleets.get(selected), true, pictures.changed, staleMs);
   const query = queryOf(nav);
 
-  // Nobody says what is latest here: it is what most hosts run.
+  // Nobody states the latest version here: the one on most hosts stands in for it.
   function queryOf({ search, filter, hosts: order }: Navigation): FleetQuery {
     return {
       search,

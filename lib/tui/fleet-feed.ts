@@ -11,20 +11,22 @@ import { FleetModel } from "./fleet-model.ts";
 
 /** Milliseconds between two looks at a fleet; an unchanged one costs the hub one row. */
 const REFRESH_MS = 5_000;
-/** Hosts that are taken in before keys get their turn. */
+/** Hosts added before keys get their turn. */
 const BATCH = 500;
-/** Milliseconds until everything is read anew: when hosts were last seen is no change that a hub tells. */
+/**
+ * Interval of reading everything again, in milliseconds: the hub does not report when hosts were last seen as a change.
+ */
 const ANEW_MS = 24 * 60 * 60 * 1000;
-/** Milliseconds between two questions for the last days of a fleet that changes, and of one that does not. */
+/** Intervals of reading the last days of a fleet that changes, and of one that does not, in milliseconds. */
 const ADOPTION_MS = { changed: 30_000, unchanged: 60 * 60 * 1000 };
 /** Milliseconds between two pictures while a large fleet is being read. */
 const PICTURE_MS = 300;
 
 /**
- * Follows the fleet of a target until the signal is aborted: all hosts once, then only what changes. A hub that is away
- * is shown, and asked again.
+ * Follows the fleet of a target until the signal is aborted: reads all hosts once, then only changes. Shows an
+ * unreachable hub, and retries.
  *
- * @param intervalMs milliseconds between two looks
+ * @param intervalMs milliseconds between two reads
  */
 export async function followFleet(
   target: Target,
@@ -61,7 +63,7 @@ export async function followFleet(
   }
 }
 
-/** Reads the last days of a fleet from time to time. A hub that does not tell them leaves the picture without. */
+/** Reads the last days of a fleet from time to time. Without an answer, the screen has no graph. */
 function adoptionReader(target: Target, connection: HubConnection, model: FleetModel) {
   let askedAt = Number.NEGATIVE_INFINITY;
   let isDue = true;
@@ -111,16 +113,16 @@ async function refresh(
   return view.mark;
 }
 
-/** The fleet to read, and the way to its hub. */
+/** Fleet to read, and the connection to its hub. */
 export interface FollowedFleet {
   target: Target;
   connection: HubConnection;
 }
 
-/** Milliseconds that a selection must last before its fleet is read: arrows pass over many. */
+/** Time for which a selection must last before its fleet is read, in milliseconds: arrow keys pass over many. */
 const SETTLE_MS = 200;
 
-/** The fleet of `source`, followed for as long as it is looked at. One is kept in memory at a time. */
+/** Follows the fleet of `source` for as long as it is shown. One is kept in memory at a time. */
 export function useFleet(
   name: string | undefined,
   source: FollowedFleet | undefined,

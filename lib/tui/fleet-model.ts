@@ -5,18 +5,18 @@ import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { naturally } from "../support/natural-order.ts";
 import { printable } from "../support/printable.ts";
 
-/** A host as it is kept: a fleet may have a hundred thousand of them. */
+/** Host in compact form: a fleet may have a hundred thousand. */
 export interface HostRow {
   id: string;
-  /** The version that runs, `none`, or the tried one marked as failed when nobody knows. */
+  /** Running version, `none`, or the attempted one marked as failed when the running one is unknown. */
   version: string;
-  /** The version that did not come to run, beside what runs. */
+  /** Version whose deployment failed, while another one runs. */
   tried: string | null;
   status: DeploymentStatus;
-  /** Milliseconds since 1970, or 0 when nobody knows. */
+  /** Milliseconds since 1970, or 0 if unknown. */
   at: number;
   error: string | null;
-  /** The key that has signed what runs, null where none was demanded, undefined where nobody knows. */
+  /** Key that has signed the running version; null where no signature was required, undefined if unknown. */
   signer: string | null | undefined;
   /** Whether the tried version waits for a person's consent to its rights. */
   held: boolean;
@@ -27,7 +27,7 @@ export interface HostRow {
 export const FLEET_FILTERS = ["all", "failing", "not latest", "stale"] as const;
 export type FleetFilter = (typeof FLEET_FILTERS)[number];
 
-/** Orders of hosts: those first that fail, by id, by version, by the time of the last report, the latest first. */
+/** Orders of hosts: failing ones first, by id, by version, or by the time of the last report, most recent first. */
 export const HOST_ORDERS = ["failing", "name", "version", "report"] as const;
 export type HostOrder = (typeof HOST_ORDERS)[number];
 
@@ -35,9 +35,9 @@ export interface FleetQuery {
   /** Part of a host id, a version or an error. */
   search: string;
   filter: FleetFilter;
-  /** Order of hosts; by default failing ones come first. */
+  /** Order of hosts. Default: failing ones first. */
   order?: HostOrder;
-  /** The version that "not latest" compares with. */
+  /** Version that "not latest" compares with. */
   latest: string | null;
 }
 
@@ -47,21 +47,21 @@ export interface VersionShare {
   failing: number;
 }
 
-/** Returns the word for how the last deployment of a host ended. */
+/** Returns the word for the result of a host's last deployment. */
 export const statusText = ({ status, held, stale }: Pick<HostRow, "status" | "held" | "stale">): string =>
   stale ? "stale" : held ? "held" : status === "rolled_back" ? "rolled back" : status;
 
-/** An error's text is shown in one line. */
+/** Longest error text, in characters, shown in one line. */
 const ERROR_LENGTH = 300;
 
-/** The hosts of one target, searchable, in the order of their names. */
+/** Hosts of one target, searchable, ordered by name. */
 export class FleetModel {
-  /** Grows with every change. */
+  /** Incremented by every change. */
   revision = 0;
   /** True when everything that the hub knew was read once. */
   complete = false;
   error: string | undefined;
-  /** The last days, once the hub has told them. */
+  /** Numbers of the last days, once the hub has sent them. */
   adoption: FleetAdoption | undefined;
   readonly #hosts = new Map<string, HostRow>();
   #order: HostRow[] = [];
@@ -72,12 +72,12 @@ export class FleetModel {
   #versions = new Map<string, VersionShare>();
   #found: { key: string; rows: readonly HostRow[] } | undefined;
 
-  /** @param staleMs silence after which a host is counted apart */
+  /** @param staleMs silence after which a host is counted separately, in milliseconds */
   constructor(staleMs = STALE_MS) {
     this.#staleMs = staleMs;
   }
 
-  /** Hosts that live; {@link stale} ones are counted apart. */
+  /** Number of live hosts; {@link stale} counts the others. */
   get size(): number {
     return this.#order.length - this.#stale;
   }
@@ -90,7 +90,7 @@ export class FleetModel {
     return this.#failing;
   }
 
-  /** Takes hosts in or changes them. */
+  /** Adds or updates hosts. */
   apply(hosts: readonly FleetHost[], now = Date.now()): void {
     const fresh: HostRow[] = [];
     for (const host of hosts) {
@@ -120,7 +120,7 @@ export class FleetModel {
     this.revision++;
   }
 
-  /** Forgets every host: the hub sends all of them anew. */
+  /** Removes every host: the hub sends all of them again. */
   clear(): void {
     this.#hosts.clear();
     this.#order = [];
@@ -131,12 +131,12 @@ export class FleetModel {
     this.revision++;
   }
 
-  /** Versions, most hosts first. */
+  /** Returns the versions, most hosts first. */
   versions(): VersionShare[] {
     return [...this.#versions.values()].filter(({ hosts }) => hosts > 0).toSorted((a, b) => b.hosts - a.hosts);
   }
 
-  /** The hosts that a query finds, in its order; hosts that are equal in it are in the order of their names. */
+  /** Returns the hosts that match a query, in its order, and then by name. */
   rows(query: FleetQuery): readonly HostRow[] {
     const key = JSON.stringify([this.revision, query]);
     if (this.#found?.key === key) return this.#found.rows;
@@ -173,7 +173,7 @@ export class FleetModel {
     this.#versions.set(row.version, share);
   }
 
-  /** One copy of a text that many hosts share: versions, statuses, the same error everywhere. */
+  /** Returns the one copy of a text that many hosts share: versions, statuses, repeated errors. */
   #shared(text: string): string {
     const known = this.#texts.get(text);
     if (known !== undefined) return known;
@@ -198,14 +198,14 @@ function merged(a: HostRow[], b: readonly HostRow[]): HostRow[] {
   return all.concat(b.slice(at));
 }
 
-/** @param others in the order of their names */
+/** @param others ordered by name */
 function ordered(failing: HostRow[], others: HostRow[], order: HostOrder = "failing"): readonly HostRow[] {
   if (order === "version") return others.toSorted((a, b) => naturally(a.version, b.version));
   if (order === "report") return others.toSorted((a, b) => b.at - a.at);
   return failing.length === 0 ? others : failing.concat(others);
 }
 
-/** A copy: V8 would otherwise keep the piece of the answer that the parser has cut the text from. */
+/** Copies a text: otherwise V8 would keep the piece of the answer that the parser has cut it from. */
 const owned = (text: string): string => Buffer.from(text).toString();
 
 const matches = (row: HostRow, search: string): boolean =>

@@ -24,17 +24,17 @@ interface Props extends PaneSize {
   now: number;
 }
 
-/** Versions that get a bar of their own, by the height of the view. */
+/** Returns how many versions get a bar of their own, by the height of the view. */
 const barsFor = (height: number): number => (height >= 24 ? 6 : height >= 14 ? 4 : 2);
 
-/** Columns of the screen: thousands of names are measured, and nearly all are of plain letters. */
+/** Returns the width of a text in columns: thousands of names are measured, nearly all in ASCII. */
 const columnsOf = (text: string): number => (/^[\x20-\x7e]*$/.test(text) ? text.length : widthOf(text));
 
-/** Returns how many hosts have room below the sum, the versions, the search and the column names. */
+/** Returns how many hosts fit below the sum, the versions, the search and the column names. */
 export const hostRowsOf = (fleet: FleetModel | undefined, place: PaneSize): number =>
   Math.max(1, place.height - 3 - (fleet === undefined ? 0 : versionLines(fleet, null, place).length));
 
-/** Shows who runs what: versions as bars, then the hosts, failing ones first. */
+/** Shows which hosts run what: versions as bars, then the hosts, failing ones first. */
 export function FleetView(props: Props): ReactNode {
   const { fleet, query, searching, width, height, scroll, now } = props;
   if (fleet === undefined)
@@ -50,7 +50,7 @@ export function FleetView(props: Props): ReactNode {
   const columns = placed("hosts", width, {
     host: longest(({ id }) => id),
     version: longest(({ version }) => version),
-    // The oldest one may need its day.
+    // The oldest one may need its date.
     reported: moment(
       rows.reduce((oldest, { at }) => (at === 0 ? oldest : Math.min(oldest, at)), now),
       now,
@@ -83,17 +83,20 @@ function summary(fleet: FleetModel): LinePart[] {
   return parts;
 }
 
-/** Columns from which the graph of the last days has room, and those from which it stands beside the bars. */
+/**
+ * Width from which the graph of the last days fits; the next constant is the width from which it is beside the bars.
+ * Columns.
+ */
 const GRAPH_WIDTH = 80;
 const BESIDE_WIDTH = 120;
-/** Lines of a view from which the graph has room. */
+/** Height of a view from which the graph fits, in lines. */
 const GRAPH_HEIGHT = 14;
 const NAME = 18;
 
 const graphFor = ({ adoption }: FleetModel, { width, height }: PaneSize): AdoptionGraph | undefined =>
   adoption === undefined || width < GRAPH_WIDTH || height < GRAPH_HEIGHT ? undefined : adoptionGraph(adoption);
 
-/** Returns the lines of a fleet's versions: a bar each, or their hosts of the last days where the screen has room. */
+/** Returns the lines of a fleet's versions: a bar each, or their hosts of the last days where these fit. */
 function versionLines(fleet: FleetModel, latest: string | null, place: PaneSize): LinePart[][] {
   const graph = graphFor(fleet, place);
   const rows = versionRows(fleet, graph, barsFor(place.height));
@@ -121,7 +124,7 @@ function versionLines(fleet: FleetModel, latest: string | null, place: PaneSize)
   return lines;
 }
 
-/** A version with its line, or the sum of those that have none. */
+/** Version with its line, or the sum of those without one. */
 type VersionRow = VersionShare & { isRest?: true };
 
 /** Returns the versions that hosts run, then those that they ran in the days of the graph, at most `shown` lines. */

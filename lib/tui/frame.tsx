@@ -7,7 +7,7 @@ import { type Confirmed, KEYS, type Navigation, type Overlay, type Tab, TABS } f
 import { fit, widthOf } from "./text.ts";
 import type { TargetView } from "./watch-model.ts";
 
-/** The first line: what this is, how things stand, and the time. */
+/** First line: title, summary, and the time. */
 export function Header({
   title,
   facts,
@@ -34,7 +34,7 @@ export function Header({
   );
 }
 
-/** The target that an action is meant for. */
+/** Target that an action is meant for. */
 type Subject = Pick<TargetView, "title" | "running" | "latest">;
 
 /** Returns the question with the name last, which a narrow screen cuts. */
@@ -50,7 +50,7 @@ export function questionOf(confirming: Confirmed, subject: Subject | undefined):
   }
 }
 
-/** The last line: the keys, or what is being asked. */
+/** Last line: the keys, or a question. */
 export function Footer(props: { nav: Navigation; subject?: Subject; watching: boolean; width: number }): ReactNode {
   const { nav, subject, watching, width } = props;
   if (nav.confirming !== undefined) {
@@ -75,14 +75,14 @@ export function Footer(props: { nav: Navigation; subject?: Subject; watching: bo
   return <Line width={width} parts={[...parts, ["", "plain"]]} />;
 }
 
-/** The keys of what is shown in place of the views. */
+/** Keys of what is shown instead of the views. */
 const CLOSING: Record<Overlay["kind"], string> = {
   help: "Any key closes this.",
   detail: "j k PgUp PgDn scroll   y copy   Enter Esc close",
   log: "j k PgUp PgDn Home scroll   End goes on with what is written   l Esc close",
 };
 
-/** The keys that have room; the help has all of them. */
+/** Returns the keys that fit; the help has all of them. */
 function fitting(watching: boolean, width: number): typeof KEYS {
   let keys = KEYS.filter(({ short, watching: needs }) => short !== undefined && (watching || needs !== true));
   const size = (): number => keys.reduce((sum, { keys: name, short }) => sum + widthOf(name) + widthOf(short!) + 3, 0);
@@ -92,13 +92,13 @@ function fitting(watching: boolean, width: number): typeof KEYS {
   return keys;
 }
 
-/** Every key with what it does. */
+/** Lists every key with what it does. */
 export function Help({ watching, width, height }: { watching: boolean; width: number; height: number }): ReactNode {
   const keys = KEYS.filter(({ watching: needs }) => watching || needs !== true).filter(({ short }) => short !== "view");
   return <KeyList keys={keys} width={width} height={height} />;
 }
 
-/** Keys with what they do, one a line. */
+/** Lists keys with what they do, one per line. */
 export function KeyList({
   keys,
   width,
@@ -143,7 +143,7 @@ export const tabTitle = (tab: Tab): string => `${TABS.indexOf(tab) + 1} ${TAB_TI
 const START = "── ";
 const GAP = "  ";
 
-/** The line of all views' titles, each always in the same place, the chosen one in bold and between brackets. */
+/** Line of all views' titles, each always in the same place, the active one in bold and in brackets. */
 export function Tabs({ chosen, note, width }: { chosen: Tab; note: string; width: number }): ReactNode {
   const parts: LinePart[] = [[START, "quiet"]];
   for (const tab of TABS) {

@@ -25,10 +25,10 @@ interface Props<T> {
 
 const itself = (target: string): string => target;
 
-/** Columns of the screen from which on a sentence says why, and not a code. */
+/** Width from which a sentence explains the result instead of a code, in columns. */
 const ROOM_FOR_SENTENCE = 24;
 
-/** Deployments, newest first. */
+/** Lists deployments, newest first. */
 export function HistoryView({ rows, width, height, scroll, now, titleOf = itself }: Props<PastDeployment>): ReactNode {
   if (rows.length === 0) return <Line width={width} parts={[["  Nothing was deployed yet.", "quiet"]]} />;
   const columns = placed("history", width);

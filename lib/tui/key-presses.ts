@@ -1,6 +1,6 @@
 import type { Key } from "ink";
 
-/** One press of a key: the character that it types, and its name when it has one. */
+/** Key press: the character that it types, and its name if it has one. */
 export interface KeyPress {
   input: string;
   key: Partial<Key>;
@@ -16,8 +16,8 @@ const NAMED: Readonly<Record<string, Partial<Key>>> = {
 };
 
 /**
- * Splits what came in one read into single presses. A macro and a slow connection deliver several characters at once;
- * escape sequences, such as those of arrows, come one by one and stay whole.
+ * Splits the input of one read into single key presses. A macro and a slow connection deliver several characters
+ * together; escape sequences, such as those of arrows, arrive one by one and stay whole.
  */
 export function keyPresses(input: string, key: Partial<Key>): KeyPress[] {
   const characters = [...input];

@@ -1,9 +1,9 @@
 import type { Tab } from "./navigation.ts";
 
-/** Below this nothing sensible fits. */
+/** Smallest screen on which the dashboard fits. */
 export const SMALLEST = { columns: 70, rows: 20 } as const;
 
-/** A rectangle of the screen, its title line included. */
+/** Rectangle of the screen, including its title line. */
 export interface PaneSize {
   width: number;
   height: number;
@@ -14,7 +14,7 @@ export interface DashboardLayout {
   width: number;
   height: number;
   targets: PaneSize;
-  /** Views that are shown, and how large. With tabs it is the chosen one only. */
+  /** Visible views with their sizes. With tabs it is only the active one. */
   views: Partial<Record<Tab, PaneSize>>;
 }
 
@@ -33,7 +33,7 @@ export function dashboardLayout(columns: number, rows: number, targets: number, 
     return { kind: "too small", width, height, targets: none, views: {} };
   const panes = columns >= 140 && rows >= 36;
   const most = Math.floor((height - FRAME) * (panes ? 0.4 : 0.34));
-  // A title and a line of column names come with the rows.
+  // Includes a title and a line of column names.
   const targetsHeight = Math.max(3, Math.min(targets + 2, most));
   const rest = height - FRAME - targetsHeight;
   const place = { width, height: targetsHeight };
@@ -56,7 +56,7 @@ export function dashboardLayout(columns: number, rows: number, targets: number, 
   };
 }
 
-/** The first row to show so that `selected` is among `page` rows. */
+/** Returns the first row to show so that `selected` is among `page` rows. */
 export function windowStart(selected: number, page: number, rows: number): number {
   return Math.max(0, Math.min(selected - Math.floor(page / 2), rows - page));
 }

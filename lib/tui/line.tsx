@@ -6,7 +6,7 @@ import { type Theme, themeOf } from "./theme.ts";
 export const ThemeContext = createContext<Theme>(themeOf(false));
 export const useTheme = (): Theme => useContext(ThemeContext);
 
-/** A part of a line: its text, and how it looks. */
+/** Part of a line: its text and look. */
 export type LinePart = readonly [text: string, look?: keyof Theme];
 
 interface LineProps {
@@ -22,8 +22,8 @@ const same = (a: LineProps, b: LineProps): boolean =>
   a.parts.every(([text, look], index) => text === b.parts[index]![0] && look === b.parts[index]![1]);
 
 /**
- * One line of exactly `width` columns, made of parts; what is too long is cut off. It is drawn again only when it says
- * something else.
+ * Line of exactly `width` columns, made of parts; what is too long is cut off. Drawn again only when its content
+ * changes.
  */
 export const Line = memo(function Line({ parts, width, inverse }: LineProps): ReactNode {
   const theme = useTheme();
@@ -42,7 +42,7 @@ export const Line = memo(function Line({ parts, width, inverse }: LineProps): Re
   return <Text wrap="truncate">{shown}</Text>;
 }, same);
 
-/** A title line: `── Fleet ─ 12 hosts ─────`. */
+/** Title line: `── Fleet ─ 12 hosts ─────`. */
 export function Title({
   text,
   note = "",

@@ -7,22 +7,22 @@ import { printable } from "../support/printable.ts";
 /** Returns the programs that print a target's log and go on with it. @throws UsageError when no log can be read */
 export type LogSource = (lines: number) => Promise<LogCommand[]>;
 
-/** Lines of each unit to begin with. */
+/** Initial lines of each unit. */
 const FIRST_LINES = 200;
-/** Characters of a line that are kept. */
+/** Most characters kept of a line. */
 const MAX_LINE = 4096;
-/** Lines that are taken in before keys and the watch get their turn. */
+/** Lines added before keys and the watch get their turn. */
 const BATCH = 500;
-/** Milliseconds of that turn: a plugin that floods its log must not slow the watch down. */
+/** Duration of that turn, in milliseconds: a plugin that floods its log must not slow the watch down. */
 const TURN_MS = 20;
-/** Milliseconds until a log that has ended is read again: a container may have been replaced. */
+/** Time until an ended log is read again, in milliseconds: a container may have been replaced. */
 const AGAIN_MS = 3_000;
 
 /**
  * Follows the log of a target until the signal is aborted. Reports a log that ends or cannot be read, and reads it
  * again.
  *
- * @param againMs milliseconds between two tries
+ * @param againMs milliseconds between two attempts
  */
 export async function followLog(
   source: LogSource,
@@ -53,7 +53,7 @@ export async function followLog(
   }
 }
 
-/** The log of `source`, followed for as long as it is looked at; its programs end with it. */
+/** Follows the log of `source` for as long as it is shown; its programs end with it. */
 export function useLog(
   name: string | undefined,
   source: LogSource | undefined,
@@ -73,19 +73,19 @@ export function useLog(
   return model;
 }
 
-/** Lines that are kept to look back at. */
+/** Lines kept for scrolling back. */
 const LINES_KEPT = 1000;
 const TAB = "    ";
 
 export interface ShownLine {
-  /** The unit, where several write at once. */
+  /** Unit, where several write at the same time. */
   unit: string | null;
   text: string;
 }
 
-/** The last lines that a target's units have written. */
+/** Last lines that a target's units have written. */
 export class LogModel {
-  /** Why nothing is read at the moment. */
+  /** Reason why nothing is being read. */
   note: string | undefined;
   #lines: ShownLine[] = [];
   #held: readonly ShownLine[] | undefined;
@@ -98,7 +98,7 @@ export class LogModel {
     if (this.#lines.length > LINES_KEPT) this.#lines = this.#lines.slice(-LINES_KEPT * 0.9);
   }
 
-  /** The log is read from its tail again: the next line takes the place of all that are there. */
+  /** Reads the log from its tail again: the next line replaces all present ones. */
   readAgain(): void {
     this.#again = true;
   }
@@ -106,7 +106,7 @@ export class LogModel {
   /**
    * Returns the lines.
    *
-   * @param looksBack whether a person has scrolled away from the end; the lines then stay as they are
+   * @param looksBack whether a person has scrolled away from the end, so that the lines must not change
    */
   shown(looksBack: boolean): readonly ShownLine[] {
     if (!looksBack) this.#held = undefined;

@@ -3,10 +3,10 @@ import { Line, type LinePart, Title } from "./line.tsx";
 import type { LogModel, ShownLine } from "./log-feed.ts";
 import { pieces, wrap } from "./text.ts";
 
-/** A line takes the same rows in every picture of one width. */
+/** Wrapped rows of lines, which do not change while the width stays. */
 const broken = new WeakMap<ShownLine, { width: number; rows: LinePart[][] }>();
 
-/** Returns the rows of a log, no text of which is cut off. @param scroll rows back from the end */
+/** Returns the rows of a log, with no text cut off. @param scroll rows back from the end */
 export const logRows = (log: LogModel | undefined, scroll: number, width: number): LinePart[][] =>
   (log?.shown(scroll > 0) ?? []).flatMap((line) => {
     const known = broken.get(line);
@@ -26,11 +26,11 @@ function rowsOf({ unit, text }: ShownLine, width: number): LinePart[][] {
 const notesOf = (log: LogModel | undefined, width: number): string[] =>
   log?.note === undefined ? [] : wrap(log.note, width - 2);
 
-/** Returns the rows of a log that have room at once. */
+/** Returns how many rows of a log fit. */
 export const logPage = (log: LogModel | undefined, width: number, height: number): number =>
   Math.max(1, height - 1 - notesOf(log, width).length);
 
-/** Shows the end of a target's log, or rows before it. */
+/** Shows the end of a target's log, or earlier rows. */
 export function LogView(props: {
   title: string;
   log: LogModel | undefined;

@@ -9,7 +9,7 @@ export type Tab = (typeof TABS)[number];
 export const TARGET_ORDERS = ["listed", "state", "name"] as const;
 export type TargetOrder = (typeof TARGET_ORDERS)[number];
 
-/** The place of a person in the dashboard. */
+/** Position of a person in the dashboard. */
 export interface Navigation {
   /** Name of the selected target. */
   selected: string | undefined;
@@ -17,27 +17,30 @@ export interface Navigation {
   /** Rows scrolled away in each view: from the top, in `events` from the end. */
   scroll: Readonly<Record<Tab, number>>;
   search: string;
-  /** Keys go into the search. */
+  /** Whether keys go into the search. */
   searching: boolean;
   filter: FleetFilter;
   order: TargetOrder;
-  /** Shown in place of the lists and views. */
+  /** Shown instead of the lists and views. */
   overlay: Overlay | undefined;
-  /** The action that `y` confirms. */
+  /** Action that `y` confirms. */
   confirming: Confirmed | undefined;
-  /** The order of the fleet's hosts. */
+  /** Order of the fleet's hosts. */
   hosts: HostOrder;
 }
 
-/** The help; the details, with the rows scrolled away; the selected target's log, with the rows back from its end. */
+/**
+ * Overlay: the help; the details, with the rows scrolled away; the selected target's log, with the rows back from its
+ * end.
+ */
 export interface Overlay {
   kind: "help" | "detail" | "log";
   at: number;
 }
 
-/** An action that is asked back about. */
+/** Action that needs confirmation. */
 export type Confirmed = "redeploy" | "rollback" | "quit";
-/** The requests that keys make of targets. */
+/** Requests that keys make of targets. */
 export type TargetAction = WatchAction | "rollback";
 
 export const FIRST_VIEW: Navigation = {
@@ -53,16 +56,16 @@ export const FIRST_VIEW: Navigation = {
   hosts: "failing",
 };
 
-/** The facts about the shown screen that a key press depends on. */
+/** Facts about the screen that a key press depends on. */
 export interface Shown {
   targets: readonly string[];
-  /** Rows that the current view has in all, and rows that it shows at once. */
+  /** Rows of the current view in total; `page` is how many it shows at a time. */
   rows: number;
   page: number;
-  /** Rows and page of the text that is shown in place of the views, where the screen has room for it. */
+  /** Rows and page of the text shown instead of the views, where it fits. */
   overlay?: { rows: number; page: number };
   deploying: boolean;
-  /** Keys that act on targets do something; a fleet alone has none. */
+  /** Whether keys act on targets; a fleet alone has none. */
   watching: boolean;
   /** Whether the selected target is paused. */
   paused: boolean;
@@ -75,7 +78,7 @@ export interface Pressed {
 
 export type Effect = { act: TargetAction; target: string } | { copy: true } | { quit: true };
 
-/** The keys, for the help and the footer. */
+/** Keys, for the help and the footer. */
 export const KEYS: readonly { keys: string; does: string; watching?: true; short?: string }[] = [
   { keys: "↑ ↓", does: "select a target", short: "target" },
   { keys: "Tab ← → 1-4", does: "deployment, fleet, history, events", watching: true },
@@ -96,7 +99,7 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
   { keys: "q", does: "quit; a deployment under way is finished or undone", short: "quit" },
 ];
 
-/** Returns the place that a key leads to, and what it asks of the watch. */
+/** Returns the position that a key leads to, and its request to the watch. */
 export function press(nav: Navigation, input: string, key: Partial<Key>, shown: Shown): Pressed {
   if (key.ctrl === true && input === "c") return { nav, effect: { quit: true } };
   if (nav.confirming !== undefined) return confirmed(nav, input);
@@ -147,7 +150,7 @@ function inOverlay(nav: Navigation, overlay: Overlay, input: string, key: Partia
   return { nav: offset === undefined ? nav : { ...nav, overlay: { kind, at: offset } } };
 }
 
-/** The key that sorts the list of targets. */
+/** Handles the key that sorts the list of targets. */
 function listing(nav: Navigation, input: string): { nav: Navigation } | undefined {
   if (input !== "s") return undefined;
   const order = TARGET_ORDERS[(TARGET_ORDERS.indexOf(nav.order) + 1) % TARGET_ORDERS.length]!;

@@ -6,10 +6,10 @@ import type { LogModel } from "./log-feed.ts";
 import { logPage, logRows, LogView } from "./log-view.tsx";
 import type { Overlay, Shown } from "./navigation.ts";
 
-/** Everything that can be shown in place of the lists and views of a dashboard. */
+/** Everything that can be shown instead of the lists and views of a dashboard. */
 export interface OverlaySubject {
   detail: DetailSubject;
-  /** The log that is being followed. */
+  /** Log being followed. */
   log?: LogModel | undefined;
   watching: boolean;
 }
@@ -21,7 +21,7 @@ interface Place {
   height: number;
 }
 
-/** Returns the rows that are shown in place of the views, in all and at once. */
+/** Returns the rows shown instead of the views, in total and at a time. */
 export function overlayRows({ overlay, subject, width, height }: Place): Required<Shown>["overlay"] {
   switch (overlay.kind) {
     case "detail":

@@ -1,18 +1,18 @@
 /**
- * Milliseconds between two pictures that changes ask for; keys do not wait for it. A deployment should not pay for
- * being looked at.
+ * Interval of redrawing after changes, in milliseconds; keys do not wait for it. Watching must not slow a deployment
+ * down.
  */
 const PICTURE_MS = 500;
 
-/** Tells views at a calm pace that something has changed: what React's `useSyncExternalStore` asks for. */
+/** Notifies views of changes at a calm pace, for React's `useSyncExternalStore`. */
 export class Pictures {
   readonly #listeners = new Set<() => void>();
   #revision = 0;
-  /** Time of the last picture, by `performance.now()`: a wall clock set back would stop the pictures. */
+  /** Time of the last redraw, by `performance.now()`: with a wall clock set back, redrawing would stop. */
   #told = Number.NEGATIVE_INFINITY;
   #timer: NodeJS.Timeout | undefined;
 
-  /** Asks for a new picture soon. */
+  /** Requests a redraw soon. */
   readonly changed = (): void => {
     if (this.#timer !== undefined) return;
     const wait = Math.max(0, this.#told + PICTURE_MS - performance.now());

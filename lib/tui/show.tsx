@@ -6,18 +6,18 @@ import { SpokenDashboard } from "./spoken-dashboard.tsx";
 import { themeOf } from "./theme.ts";
 import { WatchDashboard, type WatchDashboardProps } from "./watch-dashboard.tsx";
 
-/** The terminal that the dashboard is shown on. */
+/** Terminal of the dashboard. */
 export interface Terminal {
   stdin: NodeJS.ReadStream;
   stdout: NodeJS.WriteStream;
-  /** Sentences instead of a picture. */
+  /** Whether to show sentences instead of a screen. */
   screenReader: boolean;
 }
 
-/** Pictures per second at the most: keys answer at once, and a deployment keeps its time. */
+/** Most redraws per second: keys respond at once, and a deployment is not slowed down. */
 const MAX_FPS = 20;
 
-/** Shows a picture until it is unmounted; the terminal's own screen comes back then. NO_COLOR leaves colours out. */
+/** Renders until unmounted; then the terminal's own screen comes back. NO_COLOR removes colours. */
 export function show(picture: ReactNode, { stdin, stdout, screenReader }: Terminal): Instance {
   const coloured = !process.env.NO_COLOR;
   return render(<ThemeContext value={themeOf(coloured)}>{picture}</ThemeContext>, {

@@ -9,7 +9,7 @@ import type { WatchDashboardProps } from "./watch-dashboard.tsx";
 import type { TargetView } from "./watch-model.ts";
 
 /**
- * The dashboard in sentences, for screen readers: no bars, no columns, no clock; it changes only when something has
+ * Dashboard in sentences, for screen readers: no bars, no columns, no clock; it changes only when something has
  * changed.
  */
 export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): ReactNode {
@@ -52,7 +52,7 @@ const question = (confirming: Confirmed | undefined, target: TargetView | undefi
     ? "Keys: arrows select, c checks, r redeploys, b goes back, t retries, p pauses, q quits."
     : `${questionOf(confirming, target)} Press y for yes, any other key for no.`;
 
-/** Returns a target in one sentence. Progress is in tenths, so that a screen reader is not always speaking. */
+/** Describes a target in one sentence. Progress is in tenths, so that a screen reader is not always speaking. */
 export function sentenceOf(target: TargetView): string {
   const versions = `running ${target.running ?? "nothing"}, latest ${target.latest ?? "nothing"}`;
   const state = stateOf(target);

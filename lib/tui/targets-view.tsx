@@ -10,17 +10,19 @@ import type { TargetView } from "./watch-model.ts";
 interface Props {
   targets: readonly TargetView[];
   selected: string | undefined;
-  /** The order in words, when it is not the listed one. */
+  /** Order in words, if it is not the listed one. */
   order?: string;
   width: number;
   height: number;
   now: number;
 }
 
-/** Width from which the reason stands beside the state. Columns. */
+/** Width from which the reason is beside the state, in columns. */
 const ROOM_FOR_REASON = 60;
 
-/** All targets: what runs, what is latest, and what is going on. The selected one is always among the rows. */
+/**
+ * Lists all targets: the running version, the latest one, and the activity. The selected one is always among the rows.
+ */
 export function TargetsView(props: Props): ReactNode {
   const { targets, selected, order = "", width, height, now } = props;
   const page = height - 2;

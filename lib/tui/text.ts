@@ -3,13 +3,13 @@ import stringWidth from "string-width";
 import { clock, day } from "../support/local-time.ts";
 import { printable } from "../support/printable.ts";
 
-/** ASCII and the signs of our own pictures: one column each, whatever the terminal. */
+/** Matches ASCII and the dashboard's own symbols, which take one column each on any terminal. */
 const PLAIN = /^[\x20-\x7e█▉▊▋▌▍▎▏▁▂▃▄▅▆▇░─✓✗▸·›↶→…–●]*$/;
 
-/** Columns that a text takes on a terminal. */
+/** Returns the columns that a text takes on a terminal. */
 export const widthOf = (text: string): number => (PLAIN.test(text) ? text.length : stringWidth(text));
 
-/** A text of exactly `width` columns: cut with …, or filled up with spaces. */
+/** Fits a text to exactly `width` columns: cut with …, or padded with spaces. */
 export function fit(text: string, width: number): string {
   if (width <= 0) return "";
   if (PLAIN.test(text)) return text.length > width ? `${text.slice(0, width - 1)}…` : text.padEnd(width);
@@ -20,7 +20,7 @@ export function fit(text: string, width: number): string {
 
 const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
 
-/** A bar of `width` columns. @param fraction from 0 to 1 */
+/** Draws a bar of `width` columns. @param fraction from 0 to 1 */
 export function bar(fraction: number, width: number, empty = "░"): string {
   const eighths = Math.round(Math.min(1, Math.max(0, fraction)) * width * 8);
   const part = EIGHTHS[eighths % 8]!;
@@ -30,22 +30,22 @@ export function bar(fraction: number, width: number, empty = "░"): string {
 
 const LEVELS = "▁▂▃▄▅▆▇█";
 
-/** A small picture of numbers beside each other, one column each; the largest is as high as the line. */
+/** Draws a small chart of numbers, one column each; the largest is as high as the line. */
 export function spark(values: readonly number[]): string {
   const most = Math.max(...values, 1);
   return values.map((value) => LEVELS[Math.round((Math.max(0, value) / most) * (LEVELS.length - 1))]).join("");
 }
 
-/** Numbers as columns beside each other. Zero is blank, and every other number is seen. @param most a full column */
+/** Draws numbers as columns. Zero is blank, and every other number is visible. @param most value of a full column */
 export const barChart = (values: readonly number[], most: number): string =>
   values
     .map((value) => (value <= 0 ? " " : LEVELS[Math.max(0, Math.ceil((value / most) * LEVELS.length) - 1)]))
     .join("");
 
-/** `62 %`, right-aligned in five columns. */
+/** Formats `62 %`, right-aligned in five columns. */
 export const percent = (fraction: number): string => `${Math.floor(fraction * 100)} %`.padStart(5);
 
-/** A span for people: `45 ms`, `2.4 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`. */
+/** Formats a duration for people: `45 ms`, `2.4 s`, `3 m 20 s`, `2 h 5 m`, `3 d 4 h`. */
 export function span(ms: number): string {
   if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   const seconds = ms / 1000;
@@ -57,15 +57,15 @@ export function span(ms: number): string {
   return hours < 48 ? `${hours} h ${minutes % 60} m` : `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
-/** The time of day, with its date when that is another day than `now`'s. The header tells the zone. */
+/** Formats the time of day, with the date if that differs from `now`'s. The header states the zone. */
 export const moment = (at: number, now: number): string =>
   day(at) === day(now) ? clock(at) : `${day(at)} ${clock(at).slice(0, 5)}`;
 
-/** A whole number with its thousands apart: `100,000`. */
+/** Formats a whole number with thousands separated: `100,000`. */
 export const count = (value: number): string => value.toLocaleString("en-US");
 
 /**
- * Breaks a text into lines of at most `width` columns, at spaces where there are some. Line breaks of the text stay.
+ * Breaks a text into lines of at most `width` columns, at spaces if there are any. Keeps the text's own line breaks.
  */
 export function wrap(text: string, width: number): string[] {
   if (width <= 0) return [];
@@ -84,7 +84,7 @@ export function wrap(text: string, width: number): string[] {
   });
 }
 
-/** A word in pieces that each fit: digests, URLs and paths have no spaces. Paths break behind a slash. */
+/** Splits a word into pieces that fit: digests, URLs and paths have no spaces. Paths break after a slash. */
 export function pieces(word: string, width: number): string[] {
   if (widthOf(word) <= width) return [word];
   const found: string[] = [];
@@ -103,7 +103,7 @@ export function pieces(word: string, width: number): string[] {
 
 const SEGMENTER = new Intl.Segmenter();
 
-/** Bytes that are copied at most: many terminals ignore a longer sequence. */
+/** Most bytes copied to the clipboard: many terminals ignore a longer sequence. */
 const MAX_COPIED_BYTES = 48 * 1024;
 
 /** Returns the sequence that copies a text to the terminal's clipboard (OSC 52), also over ssh. Long texts are cut. */

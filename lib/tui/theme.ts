@@ -1,8 +1,8 @@
 import type { TextProps } from "ink";
 
 /**
- * Colours by meaning. Only the terminal's own ones, and none that is pale on a light or dark background; words and
- * signs say the same.
+ * Colours by meaning. Only the terminal's own ones that are legible on light and dark backgrounds; words and symbols
+ * say the same.
  */
 export interface Theme {
   good: Look;

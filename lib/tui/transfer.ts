@@ -1,14 +1,14 @@
-/** The speed is that of the last few seconds. Milliseconds. */
+/** Time over which the speed is measured, in milliseconds. */
 const WINDOW_MS = 4_000;
-/** The course of the speed is kept in pieces of this length, and this many of them. */
+/** Length of the pieces in which past speeds are kept, in milliseconds; the next constant is their number. */
 const PIECE_MS = 1_000;
 const MAX_PIECES = 120;
 
-/** The speed of a transfer, computed from progress events. */
+/** Speed of a transfer, computed from progress events. */
 export class Transfer {
   readonly #points: { at: number; bytes: number }[] = [];
 
-  /** Bytes of each of the last seconds; the newest may be under way. */
+  /** Bytes of each of the last seconds; the newest may not be over. */
   readonly #pieces: number[] = [];
   #began: number | undefined;
   /** Seconds that have begun. */
@@ -36,12 +36,12 @@ export class Transfer {
     return ((last.bytes - first.bytes) / (last.at - first.at)) * 1000;
   }
 
-  /** Bytes of each of the last seconds, the oldest first. @param count at most */
+  /** Returns the bytes of each of the last seconds, oldest first. @param count most seconds */
   bytesPerSecond(count: number): readonly number[] {
     return count <= 0 ? [] : this.#pieces.slice(-count);
   }
 
-  /** Milliseconds until `size` bytes have arrived; undefined while the rate is unknown. */
+  /** Returns the milliseconds until `size` bytes have arrived; undefined while the rate is unknown. */
   remaining(size: number | null): number | undefined {
     const { rate } = this;
     const bytes = this.#points.at(-1)?.bytes ?? 0;

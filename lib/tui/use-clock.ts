@@ -1,7 +1,7 @@
 import { useEffect, useState } from "react";
 import { collectGarbage } from "../support/buffer-pacing.ts";
 
-/** Seconds between two garbage collections, which remove what pictures and polls leave. */
+/** Seconds between two garbage collections, which remove what redraws and polls leave. */
 const COLLECT_EVERY = 120;
 
 /** Milliseconds since 1970, once a second. */

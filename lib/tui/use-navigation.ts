@@ -10,10 +10,10 @@ interface Screen {
 }
 
 /**
- * Returns the place of a person, moved by keys. Keys that come faster than pictures each start where the one before has
- * led. What is pasted is no key: it is text for the search, and nothing elsewhere.
+ * Returns the position of a person, moved by keys. Keys that arrive faster than redraws each start from the previous
+ * one's position. Pasted text is no key: it goes into the search, and nowhere else.
  *
- * @param targets names of all targets, in the order in which they are listed at a place
+ * @param targets names of all targets, in the order of the list at a position
  */
 export function useNavigation(
   first: Partial<Navigation>,

@@ -22,15 +22,15 @@ import { type DashboardStore, orderTargets, type TargetView, type WatchModel } f
 
 export interface WatchDashboardProps {
   store: DashboardStore;
-  /** The source of each target's fleet, by the target's name. */
+  /** Source of each target's fleet, by the target's name. */
   fleets: ReadonlyMap<string, FollowedFleet>;
-  /** The log of each target, by the target's name. */
+  /** Log of each target, by the target's name. */
   logs: ReadonlyMap<string, LogSource>;
   act: (target: string, action: TargetAction) => void;
   quit: () => void;
 }
 
-/** The watch's dashboard: targets above, and of the selected one its deployment, fleet, history and events. */
+/** Dashboard of the watch: targets above, and for the selected one its deployment, fleet, history and events. */
 export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboardProps): ReactNode {
   useSyncExternalStore(store.subscribe, store.revision);
   const now = useClock();

@@ -9,19 +9,19 @@ import { DeploymentModel } from "./deployment-model.ts";
 import type { TargetOrder } from "./navigation.ts";
 import { Pictures } from "./pictures.ts";
 
-/** Events and past deployments that are kept to look back at. */
+/** Events and past deployments kept for scrolling back. */
 const EVENTS_KEPT = 500;
 const HISTORY_KEPT = 500;
 
 export interface TargetView extends TargetFacts {
   name: string;
-  /** The name for people: a project's own once a release tells it, else `name`. */
+  /** Display name: a project's own once a release tells it, otherwise `name`. */
   title: string;
   kind: WatchedTarget["kind"];
   slug: string;
   projectRoot: string;
   intervalMs: number;
-  /** The deployment in progress, or else the last one. */
+  /** Current deployment, or else the last one. */
   deployment: DeploymentModel | undefined;
 }
 
@@ -42,13 +42,13 @@ export interface PastDeployment {
   message: string | null;
 }
 
-/** The state that the dashboard shows: the sum of the loop's events. It decides nothing. */
+/** State that the dashboard shows, computed from the loop's events. It decides nothing. */
 export class WatchModel {
   readonly targets = new Map<string, TargetView>();
   readonly events: EventLine[] = [];
-  /** Newest first. */
+  /** Past deployments, newest first. */
   readonly history: PastDeployment[] = [];
-  /** The hubs that hint at changes, and those that do not for now. */
+  /** Hubs, with whether they currently send hints. */
   readonly hints = new Map<string, boolean>();
   stopping = false;
   readonly #sentence = watchSentences();
@@ -58,7 +58,7 @@ export class WatchModel {
     this.history.push(...past.toSorted((a, b) => b.at - a.at).slice(0, HISTORY_KEPT));
   }
 
-  /** @param now milliseconds since 1970 */
+  /** Applies an event. @param now milliseconds since 1970 */
   apply(event: WatchEvent, now: number): void {
     this.#line(event, now);
     if (event.event === "watch.started") return this.#start(event.targets);
@@ -90,7 +90,7 @@ export class WatchModel {
     }
   }
 
-  /** Takes the reports of a target in place of its history: something beside this watch has deployed it. */
+  /** Replaces a target's history by its reports: something besides this watch has deployed it. */
   relearn(name: string, past: readonly PastDeployment[]): void {
     const kept = this.history.filter(({ target, status }) => target !== name || status === "unchanged");
     const all = [...kept, ...past].toSorted((a, b) => b.at - a.at);
@@ -165,7 +165,7 @@ export function orderTargets(targets: readonly TargetView[], order: TargetOrder)
   }
 }
 
-/** Takes the loop's events in as they come, and has pictures of them made. */
+/** Applies the loop's events as they arrive, and requests redraws. */
 export class DashboardStore extends Pictures {
   readonly model: WatchModel;
 

@@ -8,7 +8,7 @@ import { staging } from "./features/staging/feature.ts";
 import { statements } from "./features/statements/feature.ts";
 import { webhooks } from "./features/webhooks/feature.ts";
 
-/** The features of the pages, in the order in which they are shown. */
+/** Features of the pages, in display order. */
 export const webFeatures: readonly WebFeature[] = [
   rollouts,
   components,

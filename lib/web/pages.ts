@@ -23,21 +23,21 @@ import { waysOf } from "./page/ways.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The token of a session that the answer begins; empty for one that it ends. */
+    /** Token of a session that the answer starts; empty for one that it ends. */
     newSession: string | null;
-    /** The attempt to sign in that the answer begins; empty for one that it ends. */
+    /** Attempt to sign in that the answer starts; empty for one that it ends. */
     newAttempt: string | null;
   }
 }
 
-/** Bytes of a form. */
+/** Largest body of a form, in bytes. */
 const MAX_FORM_BYTES = 64 * 1024;
 
 /** Headers of every page: content from its own origin only, no framing, no caching by others. */
 const HEADERS = {
   "content-security-policy": HUB_PAGE_POLICY,
   "x-frame-options": "DENY",
-  // Not less: a form's Origin would be null.
+  // Not stricter: a form's Origin would be null.
   "referrer-policy": "same-origin",
   "cross-origin-opener-policy": "same-origin",
   "cross-origin-resource-policy": "same-origin",
@@ -56,7 +56,7 @@ const PUBLIC = new Set(PAGES.filter(({ isPublic }) => isPublic === true).map(({ 
 const WAYS = webFeatures.flatMap(({ ways = [] }) => ways);
 const TABS = webFeatures.flatMap(({ tabs = [] }) => tabs);
 
-/** The hub in a browser (docs/hub.md#the-hub-in-a-browser). */
+/** Pages of the hub in a browser (docs/hub.md#the-hub-in-a-browser). */
 export const pages: Web = async (root, options) => {
   const { hub, authentication, webCalls, unknownPaths, personKeys } = options;
   const cookies = new Cookies(hub.publicUrl);
@@ -67,7 +67,7 @@ export const pages: Web = async (root, options) => {
     archives: () => (archives ??= import("./page/archive.ts").then(({ Archives }) => new Archives(api))),
   };
   const live = new Live(api);
-  // A hub whose pages nobody opens does without React.
+  // A hub whose pages nobody opens never loads React.
   const rendering = () => import("./page/render.tsx");
   const fleetScreens = () => import("./fleets/fleet-screens.tsx");
   await root.register(assets);
@@ -76,7 +76,7 @@ export const pages: Web = async (root, options) => {
     done();
   });
 
-  /** The path below which a proxy shows the hub. */
+  /** Returns the path below which a proxy shows the hub. */
   const base = () => new URL(hub.publicUrl()).pathname.replace(/\/+$/, "");
 
   await root.register(async (app) => {
@@ -103,7 +103,7 @@ export const pages: Web = async (root, options) => {
       page.write(html);
       const { bytes, encoding } = compressed(request.headers["accept-encoding"], page);
       if (encoding !== undefined) {
-        // It would wait for a full collection, with those of all other pages.
+        // Otherwise it would wait for a full collection, like those of all other pages.
         freeBuffer(page);
         void reply.header("content-encoding", encoding);
       }
@@ -151,7 +151,7 @@ export const pages: Web = async (root, options) => {
       return fail(error, request, reply);
     };
 
-    // Agents ask between any two pages, however many readers come at once.
+    // Requests of agents are served between any two pages, however many readers there are.
     let turn: Promise<unknown> = Promise.resolve();
     const nextTurn = (): Promise<unknown> => (turn = turn.then(() => setImmediate()));
 
@@ -187,5 +187,5 @@ export const pages: Web = async (root, options) => {
   });
 };
 
-/** The page to go on with after signing in: forms have none. */
+/** Returns the page to continue with after signing in: forms have none. */
 const nextOf = ({ method, url }: FastifyRequest): string => (method === "POST" ? "/" : url);

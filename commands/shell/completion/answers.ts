@@ -7,11 +7,11 @@ import { makeFolder } from "../../../lib/support/files.ts";
 
 /** Recent answers of hubs, in files that only their user can read: one for each hub, key and question. */
 
-/** Milliseconds for which an answer is used without asking again. */
+/** Time for which an answer is used without asking again, in milliseconds. */
 const FRESH_MS = 60_000;
-/** Milliseconds for which a kept answer replaces that of a slow or unreachable hub. */
+/** Time for which a stored answer replaces that of a slow or unreachable hub, in milliseconds. */
 const KEPT_MS = 600_000;
-/** Milliseconds for which one process at most goes on with a question. */
+/** Time for which one process may continue with a question, in milliseconds. */
 const ASKING_MS = 15_000;
 const MOST_FILES = 64;
 
@@ -20,13 +20,13 @@ export interface KeptAnswer {
   isFresh: boolean;
 }
 
-/** The file of an answer. @param asked tells hub, key and question from all others */
+/** Returns the file of an answer. @param asked identifies hub, key and question */
 export function answerFile(asked: readonly unknown[]): string {
   const name = createHash("sha256").update(JSON.stringify(asked)).digest("hex");
   return join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sealift/completion", `${name}.json`);
 }
 
-/** Reads an answer, unless it is too old to be of use. */
+/** Reads an answer, unless it is too old. */
 export async function readAnswer(file: string): Promise<KeptAnswer | undefined> {
   try {
     const { at, words } = JSON.parse(await readFile(file, "utf8")) as { at: number; words: string[] };
@@ -37,7 +37,7 @@ export async function readAnswer(file: string): Promise<KeptAnswer | undefined> 
   }
 }
 
-/** Keeps an answer, and removes files that are old or too many. */
+/** Stores an answer, and removes files that are old or too many. */
 export async function keepAnswer(file: string, words: Iterable<string>): Promise<void> {
   await writeUserFile(file, { at: Date.now(), words: [...words] });
   const folder = dirname(file);
@@ -52,7 +52,7 @@ export async function keepAnswer(file: string, words: Iterable<string>): Promise
   await Promise.all(ended.map(({ path }) => rm(path, { force: true })));
 }
 
-/** Returns whether no other process has gone on with this question just now. */
+/** Tells whether no other process is continuing with this question. */
 export async function isFirstToAsk(file: string): Promise<boolean> {
   const mark = `${file}.asked`;
   const asked = await stat(mark).catch(() => undefined);

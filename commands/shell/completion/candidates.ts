@@ -5,18 +5,18 @@ import { ownProcess } from "../../../lib/support/one-file.ts";
 import { answerFile, isFirstToAsk, keepAnswer, readAnswer } from "./answers.ts";
 import { type Question, questionOf, type WordList } from "./question.ts";
 
-/** Milliseconds from the start of the program after which nothing more is awaited; its end takes a few more. */
+/** Time after the start of the program when waiting ends, in milliseconds; its exit takes a few more. */
 const DEADLINE_MS = 180;
-/** Milliseconds that the hub has when nobody waits any more, so that the next Tab finds its answer. */
+/** Time limit for the hub when nobody waits any more, in milliseconds, so that the next Tab finds its answer. */
 const LATER_MS = 10_000;
-/** Candidates that are offered at most: a hub may have thousands, which nobody reads. */
+/** Most candidates offered: a hub may have thousands, which nobody reads. */
 const MOST = 500;
 
 type Add = (word: string) => void;
 
 /**
- * Answers a shell: prints the words that may stand in place of the last one, a line each, as far as they are known in
- * time. Whatever goes wrong, nothing is said. A process of its own goes on waiting for a late hub.
+ * Answers a shell: prints the words that may replace the last one, one per line, as far as they are known in time. On
+ * any error it prints nothing. A separate process continues waiting for a late hub.
  */
 export async function answerShell(spec: string, words: readonly string[]): Promise<void> {
   const deadline = () => sleep(Math.max(0, DEADLINE_MS - performance.now()));
@@ -32,17 +32,17 @@ export async function answerShell(spec: string, words: readonly string[]): Promi
   }).on("error", () => {});
 }
 
-/** Has the hub's answer kept for the next Tab, unless another process does. */
+/** Stores the hub's answer for the next Tab, unless another process does. */
 export async function askLater(spec: string, words: readonly string[]): Promise<void> {
   await candidates(spec, words, { deadline: () => sleep(LATER_MS), isLater: true });
 }
 
 /**
- * The words that may stand in place of the last one.
+ * Returns the words that may replace the last one.
  *
- * @param spec as the completion script has it
- * @param when.deadline a hub is awaited until then, and what is on this host for as long as it takes
- * @param when.isLater whether the hub is asked only if no other process asks it the same
+ * @param spec from the completion script
+ * @param when.deadline time until which the hub is awaited; this host is read for as long as it takes
+ * @param when.isLater whether to ask the hub only if no other process does
  * @returns the words, and whether the hub did not answer in time
  */
 export async function candidates(
@@ -144,7 +144,7 @@ async function meant(hub: HubConnection, { before, hasSlug, options }: Question)
   return targetCalled(hub, hasSlug ? `${options.get("--kind") ?? "plugin"}:${text}` : text);
 }
 
-/** Adds what the hub answers before the deadline, or has answered lately. @returns whether it was late */
+/** Adds what the hub answers before the deadline, or has recently answered. @returns whether it was late */
 async function fromHub(
   question: Question,
   { add, deadline, isLater }: { add: Add; deadline: () => Promise<unknown>; isLater: boolean },
@@ -174,7 +174,7 @@ async function fromHub(
   return outcome === "late";
 }
 
-/** The hub that the command will ask: by its flags, the environment, or a context. @throws UsageError */
+/** Returns the hub that the command will use: by its flags, the environment, or a context. @throws UsageError */
 async function hubOf(options: ReadonlyMap<string, string>): Promise<HubConnection> {
   const [
     { connection, network },

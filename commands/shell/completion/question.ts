@@ -19,15 +19,15 @@ const KINDS: Readonly<Record<string, WordList>> = {
   ...{ "--project-id PROJECT": "projects", "--project PROJECT": "projects" },
 };
 
-/** Lists of this host, for a command that asks no hub. */
+/** Lists of this host, for a command that uses no hub. */
 const KEPT: Partial<Record<WordList, WordList>> = { targets: "kept-targets", versions: "kept-versions" };
 
-/** Commands whose `--version` is not one that is listed yet. */
+/** Matches commands whose `--version` is a new version, not a listed one. */
 const NAMES_NEW_VERSION = /publish|consent/;
 
 /**
- * Describes in one word what a shell needs to ask for candidates: the kinds of the arguments in their order, the kinds
- * of options, and the flags, which take no value. Empty where nothing can be asked.
+ * Encodes in one word what a shell needs to ask for candidates: the kinds of the arguments in order, the kinds of
+ * options, and the flags, which take no value. Empty where there are no candidates.
  */
 export function specOf({
   paths,
@@ -49,24 +49,24 @@ export function specOf({
   return [...slots, ...asked, ...options.filter(({ takesValue }) => !takesValue).map(({ name }) => name)].join(",");
 }
 
-/** The word that is completed, and the words before it. */
+/** Word to complete, and the words before it. */
 export interface Question {
   kind: WordList;
-  /** The beginning of the word. */
+  /** Beginning of the word. */
   start: string;
   /** Arguments before it. */
   before: readonly string[];
   /** Whether the first argument is a slug alone. */
   hasSlug: boolean;
-  /** The values of options before it, by their flags. */
+  /** Values of the options before it, by their flags. */
   options: ReadonlyMap<string, string>;
 }
 
 /**
- * Reads the words of a command line after the words that call the command.
+ * Parses the words of a command line after those of the command.
  *
- * @param spec as {@link specOf} makes it
- * @param words the last one is completed
+ * @param spec as made by {@link specOf}
+ * @param words of which the last one is completed
  * @returns undefined where no list is known
  */
 export function questionOf(spec: string, words: readonly string[]): Question | undefined {

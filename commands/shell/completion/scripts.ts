@@ -7,7 +7,7 @@ const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 /** Returns a text in single quotes, as fish reads it. */
 const fishQuoted = (text: string): string => `'${text.replace(/['\\]/g, "\\$&")}'`;
 
-/** One branch of a `case` for each place that has something to say. */
+/** Returns one branch of a `case` for each place with something to say. */
 function branches(places: readonly CompletionPlace[], say: (place: CompletionPlace) => string): string {
   const lines = places.flatMap((place) => {
     const text = say(place);
@@ -20,7 +20,7 @@ const roles = Object.entries(ROLES)
   .map(([program, path]) => `    ${program}) path=${path} ;;`)
   .join("\n");
 
-/** Lines `path:option` → its values. */
+/** Returns lines `path:option` → its values. */
 const valueBranches = (places: readonly CompletionPlace[], list: (values: readonly string[]) => string): string =>
   places
     .flatMap(({ path, options }) =>
@@ -30,7 +30,7 @@ const valueBranches = (places: readonly CompletionPlace[], list: (values: readon
     )
     .join("\n");
 
-/** Works with the bash 3.2 of macOS, and without the bash-completion package. */
+/** Script for bash, from the 3.2 of macOS on, without the bash-completion package. */
 const bash = (
   places: readonly CompletionPlace[],
 ): string => `# bash completion for Sealift: source <(sealift completion bash)
@@ -113,7 +113,7 @@ ${roles}
 complete -o default -F _sealift ${PROGRAMS.join(" ")}
 `;
 
-/** `name:description`, as `_describe` takes it. */
+/** Formats `name:description` for `_describe`. */
 const described = (name: string, description: string): string =>
   quoted(`${name.replaceAll(":", "\\:")}:${description.replaceAll(":", "\\:")}`);
 
@@ -231,5 +231,5 @@ ${lines.join("\n")}
 `;
 }
 
-/** The completion script of a shell, for all programs. */
+/** Completion scripts by shell, for all programs. */
 export const completionScript = { bash, zsh, fish };

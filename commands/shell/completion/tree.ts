@@ -1,18 +1,18 @@
 import type { CommandFacts, OptionFacts } from "../facts.ts";
 import { specOf } from "./question.ts";
 
-/** The words and options that may follow one path, of which the empty one is the program itself. */
+/** Words and options that may follow one path; the empty path is the program itself. */
 export interface CompletionPlace {
   path: string;
-  /** Words that lead on from here, with what they are for. */
+  /** Words that continue the path, with descriptions. */
   words: readonly { word: string; description: string }[];
-  /** Empty where the words do not make a command yet. */
+  /** Empty where the words do not form a command yet. */
   options: readonly OptionFacts[];
-  /** Describes the command to `sealift __complete`; empty where that has nothing to offer. */
+  /** Describes the command to `sealift __complete`; empty without candidates. */
   spec: string;
 }
 
-/** The programs that are one command of `sealift`, and its words. */
+/** Programs that are one command of `sealift`, with its words. */
 export const ROLES: Readonly<Record<string, string>> = {
   "deploy-marketplace": "deploy-marketplace",
   "deploy-project": "deploy-project",
@@ -22,7 +22,7 @@ export const ROLES: Readonly<Record<string, string>> = {
   "runtime-serve": "runtime-serve",
 };
 
-/** Every place that the words of the commands lead to. */
+/** Returns every place that the words of the commands lead to. */
 export function placesOf(commands: readonly CommandFacts[]): CompletionPlace[] {
   const calls = commands.flatMap((facts) =>
     facts.paths.map((words) => ({

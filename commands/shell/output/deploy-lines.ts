@@ -3,7 +3,7 @@ import type { AgentEvent, Emit } from "../../../lib/agent/base/events.ts";
 import { deploySentence } from "../../../lib/agent/base/sentences.ts";
 import { openProgress } from "./progress.ts";
 
-/** The agent's events as plain lines for people, with a progress bar where there is a terminal. */
+/** Renders the agent's events as plain lines for people, with a progress bar on a terminal. */
 export async function deployLines(stream: Writable & { isTTY?: boolean }): Promise<{ emit: Emit; close: () => void }> {
   const progress = await openProgress(stream);
   const emit = (event: AgentEvent): void => {

@@ -5,7 +5,7 @@ import type { SealiftError } from "../../../lib/contract/errors.ts";
 import { interruptible } from "../base.ts";
 import type { Print } from "./print.ts";
 
-/** The facts of a command that a renderer needs. */
+/** Facts of a command that a renderer needs. */
 export interface Surroundings {
   json: boolean;
   isForPeople: boolean;
@@ -16,7 +16,7 @@ export interface Surroundings {
   done: (result: Record<string, unknown>) => number;
 }
 
-/** Runs one deployment with the renderer that the options ask for, and says how it went. @returns the exit code */
+/** Runs one deployment with the renderer that the options choose, and reports the result. @returns the exit code */
 export async function showDeployment(
   source: Source,
   options: DeployOptions,
@@ -26,7 +26,7 @@ export async function showDeployment(
   return showRun((signal, emit) => deploy(source, { ...options, signal }, emit), sentence, surroundings);
 }
 
-/** Shows whatever runs like a deployment. @param sentence says a good end in words */
+/** Shows anything that runs like a deployment. @param sentence describes a successful end */
 export async function showRun(
   perform: (signal: AbortSignal, emit: Emit) => Promise<DeployResult>,
   sentence: (result: DeployResult) => string,

@@ -1,7 +1,7 @@
 import type { Difference } from "../../../lib/agent/deployment/release-diff.ts";
 import { fieldsOf } from "./records.ts";
 
-/** The fields of differences; which of them one has depends on `what`. */
+/** Fields of differences; `what` determines which of them one has. */
 export const DIFFERENCE_FIELDS = fieldsOf<Difference>({
   ...{ what: true, change: true, path: true, before: true, after: true },
   ...{ plugin: true, right: true, id: true, action: true },

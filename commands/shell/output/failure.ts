@@ -3,14 +3,14 @@ import { printableLines } from "../../../lib/support/printable.ts";
 
 /** The errors of commands, as people and programs get them. */
 
-/** The result event of a command that failed. */
+/** Returns the result event of a command that failed. */
 export const failedResult = (error: SealiftError, result: Record<string, unknown> = {}) => ({
   ...{ v: 1, event: "result", status: "failed", ...result },
   ...{ exit_code: error.exitCode, error: error.toJSON() },
 });
 
 /**
- * An error as people read it: what happened, what to do; a defect shows where.
+ * Formats an error for people: what happened, what to do; a defect with its location.
  *
  * @param verbose adds the errors that caused it
  */
@@ -23,7 +23,7 @@ export function describeError(error: SealiftError, verbose = false): string {
   return `${printableLines(lines.join("\n"))}\n`;
 }
 
-/** The chain of causes, without the queries of URLs, which may be credentials. */
+/** Returns the chain of causes, without the queries of URLs, which may be credentials. */
 function causesOf(error: Error): string[] {
   const found: string[] = [];
   for (let cause = error.cause; cause instanceof Error && found.length < 10; cause = cause.cause) {
@@ -33,7 +33,7 @@ function causesOf(error: Error): string[] {
   return [...new Set(found)];
 }
 
-/** A URL as it may be shown. */
+/** Returns a URL without its password. */
 export const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, "//…@");
 
 /** Returns an error with one more hint. */

@@ -4,7 +4,7 @@ import { Pictures } from "../../../lib/tui/pictures.ts";
 import { showFleets, type Terminal } from "../../../lib/tui/show.tsx";
 import { untilQuit } from "./terminal.ts";
 
-/** Shows fleets live until somebody quits or the terminal goes away. */
+/** Shows fleets live until somebody quits or the terminal closes. */
 export function fleetDashboard(
   named: readonly { target: Target; title: string }[],
   connection: HubConnection,

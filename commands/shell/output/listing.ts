@@ -1,22 +1,22 @@
 import { localTime } from "../../../lib/support/local-time.ts";
 import type { Surroundings } from "./deployment.ts";
 
-/** The columns of a table: the title of each, and its text for one row. */
+/** Columns of a table: the title of each, and its text for one row. */
 export type ListColumns<T> = Readonly<Record<string, (row: T) => string>>;
 
 interface Listing<T> {
-  /** The event that tells a program of one row. */
+  /** Event that reports one row to a program. */
   event: string;
   rows: Iterable<T> | AsyncIterable<T>;
-  /** The table for people, or a function that makes it when all rows are there. */
+  /** Table for people, or a function that makes it when all rows have arrived. */
   columns: ListColumns<T> | ((rows: readonly T[]) => Promise<ListColumns<T>>);
-  /** A remark for people when there is no row. */
+  /** Remark for people when there is no row. */
   none?: string;
-  /** The facts of the result event. Default: `count`. */
+  /** Returns the facts of the result event. Default: `count`. */
   result?: (count: number) => Record<string, unknown>;
 }
 
-/** Prints a list: each row as an event as soon as it is there, or all as a table for people. @returns the exit code */
+/** Prints a list: each row as an event as soon as it arrives, or all as a table for people. @returns the exit code */
 export async function showList<T extends object>(
   { json, isForPeople, print, note, done }: Surroundings,
   { event, rows, columns, none, result = (count) => ({ count }) }: Listing<T>,
@@ -35,7 +35,7 @@ export async function showList<T extends object>(
 }
 
 /**
- * Returns a time to the second: of this place on a terminal, UTC elsewhere.
+ * Formats a time to the second: local on a terminal, UTC elsewhere.
  *
  * @param time ISO 8601; any other text is returned as it is
  */

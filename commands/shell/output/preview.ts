@@ -7,14 +7,14 @@ import { deployLines } from "./deploy-lines.ts";
 import type { Surroundings } from "./deployment.ts";
 import { differenceLine } from "./differences.ts";
 
-/** Files listed by name in a preview. */
+/** Most files listed by name in a preview. */
 const SHOWN = 40;
-/** Differences in the result event. */
+/** Most differences in the result event. */
 const MAX_DIFFERENCES = 1000;
 
 type Sizes = (bytes: number) => string;
 
-/** Tells what a deployment would do. @returns the exit code */
+/** Reports what a deployment would do. @returns the exit code */
 export async function showDeploymentPreview(
   source: Source,
   options: DeployOptions,
@@ -25,18 +25,18 @@ export async function showDeploymentPreview(
   return showPreview({ perform, supervisor: options.supervisor.name }, surroundings);
 }
 
-/** The way a preview is made and told. */
+/** Functions that make and describe a preview. */
 interface Previewed {
   perform: (signal: AbortSignal, emit: Emit) => Promise<Preview>;
   supervisor: string;
-  /** The words before the version, and those between it and the one that runs. */
+  /** Words before the version, and between it and the running one. */
   words?: [string, string];
 }
 
 /**
- * Tells what a deployment or a rollback would do.
+ * Reports what a deployment or a rollback would do.
  *
- * @returns the exit code that it would have, as far as that can be known
+ * @returns the exit code that it would have, as far as can be known
  */
 export async function showPreview(
   { perform, supervisor, words = ["would deploy", "over"] }: Previewed,

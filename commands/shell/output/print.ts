@@ -1,12 +1,12 @@
-/** The ways to print on stdout; everything else goes to stderr (docs/options.md). */
+/** Functions that print on stdout; everything else goes to stderr (docs/options.md). */
 export interface Print {
   /**
-   * One line of data, without what a terminal would obey: it may hold words of hubs, hosts and plugins, whose line
-   * feeds begin no line of their own.
+   * Prints one line of data without control characters: it may contain words of hubs, hosts and plugins, whose line
+   * feeds must not begin a line.
    */
   line: (text: string) => void;
-  /** Data of several lines, without what a terminal would obey. */
+  /** Prints data of several lines, without other control characters. */
   text: (text: string) => void;
-  /** One NDJSON event of version 1. */
+  /** Prints one NDJSON event of version 1. */
   event: (event: Record<string, unknown> & { event: string }) => void;
 }

@@ -4,13 +4,13 @@ import { printable } from "../../../lib/support/printable.ts";
 import { sizeText } from "../../../lib/support/size-text.ts";
 
 export interface Progress {
-  /** A line above the bar. */
+  /** Prints a line above the bar. */
   line(text: string): void;
   update(what: string, done: number, total: number): void;
   stop(): void;
 }
 
-/** One progress bar on a terminal; elsewhere only the lines. */
+/** Opens a progress bar on a terminal; elsewhere prints only the lines. */
 export async function openProgress(stream: Writable & { isTTY?: boolean }): Promise<Progress> {
   if (stream.isTTY !== true) {
     return { line: (text) => void stream.write(`${printable(text)}\n`), update: () => {}, stop: () => {} };

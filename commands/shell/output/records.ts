@@ -7,16 +7,16 @@ import { closestTo } from "../../../lib/support/suggestion.ts";
 type Event = Record<string, unknown> & { event: string };
 
 export interface RecordOptions {
-  /** The fields of each record, in this order; empty for all. */
+  /** Fields of each record, in this order; empty for all. */
   fields: readonly string[];
   csv: boolean;
-  /** The fields that a record of the list has, of a command that lists something. */
+  /** Fields that a record of the list has, for a command that lists something. */
   listed?: readonly string[] | undefined;
 }
 
 /**
- * Makes lines of events. Of a command that lists something only the list is printed, which may be empty; of any other
- * one its result.
+ * Formats events as lines. Of a command that lists something, only the list is printed, which may be empty; of any
+ * other one, its result.
  */
 export class RecordWriter {
   readonly #csv: boolean;
@@ -37,7 +37,7 @@ export class RecordWriter {
     this.#columns = fields.length === 0 ? (listed ?? []) : fields;
   }
 
-  /** @throws UsageError `usage` for a field that the first record does not have */
+  /** Adds a record. @throws UsageError `usage` for a field that the first record does not have */
   add({ v: _version, event, ...facts }: Event): void {
     if (event === "result" && (this.#records > 0 || this.#listed !== undefined)) return;
     const { status: _status, exit_code: _exit, ...own } = facts;
@@ -51,7 +51,7 @@ export class RecordWriter {
     else this.#write(printableJson(Object.fromEntries(columns.map((name) => [name, valueAt(record, name) ?? null]))));
   }
 
-  /** Ends the output: also an empty list has titles in CSV. */
+  /** Ends the output: in CSV an empty list has titles, too. */
   close(): void {
     if (this.#csv && this.#records === 0 && this.#listed !== undefined) this.#titles();
   }
@@ -61,12 +61,12 @@ export class RecordWriter {
   }
 }
 
-/** The fields of a record, each named once: the compiler knows when one is missing. */
+/** Returns the fields of a record, each named once: the compiler notices a missing one. */
 export const fieldsOf = <T>(fields: Record<NameIn<T>, true>): string[] => Object.keys(fields);
 type NameIn<T> = T extends unknown ? keyof T : never;
 
 /**
- * Refuses the name of a field that a record does not have; what is below a field may differ from record to record.
+ * Rejects the name of a field that a record does not have; what is below a field may differ from record to record.
  *
  * @throws UsageError `usage`
  */
@@ -79,7 +79,7 @@ function requireKnown(columns: readonly string[], known: readonly string[]): voi
   });
 }
 
-/** The value of `a` or of `a.b`. */
+/** Returns the value of `a` or of `a.b`. */
 function valueAt(record: Record<string, unknown>, path: string): unknown {
   let value: unknown = record;
   for (const part of path.split(".")) {
@@ -90,8 +90,8 @@ function valueAt(record: Record<string, unknown>, path: string): unknown {
 }
 
 /**
- * RFC 4180: quoted where it has to be; what is not a single value is JSON. A spreadsheet must not take a text for a
- * formula.
+ * Formats a cell by RFC 4180: quoted if necessary; anything but a single value as JSON. A spreadsheet must not take a
+ * text for a formula.
  */
 function csvCell(value: unknown): string {
   if (value === null || value === undefined) return "";

@@ -3,9 +3,9 @@ import { printable } from "../../../lib/support/printable.ts";
 import type { ListColumns } from "./listing.ts";
 
 /**
- * Rows as aligned columns, whatever their writing; the last column is as wide as it likes.
+ * Aligns rows in columns, in any script; the last column has no fixed width.
  *
- * @param withTitles for people: a program that reads the lines counts on rows only
+ * @param withTitles for people: a program that reads the lines expects only rows
  */
 export function tableLines<T>(columns: ListColumns<T>, rows: readonly T[], withTitles: boolean): string[] {
   const cells = rows.map((row) => Object.values(columns).map((textOf) => printable(textOf(row))));

@@ -7,7 +7,7 @@ interface Streams {
   stdout: NodeJS.WriteStream;
 }
 
-/** The terminal that a dashboard can be shown on, or undefined: pipes, CI and dumb terminals get lines. */
+/** Returns the terminal for a dashboard, or undefined: pipes, CI and dumb terminals get lines. */
 export function terminalOf({ stdin, stdout }: BaseContext): Streams | undefined {
   const streams = { stdin, stdout } as Streams;
   const able = streams.stdin.isTTY && streams.stdout.isTTY && process.env.TERM !== "dumb" && !process.env.CI;
@@ -15,8 +15,8 @@ export function terminalOf({ stdin, stdout }: BaseContext): Streams | undefined 
 }
 
 /**
- * Loads a dashboard as it is cheap (docs/decisions/0009-dashboard.md): with React's production build, which is chosen
- * by a variable that programs started by this one must not find.
+ * Loads a dashboard cheaply (docs/decisions/0009-dashboard.md), with React's production build. That is chosen by a
+ * variable, which must not be passed to programs started by this one.
  */
 export async function loadForProduction<T>(load: () => Promise<T>): Promise<T> {
   const before = process.env.NODE_ENV;
@@ -30,10 +30,10 @@ export async function loadForProduction<T>(load: () => Promise<T>): Promise<T> {
 }
 
 /**
- * Aborts when the terminal goes away: its hang-up signal, the end of its input, or an error of either side. What is
- * under way can then be finished or undone, which an unhandled error would prevent.
+ * Aborts when the terminal closes: on its hang-up signal, the end of its input, or an error of either side. Work under
+ * way can then be finished or undone, which an unhandled error would prevent.
  *
- * @param reload hears a SIGHUP of a person or a service manager, while the terminal is still there
+ * @param reload called on a SIGHUP of a person or a service manager, while the terminal is still there
  */
 export function endWithTerminal(stop: AbortController, { stdin, stdout }: Streams, reload?: () => void): Disposable {
   const end = (): void => stop.abort();
@@ -51,10 +51,10 @@ export function endWithTerminal(stop: AbortController, { stdin, stdout }: Stream
 }
 
 /**
- * Shows a dashboard until somebody quits, a signal comes or the terminal goes away.
+ * Shows a dashboard until somebody quits, a signal arrives or the terminal closes.
  *
- * @param show begins to show it; `quit` ends it
- * @param meanwhile goes on beside it until the signal is aborted
+ * @param show starts to show it; `quit` ends it
+ * @param meanwhile continues beside it until the signal is aborted
  */
 export async function untilQuit(
   terminal: Streams,
@@ -71,7 +71,7 @@ export async function untilQuit(
   await Promise.all([meanwhile?.(ended), picture.waitUntilExit()]);
 }
 
-/** Tells whether this process still has its controlling terminal, which a hang-up takes away. */
+/** Tells whether this process still has its controlling terminal, which a hang-up removes. */
 function hasTerminal(): boolean {
   try {
     closeSync(openSync("/dev/tty", "r+"));

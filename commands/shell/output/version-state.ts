@@ -1,14 +1,17 @@
 import { type VersionState, versionStateText } from "../../../lib/contract/version-states.ts";
 
-/** A version that was just published or staged. */
+/** Version that was just published or staged. */
 interface StoredVersion {
   target: string;
   version: string;
-  /** Digest of the stored bytes; undefined for a hub that does not say. */
+  /** Digest of the stored bytes; undefined for a hub that does not state it. */
   sha256: string | undefined;
 }
 
-/** Tells who gets a version that was just stored, for the last line of a publication; undefined for every host. */
+/**
+ * Describes which hosts get a version that was just stored, for the last line of a publication; undefined for every
+ * host.
+ */
 export function whoGetsIt(
   state: VersionState | undefined,
   { target, version, sha256 }: StoredVersion,
@@ -19,10 +22,10 @@ export function whoGetsIt(
   return `${versionStateText(state)}: no host gets it until \`sealift version release ${target} ${version}\``;
 }
 
-/** The verb of the line about a publication. @param unchanged whether the very same archive was there already */
+/** Returns the verb of the line about a publication. @param unchanged whether the very same archive already existed */
 export const storedAs = (state: VersionState | undefined, unchanged = false): string =>
   unchanged ? "unchanged:" : state?.name === "staged" ? "staged" : "published";
 
-/** Ends the line about a publication with its author's key, where it is signed. @param signer base64 */
+/** Ends the line about a publication with its author's key, if it is signed. @param signer base64 */
 export const signedBy = (signer: string | undefined): string =>
   signer === undefined ? "" : `, signed by ${Buffer.from(signer, "base64").toString("hex").slice(0, 16)}`;

@@ -10,10 +10,10 @@ import type { WatchedDefinition } from "../../deploying/watch-targets.ts";
 import { interruptible } from "../base.ts";
 import { endWithTerminal } from "./terminal.ts";
 
-/** Reports of earlier runs that the history starts with, for each target. */
+/** Reports of earlier runs that each target's history starts with. */
 const PAST_REPORTS = 20;
 
-/** Makes a watch follow its configuration as it is now; it never rejects. */
+/** Makes a watch follow its current configuration; it never rejects. */
 type Reload = (
   watch: Watch,
   emit: EmitWatch,
@@ -21,11 +21,11 @@ type Reload = (
 ) => Promise<void>;
 
 /**
- * Watches with the dashboard until somebody quits or the terminal goes away.
+ * Watches with the dashboard until somebody quits or the terminal closes.
  *
- * @param observe hears every event
- * @param reload reads the configuration again, and calls `take` with what it says
- * @returns how many deployments there were, and failed
+ * @param observe called with every event
+ * @param reload reads the configuration again, and calls `take` with it
+ * @returns how many deployments there were, and how many failed
  */
 export async function watchDashboard(
   definitions: readonly WatchedDefinition[],

@@ -2,7 +2,7 @@ import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
 import { watchSentences } from "../../../lib/agent/watch/sentences.ts";
 import { localTime } from "../../../lib/support/local-time.ts";
 
-/** The loop's events as plain lines, each with its time and target. */
+/** Renders the loop's events as plain lines, each with its time and target. */
 export function watchLines(write: (line: string) => void, withTime: boolean): (event: WatchEvent) => void {
   const sentenceOf = watchSentences();
   return (event) => {

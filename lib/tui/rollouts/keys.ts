@@ -1,7 +1,7 @@
 import type { Key } from "ink";
 import type { RolloutAction, RolloutState, WaitingFor } from "../../contract/rollouts/records.ts";
 
-/** The keys of a rollout's dashboard. */
+/** Keys of a rollout's dashboard. */
 
 const ACTIONS: Readonly<Record<string, RolloutAction>> = { a: "approve", p: "pause", r: "resume", x: "abort" };
 
@@ -14,11 +14,11 @@ export const ROLLOUT_KEYS: readonly { key: string; does: string; action?: Rollou
   { key: "q", does: "quit; the rollout goes on at the hub", short: "quit" },
 ];
 
-/** The place of a person in the dashboard. */
+/** Position of a person in the dashboard. */
 export interface RolloutPlace {
-  /** The help is shown in place of the rollout. */
+  /** Whether the help is shown instead of the rollout. */
   helping: boolean;
-  /** The action that `y` confirms. */
+  /** Action that `y` confirms. */
   confirming: RolloutAction | undefined;
 }
 
@@ -28,7 +28,7 @@ export interface ShownRollout {
   waiting: WaitingFor | null;
 }
 
-/** Returns the actions that a rollout may take now. */
+/** Returns the actions that a rollout currently allows. */
 export function actionsOf({ state, waiting }: ShownRollout): RolloutAction[] {
   if (state === "running")
     return waiting === "approval" || waiting === "hosts" ? ["approve", "pause", "abort"] : ["pause", "abort"];
@@ -40,7 +40,7 @@ export interface RolloutPressed {
   effect?: { act: RolloutAction } | { quit: true };
 }
 
-/** Returns the place that a key leads to, and what it asks of the hub. Each action is asked back about. */
+/** Returns the position that a key leads to, and its request to the hub. Each action needs confirmation. */
 export function pressRollout(
   place: RolloutPlace,
   input: string,

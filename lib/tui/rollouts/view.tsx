@@ -10,12 +10,12 @@ import { useClock } from "../use-clock.ts";
 import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace, type ShownRollout } from "./keys.ts";
 
 export interface RolloutViewProps {
-  /** The rollout as lines of text at a moment; their first signs tell how they look. */
+  /** Returns the rollout as lines of text at a time; their first characters determine their look. */
   lines: (now: number) => readonly string[];
   standing: () => ShownRollout;
-  /** Returns the question that is asked before an action. */
+  /** Returns the question before an action. */
   question: (action: RolloutAction) => string;
-  /** The outcome of the last action, if there was one. */
+  /** Returns the outcome of the last action, if any. */
   outcome: () => string | undefined;
   act: (action: RolloutAction) => void;
   pictures: Pictures;
@@ -25,7 +25,7 @@ export interface RolloutViewProps {
 const lookOf = (line: string): keyof Theme =>
   line.startsWith("✗") || line.startsWith("halted") ? "bad" : line.startsWith("●") ? "good" : "plain";
 
-/** Shows a rollout live: a bar for each wave, the clock of what it waits for, and failing hosts with their reasons. */
+/** Shows a rollout live: a bar for each wave, the time until it continues, and failing hosts with their reasons. */
 export function RolloutView(props: RolloutViewProps): ReactNode {
   const { lines, standing, outcome, act, pictures, quit } = props;
   useSyncExternalStore(pictures.subscribe, pictures.revision);
@@ -64,7 +64,7 @@ export function RolloutView(props: RolloutViewProps): ReactNode {
   );
 }
 
-/** The last line: the keys of what can be done now, or what is being asked. */
+/** Last line: the keys that are useful now, or a question. */
 function footer({ helping, confirming }: RolloutPlace, { standing, question }: RolloutViewProps): LinePart[] {
   if (confirming !== undefined)
     return [

@@ -41,7 +41,7 @@ const EXPIRIES = {
 } as const;
 const WITH_OWN = { of: [["", "with yours"]] } as const;
 
-/** The keys that this one may see, and a form for a new one. */
+/** Lists the keys that the caller may see, with a form for a new one. */
 export const keys: Screen = async ({ api, hub }, request) => {
   const principal = principalOf(request);
   requireScope(principal, "keys");
@@ -89,7 +89,7 @@ function stateOf({ revoked_at: revoked, expires_at: expires }: ApiKeyRecord, now
   return Date.parse(expires) <= now ? ["expired", "calm"] : ["live", "good"];
 }
 
-/** @param projects those that a new key may be bound to */
+/** @param projects to which a new key may be bound */
 const CreateForm = ({ principal, projects }: { principal: Principal; projects: readonly ProjectRecord[] }) => (
   <Opened className="panel" title="Create a key" to={pagePaths.keys()}>
     <Field label="Name" name="name" required maxLength={255} placeholder="host-1" />
@@ -114,10 +114,10 @@ const CreateForm = ({ principal, projects }: { principal: Principal; projects: r
 );
 
 const DAY_MS = 86_400_000;
-/** A century: a key that lasts longer may as well have no end. */
+/** Longest lifetime of a key, in days: a century. */
 const MOST_DAYS = 36_500;
 
-/** Returns when a key of so many days ends; null for one that never does. @throws HubError 422 for another text */
+/** Returns the expiry of a key after some days; null for none. @throws HubError 422 for another text */
 function expiryOf(days: string | undefined, now: number): string | null {
   if (days === undefined) return null;
   const count = /^[0-9]{1,5}$/.test(days) ? Number(days) : 0;
@@ -126,7 +126,7 @@ function expiryOf(days: string | undefined, now: number): string | null {
   return new Date(now + count * DAY_MS).toISOString();
 }
 
-/** Creates a key, and shows its secrets: the only time. */
+/** Creates a key, and shows its secrets this only time. */
 export const createKey: Screen = async ({ api, hub }, request) => {
   const scopes = (request.body as URLSearchParams).getAll("scope");
   const body = {

@@ -16,12 +16,12 @@ import { ListPage } from "../page/list-page.tsx";
 import { Badge, Empty, Facts, Go, Section, Size, Table, Time, withNotes } from "../page/parts.tsx";
 import { pagePaths } from "../page/view.ts";
 
-/** Answers 404 to everybody else: a page that a key may not see is not there. */
+/** Answers 404 to everybody but administrators, as if the page did not exist. */
 function requireAdministrator(request: FastifyRequest): void {
   if (!isAdministrator(principalOf(request))) throw notFound("There is no such page.");
 }
 
-/** The audit log, for administrators. */
+/** Shows the audit log, for administrators. */
 export const audit: Screen = async ({ api }, request) => {
   requireAdministrator(request);
   const [action, actor] = [queryOf(request, "action"), queryOf(request, "actor")];
@@ -63,10 +63,10 @@ export const audit: Screen = async ({ api }, request) => {
   );
 };
 
-/** The name of something, with its id; the id alone of what has no name here. */
+/** Returns a name with its id; the id alone without a name. */
 const named = (id: string, name: string | undefined) => (name === undefined ? id : <span title={id}>{name}</span>);
 
-/** Pages of a list that are read for names: on a hub with more, some of what is old is shown by its id. */
+/** Most pages of a list read for names: on a larger hub, some old entries are shown by id. */
 const NAME_PAGES = 10;
 
 /** Finds the names of things by their ids in a list of them. @param wanted loses the ids that are found */
@@ -89,7 +89,7 @@ async function namesIn(
   return names;
 }
 
-/** The hub's own account of itself, as `/readyz?verbose` gives it. */
+/** Readiness of the hub, in the form of `/readyz?verbose`. */
 interface Readiness {
   status: "ok" | "degraded" | "unavailable";
   parts?: Record<string, { ok: boolean; duration_ms: number; trouble?: string }>;
@@ -105,7 +105,7 @@ const PART_NAMES: Record<string, string> = {
   blobs: "Storage of artifacts",
 };
 
-/** The hub's health, for administrators. */
+/** Shows the hub's health, for administrators. */
 export const health: Screen = async ({ api }, request) => {
   requireAdministrator(request);
   const { bytes } = await api.send(request, callTo(showReadiness, { query: { verbose: "1" } }));

@@ -6,7 +6,7 @@ const ofKeys = pagesOf(() => import("./keys-screens.tsx"));
 const operating = pagesOf(() => import("./operator-screens.tsx"));
 const open = (page: Page): Page => ({ ...page, isPublic: true });
 
-/** Signing in and out, keys, and what operators see. */
+/** Pages of signing in and out, keys, and what operators see. */
 export const accountPages: readonly Page[] = [
   open(signing.get(pagePaths.signIn(), ({ askForKey }) => askForKey)),
   open(signing.post(pagePaths.signIn(), ({ signIn }) => signIn)),

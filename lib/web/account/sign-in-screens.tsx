@@ -17,10 +17,10 @@ export const askForKey: Screen = async (_context, request) => {
   return <SignInPage next={next} fault={undefined} />;
 };
 
-/** A key as a header carries it: no key has other characters. */
+/** Strips characters that no key has, so that a header can carry it. */
 const asHeader = (key: string): string => key.replace(/[^!-~]/g, "?") || "?";
 
-/** Exchanges a key for a session. Wrong ones are counted with those of the API, whose route tells. */
+/** Exchanges a key for a session. Wrong keys count towards the API's limits, whose route checks them. */
 export const signIn: Screen = async ({ hub, authentication, api }, request) => {
   const next = ownPath(field(request, "next"));
   const key = (field(request, "key") ?? "").trim().slice(0, MAX_KEY_CHARACTERS);
@@ -40,17 +40,17 @@ function wayOf({ hub: { signIn } }: PageContext) {
   return signIn;
 }
 
-/** The address of this hub that the identity provider leads back to. */
+/** Returns the address of this hub to which the identity provider sends people back. */
 const redirectUri = ({ hub }: PageContext): string => hub.publicUrl().replace(/\/+$/, "") + pagePaths.signedOn();
 
-/** Leads to the identity provider. */
+/** Redirects to the identity provider. */
 export const beginSignOn: Screen = async (context, request) => {
   const { address, attempt } = await wayOf(context).begin(redirectUri(context), ownPath(queryOf(request, "next")));
   request.newAttempt = attempt;
   return { goTo: address, isAway: true };
 };
 
-/** Exchanges the identity provider's answer for a session. Wrong ones are counted with wrong keys. */
+/** Exchanges the identity provider's answer for a session. Wrong answers count like wrong keys. */
 export const finishSignOn: Screen = async (context, request) => {
   const { hub, authentication, cookies, personKeys } = context;
   const way = wayOf(context);
@@ -76,7 +76,7 @@ export const finishSignOn: Screen = async (context, request) => {
   return <SignedOnPage next={ownPath(next)} />;
 };
 
-/** The cause, for the operator; never what a token says. */
+/** Returns the cause, for the operator; never the content of a token. */
 const reasonOf = ({ message, cause }: HubError): string => (cause instanceof Error ? cause.message : message);
 
 export const signOut: Screen = async (_context, request) => {

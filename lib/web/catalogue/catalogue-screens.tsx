@@ -10,11 +10,11 @@ import { pagePaths, useView, withQuery } from "../page/view.ts";
 
 const CARDS = "30";
 
-/** Kinds and orders that a person may choose; the first is the one that an address need not name. */
+/** Kinds that a person may choose; the first one is the default. The next constant has the orders. */
 const KINDS = { plugin: "Plugins", service: "Services" } as const;
 const ORDERS = { name: "By name", newest: "Newest first" } as const;
 
-/** The plugins or services that the key may see, with a search. */
+/** Lists the plugins or services that the key may see, with a search. */
 export const catalogue: Screen = async ({ api }, request) => {
   const kind = queryOf(request, "kind") === "service" ? "service" : "plugin";
   const text = queryOf(request, "q").slice(0, 200);
@@ -66,7 +66,7 @@ export const catalogue: Screen = async ({ api }, request) => {
 
 interface Choice {
   label: string;
-  /** The name of the choice in an address, with what else the address says. */
+  /** Name of the choice in the address; `query` has the address's other parts. */
   name: string;
   query: Record<string, string | undefined>;
   value: string;
@@ -75,7 +75,7 @@ interface Choice {
   current: "page" | "true";
 }
 
-/** The values of a choice, each a way to the catalogue as it shows it. */
+/** Shows the values of a choice, each as a link to the catalogue. */
 function Switch({ label, name, query, value, of, current }: Choice) {
   const { base } = useView();
   return (

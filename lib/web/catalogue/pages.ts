@@ -5,7 +5,7 @@ const ofCatalogue = pagesOf(() => import("./catalogue-screens.tsx"));
 const { get, post } = pagesOf(() => import("./target-screens.tsx"));
 const ofProjects = pagesOf(() => import("./project-screens.tsx"));
 
-/** The catalogue, and the pages of plugins, services and projects. */
+/** Pages of the catalogue, and of plugins, services and projects. */
 export const cataloguePages: readonly Page[] = [
   ofCatalogue.get("/", ({ catalogue }) => catalogue),
   ...(["plugin", "service"] as const).flatMap((kind) => [

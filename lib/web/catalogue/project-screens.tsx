@@ -11,7 +11,7 @@ import { Signer } from "../page/version-marks.tsx";
 import { pagePaths } from "../page/view.ts";
 import { Acts, managedVersions, Published, publishersOf, Version } from "./version-parts.tsx";
 
-/** The own projects, plugins and services, and a form for a new one. */
+/** Lists the caller's projects, plugins and services, with a form for a new one. */
 export const projects: Screen = async ({ api }, request) => {
   const principal = principalOf(request);
   const { items, ...page } = await api.page(request, callTo(routes.listProjects, { query: { limit: "100" } }));
@@ -66,7 +66,10 @@ export const createProject: Screen = async ({ api }, request) => {
   return { goTo: pagePaths.target(kind, kind === "project" ? id : slug) };
 };
 
-/** A project of surface B. Its artifacts are sealed: the hub knows their sizes and signers, and not their contents. */
+/**
+ * Shows a project of surface B. Its artifacts are sealed: the hub knows their sizes and signers, but not their
+ * contents.
+ */
 export const project: Screen = async ({ api, hub }, request) => {
   const project = await api.call(request, callTo(routes.showProject, { params: { id: param(request, "slug") } }));
   const { id, kind, slug, name, latest_version: latest } = project;

@@ -3,8 +3,8 @@ import { createElement, Fragment, type ReactNode } from "react";
 import { Away } from "../page/parts.tsx";
 
 /**
- * Shows Markdown that somebody else wrote. The parser's tokens become elements of a short list, and everything else is
- * text: no HTML is ever taken over, and nothing is loaded from anywhere.
+ * Shows Markdown written by somebody else. The parser's tokens become elements of a short list, and everything else is
+ * text: no HTML is copied, and nothing is loaded from anywhere.
  */
 
 const parser = new MarkdownIt({ html: false, linkify: false, maxNesting: 20 });
@@ -15,7 +15,7 @@ type Token = ReturnType<typeof parser.parse>[number];
 const PLAIN = new Set(
   "p h1 h2 h3 h4 h5 h6 em strong s ul ol li blockquote hr br table thead tbody tr th td".split(" "),
 );
-/** The page has a heading above. */
+/** Levels by which headings are lowered below the page's own. */
 const HEADING_SHIFT = 2;
 
 const tagOf = (tag: string): string => (/^h[1-6]$/.test(tag) ? `h${Math.min(6, Number(tag[1]) + HEADING_SHIFT)}` : tag);

@@ -30,17 +30,17 @@ import { Digest, Signer } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind, withQuery } from "../page/view.ts";
 import { Acts, managedVersions, Published, publishersOf, Version, VERSIONS } from "./version-parts.tsx";
 
-/** Versions that a comparison looks among. */
+/** Most versions offered for a comparison. */
 const MOST_VERSIONS = "200";
 
 const detailOf = ({ api }: PageContext, request: FastifyRequest, kind: MarketplaceKind): Promise<TargetDetail> =>
   api.call(request, callTo(market.showTarget[kind], { params: { slug: param(request, "slug") } }));
 
-/** The call for versions of a plugin or service. */
+/** Returns the call for versions of a plugin or service. */
 const versionsOf = (kind: MarketplaceKind, slug: string, limit: string) =>
   callTo(market.listTargetVersions[kind], { params: { slug }, query: { limit } });
 
-/** A plugin or service: its README, its versions, and how to install it. */
+/** Shows a plugin or service: its README, its versions, and how to install it. */
 export const target =
   (kind: MarketplaceKind): Screen =>
   async (context, request) => {
@@ -55,7 +55,7 @@ export const target =
     const { items: versions, next, cursor } = listed;
     const current = detail.versions.find(({ version }) => version === latest);
     const contents = current && (await (await context.archives()).contents(request, { kind, slug, ...current }));
-    // The names of keys are their owner's: the same page of versions, as those who manage it see them.
+    // Only owners see the names of keys: the same page of versions, as their managers see it.
     const managed = isSignedIn ? await api.ask(request, managedVersions(detail.id, cursor)) : undefined;
     const publishers = managed && publishersOf(managed.items);
     // Only these pages need the parser.
@@ -143,7 +143,7 @@ export const target =
     );
   };
 
-/** The rights that a plugin asks for, or the reason why nobody sees them here. @param of its latest version */
+/** Shows the rights that a plugin requests, or why they are not shown. @param of contents of its latest version */
 const Rights = ({ of: { descriptor, isCut } }: { of: Contents }) => (
   <Section id="rights" title="Rights it asks for">
     {descriptor === undefined ? (
@@ -166,7 +166,7 @@ function noReadme(isSignedIn: boolean, latest: string, contents: Contents | unde
   return isSignedIn ? "This key may not read the archive." : "Sign in to read it.";
 }
 
-/** Which files and rights two versions differ in. */
+/** Shows the files and rights in which two versions differ. */
 export const compare =
   (kind: MarketplaceKind): Screen =>
   async (context, request) => {
@@ -201,7 +201,7 @@ export const compare =
     );
   };
 
-/** Yanks a version, or takes that back. */
+/** Yanks or restores a version. */
 export const yank =
   (kind: TargetKind, action: "yank" | "unyank"): Screen =>
   async ({ api }, request) => {

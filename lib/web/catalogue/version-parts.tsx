@@ -9,11 +9,11 @@ import { Badge, Time, withNotes } from "../page/parts.tsx";
 import { Marks, STATE_CAUSES } from "../page/version-marks.tsx";
 import { useView } from "../page/view.ts";
 
-/** The cells that tables of versions share, and the forms in them. */
+/** Cells and forms shared by tables of versions. */
 
 type Shown = Pick<VersionRecord | ManagedVersion, keyof VersionMarks | "version" | "is_yanked" | "state">;
 
-/** A version with its badges. @param of its record */
+/** Shows a version with its badges. @param of its record */
 export const Version = ({ of, isLatest }: { of: Shown; isLatest: boolean }) => (
   <>
     <span className="num">{of.version}</span> {isLatest && <Badge tone="good">latest</Badge>} <Marks of={of} />
@@ -26,11 +26,11 @@ export const Version = ({ of, isLatest }: { of: Shown; isLatest: boolean }) => (
   </>
 );
 
-/** When a version was published. @param by the name of the key */
+/** Shows when a version was published. @param by name of the key */
 export const Published = ({ at, by }: { at: string; by: string | undefined }) =>
   withNotes(<Time at={at} />, by !== undefined && `by the key ${by}`);
 
-/** The forms of a version that a key may send: to yank it or take that back, and to open a held one to every host. */
+/** Shows the forms for a version that a key may use: to yank or restore it, and to open a held one to every host. */
 export function Acts({ at, of: { version, is_yanked: isYanked, state } }: { at: string; of: Shown }) {
   const { principal } = useView();
   return (
@@ -63,14 +63,14 @@ function Yank({ at, version, isYanked }: { at: string; version: string; isYanked
   );
 }
 
-/** Versions of one page of a target. */
+/** Versions per page of a target. */
 export const VERSIONS = "25";
 
-/** The call for one page of a target's versions, as those who manage it see them. */
+/** Returns the call for one page of a target's versions, as their managers see them. */
 export const managedVersions = (id: string, cursor: string) =>
   callTo(listVersions, { params: { id }, query: { limit: VERSIONS, cursor } });
 
-/** Returns the names of the keys that have published versions, and of those that have approved them, by version. */
+/** Returns the names of the keys that have published or approved versions, by version. */
 export const publishersOf = (versions: readonly ManagedVersion[]): ReadonlyMap<string, string> =>
   new Map(
     versions.flatMap(({ version, published_by: by = null, approved_by: approver = null }) =>

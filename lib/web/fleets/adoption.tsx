@@ -3,19 +3,19 @@ import type { FleetAdoption } from "../../contract/fleets/adoption.ts";
 import { counted } from "../../support/counted.ts";
 import { Section, Table, type Tone } from "../page/parts.tsx";
 
-/** Versions that the picture tells apart; the others are one band. */
+/** Most versions with a band of their own; the others share one. */
 const BANDS = 5;
 const OTHERS = "others";
 
-/** Units of the picture: it is stretched to the width of the page. */
+/** Width of a day in the chart's units: the chart is stretched to the width of the page. */
 const DAY = 10;
 const GAP = 2;
 const HEIGHT = 100;
-/** Room below the line for failing hosts, who are drawn downwards, and the least that one of them is. */
+/** Room below the line for failing hosts, which are drawn downwards; the next constant is the least height of one. */
 const BELOW = 30;
 const LEAST = 6;
 
-/** The patterns that tell bands apart without colour, as paths in a square of 4 units. The first band is plain. */
+/** Patterns that distinguish bands without colour, as paths in a square of 4 units. The first band is plain. */
 const PATTERNS = ["M0 1H4M0 3H4", "M1 0V4M3 0V4", "M0 4L4 0", "M0 2H4M2 0V4", "M2 0L4 2L2 4L0 2Z", "M0 0L4 4M0 4L4 0"];
 const FAILING_PATTERN = PATTERNS.length;
 
@@ -28,13 +28,13 @@ interface Band {
   hosts: number[];
 }
 
-/** Returns the bands of a picture, the version that came first at the bottom. */
+/** Returns the bands of a chart, oldest version at the bottom. */
 function bandsOf({ days }: FleetAdoption, latest: string): Band[] {
   const most = new Map<string, number>();
   for (const { versions } of days)
     for (const { version, hosts } of versions) most.set(version, Math.max(hosts, most.get(version) ?? 0));
   const now = new Map(days.at(-1)?.versions.map(({ version, hosts }) => [version, hosts]));
-  // The latest one, then those that run now, then those of the past: each by its hosts.
+  // The latest version, then running ones, then past ones: each group by its hosts.
   const weigh = (version: string) =>
     [Number(version === latest), now.get(version) ?? 0, most.get(version) ?? 0] as const;
   const byWeight = [...most.keys()].toSorted((a, b) => {
@@ -56,7 +56,7 @@ function bandsOf({ days }: FleetAdoption, latest: string): Band[] {
 
 type Box = Pick<SVGProps<SVGRectElement>, "x" | "y" | "width" | "height">;
 
-/** A rectangle of a band: its colour, and its pattern above. */
+/** Draws a rectangle of a band: its colour, with its pattern above. */
 const Area = ({ tone, band, title, ...box }: { tone: Tone; band: number; title: string } & Box) => (
   <g className={`${tone} step-${band === FAILING_PATTERN ? 0 : band % 4}`}>
     <rect {...box}>
@@ -66,7 +66,7 @@ const Area = ({ tone, band, title, ...box }: { tone: Tone; band: number; title: 
   </g>
 );
 
-/** The hosts of a fleet by version over the last days, with those that failed: a picture, and the same as a table. */
+/** Shows the hosts of a fleet by version over the last days, with those that failed: as a chart, and as a table. */
 export function Adoption({ of, latest }: { of: FleetAdoption; latest: string }) {
   const { days } = of;
   const bands = bandsOf(of, latest);
@@ -151,7 +151,7 @@ export function Adoption({ of, latest }: { of: FleetAdoption; latest: string }) 
   );
 }
 
-/** The look of a band, beside its name. */
+/** Shows the look of a band, beside its name. */
 const Swatch = ({ tone, band }: { tone: Tone; band: number }) => (
   <svg className="swatch" viewBox="0 0 12 12" aria-hidden="true">
     <Area {...{ tone, band, title: "", width: 12, height: 12 }} />

@@ -5,7 +5,7 @@ import { Badge, type Tone } from "../page/parts.tsx";
 import { useView } from "../page/view.ts";
 import type { FleetHost, Trouble } from "./fleets.ts";
 
-/** States of hosts in words. */
+/** Labels of host states. */
 export const STATES: Record<HostState, [text: string, tone: Tone]> = {
   ok: ["deployed", "good"],
   failed: ["failed", "bad"],
@@ -15,23 +15,23 @@ export const STATES: Record<HostState, [text: string, tone: Tone]> = {
 
 const HOLDS = { rights: "waits for consent to its rights", policy: "held by its policy" } as const;
 
-/** A host's state; of one that holds a version also what holds it. */
+/** Shows a host's state; for a host that holds a version also what holds it. */
 export function StateBadge({ of: { state, heldBy } }: { of: Pick<FleetHost, "state" | "heldBy"> }) {
   const [text, tone] = STATES[state];
   return <Badge tone={tone}>{state === "held" && heldBy !== undefined ? HOLDS[heldBy] : text}</Badge>;
 }
 
-/** Versions that a bar tells apart; the others are one share. */
+/** Most versions with a share of their own in a bar; the others share one. */
 const BAR_VERSIONS = 8;
 
-/** A share of a fleet; an address leads to its hosts. */
+/** Share of a fleet, with an address that leads to its hosts. */
 interface VersionShare extends Share {
   query?: { version: string; state?: HostState };
 }
 
 const FAILED = "(failed)";
 
-/** Returns the shares of a bar: of each version those hosts that fail apart from the others. */
+/** Returns the shares of a bar: for each version, failing hosts apart from the others. */
 export function sharesOf({ hosts: total, versions }: FleetCounts, latest: string): VersionShare[] {
   const tone = (version: string): Tone => (version === latest ? "good" : version === "none" ? "calm" : "busy");
   const named = versions.slice(0, BAR_VERSIONS);
@@ -45,7 +45,7 @@ export function sharesOf({ hosts: total, versions }: FleetCounts, latest: string
   return rest === 0 ? shares : [...shares, { label: "others", count: rest, tone: "calm" }];
 }
 
-/** The versions of a fleet as a bar with its legend, each a way to its hosts. */
+/** Shows the versions of a fleet as a bar with its legend, each linked to its hosts. */
 export function Versions({
   shares,
   total,
@@ -75,7 +75,7 @@ export function Versions({
   );
 }
 
-/** The number of a fleet's hosts, and of those that need somebody. */
+/** Shows the number of a fleet's hosts, and of those that need attention. */
 export const Figure = ({ total, trouble: { failing, isMore, held } }: { total: number; trouble: Trouble }) => (
   <>
     <span className="num">{total}</span> {total === 1 ? "host" : "hosts"}{" "}

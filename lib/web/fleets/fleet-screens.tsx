@@ -29,7 +29,7 @@ import {
 
 const HOSTS = 100;
 const PAGE_FLEETS = "20";
-/** A fleet with more hosts is not counted on the page of all fleets. */
+/** Size beyond which a fleet is not counted on the page of all fleets, in hosts. */
 const COUNTED_HOSTS = 5000;
 
 /** Requires that the route of the API shows this key a fleet. @throws HubError 403, 404 */
@@ -45,7 +45,7 @@ async function requireFleet(
   if (status >= 400) throw new HubError(status, "hub_unavailable", "The fleet cannot be read now.");
 }
 
-/** Names the target whose changes an open page of it follows. */
+/** Returns the target whose changes an open page of it follows. */
 export async function watchedTarget(
   context: PageContext,
   request: FastifyRequest,
@@ -56,7 +56,7 @@ export async function watchedTarget(
   return [`${kind}:${slug}`];
 }
 
-/** Names the fleets that an open page of all fleets follows: those of its first page. */
+/** Returns the fleets that an open page of all fleets follows: those of its first page. */
 export async function watchedFleets({ api }: PageContext, request: FastifyRequest): Promise<string[]> {
   const { items } = await api.page(request, callTo(routes.listFleets, { query: { limit: PAGE_FLEETS } }));
   return items.map(({ target }) => target);
@@ -174,7 +174,7 @@ interface ListedFleet {
   kind: TargetKind;
   slug: string;
   name: string;
-  /** Its hosts. */
+  /** Number of its hosts. */
   count: number;
   latest: string;
   trouble: Trouble;
@@ -182,7 +182,7 @@ interface ListedFleet {
   counts: FleetCounts | undefined;
 }
 
-/** The fleets that the key may see, those first in which hosts fail. */
+/** Lists the fleets that the key may see, those with failing hosts first. */
 export const allFleets: Screen = async (context, request) => {
   const { api } = context;
   const listed = await api.page(request, callTo(routes.listFleets, { query: { limit: PAGE_FLEETS } }));

@@ -17,10 +17,10 @@ import type { NamedTarget } from "../page/named-target.ts";
 
 type Target = Pick<NamedTarget, "kind" | "slug">;
 
-/** Characters of an error that lists show. */
+/** Characters of an error shown in lists. */
 const ERROR_CHARACTERS = 200;
 
-/** The fields of a host's record that pages show, as the routes answer it. */
+/** Fields of a host's record that pages show, in the form of the routes. */
 interface HostRecord {
   state: HostState;
   version: string;
@@ -34,28 +34,28 @@ interface HostRecord {
   labels?: Labels;
 }
 
-/** The record of one host, as its own route answers it. */
+/** Record of one host, in the form of its own route. */
 export interface HostDetail extends HostRecord {
   steps: StepOutcome[];
-  /** Of a project's host. */
+  /** Plugins of a project's host. */
   plugins?: Record<string, unknown>[];
 }
 
-/** A host as pages show it. */
+/** Host as pages show it. */
 export interface FleetHost {
   id: string;
   state: HostState;
-  /** The version that runs, or words in its place. */
+  /** Running version, or a text in its place. */
   version: string;
-  /** The trusted key that has signed the running version, hexadecimal. */
+  /** Trusted key that has signed the running version, hexadecimal. */
   signer: string | null;
-  /** The version whose deployment failed, where another one runs. */
+  /** Version whose deployment failed, where another one runs. */
   tried: string | null;
   error: string | null;
-  /** Cause that holds the version that was tried back; undefined where none does. */
+  /** Cause that holds the attempted version back; undefined for none. */
   heldBy: ReturnType<typeof heldBy>;
   completedAt: string | null;
-  /** Milliseconds since 1970; undefined when nobody knows. */
+  /** Milliseconds since 1970; undefined if unknown. */
   heardAt: number | undefined;
   labels: Labels;
 }
@@ -73,20 +73,20 @@ export const hostOf = (id: string, record: HostRecord): FleetHost => ({
   labels: record.labels ?? {},
 });
 
-/** The hosts that a page asks for; an empty text lets all through. */
+/** Filter of the hosts on a page; an empty text matches all. */
 export interface FleetFilter {
   version: string;
-  /** `name=value`. */
+  /** Label: `name=value`. */
   label: string;
   state: string;
-  /** A part of the host's id. */
+  /** Part of the host's id. */
   text: string;
 }
 
-/** One screen of a fleet's hosts, those first that fail. */
+/** One page of a fleet's hosts, failing ones first. */
 export interface HostScreen {
   shown: readonly FleetHost[];
-  /** The cursor of the next screen. */
+  /** Cursor of the next page. */
   next: string | undefined;
 }
 
@@ -102,14 +102,14 @@ export function fleetCall<R extends Route>(
   >;
 }
 
-/** The calls for the hosts of a target, and for their numbers. */
+/** Returns the call for the hosts of a target. */
 export const hostsCall = (target: Target): ApiCall =>
   fleetCall([routes.listProjectHosts, routes.listTargetHosts], target);
 export const countsCall = (target: Target) => fleetCall([routes.countProjectFleet, routes.countTargetFleet], target);
 
 const isState = (text: string): boolean => (HOST_STATES as readonly string[]).includes(text);
 
-/** The hosts of a fleet that need somebody. */
+/** Hosts of a fleet that need attention. */
 export interface Trouble {
   failing: number;
   /** Whether more fail than were counted. */
@@ -121,10 +121,12 @@ export const troubleOf = ({ states: { failed, held } }: FleetCounts): Trouble =>
   ...{ failing: failed, isMore: false, held },
 });
 
-/** Hosts in a state that are counted one by one. */
+/** Most hosts counted in a state. */
 const COUNTED = 100;
 
-/** Counts the hosts of a large fleet that need somebody, up to a screen of each: that costs little of any fleet. */
+/**
+ * Counts the hosts of a large fleet that need attention, up to one page per state, which costs little for any fleet.
+ */
 export async function readTrouble(api: Api, request: FastifyRequest, target: Target): Promise<Trouble> {
   const inState = async (state: HostState) =>
     api.members<HostRecord>(request, { ...hostsCall(target), query: { state, limit: String(COUNTED) } });
@@ -139,7 +141,7 @@ interface Wanted {
   limit: number;
 }
 
-/** Reads one screen of a fleet. A state or cursor that there is not begins with all. */
+/** Reads one page of a fleet. An unknown state or cursor shows all from the start. */
 export async function readHosts(
   api: Api,
   request: FastifyRequest,
@@ -156,6 +158,6 @@ export async function readHosts(
   return { shown: inOrder(records.map(([id, record]) => hostOf(id, record))), next };
 }
 
-/** Puts the hosts of a screen in the order of the list: by state, then by name with numbers as numbers. */
+/** Sorts the hosts of a page: by state, then by name with numbers as numbers. */
 const inOrder = (hosts: FleetHost[]): FleetHost[] =>
   hosts.sort((a, b) => HOST_STATES.indexOf(a.state) - HOST_STATES.indexOf(b.state) || naturally(a.id, b.id));

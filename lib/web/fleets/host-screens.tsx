@@ -26,7 +26,7 @@ const STEP_TONES: Record<StepOutcome["status"], Tone> = { done: "good", failed: 
 
 const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
-/** One host: its last report, and those before. */
+/** Shows one host: its last report, and earlier ones. */
 export const host = fleetScreen(async ({ api }, request, target) => {
   const { kind, slug, name } = target;
   const id = param(request, "host");

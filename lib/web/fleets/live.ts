@@ -6,25 +6,27 @@ import { HubError } from "../../hub/base/errors.ts";
 import { eventBytes, EventStream } from "../../hub/http/event-stream.ts";
 import { type Api, type Caller, callTo } from "../page/api.ts";
 
-/** The targets of one key's open pages are looked at this often, however many pages there are. */
+/** Interval of checking the targets of one key's open pages, in milliseconds, however many pages there are. */
 const LOOK_MS = 1000;
-/** Comments keep proxies from closing a stream. */
+/** Interval of comments that keep proxies from closing a stream, in milliseconds. */
 const BEAT_MS = 25_000;
-/** A stream ends after so long, and the browser opens another one: what its key may see is looked at again. */
+/**
+ * Longest stream, in milliseconds; the browser then opens another one, for which the key's rights are checked again.
+ */
 const LONGEST_MS = 5 * 60_000;
 /** Streams of one hub; each is a connection that agents cannot have. */
 const MAX_STREAMS = 500;
-/** Streams of one key; a page that nobody looks at has none. */
+/** Most streams of one key; a hidden page has none. */
 const MAX_STREAMS_OF_KEY = 50;
 const CHANGED = eventBytes({ event: "change", data: "" });
 
-/** An open page: its stream, and the targets whose changes it follows. */
+/** Open page: its stream, and the targets whose changes it follows. */
 interface OpenPage {
   stream: EventStream;
   targets: readonly string[];
 }
 
-/** The open pages of one key. */
+/** Open pages of one key. */
 class Reader implements Disposable {
   readonly pages = new Set<OpenPage>();
   readonly #api: Api;
@@ -44,13 +46,13 @@ class Reader implements Disposable {
     clearInterval(this.#timer);
   }
 
-  /** Asks for the marks of all targets, and tells the pages of those that have changed. Never rejects. */
+  /** Reads the marks of all targets, and notifies the pages of those that have changed. Never rejects. */
   look(): Promise<void> {
     this.#isWanted = true;
     return (this.#looking ??= this.#lookOn().finally(() => (this.#looking = undefined)));
   }
 
-  /** Looks once more for a page that was opened meanwhile: its targets may be others. */
+  /** Checks once more for a page that was opened meanwhile and may follow other targets. */
   async #lookOn(): Promise<void> {
     while (this.#isWanted) await this.#lookOnce();
   }
@@ -65,16 +67,16 @@ class Reader implements Disposable {
         if (targets.some((target) => found.has(target) && hasChanged(target))) stream.send(CHANGED);
       this.#marks = found;
     } catch (error) {
-      // The key has ended. Otherwise pages stay as they are, while the database is away.
+      // The key has ended. Otherwise pages stay as they are, while the database is unreachable.
       if (error instanceof HubError && [401, 403].includes(error.statusCode))
         for (const { stream } of this.pages) stream.end();
     }
   }
 
-  /** Reads the mark of each target; undefined for one that the key does not see. */
+  /** Reads the mark of each target; undefined for one that the key may not see. */
   async #read(targets: readonly string[]): Promise<Map<string, string | undefined>> {
     const found = new Map<string, string | undefined>();
-    // A page of fleets without any: the answer still tells whether the key lives.
+    // Even for a page without fleets: the answer still tells whether the key is live.
     for (let start = 0; start === 0 || start < targets.length; start += MAX_HINTED_TARGETS) {
       const asked = targets.slice(start, start + MAX_HINTED_TARGETS);
       const query = { targets: asked.join(",") };
@@ -86,10 +88,10 @@ class Reader implements Disposable {
   }
 }
 
-/** Tells open pages of changes: of reports, of versions, and of rollouts, whichever hub they came to. */
+/** Notifies open pages of changes of reports, versions, and rollouts, whichever hub received them. */
 export class Live implements Disposable {
   readonly #api: Api;
-  /** By the hash of the key that they were opened with. */
+  /** Open pages by the hash of their key. */
   readonly #readers = new Map<string, Reader>();
   #open = 0;
 
@@ -108,8 +110,8 @@ export class Live implements Disposable {
   /**
    * Answers with a stream of server-sent events until the reader leaves or the key ends.
    *
-   * @param targets as people write them; the key has been shown them
-   * @throws HubError 429 beyond the bound of a key, 503 beyond that of the hub
+   * @param targets as people write them, all visible to the key
+   * @throws HubError 429 beyond the limit of a key, 503 beyond that of the hub
    */
   async stream(reply: FastifyReply, caller: Caller, targets: readonly string[]): Promise<void> {
     const headers = { "retry-after": "60" };

@@ -4,7 +4,7 @@ import { TARGET_KINDS } from "../page/view.ts";
 const { get } = pagesOf(() => import("./fleet-screens.tsx"));
 const ofHosts = pagesOf(() => import("./host-screens.tsx"));
 
-/** Fleets and their hosts. */
+/** Pages of fleets and their hosts. */
 export const fleetPages: readonly Page[] = [
   get("/fleets", ({ allFleets }) => allFleets),
   ...TARGET_KINDS.flatMap((kind) => [

@@ -6,13 +6,13 @@ import { paramsOf, type Screen } from "./context.ts";
 interface Sent<R extends Route> {
   /** Returns the page to go on with. */
   to: (request: FastifyRequest) => string;
-  /** Parameters of the route; those of the page's path unless given. */
+  /** Parameters of the route. Default: those of the page's path. */
   params?: (request: FastifyRequest) => Readonly<Record<ParamsIn<R>, string>>;
-  /** The body, from the fields of the form. */
+  /** Body, from the fields of the form. */
   body?: (request: FastifyRequest) => object | undefined;
 }
 
-/** Returns the screen of a form that asks a route, and leads on to a page. */
+/** Returns the screen of a form that calls a route, and then goes to a page. */
 export const act =
   <R extends Route>(route: R, { to, params, body }: Sent<R>): Screen =>
   async ({ api }, request) => {

@@ -11,43 +11,43 @@ import { queryOf } from "./context.ts";
 
 const NEXT = NEXT_HEADER.toLowerCase();
 
-/** The answer of a route, with any status. */
+/** Answer of a route, with any status. */
 interface Answer {
   status: number;
   headers: Record<string, string | string[] | number | undefined>;
   bytes: Buffer;
 }
 
-/** A page of a list, as the API answers it. */
+/** Page of a list, in the form of the API. */
 export interface Listed<T> {
   items: T[];
-  /** The cursor of the next page. */
+  /** Cursor of the next page. */
   next: string | null;
 }
 
-/** A page of a list with its own cursor; empty for the first page. */
+/** Page of a list with its own cursor; empty for the first page. */
 export interface Paged<T> extends Listed<T> {
   cursor: string;
 }
 
-/** The visitor in whose name a page asks. */
+/** Visitor for whom a page calls routes. */
 export type Caller = Pick<FastifyRequest, "id" | "ip" | "visitor" | "person">;
 
 /** Copies a caller out of a request that may end before the caller's page does. */
 export const callerOf = ({ id, ip, visitor, person }: FastifyRequest): Caller => ({ id, ip, visitor, person });
 
-/** A call of a route. */
+/** Call of a route. */
 export interface ApiCall<Answer = unknown> {
   method: Route["method"] | "HEAD";
   path: string;
   query?: Readonly<Record<string, string | undefined>>;
   json?: unknown;
   headers?: Record<string, string>;
-  /** Never set: the type of the JSON that is answered. */
+  /** Never set: carries the type of the answer's JSON. */
   answer?: Answer;
 }
 
-/** Input of a call of a route. The body is as a person has filled a form in: the route judges it. */
+/** Input of a route's call. The body is what a person has entered: the route validates it. */
 export type Question<R extends Route> = ([ParamsIn<R>] extends [never]
   ? { params?: undefined }
   : { params: Readonly<Record<ParamsIn<R>, string>> }) & {
@@ -72,8 +72,8 @@ export function callTo<R extends Route>(route: R, { params, query, body }: Quest
 }
 
 /**
- * The hub's own API, called in this process in the name of a visitor: a page can do what the visitor's key can, and
- * nothing else, because the same routes decide.
+ * Hub's own API, called in this process for a visitor: a page can do exactly what the visitor's key can, because the
+ * same routes decide.
  */
 export class Api {
   readonly #app: FastifyInstance;
@@ -124,13 +124,13 @@ export class Api {
     return { ...(await this.call(request, { ...call, query: { ...call.query, cursor } })), cursor };
   }
 
-  /** As {@link call}; undefined where the key may not ask, or there is nothing that it may see. */
+  /** Calls a route like {@link call}; undefined where the key may not, or there is nothing that it may see. */
   async ask<T>(request: Caller, call: ApiCall<T>): Promise<T | undefined> {
     return unlessHidden(this.call(request, call));
   }
 }
 
-/** Returns an answer of the API; undefined where the key may not ask, or there is nothing that it may see. */
+/** Returns an answer of the API; undefined where the key may not have it, or there is nothing that it may see. */
 export async function unlessHidden<T>(answer: Promise<T>): Promise<T | undefined> {
   try {
     return await answer;
@@ -140,7 +140,7 @@ export async function unlessHidden<T>(answer: Promise<T>): Promise<T | undefined
   }
 }
 
-/** @throws HubError as the route answered it */
+/** Requires a successful answer. @throws HubError as the route answered it */
 export function requireDone({ status, headers, bytes }: Answer): void {
   if (status < 400) return;
   const { error, code } = (bytes.length > 0 ? JSON.parse(bytes.toString()) : {}) as { error?: string; code?: Code };

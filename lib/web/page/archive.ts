@@ -18,25 +18,25 @@ import { type Api, callTo, requireDone } from "./api.ts";
 
 /** Most bytes of a README that are shown. */
 const MAX_README_BYTES = 64 * 1024;
-/** Entries of an archive that are looked at. */
+/** Most entries of an archive that are read. */
 const MAX_ENTRIES = 5000;
-/** Bytes of the archive that are read at a time. */
+/** Bytes of the archive read at a time. */
 const PIECE_BYTES = 64 * 1024;
-/** Characters that the contents of all versions may take in memory. */
+/** Most characters that cached contents of versions may take. */
 const KEPT_CHARACTERS = 4 * 1024 * 1024;
 
-/** A file of a version, as it can be compared. */
+/** File of a version, in comparable form. */
 interface ListedFile {
   size: number;
   crc: number;
 }
 
-/** The contents of a published archive, as far as pages show them. */
+/** Contents of a published archive, as far as pages show them. */
 export interface Contents {
   readme: string | undefined;
-  /** A plugin's rights; undefined when they cannot be shown, and for a service. */
+  /** Descriptor of a plugin; undefined when it cannot be shown, and for a service. */
   descriptor: Descriptor | undefined;
-  /** By path, without the one folder that holds everything. */
+  /** Files by path, without the one folder that holds everything. */
   files: ReadonlyMap<string, ListedFile>;
   /** Whether there are more entries than were looked at: the agent may find another descriptor. */
   isCut: boolean;
@@ -47,7 +47,7 @@ interface NamedVersion {
   slug: string;
   version: string;
   size_bytes: number;
-  /** Of the archive, which never changes. */
+  /** Digest of the archive, which never changes. */
   sha256: string;
 }
 
@@ -100,7 +100,7 @@ function charactersOf({ readme = "", files }: Contents): number {
   return characters;
 }
 
-/** Looks into published archives, through the API: only a key that may install a version sees its contents. */
+/** Reads published archives through the API: only a key that may install a version sees its contents. */
 export class Archives {
   readonly #api: Api;
   readonly #kept = new LRUCache<string, Contents>({ maxSize: KEPT_CHARACTERS, sizeCalculation: charactersOf });
@@ -113,7 +113,7 @@ export class Archives {
   async contents(request: FastifyRequest, version: NamedVersion): Promise<Contents | undefined> {
     const { kind, slug, version: label } = version;
     const install = callTo(installTarget[kind], { params: { slug }, query: { version: label } });
-    // The route decides each time; the bytes of a digest never change.
+    // The route decides each time; the bytes with a digest never change.
     const { status } = await this.#api.send(request, { ...install, method: "HEAD" });
     if (status !== 200) return undefined;
     // A plugin's page shows more of the same bytes than a service's.
@@ -167,7 +167,7 @@ async function readContents(reader: Reader, { kind, size_bytes: size }: NamedVer
   };
 }
 
-/** Reads a descriptor as agents do. @returns undefined for one that they refuse */
+/** Reads a descriptor as agents do. @returns undefined for one that they reject */
 async function descriptorOf(entry: Entry<Buffer>): Promise<Descriptor | undefined> {
   const invalid = (message: string, faults: string[]) => artifactError("descriptor_invalid", message, { faults });
   try {

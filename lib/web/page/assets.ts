@@ -14,25 +14,25 @@ interface Asset {
   bytes: Buffer;
 }
 
-/** Names a file by its content, so that a browser keeps it for good. */
+/** Names a file by its content, so that browsers can cache it for good. */
 function asset(stem: string, extension: string, type: string, bytes: Buffer): Asset {
   const hash = createHash("sha256").update(bytes).digest("hex").slice(0, 16);
   return { path: `/assets/${stem}-${hash}.${extension}`, type, bytes };
 }
 
-/** The build puts these beside the bundle. */
+/** Reads a file that the build puts beside the bundle. */
 const read = (name: string): Buffer => readFileSync(new URL(`./${name}`, import.meta.url));
 
 const style = asset("page", "css", "text/css; charset=utf-8", read("page.css"));
 const script = asset("page", "js", "text/javascript; charset=utf-8", read("page.js"));
 const icon = asset("icon", "svg", "image/svg+xml", Buffer.from(ICON));
 
-/** The paths of the files that pages are made with. */
+/** Paths of the files that pages use. */
 export const ASSETS = { style: style.path, script: script.path, icon: icon.path };
 
 const byPath = new Map([style, script, icon].map((each) => [each.path, each]));
 
-/** Serves the files of pages. They are the same for everybody. */
+/** Serves the files that pages use, the same for everybody. */
 export const assets: FastifyPluginCallback = (app, _options, done) => {
   app.get("/assets/:name", { schema: { hide: true } }, async (request, reply) => {
     const { name } = request.params as { name: string };

@@ -6,7 +6,7 @@ export interface Share {
   tone: Tone;
 }
 
-/** Shares of a whole as one bar. Its legend, beside it, says the same in numbers. */
+/** Shows shares of a whole as one bar. Its legend, beside it, has the numbers. */
 export function Bar({ shares, label }: { shares: readonly Share[]; label: string }) {
   const total = shares.reduce((sum, { count }) => sum + count, 0);
   let from = 0;

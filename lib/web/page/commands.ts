@@ -1,6 +1,6 @@
 import type { TargetKind } from "./view.ts";
 
-/** Command lines that hosts begin with: each works as it is pasted, beside the files that it names. */
+/** Builds command lines for a new host: each works when pasted beside the files that it names. */
 
 interface Host {
   kind: TargetKind;
@@ -8,7 +8,7 @@ interface Host {
   hubUrl: string;
 }
 
-/** Options by which a host takes a target from this hub. */
+/** Returns the options by which a host deploys a target from this hub. */
 const optionsOf = ({ kind, hubUrl }: Host): string[] => [
   ...[`--hub-url ${hubUrl}`, "--api-key-file hub.key"],
   ...(kind === "project"
@@ -18,7 +18,7 @@ const optionsOf = ({ kind, hubUrl }: Host): string[] => [
 
 const lines = (first: string, options: readonly string[]): string => [first, ...options].join(" \\\n  ");
 
-/** Deploys the latest version of a target once. */
+/** Returns the command that deploys the latest version of a target once. */
 export function deployCommand(host: Host): string {
   const { kind, slug } = host;
   const first =
@@ -28,5 +28,5 @@ export function deployCommand(host: Host): string {
   return lines(first, optionsOf(host));
 }
 
-/** Follows the latest version of a target. */
+/** Returns the command that follows the latest version of a target. */
 export const watchCommand = (host: Host): string => lines(`sealift watch ${host.kind}:${host.slug}`, optionsOf(host));

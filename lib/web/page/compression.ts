@@ -1,16 +1,16 @@
 import { brotliCompressSync, constants, gzipSync } from "node:zlib";
 
-/** Bytes below which compression is not worth a header. */
+/** Bytes below which compression is not worthwhile. */
 const LEAST_BYTES = 1000;
-/** Of 11: a page is compressed for one reader. */
+/** Brotli quality, up to 11: low, since a page is compressed for one reader. */
 const BROTLI_QUALITY = 4;
 /** Bytes of the buffer that the compressor fills at a time. The last one stays until a full collection. */
 const PIECE_BYTES = 1024;
-/** Log2 of the bytes that brotli looks back on: a page is not longer, and a larger window takes megabytes. */
+/** Log2 of brotli's window: enough for a page, while a larger one takes megabytes. */
 const BROTLI_WINDOW = 18;
 
 /**
- * Compresses a text as the browser can read it. A page takes half a millisecond.
+ * Compresses a text in an encoding that the browser accepts. A page takes half a millisecond.
  *
  * @param accepted its Accept-Encoding
  */

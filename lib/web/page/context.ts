@@ -9,7 +9,7 @@ import type { Api } from "./api.ts";
 import type { Archives } from "./archive.ts";
 import type { Cookies } from "./visitor.ts";
 
-/** All that a page is made with. */
+/** Everything that pages are made with. */
 export interface PageContext {
   hub: WebHub;
   authentication: Authentication;
@@ -19,9 +19,9 @@ export interface PageContext {
   cookies: Cookies;
 }
 
-/** A way on in place of a page, after a form has done what it is for. */
+/** Redirect after a form post. */
 export interface GoTo {
-  /** A path below the base; with `isAway`, the identity provider's address. */
+  /** Path below the base; with `isAway`, the identity provider's address. */
   goTo: string;
   isAway?: boolean;
 }
@@ -29,23 +29,26 @@ export interface GoTo {
 /** Makes the page of a request. */
 export type Screen = (context: PageContext, request: FastifyRequest) => Promise<ReactElement | GoTo>;
 
-/** The parameters of a path. */
+/** Returns the parameters of a path. */
 export const paramsOf = (request: FastifyRequest): Record<string, string> => request.params as Record<string, string>;
 
-/** One parameter of a path. */
+/** Returns one parameter of a path. */
 export const param = (request: FastifyRequest, name: string): string => paramsOf(request)[name] ?? "";
 
-/** One value of a query; empty when it is missing or given twice. */
+/** Returns one value of a query; empty when it is missing or given twice. */
 export function queryOf(request: FastifyRequest, name: string): string {
   const value = (request.query as Record<string, unknown>)[name];
   return typeof value === "string" ? value : "";
 }
 
-/** One field of a form; undefined when it is missing or empty. */
+/** Returns one field of a form; undefined when it is missing or empty. */
 export const field = (request: FastifyRequest, name: string): string | undefined =>
   (request.body as URLSearchParams).get(name) || undefined;
 
-/** @throws HubError 403 without a session; routes that need one have sent the visitor to sign in before */
+/**
+ * Returns the signed-in principal. @throws HubError 403 without a session; routes that need one have redirected to the
+ * sign-in before
+ */
 export function principalOf({ visitor }: FastifyRequest): Principal {
   if (visitor?.principal === undefined) throw forbidden("Sign in first.");
   return visitor.principal;

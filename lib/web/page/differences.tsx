@@ -3,7 +3,7 @@ import { moreRights } from "../../contract/rights.ts";
 import type { Contents } from "./archive.ts";
 import { Badge, Empty, Section, Size, Table } from "./parts.tsx";
 
-/** Files that a page names. */
+/** Most files listed on a page. */
 const SHOWN = 300;
 
 interface Change {
@@ -29,13 +29,13 @@ export function changesOf(before: Contents, after: Contents): Change[] {
 
 const TONES = { added: "good", removed: "bad", changed: "busy" } as const;
 
-/** Lists the rights of a plugin that another version of it has not asked for. */
+/** Lists the rights of a plugin that another version of it did not request. */
 export function MoreRights({ before, after }: { before: Descriptor | undefined; after: Descriptor | undefined }) {
   const more = before === undefined || after === undefined ? [] : moreRights(before, after);
   return more.length > 0 && <Rights title="Rights it did not ask for before" of={more} />;
 }
 
-/** A list of rights that a reader is to look at. */
+/** Lists rights for a reader to check. */
 export const Rights = ({ title, of }: { title: string; of: readonly string[] }) => (
   <Section id="more" title={title} className="notice warn">
     <ul className="rights">
@@ -46,7 +46,7 @@ export const Rights = ({ title, of }: { title: string; of: readonly string[] }) 
   </Section>
 );
 
-/** The files in which two versions differ. */
+/** Lists the files in which two versions differ. */
 export function ChangedFiles({ before, after }: { before: Contents; after: Contents }) {
   const changes = changesOf(before, after);
   const isCut = before.isCut || after.isCut;

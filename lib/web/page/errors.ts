@@ -1,6 +1,6 @@
 import { HubError } from "../../hub/base/errors.ts";
 
-/** A key that was refused: its answer is the page that asks again. */
+/** Error of a rejected key, answered by the sign-in page. */
 export class SignInFailed extends HubError {
   readonly next: string;
 

@@ -12,7 +12,7 @@ const TITLES: Record<number, string> = {
   503: "Try again in a moment",
 };
 
-/** The page of an error: what happened, and the way on. */
+/** Page of an error: what happened, and how to continue. */
 export function FailurePage({ error, next }: { error: HubError; next: string }) {
   const { principal } = useView();
   const title = TITLES[error.statusCode] ?? "That did not work";

@@ -1,14 +1,14 @@
 import type { InputHTMLAttributes, ReactNode } from "react";
 import { useView } from "./view.ts";
 
-/** The address that a form is sent to, and what is in it. */
+/** Address that a form is sent to, and its content. */
 interface Sent {
   to: string;
   className?: string | undefined;
   children: ReactNode;
 }
 
-/** A form of this hub. */
+/** Form of this hub. */
 export function Form({ to, children, className }: Sent) {
   const { base, formToken } = useView();
   return (
@@ -20,12 +20,12 @@ export function Form({ to, children, className }: Sent) {
 }
 
 interface Filtered extends Omit<Sent, "className"> {
-  /** Name of the form, where its fields do not say what it is for. */
+  /** Name of the form, unless its fields make its purpose clear. */
   label?: string;
   className?: "filter" | "search";
 }
 
-/** A form that asks for fewer rows of a list. */
+/** Form that filters the rows of a list. */
 export function Filter({ to, label, className = "filter", children }: Filtered) {
   const { base } = useView();
   return (
@@ -41,9 +41,9 @@ const Hidden = ({ of }: { of: Fields }) =>
   Object.entries(of).map(([name, value]) => <input key={name} type="hidden" name={name} value={value} />);
 
 /**
- * A form that is one button, for what changes nothing that anybody has: a message is sent once more.
+ * Form that is one button, for harmless actions such as sending a message again.
  *
- * @param sends fields that go with it @param title tells the button from others like it
+ * @param sends fields sent with it @param title distinguishes the button from others like it
  */
 export const Act = ({
   to,
@@ -60,7 +60,7 @@ export const Act = ({
   </Form>
 );
 
-/** A form that opens below its title. @param className `act` for one beside others, `panel` for one above a list */
+/** Form that opens below its title. @param className `act` for one beside others, `panel` for one above a list */
 export const Opened = ({ to, className = "act", title, children }: Sent & { title: string }) => (
   <details className={className}>
     <summary>{title}</summary>
@@ -69,20 +69,20 @@ export const Opened = ({ to, className = "act", title, children }: Sent & { titl
 );
 
 interface Question {
-  /** The address of the thing; what is done to it is below. */
+  /** Address of the subject; the action's path is below it. */
   at: string;
-  /** The verb that opens the question. */
+  /** Verb that opens the question. */
   verb: string;
-  /** The thing that it is done to. */
+  /** Subject of the action. */
   thing: string;
-  /** Fields that go with it. */
+  /** Fields sent with it. */
   sends?: Fields;
   isRemoval?: boolean;
-  /** The question. */
+  /** Question to confirm. */
   children: ReactNode;
 }
 
-/** A form that opens with a question, and only the button below that sends it: nothing is done by one click. */
+/** Form that opens with a question, and has the button that sends it below: no single click acts. */
 export const Ask = ({ at, verb, thing, sends = {}, isRemoval = false, children }: Question) => (
   <details className="act">
     <summary className={isRemoval ? "bad-text" : undefined} aria-label={`${verb} ${thing}`}>
@@ -98,10 +98,10 @@ export const Ask = ({ at, verb, thing, sends = {}, isRemoval = false, children }
   </details>
 );
 
-/** As {@link Ask}, for what takes something away. */
+/** Form like {@link Ask}, for removing something. */
 export const Remove = (question: Question) => <Ask {...question} isRemoval />;
 
-/** A field of a form below its label. */
+/** Field of a form below its label. */
 export const Field = ({ label, ...input }: { label: string } & InputHTMLAttributes<HTMLInputElement>) => (
   <label>
     {label}
@@ -109,7 +109,7 @@ export const Field = ({ label, ...input }: { label: string } & InputHTMLAttribut
   </label>
 );
 
-/** A box to check, beside its label. */
+/** Checkbox beside its label. */
 export const Check = ({ name, value = "yes", isChecked, children }: Checked) => (
   <label className="check">
     <input type="checkbox" name={name} value={value} defaultChecked={isChecked} />
@@ -124,7 +124,7 @@ interface Checked {
   children: ReactNode;
 }
 
-/** A choice below its label: texts by their values. */
+/** Selection below its label: texts by their values. */
 export function Select({ label, name, value, of }: { label: string; name: string; value?: string; of: Texts }) {
   return (
     <label>

@@ -3,14 +3,14 @@ import { Form } from "./forms.tsx";
 import { Go } from "./parts.tsx";
 import { pagePaths, useView } from "./view.ts";
 
-/** The frame of each page. */
+/** Frame of every page. */
 export function Layout({
   title,
   goOn,
   children,
 }: {
   title: string;
-  /** The path that the page leads on to by itself. */
+  /** Path that the page goes to by itself. */
   goOn?: string;
   children: ReactNode;
 }) {
@@ -44,7 +44,7 @@ export function Layout({
             </a>
             {principal !== undefined && (
               <>
-                {/* On a phone, the ways beside it stand below it once it is open. */}
+                {/* On a phone, the links beside it move below it once it is open. */}
                 <details className="menu">
                   <summary>Menu</summary>
                 </details>

@@ -6,20 +6,20 @@ type Rows = Omit<ComponentProps<typeof Table>, "label">;
 
 interface List extends Rows {
   title: string;
-  /** Name of the table; the title unless given. */
+  /** Name of the table. Default: the title. */
   label?: string;
-  /** Words about the list, and a form for a new row. */
+  /** Text about the list, and a form for a new row. */
   above?: ReactNode;
-  /** The path of the list, and what else its address says. */
+  /** Path of the list; `query` has the other parts of its address. */
   to: string;
   query?: Record<string, string | undefined>;
-  /** Cursors of this screen of it and of the next one; without them, it has one. */
+  /** Cursor of this page of the list; `next` is that of the next one. Without them, the list has one page. */
   cursor?: string;
   next?: string | null;
   children?: ReactNode;
 }
 
-/** The page of a list, one screen of it at a time. */
+/** Shows a list, one page at a time. */
 export const ListPage = ({
   title,
   label = title,

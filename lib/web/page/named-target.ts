@@ -6,11 +6,11 @@ import { callTo } from "./api.ts";
 import { type PageContext, param, type Screen } from "./context.ts";
 import type { TargetKind } from "./view.ts";
 
-/** A target, as far as the pages of its fleet and rollouts need it. */
+/** Target, as far as the pages of its fleet and rollouts need it. */
 export interface NamedTarget {
   kind: TargetKind;
   slug: string;
-  /** Id of its record; undefined where the key may see its fleet and not the target. */
+  /** Id of its record; undefined where the key may see its fleet but not the target. */
   id: string | undefined;
   name: string;
   latest: string;
@@ -33,7 +33,7 @@ export async function named(
   return { kind, slug, id: detail.id, name: detail.name, latest: detail.latest_version };
 }
 
-/** Returns a screen of targets, by their kind, for keys that may see the target and not only its fleet. */
+/** Returns a screen of targets, by their kind, for keys that may see the target, not only its fleet. */
 export const targetScreen =
   (show: (context: PageContext, request: FastifyRequest, target: NamedTarget & { id: string }) => ReturnType<Screen>) =>
   (kind: TargetKind): Screen =>

@@ -1,7 +1,7 @@
-// The pages' one script. Each of them reads and works without it: it shows times in the reader's zone, copies commands,
-// and brings a page up to date when the hub tells of a change.
+// The only script of the pages. Every page reads and works without it: it shows times in the reader's zone, copies
+// commands, and updates a page when the hub reports a change.
 
-/** Readers of one page come again over this time, not all at once. */
+/** Range of delays after a change, in milliseconds, so that readers of one page do not reload at the same moment. */
 const REFRESH_MS = [500, 2000];
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -42,7 +42,7 @@ function prepare(root) {
   offerCopies(root);
 }
 
-/** Puts the newly read parts in the place of the old ones, but for those that the reader is in. */
+/** Replaces parts of the page by newly read ones, except those that the reader is using. */
 function replaceParts(text) {
   const read = new DOMParser().parseFromString(text, "text/html");
   let changed = false;
@@ -59,8 +59,8 @@ function replaceParts(text) {
 }
 
 /**
- * Reads the page again soon after a change, once for all changes of that time. A page that nobody sees holds no stream:
- * a browser opens few connections to one hub.
+ * Reloads the page soon after a change, once for all changes of that time. A hidden page holds no stream: browsers open
+ * few connections to one hub.
  */
 function follow(source) {
   let timer;

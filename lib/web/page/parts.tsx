@@ -2,11 +2,11 @@ import type { ReactElement, ReactNode } from "react";
 import { sizeText } from "../../support/size-text.ts";
 import { useView, withQuery } from "./view.ts";
 
-/** The small parts that pages consist of. */
+/** Small parts of pages. */
 
 export type Tone = "good" | "bad" | "warn" | "calm" | "busy";
 
-/** A link to a page of this hub. */
+/** Link to a page of this hub. */
 export function Go({ to, children, className }: { to: string; children: ReactNode; className?: string }) {
   const { base } = useView();
   return (
@@ -18,7 +18,7 @@ export function Go({ to, children, className }: { to: string; children: ReactNod
 
 const HTTP = /^https?:\/\//i;
 
-/** A link to somebody else's site; its address as text when a browser should not open it. */
+/** Link to another site; its address as text when a browser should not open it. */
 export function Away({ href, children }: { href: string; children?: ReactNode }) {
   if (!HTTP.test(href)) return <>{children ?? href}</>;
   return (
@@ -28,7 +28,7 @@ export function Away({ href, children }: { href: string; children?: ReactNode })
   );
 }
 
-/** A moment in UTC, which the script shows in the reader's own zone. */
+/** Time in UTC, which the script shows in the reader's own zone. */
 export function Time({
   at,
   none = "unknown",
@@ -54,12 +54,12 @@ export const Size = ({ bytes }: { bytes: number }) => (
   </span>
 );
 
-/** A state in a word, with a colour that repeats it. */
+/** State in a word, with a colour that repeats it. */
 export const Badge = ({ tone, children }: { tone: Tone; children: ReactNode }) => (
   <span className={`badge ${tone}`}>{children}</span>
 );
 
-/** A text with smaller lines below it; those that are false are left out. */
+/** Text with smaller lines below it; false ones are left out. */
 export const withNotes = (text: ReactNode, ...notes: ReactNode[]) => (
   <>
     {text}
@@ -82,7 +82,7 @@ interface Nothing {
   isPattern?: boolean;
 }
 
-/** Words for a list with nothing in it: why, and the next command. */
+/** Text for an empty list: why it is empty, and the next command. */
 export const Empty = ({ title, children, command, isPattern = false }: Nothing) => (
   <div className="empty">
     <p className="empty-title">{title}</p>
@@ -91,7 +91,7 @@ export const Empty = ({ title, children, command, isPattern = false }: Nothing) 
   </div>
 );
 
-/** A command line to copy, or the pattern of one. The button is the script's. */
+/** Command line to copy, or the pattern of one. The script adds the button. */
 export const Command = ({ text, isPattern = false }: { text: string; isPattern?: boolean }) => (
   <div className="command" data-copy={isPattern ? undefined : ""}>
     <pre tabIndex={0} aria-label="Command">
@@ -100,7 +100,7 @@ export const Command = ({ text, isPattern = false }: { text: string; isPattern?:
   </div>
 );
 
-/** Says that nobody sees the rights of a plugin here. @param isCut whether its archive was not read to its end */
+/** Says that the rights of a plugin cannot be shown. @param isCut whether its archive was not read to its end */
 export const RightsUnknown = ({ isCut }: { isCut: boolean }) => (
   <p className="notice warn">
     The rights cannot be shown: {isCut ? "the archive holds too many files" : "plugin.yaml is too large or not valid"}.
@@ -108,7 +108,7 @@ export const RightsUnknown = ({ isCut }: { isCut: boolean }) => (
   </p>
 );
 
-/** A part of a page with its heading. */
+/** Section of a page with its heading. */
 export const Section = ({
   id,
   title,
@@ -125,21 +125,21 @@ export const Section = ({
   </section>
 );
 
-/** A title of a column, and the class of its cells. The first column names the row; one without a title holds forms. */
+/** Title of a column, and the class of its cells. The first column names the row; one without a title holds forms. */
 type Column = string | readonly [title: string, className: string];
 
-/** The key of a row, and its cells. */
+/** Key of a row, and its cells. */
 export type Row = readonly [key: string | number, name: ReactNode, ...cells: ReactNode[]];
 
 interface Rows {
   label: string;
   columns: readonly Column[];
   rows: readonly Row[];
-  /** Stands in the place of a table without rows. */
+  /** Shown instead of a table without rows. */
   empty?: ReactElement;
 }
 
-/** A table whose rows become cards where the screen is narrow; where it is wide, it scrolls in itself. */
+/** Table whose rows become cards on a narrow screen; on a wide one, it scrolls by itself. */
 export function Table({ label, columns, rows, empty }: Rows) {
   if (empty !== undefined && rows.length === 0) return empty;
   const heads = columns.map((column) => (typeof column === "string" ? ([column, undefined] as const) : column));
@@ -176,17 +176,17 @@ export function Table({ label, columns, rows, empty }: Rows) {
 }
 
 interface Paged {
-  /** The path of the list, and what else its address says. */
+  /** Path of the list; `query` has the other parts of its address. */
   to: string;
   query?: Record<string, string | undefined>;
-  /** The cursor of this page; empty for the first one. */
+  /** Cursor of this page; empty for the first one. */
   at: string;
   next: string | null | undefined;
-  /** The cursor's name in the address. */
+  /** Name of the cursor in the address. */
   name?: string;
 }
 
-/** Leads to the first page of a list, and to the next one. */
+/** Links to the first page of a list, and to the next one. */
 export function Pager({ to, query = {}, at, next, name = "cursor" }: Paged) {
   const isLast = (next ?? null) === null;
   if (at === "" && isLast) return null;
@@ -198,7 +198,7 @@ export function Pager({ to, query = {}, at, next, name = "cursor" }: Paged) {
   );
 }
 
-/** Facts with their names. Those that are undefined are left out. */
+/** Names and values. Undefined ones are left out. */
 export const Facts = ({ of }: { of: Record<string, ReactNode> }) => (
   <dl className="facts">
     {Object.entries(of).map(
@@ -214,7 +214,7 @@ export const Facts = ({ of }: { of: Record<string, ReactNode> }) => (
   </dl>
 );
 
-/** A part of a page that the script reads again when the hub tells of a change. @param of the page that tells */
+/** Part of a page that the script reloads when the hub reports a change. @param of stream to follow */
 export function Live({ id, of, children }: { id: string; of: string; children: ReactNode }) {
   const { base } = useView();
   return (

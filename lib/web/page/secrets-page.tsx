@@ -13,7 +13,7 @@ interface Secrets {
   below?: ReactNode;
 }
 
-/** The page of secrets with their names: the only time that they are shown. */
+/** Page of secrets with their names, shown this only time. */
 export const SecretsPage = ({ title, of, notice, secrets, children, below }: Secrets) => (
   <Layout title={title}>
     <div className="narrow">

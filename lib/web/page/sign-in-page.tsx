@@ -3,7 +3,7 @@ import { Layout } from "./layout.tsx";
 import { Go } from "./parts.tsx";
 import { pagePaths, useView, withQuery } from "./view.ts";
 
-/** The page on which a person shows an API key, or goes to the identity provider. */
+/** Page on which a person enters an API key, or goes to the identity provider. */
 export function SignInPage({ next, fault }: { next: string; fault: string | undefined }) {
   const { issuer } = useView();
   return (
@@ -51,8 +51,8 @@ export function SignInPage({ next, fault }: { next: string; fault: string | unde
 }
 
 /**
- * The page after the identity provider. It leads on by itself: a redirect would still be the other site's, and the
- * browser would leave the session's cookie out.
+ * Page after the identity provider. It goes on by itself: a redirect would still count as the other site's, and the
+ * browser would not send the session's cookie.
  */
 export const SignedOnPage = ({ next }: { next: string }) => (
   <Layout title="Signed in" goOn={next}>

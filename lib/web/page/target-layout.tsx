@@ -9,14 +9,14 @@ interface Target {
   kind: TargetKind;
   slug: string;
   name: string;
-  /** The title of the tab that is shown; the overview unless given. */
+  /** Title of the active tab. Default: the overview. */
   at?: string;
-  /** A sentence below the name. */
+  /** Sentence below the name. */
   lead?: ReactNode;
   children: ReactNode;
 }
 
-/** A page about a plugin, service or project, with the ways to its other pages. */
+/** Page about a plugin, service or project, with links to its other pages. */
 export function TargetLayout({ kind, slug, name, at = OVERVIEW, lead, children }: Target) {
   const { base, principal, tabs } = useView();
   const ways = [

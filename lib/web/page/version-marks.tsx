@@ -3,7 +3,7 @@ import type { VersionMarks } from "../../contract/surfaces/version-facts.ts";
 import { saidOf, type StateCause } from "../../contract/version-states.ts";
 import { Badge } from "./parts.tsx";
 
-/** Badges of what people have said of a version, with their words. */
+/** Badges of a version's marks, with their reasons. */
 export const Marks = ({ of }: { of: VersionMarks }) =>
   saidOf(of).map(({ word, why }) => (
     <Fragment key={word}>
@@ -12,19 +12,19 @@ export const Marks = ({ of }: { of: VersionMarks }) =>
     </Fragment>
   ));
 
-/** A signer's key in short, in the form that hosts pin it. */
+/** Shortened key of a signer, in the form that hosts pin. */
 export const KeyName = ({ hex }: { hex: string }) => <code title={`Ed25519: ${hex}`}>{shortHex(hex)}</code>;
 
-/** The key of a version's signer. @param of base64 */
+/** Key of a version's signer. @param of base64 */
 export const Signer = ({ of }: { of: string }) => <KeyName hex={Buffer.from(of, "base64").toString("hex")} />;
 
-/** The digest of a version's bytes in short. */
+/** Shortened digest of a version's bytes. */
 export const Digest = ({ sha256 }: { sha256: string }) => <code title={`SHA-256: ${sha256}`}>{shortHex(sha256)}</code>;
 
-/** The beginning of a key or digest, as long as the terminal shows it. */
+/** Shortens a key or digest to as many characters as on the terminal. */
 export const shortHex = (hex: string): string => hex.slice(0, 16);
 
-/** Causes of a version's state, as a line below it goes on with the time. */
+/** Causes of a version's state, worded so that the time can follow. */
 export const STATE_CAUSES: Record<StateCause, string> = {
   uploaded: "waits for approval since",
   started: "Its rollout began",

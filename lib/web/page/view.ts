@@ -5,39 +5,39 @@ import type { Principal } from "../../hub/base/principal.ts";
 export type TargetKind = MarketplaceKind | "project";
 export const TARGET_KINDS = ["plugin", "service", "project"] as const satisfies readonly TargetKind[];
 
-/** A way that stands at the head of every page. */
+/** Link at the top of every page. */
 export interface Way {
   title: string;
   path: string;
 }
 
-/** A way that stands at the head of the pages of one target. */
+/** Link at the top of the pages of one target. */
 export interface Tab {
   title: string;
-  /** The kinds of targets that have it. */
+  /** Kinds of targets that have it. */
   kinds: readonly TargetKind[];
   path: (kind: TargetKind, slug: string) => string;
 }
 
-/** The facts that every part of a page may need. */
+/** Facts that any part of a page may need. */
 export interface View {
-  /** The path below which a proxy shows the hub; empty for its root. */
+  /** Path below which a proxy shows the hub; empty for its root. */
   base: string;
-  /** The path of the page, without the base. */
+  /** Path of the page, without the base. */
   path: string;
   principal: Principal | undefined;
-  /** The ways through the hub that the visitor may go; none without a session. */
+  /** Links for the visitor; none without a session. */
   ways: readonly Way[];
-  /** The ways from a target to what features show of it. */
+  /** Links from a target to pages of features. */
   tabs: readonly Tab[];
-  /** The token of this page's forms. */
+  /** Token of this page's forms. */
   formToken: string;
   assets: { style: string; script: string; icon: string };
   /** Milliseconds since 1970. */
   now: number;
-  /** The address by which programs reach the hub. */
+  /** Address at which programs reach the hub. */
   hubUrl: string;
-  /** The host of the identity provider that people sign in by, if there is one. */
+  /** Host of the identity provider for signing in, if there is one. */
   issuer: string | undefined;
 }
 
@@ -51,7 +51,7 @@ export function useView(): View {
 
 const segment = encodeURIComponent;
 
-/** The addresses of pages, below the base. */
+/** Addresses of pages, below the base. */
 export const pagePaths = {
   home: () => "/",
   target: (kind: TargetKind, slug: string) => `/${kind}s/${segment(slug)}`,

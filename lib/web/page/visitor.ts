@@ -5,13 +5,13 @@ import { SESSION_MS, type WebSessions } from "../../hub/access/web-sessions.ts";
 import { forbidden } from "../../hub/base/errors.ts";
 import type { Principal } from "../../hub/base/principal.ts";
 
-/** The person who looks at a page. */
+/** Person who reads a page. */
 export interface Visitor {
-  /** The key that signed in; undefined for everybody else. */
+  /** Key that signed in; undefined without one. */
   principal: Principal | undefined;
   /** SHA-256 of that key. */
   keyHash: string | undefined;
-  /** The value of the session's cookie, or else of the one that a visitor without a session has. */
+  /** Value of the session's cookie, or else of the cookie of visitors without a session. */
   cookie: string;
 }
 
@@ -25,7 +25,7 @@ type Purpose = "session" | "visit" | "attempt";
 
 const MAX_COOKIE_CHARACTERS = 2048;
 
-/** Cookies of a hub that its visitors may reach through a proxy that ends TLS. */
+/** Cookies of a hub, which may be behind a proxy that ends TLS. */
 export class Cookies {
   readonly #publicUrl: () => string;
 
@@ -51,7 +51,7 @@ export class Cookies {
     return undefined;
   }
 
-  /** @param seconds how long the browser keeps it; without, until the browser ends */
+  /** @param seconds for which the browser keeps it; by default until the browser is closed */
   #write(request: FastifyRequest, reply: FastifyReply, purpose: Purpose, value: string, seconds?: number): void {
     // The page of an identity provider leads back here with the attempt that began it.
     const sameSite = purpose === "attempt" ? "Lax" : "Strict";
@@ -78,12 +78,12 @@ export class Cookies {
     return value;
   }
 
-  /** Keeps an attempt to sign in by an identity provider; an empty one ends it. */
+  /** Stores an attempt to sign in by an identity provider; an empty one removes it. */
   keepAttempt(request: FastifyRequest, reply: FastifyReply, attempt: string): void {
     this.#write(request, reply, "attempt", attempt, attempt === "" ? 0 : ATTEMPT_MS / 1000);
   }
 
-  /** Keeps the token of a session; an empty one signs out. */
+  /** Stores the token of a session; an empty one signs out. */
   keepSession(request: FastifyRequest, reply: FastifyReply, token: string): void {
     this.#write(request, reply, "session", token, token === "" ? 0 : SESSION_MS / 1000);
   }
@@ -98,7 +98,7 @@ function isOurs({ headers }: FastifyRequest, publicUrl: string): boolean {
   return origin !== null && (origin.host === headers.host || origin.host === new URL(publicUrl).host);
 }
 
-/** @throws HubError 403 for a form that no page of ours has sent */
+/** Requires a form that a page of this hub has sent. @throws HubError 403 */
 export function requireOwnForm(
   request: FastifyRequest,
   token: unknown,
@@ -110,9 +110,9 @@ export function requireOwnForm(
 }
 
 /**
- * Returns a path of this hub to go on with: never another origin's, whatever a link says.
+ * Returns a path of this hub to continue with: never another origin's, whatever a link says.
  *
- * @param wanted what the link says
+ * @param wanted from the link
  */
 export function ownPath(wanted: unknown): string {
   const here = "http://hub.invalid";

@@ -11,6 +11,6 @@ const FIRST = [
 ];
 const LAST = [way("Audit", pagePaths.audit(), isAdministrator), way("Hub", pagePaths.health(), isAdministrator)];
 
-/** Returns the ways through the hub that a key may go. @param ofFeatures those to what features show */
+/** Returns the links for a key. @param ofFeatures links to pages of features */
 export const waysOf = (principal: Principal | undefined, ofFeatures: typeof FIRST): readonly Way[] =>
   principal === undefined ? [] : [...FIRST, ...ofFeatures, ...LAST].filter(({ isFor }) => isFor(principal));

@@ -8,10 +8,10 @@ import { Empty, Go, KIND_NAMES, Table, withNotes } from "../../page/parts.tsx";
 import { pagePaths } from "../../page/view.ts";
 import { componentsPath } from "./paths.ts";
 
-/** Host names that one line shows. */
+/** Most host names in one line. */
 const SHOWN_HOSTS = 10;
 
-/** A search for components, with the versions and hosts that have one. */
+/** Searches for components, and shows the versions and hosts that have one. */
 export const components: Screen = async ({ api }, request) => {
   const q = queryOf(request, "q").trim();
   const found = q === "" ? undefined : await api.call(request, callTo(findComponents, { query: { q } }));

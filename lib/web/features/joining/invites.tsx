@@ -18,7 +18,7 @@ import { SecretsPage } from "../../page/secrets-page.tsx";
 import { KeyName } from "../../page/version-marks.tsx";
 import { hostsPath } from "./paths.ts";
 
-/** Invites of hosts to a project: the form for a new one, its token, and the rows of those that there are. */
+/** Invites of hosts to a project: the form for a new one, its token, and the rows of existing ones. */
 
 const INVITE_TONES: Record<InviteRecord["state"], Tone> = {
   open: "good",
@@ -88,7 +88,7 @@ export const signersOf = ({ api }: PageContext, request: FastifyRequest, project
   );
 
 const HOUR_MS = 3_600_000;
-/** A year. */
+/** Longest life of an invite, in hours: a year. */
 const MOST_HOURS = 8760;
 
 /** Reads a whole number of a form. @throws HubError 422 for another text */

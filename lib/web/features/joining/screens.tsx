@@ -21,10 +21,10 @@ const HOST_STATES: Record<JoinedHost["state"], [text: string, tone: Tone]> = {
   ended: ["its key has ended", "bad"],
 };
 
-/** The cursor of the invites in the address; that of the hosts is another one. */
+/** Name of the invites' cursor in the address; the hosts have another one. */
 const INVITES_CURSOR = "invites";
 
-/** The hosts of a project whose keys speak for them alone, those that wait, and its invites. */
+/** Shows the hosts of a project with keys of their own, those that wait, and its invites. */
 export const joinedHosts = targetScreen(async (context, request, { id, name }) => {
   const { api } = context;
   const of = { params: { id } };
@@ -87,7 +87,10 @@ export const joinedHosts = targetScreen(async (context, request, { id, name }) =
   );
 });
 
-/** The hub names no signers to hosts of a project that nobody has signed yet. */
+/**
+ * Returns the command that makes an invite, with signers if the hub has none to name: nobody has signed the project
+ * yet.
+ */
 const inviteCommand = (project: string, signers: readonly string[]): string =>
   `sealift host invite --project ${project}${signers.length === 0 ? " --signer-public-key signer.pub" : ""} > join.token`;
 

@@ -14,7 +14,7 @@ import { publisherPath, publishersPath } from "./paths.ts";
 const COMMAND =
   "sealift publisher add plugin:SLUG --name release --issuer github --claim repository_id=… --claim repository_owner_id=… --claim workflow_ref=…";
 
-/** The workflows that may publish without a key, and a form for a new one. */
+/** Lists the workflows that may publish without a key, with a form for a new one. */
 export const publishers: Screen = async ({ api, hub }, request) => {
   const { items, ...page } = await api.page(request, callTo(routes.listPublishers, { query: { limit: "50" } }));
   return (
@@ -102,7 +102,7 @@ function claimsOf(text: string): Record<string, string> {
   );
 }
 
-/** The target of the form: one that is there, or one to create. @throws HubError 422 */
+/** Returns the target of the form: an existing one, or one to create. @throws HubError 422 */
 function placeOf(target: string, isPending: boolean) {
   if (!isPending) return { target };
   const [, kind, name] = /^(plugin|service|project):(.+)$/.exec(target) ?? [];

@@ -7,7 +7,7 @@ import { Layout } from "../../page/layout.tsx";
 import { Pager, Size } from "../../page/parts.tsx";
 import { quotasPath } from "./paths.ts";
 
-/** The part of each quota that is used. */
+/** Shows how much of each quota is used. */
 export const quotas: Screen = async ({ api }, request) => {
   const { items, cursor, next } = await api.page(request, callTo(listQuotas, { query: { limit: "100" } }));
   return (

@@ -22,7 +22,7 @@ const WAITS = {
   approval: "waits for an approval",
 } as const;
 
-/** The actions that make sense in a state. */
+/** Actions that make sense in a state. */
 const SENSIBLE: Partial<Record<RolloutState, readonly RolloutAction[]>> = {
   running: ["pause", "approve", "abort"],
   paused: ["resume", "abort"],
@@ -31,13 +31,13 @@ const SENSIBLE: Partial<Record<RolloutState, readonly RolloutAction[]>> = {
 
 interface CurrentRollout {
   rollout: RolloutRecord;
-  /** The address of the target's rollouts. */
+  /** Address of the target's rollouts. */
   here: string;
-  /** The actions that the key may ask for. */
+  /** Actions that the key may use. */
   allowed: readonly RolloutAction[];
 }
 
-/** A rollout that is under way: its waves, and what the key may do. */
+/** Shows a live rollout: its waves, and the actions that the key may use. */
 export function Current({ rollout, here, allowed }: CurrentRollout) {
   const { id, version, base_version: base, state, reason, waiting_for: waiting, until, open, waves, failing } = rollout;
   const { new_hosts: fresh, keeping, rules } = rollout;

@@ -14,7 +14,7 @@ import { StartForm } from "./start-form.tsx";
 
 const isOver = ({ ended_at: at }: RolloutRecord): boolean => at !== null;
 
-/** The rollouts of a plugin, service or project, the newest one first. */
+/** Lists the rollouts of a plugin, service or project, newest first. */
 export const rollouts = targetScreen(async ({ api }, request, { kind, slug, id, name, latest }) => {
   const asked = callTo(routes.listRollouts, { params: { id }, query: { limit: "20" } });
   const { items, cursor, next } = await api.page(request, asked);
@@ -61,7 +61,7 @@ export const rollouts = targetScreen(async ({ api }, request, { kind, slug, id, 
   );
 });
 
-/** The hosts of each wave of a rollout that has ended: how far it came. */
+/** Describes the hosts of each wave of an ended rollout: how far it came. */
 const wavesOf = ({ waves, open }: RolloutRecord) =>
   waves.map(({ wave, hosts, done, failing }, index) => (
     <>
@@ -79,7 +79,7 @@ const wavesOf = ({ waves, open }: RolloutRecord) =>
 
 const MINUTE_SECONDS = 60;
 
-/** Starts a rollout. What the form leaves empty is as the hub has it by default. */
+/** Starts a rollout. Empty fields of the form get the hub's defaults. */
 export const startRollout = targetScreen(async ({ api }, request, { kind, slug, id }) => {
   const given = (name: string) => field(request, name);
   const [waves, soak] = [given("waves"), given("soak")];

@@ -9,7 +9,7 @@ const ON_HALT = [
   ["rollback", "hosts that took it go back"],
 ] as const;
 
-/** The form that starts a rollout. @param current the one that is under way, which it may take the place of */
+/** Shows the form that starts a rollout. @param current live one, which it may replace */
 export const StartForm = ({ to, current }: { to: string; current: RolloutRecord | undefined }) => (
   <Opened className="panel" title="Start a rollout" to={to}>
     <Field label="Version, which may yet have to be published" name="version" required maxLength={128} />

@@ -44,7 +44,7 @@ export const approval = targetScreen(async ({ api }, request, target) => {
   );
 });
 
-/** The form that changes the rule: it opens with a question. */
+/** Shows the form that changes the rule, which asks for confirmation. */
 function Change({ kind, slug, name, isRequired }: NamedTarget & { isRequired: boolean }) {
   const to = approvalPath(kind, slug);
   if (isRequired)

@@ -18,7 +18,7 @@ import { Digest, shortHex, Signer } from "../../page/version-marks.tsx";
 import { pagePaths } from "../../page/view.ts";
 import { stagedPath, stagingPath } from "./paths.ts";
 
-/** The versions that wait for approval. */
+/** Lists the versions that wait for approval. */
 export const staging: Screen = async ({ api }, request) => {
   const { items, ...page } = await api.page(request, callTo(routes.listStaged, { query: { limit: "50" } }));
   return (
@@ -71,7 +71,7 @@ const stagedOf = ({ api }: PageContext, request: FastifyRequest): Promise<Staged
     callTo(routes.showStaged, { params: { id: param(request, "id"), version: param(request, "version") } }),
   );
 
-/** One version that waits for approval: who has staged it, and how it differs from the one that hosts get. */
+/** Shows one version that waits for approval: who has staged it, and how it differs from the one that hosts get. */
 export const staged: Screen = async (context, request) => {
   const staged = await stagedOf(context, request);
   const { name, version, sha256, signer_public_key: signer, target } = staged;
@@ -108,7 +108,7 @@ export const staged: Screen = async (context, request) => {
   );
 };
 
-/** A staged version beside the one that hosts get now, if there is one. */
+/** Staged version, with the one that hosts get now, if any. */
 interface Compared {
   kind: MarketplaceKind;
   latest: string | undefined;
@@ -134,7 +134,7 @@ async function comparisonOf(
   };
 }
 
-/** The forms by which a person answers. */
+/** Shows the forms for approval and rejection. */
 function Answers({ staged }: { staged: StagedVersion }) {
   const { project_id: id, version, sha256, may_approve: mayApprove, is_yanked: isYanked } = staged;
   const at = stagedPath(id, version);
@@ -158,7 +158,7 @@ function Answers({ staged }: { staged: StagedVersion }) {
   );
 }
 
-/** Shows how an archive differs from the latest version; all of it without a latest version. */
+/** Shows how an archive differs from the latest version, or all of it without one. */
 function Contained({ kind, latest, before, after }: Compared) {
   if (after === undefined) return <Empty title="This key may not read this version." />;
   const { descriptor, isCut } = after;
@@ -176,7 +176,7 @@ function Contained({ kind, latest, before, after }: Compared) {
   );
 }
 
-/** The contents of a version that is not there. */
+/** Contents that stand for a missing version. */
 const NOTHING: Contents = { readme: undefined, descriptor: undefined, files: new Map(), isCut: false };
 
 /** Approves the bytes that the page has shown. */

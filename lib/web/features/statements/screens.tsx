@@ -11,7 +11,7 @@ import { TargetLayout } from "../../page/target-layout.tsx";
 import { Signer } from "../../page/version-marks.tsx";
 import { statementsPath } from "./paths.ts";
 
-/** Versions that are offered, those first that were published last. */
+/** Most versions offered, those published last. */
 const OFFERED = "100";
 
 const SAYS: Record<StatementKind, string> = {
@@ -20,10 +20,7 @@ const SAYS: Record<StatementKind, string> = {
   urgent: "that hosts need not wait for it to age",
 };
 
-/**
- * One version: who published and approved it, and what its publisher says of it. It is the latest one, if the address
- * names none.
- */
+/** Shows one version, by default the latest: who published and approved it, and what its publisher states about it. */
 export const statements = targetScreen(async ({ api }, request, { kind, slug, id, name, latest }) => {
   const listed = await api.ask(request, callTo(listVersions, { params: { id }, query: { limit: OFFERED } }));
   const versions = listed?.items ?? [];
@@ -80,7 +77,7 @@ export const statements = targetScreen(async ({ api }, request, { kind, slug, id
 
 const signerOf = (base64: string | null) => (base64 === null ? "nobody" : <Signer of={base64} />);
 
-/** Facts about how a version came. @param listed its record, for a key that may see who published it */
+/** Shows where a version comes from. @param listed its record, for a key that may see who published it */
 const Origin = ({ of, listed }: { of: StatementsAnswer; listed: ManagedVersion | undefined }) => (
   <Facts
     of={{

@@ -13,11 +13,11 @@ import { Badge, Empty, Facts, Go, Pager, type Row, Table, Time, withNotes } from
 import { SecretsPage } from "../../page/secrets-page.tsx";
 import { webhookPath, webhooksPath } from "./paths.ts";
 
-/** The own ones: there are few. */
+/** Lists the caller's webhooks, which are few. */
 const listed = async ({ api }: PageContext, request: FastifyRequest): Promise<WebhookRecord[]> =>
   (await api.call(request, callTo(routes.listWebhooks, { query: { limit: "200" } }))).items;
 
-/** The own webhooks, and a form for a new one. */
+/** Lists the caller's webhooks, with a form for a new one. */
 export const webhooks: Screen = async (context, request) => (
   <ListPage
     title="Webhooks"
@@ -77,7 +77,7 @@ export const addWebhook: Screen = async ({ api }, request) => {
   return secretOf(await api.call(request, callTo(routes.addWebhook, { body })));
 };
 
-/** The secret of a webhook, new or rotated: the only time that it is shown. */
+/** Shows the secret of a new or rotated webhook, this only time. */
 const secretOf = (webhook: WebhookSecret) => (
   <SecretsPage
     title={`Secret of ${titleOf(webhook)}`}
@@ -89,14 +89,14 @@ const secretOf = (webhook: WebhookSecret) => (
   </SecretsPage>
 );
 
-/** Hours for which the old secret still signs. */
+/** Choices of hours for which the old secret still signs. */
 const GRACES = [
   ["24", "a day"],
   ["168", "a week"],
   ["0", "no time: it has leaked"],
 ] as const;
 
-/** A webhook with the messages that wait, or that never arrived. @param tested the outcome of one that was just sent */
+/** Shows a webhook with its waiting and undelivered messages. @param tested outcome of a test message just sent */
 async function shown(context: PageContext, request: FastifyRequest, tested?: WebhookTest) {
   const id = param(request, "webhook");
   const webhook = (await listed(context, request)).find((each) => each.id === id);
