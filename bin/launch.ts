@@ -9,27 +9,27 @@ const USAGE = 2;
 const UNSETTLED = 70;
 const TRY_AGAIN = 75;
 const FORWARDED: NodeJS.Signals[] = ["SIGINT", "SIGTERM", "SIGHUP", "SIGUSR2"];
-/** Tells a program the pid of the one that runs it with the pinned Node. */
+/** Variable with the pid of the process that runs the program with the pinned Node. */
 const LAUNCHER = "SEALIFT_LAUNCHER_PID";
 const LAUNCHER_CHECK_MS = 500;
-/** For a program without its launcher to end in order. */
+/** Time limit for a program without its launcher to end in order, in milliseconds. */
 const LAST_WORK_MS = 30_000;
-/** As in `lib/support/one-file.ts`, which an old Node cannot load. */
+/** Same value as in `lib/support/one-file.ts`, which an old Node cannot load. */
 const RUN_INSIDE = "--sealift-run";
 
 interface LaunchOptions {
-  /** Flags of Node that the program runs with, but for help; without them the process becomes one that has them. */
+  /** Flags of Node that the program needs, except for help; without them the process becomes one that has them. */
   nodeFlags?: readonly string[];
-  /** Variables of that process, where they are not set. */
+  /** Variables of that process, unless they are set. */
   env?: Readonly<Record<string, string>>;
-  /** Whether other people's code may be loaded: none of it is kept in our folder of compiled code. */
+  /** Whether other people's code may be loaded: none of it is kept in the folder of compiled code. */
   loadsPlugins?: boolean;
 }
 
 /**
- * Keeps a hub small: V8 would let its young heap grow to 64 MB of garbage, and keeps it while requests come; the old
- * one would hold as much garbage as it has live objects, or more, before it is collected. The C library would give
- * each thread memory of its own, 2 to 4 MB that stay.
+ * Settings that keep a hub small. V8 would let its young heap grow to 64 MB of garbage, and keep it while requests
+ * come; the old heap would hold at least as much garbage as live objects. The C library would give each thread 2 to 4
+ * MB of its own.
  */
 export const SMALL_HEAP = {
   nodeFlags: ["--max-semi-space-size=4", "--heap-growing-percent=50"],
@@ -38,7 +38,7 @@ export const SMALL_HEAP = {
 
 const HEAVY = ["WebSocket", "CloseEvent", "MessageEvent"];
 
-/** Whether a command line asks for help or the version, which needs no `node:http`. */
+/** Tells whether a command line asks for help or the version, which needs no `node:http`. */
 const isOnlyTold = (words: readonly string[]): boolean =>
   words.includes("--help") ||
   words.includes("-h") ||
@@ -59,7 +59,7 @@ export function launch(
     return;
   }
   endWithLauncher();
-  // node:sqlite is stable enough for us; its warning on Node 24 would only be noise on stderr.
+  // node:sqlite is stable enough; its warning on Node 24 would only be noise on stderr.
   const emitWarning = process.emitWarning.bind(process);
   process.emitWarning = (warning: string | Error, ...rest: unknown[]) => {
     if (/(?:SQLite|process\.execve) is an experimental feature/.test(String(warning))) return;
@@ -86,7 +86,7 @@ export function launch(
     resolveOwnModules(loadsPlugins ? useCompiledCodeUntil() : useCompiledCode());
     if (!isTold) lightenHttp();
   }
-  // Stacks speak of the sources. The maps are read when a stack is.
+  // Stacks refer to the sources. The maps are read when a stack is.
   module.setSourceMapsSupport(true, { nodeModules: true });
   outliveLostOutput();
   expectResult();
@@ -103,7 +103,7 @@ export function launch(
   );
 }
 
-/** Node ends a program with 0 when nothing is left to wait for, also in the middle of work that waits for ever. */
+/** Fails a program that ends before its work has settled: Node ends it with 0 once nothing is left to wait for. */
 function expectResult(): void {
   process.exitCode = UNSETTLED;
   process.once("exit", (code) => {
@@ -120,13 +120,13 @@ function expectResult(): void {
   });
 }
 
-/** Output that cannot be written ends no deployment in the middle; what was lost is told at the end. */
+/** Keeps output that cannot be written from ending a deployment in the middle; losses are reported at the end. */
 function outliveLostOutput(): void {
   let lost = 0;
   let reason = "";
   process.stderr.on("error", () => undefined);
   process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-    // The reader went away, or its terminal was closed: nobody misses the rest.
+    // The reader has gone, or its terminal was closed: nobody misses the rest.
     if (error.code === "EPIPE" || error.code === "EIO") return;
     lost++;
     reason = error.message;
@@ -146,17 +146,17 @@ function outliveLostOutput(): void {
   });
 }
 
-/** `node:http` for code of other people: with the names that `lightenHttp` hides from an import. */
+/** `node:http` for other people's code: with the names that `lightenHttp` hides from an import. */
 const WHOLE_HTTP = `data:text/javascript,${encodeURIComponent(
   `import http from "node:http"; export * from "node:http"; export default http; ` +
     `export const { ${HEAVY.join(", ")} } = http;`,
 )}`;
 
 /**
- * Resolves imports of our built modules by each other as URLs. Node would ask the file system for each one's real path
- * and nearest package.json: a seventh of a start. The single executable has hooks of its own.
+ * Resolves imports between Sealift's built modules as URLs. Node would ask the file system for each one's real path and
+ * nearest package.json: a seventh of a start. The single executable has hooks of its own.
  *
- * @param onForeign is called before each module of other people is loaded
+ * @param onForeign called before each module of other people is loaded
  */
 function resolveOwnModules(onForeign?: () => void): void {
   const own = new URL("../", import.meta.url).href;
@@ -177,9 +177,9 @@ function resolveOwnModules(onForeign?: () => void): void {
 }
 
 /**
- * Lets Node keep the code that it compiles in this user's own cache folder. The package holds none, since compiled code
- * would run in place of the source that people read. Node's default folder in /tmp is not used: another user could
- * leave code there.
+ * Lets Node keep the code that it compiles in this user's own cache folder. The package contains none, since compiled
+ * code would run in place of the source that people read. Node's default folder in /tmp is not used: another user could
+ * plant code there.
  */
 function useCompiledCode(): undefined {
   const folder = codeFolder();
@@ -187,10 +187,8 @@ function useCompiledCode(): undefined {
 }
 
 /**
- * Does the same for a program that loads plugins, whose code is not to be kept. Node cannot end the keeping, so it is
- * given a link to the folder, which goes away.
- *
- * @returns what ends it
+ * Does the same for a program that loads plugins, whose code must not be kept. Node cannot stop keeping code, so it is
+ * given a link to the folder. @returns a function that removes the link
  */
 function useCompiledCodeUntil(): () => void {
   const folder = codeFolder() ?? "";
@@ -211,10 +209,10 @@ function useCompiledCodeUntil(): () => void {
   return end;
 }
 
-/** Returns the folder of compiled code; none without a home, or with one that cannot be written or others can. */
+/** Returns the folder of compiled code; none where no home exists that only this user can write. */
 function codeFolder(): string | undefined {
   try {
-    // Throws for a user whom the system does not know, as in containers, where HOME is not set either.
+    // Throws for a user unknown to the system, as in containers, where HOME is not set either.
     const base = process.env.XDG_CACHE_HOME || join(homedir(), ".cache");
     const own = join(base, "sealift");
     const folders = [base, own, join(own, `${process.version}-${process.arch}`)];
@@ -234,8 +232,8 @@ function isOurs(folder: string): boolean {
 
 /**
  * Keeps the first ES import of `node:http` from loading Node's WebSocket client: the import reads every enumerable
- * export, and these three load undici, 50 ms of processor time that no command of ours has a use for. They stay where
- * they are, for code that asks the module for them; imports of plugins get them from `WHOLE_HTTP`.
+ * export, and these three load undici, 50 ms of processor time that no command needs. They stay in place for code that
+ * asks the module for them; imports of plugins get them from `WHOLE_HTTP`.
  */
 export function lightenHttp(): void {
   const http = process.getBuiltinModule("node:http") as object;
@@ -247,8 +245,8 @@ export function lightenHttp(): void {
 }
 
 /**
- * Ends this program when the one that launched it is gone, which a service manager takes for the service and starts
- * anew. Children find a parent of another pid, and do nothing.
+ * Ends this program when its launcher is gone, which a service manager takes for the service and restarts. Children
+ * find a parent of another pid, and do nothing.
  */
 function endWithLauncher(): void {
   const launcher = process.ppid;

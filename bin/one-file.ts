@@ -1,6 +1,6 @@
 /**
- * The first file of the single executable. The name that it is called by says which program it is; with any other name
- * it is `sealift`.
+ * First file of the single executable. The name that it is called by selects the program; with any other name it is
+ * `sealift`.
  */
 import { WriteStream } from "node:fs";
 import { registerHooks } from "node:module";
@@ -10,12 +10,12 @@ import { pathToFileURL } from "node:url";
 import { RUN_INSIDE } from "../lib/support/one-file.ts";
 import packageJson from "../package.json" with { type: "json" };
 
-// The file system inside knows no writev (Node 26.10), and a file's stream that has more than one buffer waiting would
-// end the program: it writes them one by one.
+// The embedded file system has no writev (Node 26.10), and a file's stream with more than one waiting buffer would end
+// the program: without the method, it writes them one by one.
 Reflect.deleteProperty(WriteStream.prototype, "_writev");
 
-// Modules inside import each other by their paths. Node would look for each of them, and for the package.json above it,
-// in the file system inside, which takes longer than on a disk.
+// Embedded modules import each other by their paths. Node would look for each of them, and for the package.json above
+// it, in the embedded file system, which takes longer than on a disk.
 const root = pathToFileURL(join(import.meta.dirname, "/")).href;
 registerHooks({
   resolve: (specifier, context, next) =>

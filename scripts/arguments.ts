@@ -2,8 +2,8 @@ import { readFileSync } from "node:fs";
 import { parseArgs, type ParseArgsConfig } from "node:util";
 
 /**
- * Returns the options and words that a script was given. `--help` prints the comment that its file begins with, and
- * what it does not take ends it with 2.
+ * Returns the options and words that a script was given. `--help` prints the comment at the start of its file; unknown
+ * arguments end the script with 2.
  *
  * @param file of the script
  */
@@ -21,7 +21,7 @@ export function scriptArguments<const T extends ParseArgsConfig>(file: string, c
   }
 }
 
-/** The first comment of a script, then its options with their defaults. */
+/** Returns the first comment of a script, then its options with their defaults. */
 function helpOf(source: string, { options = {} }: ParseArgsConfig): string {
   const comment = /\/\*\*(.*?)\*\//s.exec(source)?.[1] ?? "";
   const text = comment.replaceAll(/^ *\* ?/gm, "").trim();

@@ -46,7 +46,7 @@ if (values.without !== undefined) {
 const APART = /^test\/(?:docs|end-to-end|faults|fuzz|ops|scripts)\//;
 const IMPORTED = /(?:\bfrom |\bimport |\bimport\(|\bnew URL\()"(\.[^"]+)"/g;
 
-/** Files by those that they import or start by their path, turned round. */
+/** Returns the importers of each file, by import or by starting its path. */
 function importers(): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const file of globSync("{bin,commands,lib,scripts,test,examples}/**/*.{ts,tsx}"))
@@ -126,7 +126,7 @@ await Promise.all([
 // These start programs of dist/.
 if (tests.some((file) => /^test\/(?:commands|docs|end-to-end|faults|scripts)\//.test(file)))
   await run("npm", "run", "--silent", "build", "--", "--fast");
-// As .ci/run does: a change of the walls is tried in each setting of theirs.
+// Like .ci/run: a change of the walls is tried in each of their settings.
 if (
   changed.some((file) => /^(?:lib\/runtime\/(?:walls|sandbox|guest)|test\/(?:attacks|support)\/runtime)\//.test(file))
 )

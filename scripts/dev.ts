@@ -12,7 +12,7 @@ import { fileURLToPath } from "node:url";
 import { scriptArguments } from "./arguments.ts";
 
 const ROOT = fileURLToPath(new URL("../", import.meta.url));
-/** Milliseconds that a program may take to end before it is killed. */
+/** Time limit for a program to end before it is killed, in milliseconds. */
 const STOP_LIMIT_MS = 15_000;
 
 const { values } = scriptArguments(import.meta.filename, {
@@ -25,7 +25,7 @@ const { values } = scriptArguments(import.meta.filename, {
 const folder = values.folder;
 const project = join(folder, "project");
 
-/** A secret that stays the same between runs, in a file of mode 0600. */
+/** Returns a secret that stays the same between runs, in a file of mode 0600. */
 function secret(name: string): string {
   const file = join(folder, name);
   if (!existsSync(file)) writeFileSync(file, randomBytes(24).toString("base64url"), { mode: 0o600 });
@@ -49,7 +49,7 @@ const environment = {
   SEALIFT__PLUGINS__STRICT_TRUSTED: "false",
 };
 
-// The runtime runs itself again for this flag when it lacks it, and the watcher would lose sight of it.
+// Without this flag the runtime would run itself again, and the watcher would lose track of it.
 const NODE_FLAGS = ["--watch", "--watch-preserve-output", "--disable-sigusr1"];
 
 function start(name: string, program: string, args: string[]): ChildProcess {

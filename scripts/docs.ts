@@ -44,7 +44,7 @@ const { values } = scriptArguments(import.meta.filename, {
 });
 const docs = new URL("../docs/", import.meta.url);
 
-/** A page as prettier writes it. */
+/** Formats a page with prettier. */
 async function formatted(name: string, text: string): Promise<string> {
   const path = fileURLToPath(new URL(name, docs));
   return format(text, { ...(await resolveConfig(path)), filepath: path });
@@ -59,7 +59,7 @@ const documents = new Map<string, string>([
 for (const [name, schema] of Object.entries({ ...jsonSchemas(), ...optionSchemas() }))
   documents.set(`schemas/${name}`, `${JSON.stringify(schema, null, 2)}\n`);
 
-/** A page of people with generated text between its marks. */
+/** Returns a hand-written page with the generated text between its marks. */
 async function completed(name: string, mark: string, text: string): Promise<string> {
   const path = fileURLToPath(new URL(name, docs));
   const begin = `<!-- ${mark} -->\n`;
@@ -68,7 +68,7 @@ async function completed(name: string, mark: string, text: string): Promise<stri
   return formatted(name, page);
 }
 
-/** The page with the table of budgets that the bench judges by between its marks. */
+/** Returns the page with the table of budgets between its marks. */
 function performancePage(): Promise<string> {
   const measured = globSync("scripts/bench/**/*.ts").map((path) => readFileSync(path, "utf8"));
   const judges = measured.filter((text) => /\bjudged\(|\browOf\(|\brow\(/.test(text)).join("\n");
@@ -83,7 +83,7 @@ documents.set("webhooks.md", await completed("webhooks.md", "events", eventTable
 documents.set("performance.md", await performancePage());
 documents.set("architecture.md", await completed("architecture.md", "sizes", sizeTable()));
 
-/** Sizes change with each commit: only what they are of is compared. */
+/** Removes sizes, which change with each commit, for the comparison. */
 const compared = (name: string, text: string): string =>
   name === "architecture.md" ? text.replaceAll(/ *[\d,]+ \|/g, " |").replaceAll(/-+/g, "-") : text;
 

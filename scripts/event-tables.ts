@@ -3,7 +3,7 @@ import { TEST_EVENT, textsOf, WEBHOOK_EVENTS } from "../lib/contract/webhook-eve
 
 /** Tables of actions and events that pages have between their marks. */
 
-/** The actions of the audit log, with the events of webhooks that they make happen. */
+/** Returns the table of actions in the audit log, with the events of webhooks that they cause. */
 export const actionTable = (): string =>
   [
     "| action | what was done | webhook event |",
@@ -14,7 +14,7 @@ export const actionTable = (): string =>
     }),
   ].join("\n");
 
-/** The events of webhooks: when they happen, and what their messages hold. */
+/** Returns the table of webhook events: when they happen, and what their messages contain. */
 export const eventTable = (): string =>
   [
     "| event | happens when | further fields of `data` |",

@@ -29,7 +29,7 @@ interface EventFacts {
   meaning: string;
 }
 
-/** A text on one line, as a cell of a table takes it. */
+/** Puts a text on one line, for a table cell. */
 const cell = (text: string): string => text.replaceAll(/\s+/g, " ").replaceAll("|", "\\|").trim();
 
 const literalOf = (type: ts.TypeNode | undefined): string | undefined =>
@@ -39,7 +39,7 @@ const literalOf = (type: ts.TypeNode | undefined): string | undefined =>
 const docstringIn = (text: string): string =>
   cell((/\/\*\*(.*?)\*\//s.exec(text)?.[1] ?? "").replaceAll(/^\s*\* ?/gm, ""));
 
-/** The event that an object type describes, or undefined. @param since where the member before it ends */
+/** Returns the event that an object type describes, or undefined. @param since end of the previous member */
 function eventOf(node: ts.TypeLiteralNode, file: ts.SourceFile, since: number): EventFacts | undefined {
   const members = node.members.filter(ts.isPropertySignature);
   const name = literalOf(members.find((member) => member.name.getText(file) === "event")?.type);
@@ -50,7 +50,7 @@ function eventOf(node: ts.TypeLiteralNode, file: ts.SourceFile, since: number): 
   return { name, fields, meaning: docstringIn(file.text.slice(since, node.getStart(file))) };
 }
 
-/** The events of the types that a file declares, by the type's name. */
+/** Returns the events of the types that a file declares, by the type's name. */
 function declaredIn(file: ts.SourceFile): Map<string, EventFacts[]> {
   const found = new Map<string, EventFacts[]>();
   for (const statement of file.statements) {
@@ -67,7 +67,7 @@ function declaredIn(file: ts.SourceFile): Map<string, EventFacts[]> {
   return found;
 }
 
-/** The events that the objects in a statement have, by name. */
+/** Returns the names of the events in the objects of a statement. */
 function printedIn(statement: ts.Statement): Set<string> {
   const names = new Set<string>();
   const visit = (node: ts.Node): void => {
@@ -79,11 +79,11 @@ function printedIn(statement: ts.Statement): Set<string> {
   return names;
 }
 
-/** The makers of commands that a file has from `resource`, with the first word of what they make. */
+/** Returns a file's makers of commands from `resource`, with the first word of what they make. */
 const makersIn = (text: string): Map<string, string> =>
   new Map([...text.matchAll(/const (\w+) = resource\("(\w+)"/g)].map(([, maker, noun]) => [maker!, noun!]));
 
-/** The words of the commands that a part of a file defines. */
+/** Returns the words of the commands that a part of a file defines. */
 function commandsIn(text: string, makers: ReadonlyMap<string, string>): string[] {
   const made = [...text.matchAll(/= (\w+)\(\s*"([\w-]+)"/g)]
     .filter(([, maker]) => makers.has(maker!))
@@ -97,7 +97,7 @@ function commandsIn(text: string, makers: ReadonlyMap<string, string>): string[]
   return [...made, ...named];
 }
 
-/** The events that a file prints, each with the commands whose own code prints it, or else all of the file. */
+/** Returns the events that a file prints, each with the commands whose own code prints it, or else all of the file. */
 function commandsByEvent(file: ts.SourceFile): [event: string, commands: string[]][] {
   const makers = makersIn(file.text);
   const all = commandsIn(file.text, makers);
@@ -107,7 +107,7 @@ function commandsByEvent(file: ts.SourceFile): [event: string, commands: string[
   });
 }
 
-/** The text of the page. */
+/** Returns the text of the page. */
 export function eventsPage(): string {
   const sections: string[] = [];
   const told = new Set<string>(["result"]);

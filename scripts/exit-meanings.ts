@@ -1,6 +1,6 @@
 import type { EXIT } from "../lib/contract/codes.ts";
 
-/** Exit codes as people read of them. */
+/** Meanings of exit codes, for people. */
 export const EXIT_MEANINGS: Record<keyof typeof EXIT, string> = {
   done: "done",
   failed: "failed",

@@ -1,9 +1,9 @@
 import { globSync, readFileSync } from "node:fs";
 
-/** Lines that a folder of `lib` may have without a reason here. */
+/** Lines above which a folder of `lib` needs a reason here. */
 const LIMIT = 1500;
 
-/** Why a folder of `lib` is larger than that. */
+/** Reasons why folders of `lib` are larger than that. */
 const REASONS: Readonly<Record<string, string>> = {
   "hub/access": "who may do what: keys, sessions, people, and what each key hands on",
   "hub/records": "all SQL of the hub, for two databases: a file for each table, and the migrations",
@@ -33,7 +33,7 @@ function bySubject(paths: readonly string[], subject: (path: string) => string):
 }
 
 /**
- * The lines of each top folder and room, to the hundred, and each folder that is larger than most with its reason.
+ * Returns the lines of each top folder and room, to the hundred, and each unusually large folder with its reason.
  *
  * @throws Error for a large folder of `lib` without a reason, and for a reason without a large folder
  */

@@ -13,7 +13,7 @@ import { EXIT } from "../lib/contract/codes.ts";
 import packageJson from "../package.json" with { type: "json" };
 import { EXIT_MEANINGS } from "./exit-meanings.ts";
 
-/** Words in angle brackets are tags in Markdown. */
+/** Escapes angle brackets, which are tags in Markdown. */
 const plain = (text: string): string => text.replaceAll("<", "\\<").replaceAll("*", "\\*").replaceAll("_", "\\_");
 
 /** Converts prose outside of backticks. */
@@ -39,7 +39,7 @@ const exitStatus = (): string[] => [
   ...Object.entries(EXIT).map(([name, code]) => `* ${code}:\n  ${EXIT_MEANINGS[name as keyof typeof EXIT]}`),
 ];
 
-/** The page of a program that is one command. */
+/** Returns the page of a program that is one command. */
 function rolePage(program: string, facts: CommandFacts): string {
   return [
     `# ${program}(1) -- ${facts.description}`,
@@ -57,7 +57,7 @@ function rolePage(program: string, facts: CommandFacts): string {
   ].join("\n\n");
 }
 
-/** The page of the program with all commands. */
+/** Returns the page of the program with all commands. */
 function sealiftPage(all: readonly CommandFacts[]): string {
   return [
     `# sealift(1) -- ${packageJson.description}`,
@@ -83,7 +83,7 @@ function sealiftPage(all: readonly CommandFacts[]): string {
 
 const converter = join(createRequire(import.meta.url).resolve("marked-man/package.json"), "..", "bin", "marked-man.js");
 
-/** The converter itself writes the page: of what it prints, more than a socket's buffer would be cut off. */
+/** Writes a page by the converter itself: of its output, more than a socket's buffer would be cut off. */
 function writePage(path: string, markdown: string): void {
   const args = [converter, "--output", path, "--version", packageJson.version, "--manual", "Sealift"];
   execFileSync(process.execPath, args, { input: markdown, cwd: folder });

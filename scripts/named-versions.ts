@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 
-/** A version of Sealift in the name of an image, a file or a tag. */
+/** Matches a version of Sealift in the name of an image, a file or a tag. */
 const NAMED = /(?<=\bsealift(?:[:-]|\/ci\/\w+@v|\/v))\d+\.\d+\.\d+(?:-(?:alpha|beta|rc)\.\d+)?/g;
 
 const pages = (): string[] =>
@@ -13,7 +13,7 @@ const pages = (): string[] =>
 export const namedVersions = (): { path: string; version: string }[] =>
   pages().flatMap((path) => (readFileSync(path, "utf8").match(NAMED) ?? []).map((version) => ({ path, version })));
 
-/** Has them name another version. */
+/** Replaces the version in such names. */
 export function renameVersions(version: string): void {
   for (const path of new Set(namedVersions().map(({ path }) => path)))
     writeFileSync(path, readFileSync(path, "utf8").replaceAll(NAMED, version));

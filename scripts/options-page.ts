@@ -76,7 +76,7 @@ function row(option: Option, inWatch: boolean): string {
   return `| ${cells.map(cell).join(" | ")} |`;
 }
 
-/** The page: every option once by heading, then the commands with what they take. */
+/** Returns the page: every option once by heading, then the commands with their options. */
 export async function optionsPage(): Promise<string> {
   const watched = new Set([...watchKeys().values()].map(({ name }) => name));
   const headings = new Map<string, string[]>();

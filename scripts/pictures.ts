@@ -51,9 +51,9 @@ async function takeAll(browser: Browser, url: string, key: string, pages: Record
     }
 }
 
-/** Limit for the quickstart to reach its dashboard, in milliseconds. */
+/** Time limit for the quickstart to reach its dashboard, in milliseconds. */
 const TOUR_LIMIT_MS = 180_000;
-/** The dashboard after the quickstart has published 1.2.0, with both targets on it. */
+/** Matches the dashboard after the quickstart has published 1.2.0, with both targets on it. */
 const UP_TO_DATE = /1\.2\.0 +1\.2\.0 +current[\s\S]*1\.2\.0 +1\.2\.0 +current/;
 const PROJECT_CHOSEN = /› project:Harbour[\s\S]*berths-env/;
 
@@ -65,7 +65,7 @@ const pageOfTerminal = (html: string): string => `<style>
   }
 </style><pre>${html}</pre>`;
 
-/** Runs the quickstart in a terminal and takes a picture of the dashboard that it ends with. */
+/** Runs the quickstart in a terminal and takes a picture of its final dashboard. */
 async function takeDashboard(browser: Browser): Promise<void> {
   await using terminal = await Terminal.run([process.execPath, "scripts/quickstart.ts"], {
     ...{ columns: 90, rows: 24, cwd: process.cwd() },

@@ -60,7 +60,7 @@ async function main(): Promise<void> {
 
   heading("Publish", "hash, pack, compress, encrypt, sign, upload: one stream");
   await cp(EXAMPLE, path("source"), { recursive: true });
-  // Charts stand for what no version changes: an upgrade is not to fetch them again.
+  // Charts stand for data that no version changes, which an upgrade must not fetch again.
   await writeFile(path("source", "plugins", "tide-table", "charts.bin"), randomBytes(CHART_BYTES));
   const publish = async (version: string) => {
     await prepareSource(path("source"), project.slug, version);
@@ -248,12 +248,12 @@ async function main(): Promise<void> {
   ]);
 }
 
-/** The bytes that an upgrade takes. */
+/** Describes the bytes that an upgrade takes. */
 function deltaText({ base_version: base, size_bytes: bytes, full_size_bytes: full }: Record<string, unknown>): string {
   return `delta from ${String(base)}: ${sizeText(Number(bytes))} instead of ${sizeText(Number(full))}`;
 }
 
-/** The newest report of a target, of the tour or of the watch of its dashboard. */
+/** Returns the newest report of a target, of the tour or of the watch of its dashboard. */
 async function lastReport(reports: string): Promise<{ version: string; file: string }> {
   const names = (await readdir(reports)).filter((name) => name.endsWith(".json")).toSorted();
   const file = join(reports, names.at(-1)!);
@@ -261,7 +261,7 @@ async function lastReport(reports: string): Promise<{ version: string; file: str
   return { version, file };
 }
 
-/** The example is made the user's own: its plan gets the project's id, its plugins the version. */
+/** Adapts the example for the user: its plan gets the project's id, its plugins the version. */
 async function prepareSource(source: string, projectId: string, version: string): Promise<void> {
   const edit = async (file: string, change: (text: string) => string): Promise<void> => {
     const path = join(source, file);

@@ -22,13 +22,13 @@ interface Operation {
 
 const CREDENTIALS: Record<string, string> = { apiKey: "key", session: "session" };
 
-/** The credentials of which a caller needs one, in words. */
+/** Describes the credentials of which a caller needs one. */
 const credentialOf = ({ security = [] }: Operation): string =>
   security.length === 0
     ? "none"
     : security.map((one) => Object.keys(one).map((name) => CREDENTIALS[name] ?? name)[0] ?? "none").join(" or ");
 
-/** Starts a hub in a folder of its own and writes the table of what it serves. */
+/** Starts a hub in a folder of its own and writes the table of its routes. */
 export async function routesPage(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), "sealift-routes-"));
   const hub = await createHub({ listen: { host: "127.0.0.1", port: 0 }, dataDir: folder });

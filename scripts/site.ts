@@ -23,7 +23,7 @@ interface Page {
   links: string[];
 }
 
-/** A part of a page below one heading, as the search finds it. */
+/** Part of a page below one heading, as the search finds it. */
 interface Section {
   id: number;
   url: string;
@@ -35,7 +35,7 @@ interface Section {
 const ROOT = fileURLToPath(new URL("..", import.meta.url));
 const SOURCE = packageJson.homepage.replace(/#.*/, "/blob/main/");
 const START = "docs/index.md";
-/** Copied as they are. */
+/** Files that are copied unchanged. */
 const FILES = ["docs/pictures", "docs/schemas"];
 
 const markdown = new MarkdownIt({ html: false });
@@ -70,7 +70,7 @@ function write(path: string, text: string): void {
   writeFileSync(file, text);
 }
 
-/** The path of a page in the site. */
+/** Returns the path of a page in the site. */
 function htmlOf(path: string): string {
   return path.replace(/README\.md$/, (name, at) => (at === 0 ? name : "index.md")).replace(/\.md$/, ".html");
 }
@@ -118,7 +118,7 @@ function isInSite(path: string): boolean {
   return FILES.some((folder) => path.startsWith(`${folder}/`));
 }
 
-/** Pages become their HTML; what is not part of the site is shown where the source is. */
+/** Converts a link: pages lead to their HTML, and what is not part of the site to the source. */
 function linkOf(from: string, href: string): string {
   const { path, anchor } = resolved(from, href);
   const end = anchor === "" ? "" : `#${anchor}`;

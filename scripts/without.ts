@@ -16,7 +16,7 @@ import ts from "typescript";
 
 /** `npm run check -- --without NAME`: what a copy of the sources is worth without a feature of the hub. */
 
-/** The rooms that a feature has a folder or a file of its name in. */
+/** Rooms in which a feature has a folder or a file of its name. */
 const ROOMS = ["lib/contract", "lib/hub", "lib/web", "lib/options", "lib/client", "commands", "test/support"];
 /** Rooms where only a whole folder is a feature's. */
 const FOLDER_ROOMS = ["lib/agent", "lib/tui"];
@@ -36,7 +36,7 @@ const TEST_ARGUMENTS = [
 ];
 const SOURCES = "{bin,commands,lib,scripts,test}/**/*.{ts,tsx}";
 
-/** Files of a feature: a folder of its name, or a file, is on their path. */
+/** Returns the files of a feature: a folder or file of its name is on their path. */
 const filesOf = (name: string, rooms: readonly string[], ending: string, cwd: string): string[] =>
   rooms.flatMap((room) => globSync([`${room}/**/${name}/**/*${ending}`, `${room}/**/${name}${ending}`], { cwd }));
 
@@ -49,13 +49,13 @@ const ACROSS = /^\/\/ Across features: /m;
 const isImport = (node: ts.Node): node is ts.ImportDeclaration | ts.ExportDeclaration =>
   ts.isImportDeclaration(node) || ts.isExportDeclaration(node);
 
-/** The paths that a file imports, in the repository. */
+/** Returns the paths that a file imports, in the repository. */
 function importsOf(path: string, text: string): string[] {
   const found = ts.preProcessFile(text).importedFiles.map(({ fileName }) => fileName);
   return found.filter((name) => name.startsWith(".")).map((name) => normalize(join(dirname(path), name)));
 }
 
-/** A list without the imports of removed files, and without what they gave it. */
+/** Returns a list without the imports of removed files, and without what they contributed. */
 export function withoutLines(path: string, text: string, removed: ReadonlySet<string>): string {
   const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true);
   const names = new Set<string>();
@@ -78,7 +78,10 @@ export function withoutLines(path: string, text: string, removed: ReadonlySet<st
   return cuts.toSorted(([a], [b]) => b - a).reduce((left, [from, to]) => left.slice(0, from) + left.slice(to), text);
 }
 
-/** The range of an element of a list that is a name, or spreads what the name stands for or returns, with its comma. */
+/**
+ * Returns the range, with its comma, of a list's element that is a name, or spreads what the name stands for or
+ * returns.
+ */
 function cutOf(name: ts.Node, text: string): [from: number, to: number] {
   const called = ts.isCallExpression(name.parent) ? name.parent : name;
   const { parent } = called;
@@ -92,7 +95,7 @@ function cutOf(name: ts.Node, text: string): [from: number, to: number] {
   return [start - before.length, end];
 }
 
-/** Copies what git knows, and what is new, with the installed packages. */
+/** Copies tracked and new files, with the installed packages. */
 function copyTo(folder: string): void {
   const { stdout } = spawnSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" });
   for (const path of stdout.split("\n")) if (path !== "" && existsSync(path)) cpSync(path, join(folder, path));
@@ -115,7 +118,7 @@ export function featuresIn(paths?: readonly string[]): string[] {
 }
 
 /**
- * Takes a feature of the hub out of a copy of the sources: its folders, its lines of the lists, and its tests. Prints
+ * Removes a feature of the hub from a copy of the sources: its folders, its lines of the lists, and its tests. Prints
  * what still imports it, the faults of the type checker, and how the tests of its rooms went.
  *
  * @param withTests false for the types only

@@ -1,16 +1,16 @@
 /** A limit that `npm run bench` judges a measurement by, and that `docs/performance.md` shows. */
 export interface Budget {
   what: string;
-  /** The rival or value that the measurement is divided by, or compared with. */
+  /** Rival or value that the measurement is divided by, or compared with. */
   against: string;
   limit: number;
-  /** Follows the limit. */
+  /** Unit of the limit. */
   unit: string;
   /** Whether more is better. */
   isLeast?: true;
 }
 
-/** Every budget, once: `npm run docs` writes the page's table from it. */
+/** Every budget, once: `npm run docs` generates the page's table from it. */
 export const BUDGETS = {
   role_help: { what: "`--help` of a role's program", against: "`node -e 0`", limit: 2.1, unit: "× wall" },
   sealift_help: { what: "`sealift --help`", against: "`node -e 0`", limit: 3, unit: "× wall" },
@@ -116,7 +116,7 @@ export const BUDGETS = {
 
 export type BudgetName = keyof typeof BUDGETS;
 
-/** The table of `docs/performance.md`. */
+/** Returns the table of `docs/performance.md`. */
 export function budgetTable(): string {
   const rows = Object.values<Budget>(BUDGETS).map(
     ({ what, against, limit, unit, isLeast }) => `| ${what} | ${against} | ${isLeast ? "≥" : "≤"} ${limit} ${unit} |`,

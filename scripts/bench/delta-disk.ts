@@ -6,13 +6,13 @@ import { projectTree } from "./material.ts";
 import { judged, type Row } from "./row.ts";
 import { deployTo, openStage, publish } from "./stage.ts";
 
-/** The file is sparse. */
+/** Size of the sparse image file, in bytes. */
 const IMAGE_BYTES = 1024 ** 3;
 const FILES = 1000;
 const FILE_BYTES = 64 * 1024;
 const VERSIONS = ["1.0.0", "1.1.0", "1.2.0"];
 
-/** A file system with reflinks in a file, which is unmounted with the scope. @throws Error where none can be mounted */
+/** File system with reflinks in a file, which is unmounted with the scope. @throws Error where none can be mounted */
 class LoopFileSystem implements Disposable {
   readonly folder: string;
 
@@ -26,7 +26,7 @@ class LoopFileSystem implements Disposable {
     run("mount", "-o", "loop", image, this.folder);
   }
 
-  /** Bytes that are used on it, once all of them are on the disk. */
+  /** Returns the bytes in use on it, once everything is on the disk. */
   used(): number {
     run("sync", "-f", this.folder);
     const { blocks, bfree, bsize } = statfsSync(this.folder);
@@ -43,7 +43,10 @@ function run(command: string, ...args: string[]): void {
   execFileSync(command, args, { stdio: ["ignore", "ignore", "pipe"], timeout: 120_000, env });
 }
 
-/** The disk of three releases that differ by one per cent, beside that of one, on file systems with reflinks. */
+/**
+ * Compares the disk space of three releases that differ by one per cent with that of one, on file systems with
+ * reflinks.
+ */
 export async function deltaDiskRows(folder: string): Promise<Row[]> {
   const rows: Row[] = [];
   for (const type of ["xfs", "btrfs"]) {

@@ -11,13 +11,13 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 
-/** Another content for the first of every hundred files that `smallFiles` made. */
+/** Changes the content of the first of every hundred files that `smallFiles` made. */
 export function editOneInHundred(plugin: string): void {
   for (const folder of readdirSync(plugin).filter((name) => name.startsWith("d")))
     writeFileSync(join(plugin, folder, readdirSync(join(plugin, folder))[0]!), `edited in ${folder}`);
 }
 
-/** 20 KB in three places, one of them an insertion of 5 KB. */
+/** Changes 20 KB in three places, one of them an insertion of 5 KB. */
 export function editInThreePlaces(file: string): void {
   const { size } = statSync(file);
   const descriptor = openSync(file, "r+");

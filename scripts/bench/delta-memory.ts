@@ -5,7 +5,7 @@ import { type Measured, peakMbOf } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
 import { openStage, publish } from "./stage.ts";
 
-/** Peak memory of hub, publisher and agent with deltas of one file of some GiB, and of 100,000 files. */
+/** Measures the peak memory of hub, publisher and agent with deltas of one file of some GiB, and of 100,000 files. */
 export async function deltaMemoryRows(folder: string, gib: number): Promise<Row[]> {
   return [...(await rowsOf(folder, oneFile(gib * 1024))), ...(await rowsOf(folder, manyFiles(100_000)))];
 }

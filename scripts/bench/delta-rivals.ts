@@ -5,34 +5,34 @@ import { join } from "node:path";
 import { freePort } from "../../test/support/free-port.ts";
 import { best, type Measured, shell, warmMemory } from "./measure.ts";
 
-/** The bytes that a rival needs for an upgrade, and the best of its times. */
+/** Bytes that a rival needs for an upgrade, and the best of its times. */
 export interface Upgraded {
-  /** Bytes that travel. */
+  /** Bytes transferred. */
   bytes: number;
   /** Seconds on the host. */
   wall: number;
 }
 
 /**
- * Upgrades by other means, as lower bounds: `rsync` knows both trees at once and checks no signature; a patch of zstd
- * needs the very bytes of the old tar at both ends.
+ * Upgrades by other means, as lower bounds: `rsync` knows both trees and checks no signature; a zstd patch needs the
+ * exact bytes of the old tar at both ends.
  */
 export class DeltaRivals {
   readonly #folder: string;
 
-  /** @param folder a folder of their own, which the caller removes */
+  /** @param folder of its own, which the caller removes */
   constructor(folder: string) {
     this.#folder = folder;
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(folder, { recursive: true });
   }
 
-  /** Keeps a copy of a tree as it is before its edit. */
+  /** Keeps a copy of a tree before its edit. */
   async keepBefore(tree: string): Promise<void> {
     await shell(`cd ${this.#folder}; cp -a ${tree} before`);
   }
 
-  /** `rsync -a` from a daemon on loopback into a copy of the old tree. */
+  /** Measures `rsync -a` from a daemon on loopback into a copy of the old tree. */
   async rsync(tree: string, runs: number): Promise<Upgraded> {
     await using daemon = await RsyncDaemon.open(this.#folder, tree);
     const measured = await best(runs, async () => {
@@ -43,7 +43,7 @@ export class DeltaRivals {
     return { bytes: travelled(measured), wall: measured.wall };
   }
 
-  /** `zstd --patch-from` at the level of ours. The time is that of applying the patch and unpacking the tar. */
+  /** Measures `zstd --patch-from` at Sealift's level. The time is that of applying the patch and unpacking the tar. */
   async zstdPatch(tree: string, runs: number, level: string): Promise<Upgraded> {
     const tar = (from: string, to: string): string => `tar --sort=name -C ${from} -cf ${to} .`;
     await shell(
@@ -61,14 +61,14 @@ export class DeltaRivals {
   }
 }
 
-/** Bytes in both directions, as `rsync --stats` tells them. */
+/** Returns the bytes in both directions, from `rsync --stats`. */
 function travelled({ stdout }: Measured): number {
   const bytes = (which: string): number =>
     Number(new RegExp(`^Total bytes ${which}: ([\\d,]+)`, "m").exec(stdout)![1]!.replaceAll(",", ""));
   return bytes("sent") + bytes("received");
 }
 
-/** A daemon that serves one folder on loopback. */
+/** Daemon that serves one folder on loopback. */
 class RsyncDaemon implements AsyncDisposable {
   readonly url: string;
   readonly #process: ChildProcess;
@@ -84,7 +84,7 @@ class RsyncDaemon implements AsyncDisposable {
     writeFileSync(config, `use chroot = no\nuid = 0\ngid = 0\n[new]\npath = ${tree}\nread only = yes\n`);
     const args = ["--daemon", "--no-detach", "--address=127.0.0.1", `--port=${port}`, `--config=${config}`];
     const daemon = new RsyncDaemon(spawn("rsync", args, { stdio: "inherit" }), port);
-    // It says nothing when it listens.
+    // It does not report when it listens.
     await shell(`for i in $(seq 100); do rsync -q ${daemon.url} >/dev/null 2>&1 && exit 0; sleep 0.1; done; exit 1`);
     return daemon;
   }

@@ -10,7 +10,7 @@ const MBITS = 100;
 const sizes = (delta: number, full: number): string =>
   `${(delta / 1e6).toFixed(2)} MB instead of ${(full / 1e6).toFixed(1)} MB`;
 
-/** Upgrades by deltas beside full deployments, on loopback and through 100 Mbit/s (docs/performance.md#deltas). */
+/** Compares upgrades by deltas with full deployments, on loopback and at 100 Mbit/s (docs/performance.md#deltas). */
 export async function deltaRows(folder: string, place: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { what: content, many, fill, edit, edited } of [manyFiles(10_000), oneFile(1024)]) {
@@ -54,7 +54,9 @@ export async function deltaRows(folder: string, place: string, runs: number): Pr
   return rows;
 }
 
-/** Bytes and time of an upgrade beside those of a rival that checks less or needs more: no budget, a measure. */
+/**
+ * Compares bytes and time of an upgrade with a rival that checks less or needs more: for information, without a budget.
+ */
 function lowerBounds(what: string, rival: string, ours: Upgraded, theirs: Upgraded): Row[] {
   const row = (name: string, ratio: number, detail: string): Row =>
     unjudged(`${name}, ${what}`, rival, ratio, "lower bound", detail);
@@ -68,7 +70,7 @@ function lowerBounds(what: string, rival: string, ours: Upgraded, theirs: Upgrad
 let patch = 0;
 const nextVersion = (): string => `2.0.${patch++}`;
 
-/** Deploys 1.0.0 in full to a new host, which is not measured, and then 1.1.0. */
+/** Deploys 1.0.0 in full to a new host, unmeasured, and then 1.1.0. */
 export async function upgrade(stage: Stage, many: boolean, more: readonly string[] = []): Promise<Measured> {
   const { folder } = stage;
   const root = freshFolder(folder, "host", many);
@@ -78,7 +80,7 @@ export async function upgrade(stage: Stage, many: boolean, more: readonly string
   return deployTo(stage, "1.1.0", root, more);
 }
 
-/** The delta that an upgrade with `--json` took. @throws Error when it took none */
+/** Returns the delta that an upgrade with `--json` used. @throws Error when it used none */
 export function deltaOf({ stdout }: Measured): { size_bytes: number; full_size_bytes: number } {
   for (const line of stdout.split("\n")) {
     if (!line.includes('"delta.chosen"')) continue;

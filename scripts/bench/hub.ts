@@ -9,13 +9,13 @@ import { median, spread } from "./statistics.ts";
 
 const SECONDS = 3;
 
-/** The client runs on a processor of its own where there are several: it takes as much as the server. */
+/** Processor of the client, separate if there are several: it takes as much time as the server. */
 const CLIENT_CPU = availableParallelism() - 1;
 const SERVER_CPUS = CLIENT_CPU === 0 ? "0" : `0-${CLIENT_CPU - 1}`;
 
 /**
- * Keeps the client's processor awake with work that gives way to all other. Asleep, it would make each answer pay for
- * waking it, up to 40 µs on a virtual machine, and a server would seem as slow as its client sleeps.
+ * Keeps the client's processor awake with low-priority work. Otherwise each answer would pay for waking it, up to 40 µs
+ * on a virtual machine, and a server would seem slower than it is.
  */
 function stayAwake(): Disposable {
   const loop = ["chrt", "--idle", "0", process.execPath, "-e", "for(;;);"];
@@ -23,7 +23,9 @@ function stayAwake(): Disposable {
   return { [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
-/** Requests per second that a server answers to wrk on 20 connections. @throws Error when one is refused */
+/**
+ * Measures the requests per second that a server answers to wrk on 20 connections. @throws Error when one is refused
+ */
 function requestsPerSecond(url: string, headers: Record<string, string>, seconds = SECONDS): number {
   const fields = Object.entries(headers).flatMap(([name, value]) => ["-H", `${name}: ${value}`]);
   const args = ["-c", String(CLIENT_CPU), "wrk", "-t1", "-c20", `-d${seconds}s`, ...fields, url];
@@ -35,9 +37,9 @@ function requestsPerSecond(url: string, headers: Record<string, string>, seconds
 /** Keeps a process, with all of its threads, off the client's processor. */
 const pinServer = (pid: number): unknown => execFileSync("taskset", ["-apc", SERVER_CPUS, String(pid)]);
 
-/** Compares the hub's polls with a bare server that does the same hash and the same one indexed read. */
+/** Compares the hub's polls with a bare server that computes the same hash and makes the same indexed read. */
 export async function hubRows(folder: string, runs: number): Promise<Row[]> {
-  // The limit is there and counts, but lets all of them through.
+  // The limit counts, but lets everything through.
   await using stage = await openStage(join(folder, "stage"), ["--rate-limit", "1000000000"]);
   pinServer(stage.hub.pid!);
   using _awake = stayAwake();
@@ -81,7 +83,7 @@ export async function hubRows(folder: string, runs: number): Promise<Row[]> {
   return rows;
 }
 
-/** Compares polls of a host that says its name, with a live rollout of another wave and without one. */
+/** Compares polls of a host that names itself, with a live rollout of another wave and without one. */
 async function rolloutRow(
   stage: Stage,
   { source, token, runs }: { source: string; token: string; runs: number },

@@ -2,19 +2,19 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { availableParallelism, cpus, loadavg, totalmem } from "node:os";
 
-/** The machine of a measurement, as far as figures depend on it. */
+/** Machine of a measurement, as far as figures depend on it. */
 export interface Machine {
   node: string;
   cpus: number;
   model: string | undefined;
   /** Whether hashes are computed by instructions of their own; coreutils does not use them, Node does. */
   sha_instructions: boolean | undefined;
-  /** The frequency governor, where the kernel tells. */
+  /** Frequency governor, if the kernel reports it. */
   governor: string | undefined;
   memory_gib: number;
   /** Load average of the minute before the measurement: above 0.5 the machine was busy. */
   load: number;
-  /** The file system of the folder on disk. */
+  /** File system of the folder on disk. */
   disk: string | undefined;
 }
 
@@ -26,7 +26,7 @@ const attempt = (read: () => string): string | undefined => {
   }
 };
 
-/** Describes this machine. @param disk the folder that counts as the disk */
+/** Describes this machine. @param disk folder that counts as the disk */
 export function describeMachine(disk: string): Machine {
   const flags = attempt(() => /^(?:flags|Features)\s*:.*$/m.exec(readFileSync("/proc/cpuinfo", "utf8"))![0]);
   return {

@@ -35,7 +35,9 @@ async function publishCargo(
   };
 }
 
-/** Peak memory of deploy-marketplace with a ZIP of 200,000 tiny files: what it keeps of each counts most there. */
+/**
+ * Measures the peak memory of deploy-marketplace with a ZIP of 200,000 tiny files, where memory per file counts most.
+ */
 export async function manyFilesRow(folder: string): Promise<Row> {
   await using hub = await openHub(folder);
   const deploy = await publishCargo(folder, hub, 200_000, (index) => 1 + (index % 500));
@@ -43,7 +45,9 @@ export async function manyFilesRow(folder: string): Promise<Row> {
   return judged("zip_memory", peakMb, `${wall.toFixed(1)} s`);
 }
 
-/** deploy-marketplace of a ZIP with 10,000 files against curl, openssl, unzip and sha256sum (docs/performance.md). */
+/**
+ * Compares deploy-marketplace of a ZIP with 10,000 files with curl, openssl, unzip and sha256sum (docs/performance.md).
+ */
 export async function marketplaceRows(folder: string, place: string, runs: number): Promise<Row[]> {
   await using hub = await openHub(folder);
   const deploy = await publishCargo(folder, hub, 10_000);

@@ -6,7 +6,7 @@ import { editInThreePlaces, editOneInHundred } from "./delta-edits.ts";
 
 const MIB = 1024 * 1024;
 
-/** A block that compresses to about half, as programs and data do: words and noise by turns. */
+/** Makes a block that compresses to about half, like programs and data: words and noise in turn. */
 function block(bytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(bytes);
   for (let at = 0; at < bytes;) {
@@ -20,7 +20,7 @@ function block(bytes: number): Buffer {
   return buffer;
 }
 
-/** One file of `mib` MiB, not sparse, no two MiB alike. */
+/** Writes one file of `mib` MiB, not sparse, no two MiB alike. */
 export function largeFile(path: string, mib: number): void {
   const descriptor = openSync(path, "wx");
   try {
@@ -30,7 +30,7 @@ export function largeFile(path: string, mib: number): void {
   }
 }
 
-/** `count` files, a hundred a folder: of 1 to 8 KiB, unless told. */
+/** Writes `count` files, a hundred per folder; of 1 to 8 KiB by default. */
 export function smallFiles(folder: string, count: number, bytesOf = (index: number) => 1024 + ((index * 37) % 7168)) {
   for (let index = 0; index < count; index++) {
     const parent = join(folder, `d${Math.floor(index / 100)}`);
@@ -41,7 +41,7 @@ export function smallFiles(folder: string, count: number, bytesOf = (index: numb
   }
 }
 
-/** A project's source tree around one plugin, whose folder is given back. */
+/** Writes a project's source tree around one plugin. @returns the plugin's folder */
 export async function projectTree(root: string, projectId: string): Promise<string> {
   const plugin = join(root, "plugins", "cargo");
   mkdirSync(plugin, { recursive: true });
@@ -54,7 +54,7 @@ export async function projectTree(root: string, projectId: string): Promise<stri
   return plugin;
 }
 
-/** The content of a plugin that is published, and the edit that makes its next version. */
+/** Content of a published plugin, and the edit that makes its next version. */
 export interface Shape {
   what: string;
   /** Whether it is many files. */

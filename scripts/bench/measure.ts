@@ -17,7 +17,7 @@ const SAMPLE_MS = 25;
 
 export const bin = (name: string): string => fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url));
 
-/** Peak resident memory of a living process in MB, as the kernel counts it. */
+/** Returns the peak resident memory of a living process in MB, as the kernel counts it. */
 export function peakMbOf(pid: number): number {
   try {
     const kilobytes = /^VmHWM:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
@@ -51,7 +51,7 @@ export async function run(
   return { wall, peakMb, stdout };
 }
 
-/** Runs one of our programs. */
+/** Runs one of Sealift's programs. */
 export const program = (name: string, args: readonly string[], env: Record<string, string> = {}): Promise<Measured> =>
   run(process.execPath, [bin(name), ...args], env);
 
@@ -59,7 +59,7 @@ export const program = (name: string, args: readonly string[], env: Record<strin
 export const shell = (script: string, env: Record<string, string> = {}): Promise<Measured> =>
   run("bash", ["-c", `set -euo pipefail; ${script}`], env);
 
-/** A server of this folder in a process of its own, which ends with the scope. */
+/** Server in this folder, in a process of its own, which ends with the scope. */
 export interface Server extends Disposable {
   url: string;
   pid: number;
@@ -74,7 +74,7 @@ export async function openServer(name: string, args: readonly string[]): Promise
   return { url, pid: child.pid!, [Symbol.dispose]: () => void child.kill("SIGKILL") };
 }
 
-/** Milliseconds that some work takes. */
+/** Measures the milliseconds that some work takes. */
 export async function msOf(work: () => unknown): Promise<number> {
   const before = performance.now();
   await work();
@@ -82,7 +82,7 @@ export async function msOf(work: () => unknown): Promise<number> {
 }
 
 /**
- * Takes numbers by turns, so that what slows the machine for a while slows all of them.
+ * Takes measurements in turn, so that anything that slows the machine for a while affects all of them.
  *
  * @returns for each the numbers of its turns
  */
@@ -97,7 +97,7 @@ export async function numbersByTurns<Name extends string>(
 }
 
 /**
- * Measures commands by turns, so that what slows the machine for a while slows all of them.
+ * Measures commands in turn, so that anything that slows the machine for a while affects all of them.
  *
  * @returns for each the run of median wall time, with the peak memory of all of its runs
  */
@@ -118,7 +118,7 @@ export async function byTurns<Name extends string>(
   return Object.fromEntries(middles) as Record<Name, Measured>;
 }
 
-/** The best of some runs: on a shared machine the least disturbed one is the measurement. */
+/** Returns the best of some runs: on a shared machine the least disturbed one is the measurement. */
 export async function best(times: number, attempt: () => Promise<Measured>): Promise<Measured> {
   let found: Measured | undefined;
   for (let run = 0; run < times; run++) {
@@ -130,14 +130,14 @@ export async function best(times: number, attempt: () => Promise<Measured>): Pro
   return found!;
 }
 
-/** More than any measured command takes. */
+/** Bytes of memory: more than any measured command takes. */
 const WARM_BYTES = 2 * 1024 ** 3;
 
 /**
- * Takes memory and frees it, so that the measured command finds it in this machine. A virtual machine may give free
- * memory back to its host within seconds, and gets it again page by page: on one of them a new GiB takes 2 to 6 s
- * instead of 0.6, so that a command would be measured by what ran before it. A process of its own takes it, so that all
- * of it is free again at once.
+ * Takes memory and frees it, so that this machine has it for the measured command. A virtual machine may return free
+ * memory to its host within seconds, and gets it back page by page: on one of them a new GiB takes 2 to 6 s instead of
+ * 0.6, so a command would be measured by what ran before it. A separate process takes it, so that all of it is freed at
+ * once.
  */
 export function warmMemory(): void {
   const bytes = Math.floor(Math.min(WARM_BYTES, freemem() / 2));
@@ -147,9 +147,9 @@ export function warmMemory(): void {
 let made = 0;
 
 /**
- * Returns the path of a folder that is not there, for one run. ext4 passes over inodes that were deleted in the last
- * minutes, one by one: after folders of many files have gone, each new file takes a millisecond. So they stay until
- * their stage goes, while a folder of large files is removed for the next one.
+ * Returns the path of an unused folder, for one run. ext4 skips recently deleted inodes one by one: after folders of
+ * many files were removed, each new file takes a millisecond. So these stay until their stage is removed, while a
+ * folder of large files is removed for the next one.
  *
  * @param many whether a run leaves many files in it
  */

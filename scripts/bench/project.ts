@@ -8,7 +8,7 @@ import { deployTo, LEVEL, openStage, publish, type Stage } from "./stage.ts";
 const deploy = (stage: Stage, version: string, many: boolean): Promise<Measured> =>
   deployTo(stage, version, freshFolder(stage.folder, "host", many));
 
-/** The commands that an operator would type instead, on the same tree and through a plain server. */
+/** Commands that an operator would type instead, on the same tree and through a plain server. */
 class Rivals implements Disposable {
   readonly #folder: string;
   readonly #place: string;
@@ -29,7 +29,7 @@ class Rivals implements Disposable {
     return new Rivals(folder, place, server);
   }
 
-  /** tar | zstd | age, a signature, an upload. */
+  /** Publishes by tar | zstd | age, a signature, and an upload. */
   publish(source: string): Promise<Measured> {
     return shell(
       `cd ${this.#folder}; tar -C ${source} -cf - . | zstd -q -${LEVEL} -T1 | age -r "$(age-keygen -y age.key)" > rival.age
@@ -38,7 +38,7 @@ class Rivals implements Disposable {
     );
   }
 
-  /** No signature, no digest. */
+  /** Deploys without checking a signature or digest. */
   bare(many: boolean): Promise<Measured> {
     const out = freshFolder(this.#folder, "out", many);
     return shell(
@@ -47,7 +47,7 @@ class Rivals implements Disposable {
     );
   }
 
-  /** Performs the checks of ours: the signature's hash over a file, then a SHA-256 of every file. */
+  /** Performs Sealift's checks: the signature's hash over a file, then a SHA-256 of every file. */
   equalChecks(many: boolean): Promise<Measured> {
     const out = freshFolder(this.#folder, "out", many);
     return shell(
@@ -59,7 +59,7 @@ class Rivals implements Disposable {
     );
   }
 
-  /** The end of every unpacking: on disk, what was written is durable, as ours is. */
+  /** Returns the end of every unpacking: on disk, what was written is made durable, as by Sealift. */
   #barrier(out: string): string {
     return this.#place === "disk" ? `sync -f ${out}` : "true";
   }
@@ -69,10 +69,10 @@ class Rivals implements Disposable {
   }
 }
 
-/** Factor that ours may exceed the peer by on disk, where both end with the barrier of durability. */
+/** Factor by which Sealift may exceed the peer on disk, where both end with the barrier of durability. */
 const DISK_ALLOWANCE = 1.2;
 
-/** deploy-project and deploy-publish against what an operator would type (docs/performance.md). */
+/** Compares deploy-project and deploy-publish with what an operator would type (docs/performance.md). */
 export async function projectRows(folder: string, place: string, runs: number): Promise<Row[]> {
   const rows: Row[] = [];
   for (const { what, many, fill } of [oneFile(512), oneFile(1024), manyFiles(10_000)]) {
@@ -103,7 +103,7 @@ export async function projectRows(folder: string, place: string, runs: number): 
   return rows;
 }
 
-/** Peak memory of hub, publisher and agent with one artifact of some GiB (docs/performance.md). */
+/** Measures the peak memory of hub, publisher and agent with one artifact of some GiB (docs/performance.md). */
 export async function memoryRows(folder: string, gib: number, level: string): Promise<Row[]> {
   await using stage = await openStage(join(folder, "stage"));
   const source = join(stage.folder, "source");

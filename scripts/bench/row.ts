@@ -1,6 +1,6 @@
 import { type Budget, type BudgetName, BUDGETS } from "./budgets.ts";
 
-/** One line of the benchmark: a measurement as a ratio to its rival (docs/performance.md). */
+/** Line of the benchmark: a measurement as a ratio to its rival (docs/performance.md). */
 export interface Row {
   name: string;
   against: string;
@@ -14,8 +14,8 @@ export interface Row {
 /**
  * Judges a measurement by its budget.
  *
- * @param about what it was measured with, where that is not in the budget's words
- * @param allowance what the limit is multiplied by: on a disk both sides wait for it
+ * @param about what it was measured with, unless the budget says so
+ * @param allowance factor on the limit: on a disk both sides wait for it
  */
 export function judged(name: BudgetName, measured: number, detail: string, about = "", allowance = 1): Row {
   const { what, against, limit, unit, isLeast }: Budget = BUDGETS[name];
@@ -30,7 +30,7 @@ export function judged(name: BudgetName, measured: number, detail: string, about
   };
 }
 
-/** A measured time in seconds. */
+/** Measured time in seconds. */
 interface Timed {
   wall: number;
 }
@@ -38,11 +38,11 @@ interface Timed {
 export const secondsText = (ours: Timed, theirs: Timed): string =>
   `${ours.wall.toFixed(2)} s against ${theirs.wall.toFixed(2)} s`;
 
-/** Judges our time as a ratio to that of a rival. @param about, allowance as {@link judged} takes them */
+/** Judges Sealift's time as a ratio to that of a rival. @param about, allowance as for {@link judged} */
 export const rowOf = (name: BudgetName, ours: Timed, theirs: Timed, about = "", allowance = 1): Row =>
   judged(name, ours.wall / theirs.wall, secondsText(ours, theirs), about, allowance);
 
-/** A row that has no budget. */
+/** Returns a row without a budget. */
 export const unjudged = (name: string, against: string, ratio: number, budget: string, detail: string): Row => ({
   ...{ name, against, ratio, budget, ok: true, detail },
 });

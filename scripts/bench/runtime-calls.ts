@@ -5,7 +5,7 @@ import { judged, type Row } from "./row.ts";
 import { BenchProject, KEY } from "./runtime-project.ts";
 import { median } from "./statistics.ts";
 
-/** A trusted action against a bare Fastify handler: requests per second. */
+/** Measures a trusted action against a bare Fastify handler, in requests per second. */
 
 const BODY = JSON.stringify({ payload: { text: "hello", numbers: [1, 2, 3] } });
 const SOURCE = `export default { actions: { echo: (payload) => payload } };`;
@@ -24,7 +24,7 @@ function rateRow(name: BudgetName, ours: readonly number[], theirs: readonly num
   return judged(name, our / their, `${Math.round(our)}/s against ${Math.round(their)}/s`);
 }
 
-/** @param rounds each side is measured so often, in turns */
+/** @param rounds measurements of each side, in turn */
 export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promise<Row[]> {
   await using project = await BenchProject.create();
   await project.plugin("echo", "trusted", SOURCE);
@@ -42,7 +42,7 @@ export async function benchTrustedCalls({ rounds = 5, seconds = 3 } = {}): Promi
 
 const ROUTED = `export default { routes: [{ method: "GET", path: "/items/:id", handler: (request) => ({ id: request.params.id, text: "hello" }) }] };`;
 
-/** A route of a sandboxed plugin against the same one of a trusted plugin, in one runtime. */
+/** Measures a route of a sandboxed plugin against the same one of a trusted plugin, in one runtime. */
 export async function benchSandboxedRoutes({ rounds = 5, seconds = 3 } = {}): Promise<Row[]> {
   await using project = await BenchProject.create();
   for (const mode of ["trusted", "sandboxed"] as const) await project.plugin(mode, mode, ROUTED);

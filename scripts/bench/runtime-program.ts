@@ -7,7 +7,7 @@ import { ownFolder } from "../../lib/runtime/walls/own-group.ts";
 import { bin } from "./measure.ts";
 import { type BenchProject, configuration, KEY } from "./runtime-project.ts";
 
-/** A loaded plugin, as the runtime tells of it. */
+/** Loaded plugin, as the runtime reports it. */
 interface Loaded {
   name: string;
   state: string;
@@ -21,7 +21,7 @@ export class RuntimeProgram implements AsyncDisposable {
   readonly #url: string;
   /** Milliseconds from the program's start to its ready line. */
   readonly readyMs: number;
-  /** The control group that it has for itself, as under systemd; undefined where none can be made. */
+  /** Control group of its own, as under systemd; undefined where none can be made. */
   readonly group: string | undefined;
 
   private constructor(child: ChildProcess, url: string, readyMs: number, group: string | undefined) {
@@ -93,7 +93,7 @@ export class RuntimeProgram implements AsyncDisposable {
   }
 }
 
-/** Puts a program that has just begun into a control group of its own. */
+/** Puts a program that has just started into a control group of its own. */
 function ownGroupFor({ pid }: ChildProcess): string | undefined {
   try {
     const folder = join(ownFolder(), `sealift-bench-${pid}`);

@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 
-/** A throw-away project root whose plugins any sandbox user can read. */
+/** Temporary project root whose plugins any sandbox user can read. */
 export class BenchProject implements AsyncDisposable {
   readonly root: string;
 

@@ -10,12 +10,14 @@ import { judged, type Row } from "./row.ts";
 import { BenchProject, configuration } from "./runtime-project.ts";
 import { median } from "./statistics.ts";
 
-/** A sandboxed action against one bare round trip over Node's own IPC: microseconds at p50, both without HTTP. */
+/**
+ * Measures a sandboxed action against one bare round trip over Node's own IPC: microseconds at p50, both without HTTP.
+ */
 
 const SOURCE = `export default { actions: { echo: (payload) => payload } };`;
 const PAYLOAD = { text: "hello", numbers: [1, 2, 3] };
 
-/** Microseconds at p50. */
+/** Returns the microseconds at p50. */
 async function measure(rounds: number, trip: () => Promise<unknown>): Promise<number> {
   await numbersByTurns(500, { warm: () => msOf(trip) });
   const { times } = await numbersByTurns(rounds, { times: () => msOf(trip) });

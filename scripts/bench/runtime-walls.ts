@@ -16,11 +16,14 @@ import { median } from "./statistics.ts";
 
 /** The price of the second wall at a start, in a call and at the network, and that of many sandboxes together. */
 
-/** For which idle sandboxes are left alone first: V8 collects the garbage of a start for half a minute. */
+/**
+ * Time for which idle sandboxes are left alone first, in milliseconds: V8 collects the garbage of a start for half a
+ * minute.
+ */
 const SETTLE_MS = 30_000;
 const IDLE_MS = 20_000;
 
-/** Times `rounds` requests one after the other, within the plugin; milliseconds at p50. */
+/** Plugin that times `rounds` requests one after the other; milliseconds at p50. */
 const SOURCE = `
 import { get } from "node:http";
 const p50 = (times) => times.sort((a, b) => a - b)[Math.floor(times.length / 2)];
@@ -38,12 +41,12 @@ export default { actions: {
   },
 } };`;
 
-/** Parts in which requests are sent through the proxy and beside it, by turns. */
+/** Parts in which requests are sent through the proxy and directly, in turn. */
 const TURNS = 20;
 
 type Wall = "required" | "off";
 
-/** Runs in this process, so that a microsecond is not lost among those of HTTP. */
+/** Starts a runtime in this process, so that a microsecond is not lost among those of HTTP. */
 async function runtimeOf(project: BenchProject, wall: Wall): Promise<Runtime> {
   const plugins = { ...configuration.plugins, sandbox: { wall } };
   const logger = pino({ level: "silent" });
@@ -64,7 +67,7 @@ function wallRow(name: BudgetName, times: Record<Wall, number[]>): Row {
   return judged(name, walled - bare, `${walled.toFixed(1)} against ${bare.toFixed(1)}`);
 }
 
-/** Loads with and without the wall, by turns, so that both meet the same load of the machine. */
+/** Measures loading with and without the wall, in turn, so that both meet the same load of the machine. */
 async function started(starts: number): Promise<Row> {
   await using project = await BenchProject.create();
   await project.plugin("echo", "sandboxed", SOURCE);
@@ -79,7 +82,7 @@ async function started(starts: number): Promise<Row> {
   );
 }
 
-/** Calls with and without the wall, by turns. */
+/** Measures calls with and without the wall, in turn. */
 async function called(rounds: number): Promise<Row> {
   await using project = await BenchProject.create();
   await project.plugin("echo", "sandboxed", SOURCE);
@@ -115,7 +118,7 @@ async function proxied(rounds: number): Promise<Row> {
   }
 }
 
-/** Processor time of a process in the kernel's ticks of 10 ms. */
+/** Returns the processor time of a process in the kernel's ticks of 10 ms. */
 function ticksOf(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1)?.split(" ") ?? [];
   return Number(fields[11]) + Number(fields[12]);
@@ -126,7 +129,7 @@ async function many(count: number): Promise<Row[]> {
   for (let index = 0; index < count; index++) await project.plugin(`plugin-${index}`, "sandboxed", SOURCE);
   await using program = await RuntimeProgram.start(project, { sandbox: { wall: "required" } });
   const seconds = program.readyMs / 1000;
-  // Work that the start has put off would be counted as idling.
+  // Work that the start has put off would count as idling.
   await pause(SETTLE_MS);
   const pids = [program.pid, ...(await program.plugins()).map(({ pid = 0 }) => pid)];
   const ticks = () => pids.reduce((sum, pid) => sum + ticksOf(pid), 0);

@@ -4,10 +4,10 @@ import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { bin, type Measured, program } from "./measure.ts";
 
-/** The zstd level of publications, and of their rivals. */
+/** zstd level of publications, and of their rivals. */
 export const LEVEL = "3";
 
-/** A hub process, which ends with the scope. */
+/** Hub process, which ends with the scope. */
 export interface BenchHub extends AsyncDisposable {
   process: ChildProcess;
   url: string;
@@ -34,7 +34,7 @@ export async function serveHub(dataDir: string, more: readonly string[] = []): P
   };
 }
 
-/** Starts a hub in a fresh folder, which goes with the scope. */
+/** Starts a hub in a new folder, which is removed with the scope. */
 export async function openHub(folder: string, more: readonly string[] = []): Promise<BenchHub> {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
@@ -48,7 +48,7 @@ export async function openHub(folder: string, more: readonly string[] = []): Pro
   };
 }
 
-/** A hub process, a project on it, and what publisher and host need. */
+/** Hub process, with a project on it and what publisher and host need. */
 export interface Stage extends AsyncDisposable {
   folder: string;
   projectId: string;
@@ -91,7 +91,7 @@ export const publish = (
     { ...publisher, TMPDIR: folder },
   );
 
-/** Deploys into a project root, which may have a version already. */
+/** Deploys into a project root, which may already have a version. */
 export const deployTo = (
   { folder, projectId, host }: Stage,
   version: string,

@@ -8,7 +8,7 @@ import { best, bin, numbersByTurns, program, run } from "./measure.ts";
 import { judged, type Row } from "./row.ts";
 import { median, spread } from "./statistics.ts";
 
-/** A public key that is well formed: nothing is ever signed with it. */
+/** Well-formed public key, with which nothing is ever signed. */
 const SIGNER = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
 
 /** Starts of each kind: they are short, and differ by a third. */
@@ -44,7 +44,7 @@ export async function startupRows(folder: string, runs: number): Promise<Row[]> 
   return rows;
 }
 
-/** Milliseconds from the start of deploy-project to its first request. */
+/** Measures the milliseconds from the start of deploy-project to its first request. */
 async function firstRequestMs(root: string): Promise<number> {
   const hub = createServer((_request, response) => response.writeHead(404).end("{}")).listen(0, "127.0.0.1");
   try {
@@ -67,7 +67,7 @@ async function firstRequestMs(root: string): Promise<number> {
   }
 }
 
-/** Milliseconds from the start of hub-serve to its ready line. */
+/** Measures the milliseconds from the start of hub-serve to its ready line. */
 async function hubReadyMs(dataDir: string): Promise<number> {
   const started = performance.now();
   const args = [bin("hub-serve"), "--data-dir", dataDir, "--listen", "127.0.0.1:0"];

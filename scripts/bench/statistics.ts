@@ -5,11 +5,11 @@ export function median(values: readonly number[]): number {
   return middle;
 }
 
-/** Renders the least and the greatest of some measurements, which the median hides. */
+/** Formats the least and the greatest of some measurements, which the median hides. */
 export const spread = (values: readonly number[], digits = 0): string =>
   `${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)}`;
 
-/** Renders how long something took each time: the count, percentiles and the longest. @param times milliseconds */
+/** Formats the durations of repeated work: the count, percentiles and the longest. @param times milliseconds */
 export function timesLine(what: string, times: readonly number[]): string {
   const sorted = times.toSorted((a, b) => a - b);
   const at = (part: number): string =>

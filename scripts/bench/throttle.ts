@@ -2,15 +2,15 @@ import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** A proxy that lets what a server sends through at a given rate, all connections together. */
+/** Proxy that limits what a server sends to a given rate, all connections together. */
 export interface Throttle extends AsyncDisposable {
   url: string;
 }
 
-/** Bytes of one step: small against what a second may carry. */
+/** Bytes per step: few compared with a second's. */
 const STEP_BYTES = 64 * 1024;
 
-/** @param mbits megabits a second */
+/** @param mbits megabits per second */
 export async function openThrottle(target: () => string, mbits: number): Promise<Throttle> {
   const bytesPerMs = (mbits * 1e6) / 8 / 1000;
   let free = performance.now();

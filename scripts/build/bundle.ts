@@ -4,12 +4,12 @@ import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { build, type BuildOptions, type Metafile, type Plugin } from "esbuild";
 
-/** The inputs of bundles, inside and outside of this project, and the files that were made. */
+/** Inputs of bundles, inside and outside of this project, and the files that were made. */
 export type Bundled = Pick<Metafile, "inputs" | "outputs">;
 
 /**
- * Bundled CommonJS modules ask for Node's own modules by `require`. Nothing else can be had by it, whatever lies in the
- * folders above: the package is whole.
+ * Definition of `require` for bundled CommonJS modules, which load Node's own modules by it. It provides nothing else,
+ * whatever is in the folders above: the package is self-contained.
  */
 const REQUIRE = `const require = (name) => {
   const found = process.getBuiltinModule(name);
@@ -34,7 +34,7 @@ const OPTIONS = {
   },
   // The dashboard sets it when it runs from sources.
   logOverride: { "assign-to-define": "silent" },
-  // pg has a driver in C, for those who ask for it: nobody does.
+  // pg's optional driver in C, which nobody requests.
   external: ["pg-native"],
   banner: { js: REQUIRE },
   sourcemap: "linked",
@@ -45,7 +45,7 @@ const OPTIONS = {
   outdir: "dist",
 } satisfies BuildOptions;
 
-/** A module that has another form in a bundle, for all who import it or for the packages that are named. */
+/** Replacement of a module in a bundle, for all importers or for the named packages. */
 interface StandIn {
   contents: string;
   importer?: RegExp;
@@ -54,21 +54,21 @@ interface StandIn {
 const STAND_INS: Readonly<Record<string, StandIn>> = {
   // Loaded in Ink's development mode only.
   "react-devtools-core": { contents: "export default undefined;" },
-  // React's renderer into streams: pages are texts, which its other one makes.
+  // React's renderer into streams: pages are texts, which its other renderer makes.
   "./cjs/react-dom-server.node.production.js": { contents: "export default {};" },
-  // A library of its own for what Node has.
+  // A library for something that Node has built in.
   "@node-rs/crc32": { contents: 'export { crc32 } from "node:zlib";' },
-  // HTTP/2 is an option of got and of Fastify that nobody here sets; Node takes 10 ms to load its own.
+  // HTTP/2 is an option of got and of Fastify that is never set here; Node takes 10 ms to load its own.
   "./utils/http2-client.js": { contents: "export default {};", importer: /\/node_modules\/got\// },
   "node:http2": {
     contents: "export class Http2ServerResponse {} export const constants = {};",
     importer: /\/node_modules\/(?:got|fastify)\//,
   },
-  // Fastify makes no server of TLS itself: the hub hands it one. Node takes 15 ms to load its own.
+  // Fastify makes no TLS server itself: the hub passes it one. Node takes 15 ms to load its own.
   "node:https": { contents: "export default {};", importer: /\/node_modules\/fastify\// },
-  // Nobody collects its default metrics, or those of a cluster: they load OpenTelemetry and the cluster module.
+  // Its default metrics, and those of a cluster, are never collected: they load OpenTelemetry and the cluster module.
   "./lib/defaultMetrics": { contents: "export default undefined;", importer: /\/node_modules\/prom-client\// },
-  // Nor does anybody push them to a gateway: it loads TLS and zlib.
+  // Nor are metrics pushed to a gateway: that loads TLS and zlib.
   "./lib/pushgateway": { contents: "export default undefined;", importer: /\/node_modules\/prom-client\// },
   "./lib/cluster": { contents: "export default undefined;", importer: /\/node_modules\/prom-client\// },
 };
@@ -84,7 +84,7 @@ const standIns: Plugin = {
   },
 };
 
-/** Leaves imports of these modules as they are, but for the path: they have files of their own in `dist/`. */
+/** Keeps imports of these modules, with adapted paths: they have files of their own in `dist/`. */
 const apart = (importer: RegExp, filter: RegExp, fileOf: (stem: string) => string): Plugin => ({
   name: "apart",
   setup(build) {
@@ -94,13 +94,13 @@ const apart = (importer: RegExp, filter: RegExp, fileOf: (stem: string) => strin
   },
 });
 
-/** A source map that knows one place: esbuild takes an empty one for none. */
+/** Source map with a single place: esbuild ignores an empty one. */
 const NO_MAP = Buffer.from('{"version":3,"sources":["package"],"names":[],"mappings":"AAAA"}').toString("base64");
 const NO_MAPPING = `//# sourceMappingURL=data:application/json;base64,${NO_MAP}`;
 
 /**
- * Has the package `@sindresorhus/is`, below got, make its two formatters of lists when an error needs them, and not
- * when it is loaded: they are the first to read the languages, which takes 12 ms of every start.
+ * Makes the package `@sindresorhus/is`, below got, create its two list formatters when an error needs them, not on
+ * loading: they are the first to read the languages, which takes 12 ms of every start.
  */
 const lateListFormats: Plugin = {
   name: "late-list-formats",
@@ -115,7 +115,9 @@ const lateListFormats: Plugin = {
   },
 };
 
-/** Leaves the code of packages out of the source maps, where it would be nine tenths: stacks speak of our sources. */
+/**
+ * Leaves the code of packages out of the source maps, where it would be nine tenths: stacks refer to Sealift's sources.
+ */
 const unmappedPackages: Plugin = {
   name: "unmapped-packages",
   setup(build) {
@@ -126,18 +128,18 @@ const unmappedPackages: Plugin = {
   },
 };
 
-/** Plugins and the runtime import one and the same module of the SDK. */
+/** Makes plugins and the runtime import one and the same module of the SDK. */
 const sharedSdk = apart(/\/lib\/runtime\//, /\/sdk\/[\w-]+\.ts$/, (stem) => `../../sdk/${stem}.js`);
 
 /** Lets a plugin and the code around it share one copy of zod in a sandbox. */
 const sharedZod = apart(/\/lib\/runtime\//, /^zod$/, () => "../../zod/index.js");
 
-/** The one file that an old Node parses. */
+/** Keeps the one file that an old Node parses separate. */
 const launcher = apart(/\/bin$/, /^\.\/launch\.ts$/, () => "./launch.js");
 
 /**
- * Bundles all programs: their first files in `dist/bin/`, and what they share in `dist/lib/chunks/`, where workers and
- * processes lie, too, so that `new URL("./x-worker.js", import.meta.url)` finds them.
+ * Bundles all programs: their first files in `dist/bin/`, and what they share in `dist/lib/chunks/`. Workers and
+ * processes are there, too, so that `new URL("./x-worker.js", import.meta.url)` finds them.
  *
  * @param programs names of files in `bin/`
  */
@@ -149,7 +151,7 @@ export async function bundlePrograms(programs: readonly string[]): Promise<Bundl
   } satisfies BuildOptions;
   const entries = programs.map((program) => ({ in: `bin/${program}.ts`, out: `bin/${program}` }));
   const { metafile: first } = await build({ ...options, entryPoints: entries, write: false });
-  // A file of such a name that no program imports is one that runs on its own.
+  // A file with such a name that no program imports runs on its own.
   const own = globSync("lib/**/*-{worker,process}.ts").filter((path) => !(path in first.inputs));
   entries.push(...own.map((path) => ({ in: path, out: `lib/chunks/${basename(path, ".ts")}` })));
   const { metafile } = await build({ ...options, entryPoints: entries });
@@ -175,7 +177,7 @@ export async function bundleOneFile(folder: string): Promise<void> {
   });
 }
 
-/** Bundles the code around a sandboxed plugin: a folder of its own, because a sandbox may read what lies in it. */
+/** Bundles the code around a sandboxed plugin into a folder of its own, which a sandbox may read. */
 export async function bundleGuest(): Promise<Bundled> {
   const { metafile } = await build({
     ...OPTIONS,
@@ -191,7 +193,7 @@ export async function bundleZod(): Promise<Bundled> {
   const entryPoints = [{ in: "zod", out: "zod/index" }];
   const shared = { ...OPTIONS, entryPoints, splitting: false, sourcemap: false, minify: true } satisfies BuildOptions;
   const { metafile } = await build({ ...shared, banner: {} });
-  // Node requires ES modules: one copy serves both.
+  // Node can require ES modules: one copy serves both.
   const stdin = { contents: 'module.exports = require("./index.js");', resolveDir: "." };
   const cjs = await build({
     ...{ stdin, outfile: "dist/zod/index.cjs", format: "cjs" as const, platform: "node" as const },

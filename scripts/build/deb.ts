@@ -18,7 +18,7 @@ const { chmodSync, globSync, readFileSync, statSync } = fs;
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
 const MAINTAINER = `${packageJson.author} <maintainers@sealift.example>`;
-/** Folders of packages for systemd, polkit and their like; `sealift systemd install` writes to those in /etc. */
+/** Folders of packages for systemd, polkit and the like; `sealift systemd install` writes to those in /etc. */
 const PACKAGED: readonly (readonly [from: string, to: string])[] = [
   ["/etc/systemd/system/", "/lib/systemd/system/"],
   ["/etc/sysusers.d/", "/usr/lib/sysusers.d/"],
@@ -62,7 +62,7 @@ function write(path: string, content: string | Buffer, mode = 0o644): void {
   chmodSync(file, mode);
 }
 
-/** Debian's documents and manual are compressed without a time. */
+/** Compresses without a time, as for Debian's documents and manual. */
 const compressed = (content: string | Buffer): Buffer => gzipSync(content, { level: 9 });
 
 async function fill(): Promise<void> {
@@ -115,7 +115,7 @@ License: Apache-2.0
  packages inside the program are in THIRD-PARTY-LICENCES.txt.gz.
 `;
 
-/** Tags of lintian that a program with its interpreter in it cannot be without. */
+/** Lintian overrides of a program with an embedded interpreter. */
 const LINTIAN = `sealift: embedded-library
 sealift: hardening-no-pie
 sealift: statically-linked-binary
@@ -161,7 +161,7 @@ Description: publish plugins to a hub, deploy them to hosts, and run them
 
 const UNITS = "sealift-hub.service sealift-mirror.service sealift-runtime.service 'sealift-watch@*.service'";
 
-/** The maintainer scripts: users and folders, and services that run get the new program. Data stays at a purge. */
+/** Maintainer scripts: create users and folders, and restart running services. Data stays at a purge. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   postinst: `if [ "$1" = configure ]; then
   if command -v systemd-sysusers >/dev/null; then

@@ -9,10 +9,10 @@ const INPUTS = [
   "tsconfig{,.build}.json",
 ];
 
-/** The hash of the inputs that `dist/` was built from. */
+/** File with the hash of the inputs that `dist/` was built from. */
 const STAMP = "dist/.inputs";
 
-/** The state of all inputs of the build, the Node that fills the compile cache included. */
+/** Returns a hash of all inputs of the build, including the Node that fills the compile cache. */
 export function hashOfInputs(): string {
   const hash = createHash("sha256").update(process.version);
   for (const file of globSync(INPUTS).toSorted()) hash.update(`${file}\0`).update(readFileSync(file)).update("\0");
@@ -21,7 +21,7 @@ export function hashOfInputs(): string {
 
 export const isBuiltFrom = (hash: string): boolean => existsSync(STAMP) && readFileSync(STAMP, "utf8") === hash;
 
-/** A build that fails leaves no stamp, so that the next one runs again. */
+/** Removes the hash before a build, so that after a failed one the next runs again. */
 export const removeStamp = (): void => rmSync(STAMP, { force: true });
 
 export const writeStamp = (hash: string): void => writeFileSync(STAMP, hash);

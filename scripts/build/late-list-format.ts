@@ -1,4 +1,4 @@
-/** A formatter of lists that is made when it is first used. */
+/** List formatter that is created on first use. */
 export class LateListFormat {
   readonly #parameters: ConstructorParameters<typeof Intl.ListFormat>;
   #made: Intl.ListFormat | undefined;

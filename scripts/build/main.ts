@@ -31,10 +31,10 @@ async function build(): Promise<void> {
     Object.assign(bundled.outputs, outputs);
   }
   for (const program of programs) chmodSync(`dist/bin/${program}.js`, 0o755);
-  // Files of earlier builds, under names that this one does not have.
+  // Left by earlier builds, under names that this one does not use.
   for (const path of globSync("dist/{bin,lib,zod}/**/*.*")) if (!(path in bundled.outputs)) rmSync(path);
   copyZodTypes();
-  // The hub's pages read them beside themselves.
+  // The hub's pages read them from their own folder.
   for (const name of ["page.css", "page.js"]) copyFileSync(`lib/web/page/${name}`, `dist/lib/chunks/${name}`);
   // The runtime loads the SDK, and the next step starts all programs.
   await step(isFast ? "write the SDK's types" : "check and write the SDK's types", () =>

@@ -14,12 +14,12 @@ import packageJson from "../../package.json" with { type: "json" };
 import { scriptArguments } from "../arguments.ts";
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
-/** Debian's packages of the libraries in the image, whose licences go with them. */
+/** Debian packages of the libraries in the image, whose licences are included. */
 const PACKAGES = ["libc6", "libgcc-s1", "libstdc++6", "libatomic1"];
 const LICENCES = "Apache-2.0 AND MIT AND LGPL-2.1-or-later AND GPL-3.0-or-later WITH GCC-exception-3.1";
 const PROGRAM = "usr/bin/sealift";
 const DATA = "/var/lib/sealift";
-/** Too high for a user of the host. */
+/** User id that is too high for a user of the host. */
 const USER = 10_001;
 const OCI = "application/vnd.oci.image";
 
@@ -54,7 +54,7 @@ function tar(entries: Readonly<Record<string, Entry>>): Promise<Buffer> {
   return buffer(archive);
 }
 
-/** The files of the image, each folder before what is in it. */
+/** Returns the files of the image, each folder before its contents. */
 function files(): Record<string, Entry> {
   // Its dynamic loader is among them.
   const libraries = [...execFileSync("ldd", [program], { encoding: "utf8" }).matchAll(/\/(\S+) \(0x/g)];
@@ -156,7 +156,7 @@ const index = {
     },
   ],
 };
-/** The index of `docker load`, which knows no other in its own store. */
+/** Index for `docker load`, which in its own store supports no other. */
 const forDocker = [
   {
     Config: pathOf(manifest.config.digest),

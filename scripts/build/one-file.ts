@@ -20,7 +20,7 @@ const { values, positionals } = scriptArguments(import.meta.filename, {
     platform: { type: "string", default: `${process.platform}-${process.arch}` },
   },
 });
-/** The `strip` of another platform; that of this machine knows only its own. */
+/** The `strip` programs of other platforms; that of this machine knows only its own. */
 const STRIP: Readonly<Record<string, string>> = {
   "linux-arm64": "aarch64-linux-gnu-strip",
   "linux-x64": "x86_64-linux-gnu-strip",
@@ -49,7 +49,7 @@ try {
   assets["files.json"] = join(folder, "files.json");
   writeFileSync(assets["files.json"], JSON.stringify(Object.fromEntries(digests)));
   const config = {
-    // The path stands in the executable: two builds must be the same bytes.
+    // The path is in the executable: two builds must give the same bytes.
     main: "one-file.mjs",
     mainFormat: "module",
     executable: node,
@@ -74,7 +74,7 @@ try {
   rmSync(folder, { recursive: true, force: true });
 }
 
-/** The files of a path of the package; maps and types are for checkouts and editors. */
+/** Lists the files of a path of the package; maps and types are for checkouts and editors. */
 function filesIn(path: string): string[] {
   if (!statSync(path).isDirectory()) return [path];
   return globSync(`${path}/**/*`).filter(

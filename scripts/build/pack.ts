@@ -12,7 +12,7 @@ import { embedTypes } from "./sdk-types.ts";
 
 const MAX_BYTES = 4_000_000;
 
-/** Keys of package.json that only a checkout has a use for. */
+/** Keys of package.json that only a checkout uses. */
 const CHECKOUT_ONLY = ["dependencies", "devDependencies", "scripts", "allowScripts"];
 
 const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });

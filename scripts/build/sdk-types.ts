@@ -15,10 +15,10 @@ const copyOf = (path: string, folder: string): string =>
   join(folder, "types", path.slice(path.indexOf(MODULES) + MODULES.length).replaceAll(MODULES, "/+/"));
 
 interface Import {
-  /** The specifier with its quotes. */
+  /** Specifier with its quotes. */
   from: number;
   to: number;
-  /** The declaration file that it means. */
+  /** Declaration file that it refers to. */
   file: string;
   isRelative: boolean;
 }
@@ -33,17 +33,17 @@ function importsOf(text: string, file: string): Import[] {
 }
 
 /**
- * Makes the declarations of a copied SDK whole: those of other packages that they speak of (Fastify's requests and
- * replies) are put beside them, and imported from there.
+ * Makes the declarations of a copied SDK self-contained: those of other packages that they refer to (Fastify's requests
+ * and replies) are put beside them, and imported from there.
  *
  * @param folder the copy
- * @param source the built SDK, from where the other packages can be found
+ * @param source the built SDK, from which the other packages can be found
  */
 export function embedTypes(folder: string, source: string): void {
   const placeOf = (file: string): string =>
     file.startsWith(source) ? join(folder, relative(source, file)) : copyOf(file, folder);
   const files = new Set([join(source, "index.d.ts")]);
-  // A Set goes on with what is added to it meanwhile.
+  // Iterating a Set includes what is added meanwhile.
   for (const file of files) {
     const place = placeOf(file);
     let text = readFileSync(file, "utf8");
@@ -56,6 +56,6 @@ export function embedTypes(folder: string, source: string): void {
     mkdirSync(dirname(place), { recursive: true });
     writeFileSync(place, text);
   }
-  // These packages are CommonJS ones, and their declarations say `export =`.
+  // These packages are CommonJS, and their declarations say `export =`.
   writeFileSync(join(folder, "types", "package.json"), '{ "type": "commonjs" }\n');
 }

@@ -1,7 +1,7 @@
 /**
- * Does one step of a build, and says on standard error what it is, and how many seconds it took.
+ * Runs one step of a build, and reports it on standard error with its duration.
  *
- * @returns what the step returns
+ * @returns the result of the step
  */
 export async function step<T>(what: string, work: () => T | Promise<T>): Promise<T> {
   const started = performance.now();

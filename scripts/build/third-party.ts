@@ -2,16 +2,16 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Bundled } from "./bundle.ts";
 
-/** A package of the registry that is part of the bundles. */
+/** Package of the registry that is part of the bundles. */
 export interface BundledPackage {
   name: string;
   version: string;
   licence: string;
-  /** The texts that its licence asks to be passed on. */
+  /** Texts that its licence requires to be passed on. */
   texts: string[];
 }
 
-/** Licences that allow what we do: pass on a copy with its licence's text. */
+/** Licences that allow passing on a copy together with the licence's text. */
 const ALLOWED = new Set([
   "0BSD",
   "Apache-2.0",

@@ -4,14 +4,14 @@ import { syncBuiltinESMExports } from "node:module";
    @typescript-eslint/no-unsafe-return, @typescript-eslint/no-unsafe-member-access,
    @typescript-eslint/no-unsafe-argument -- a hook takes every call as it comes */
 export type Call = (this: any, ...args: any[]) => any;
-/** Called before an operation. @returns a function that logs it when it has succeeded */
+/** Called before an operation. @returns a function that logs it once it has succeeded */
 export type Watch = (...args: any[]) => ((result: any) => void) | undefined;
 
-/** Functions of Node's own modules that are watched until this is disposed of. */
+/** Functions of Node's own modules, watched until this is disposed of. */
 export class WatchedCalls implements Disposable {
   readonly #undo: (() => void)[] = [];
 
-  /** Puts a function around another that logs what has succeeded. */
+  /** Wraps a function so that successful calls are logged. */
   watch(
     owner: any,
     name: string,
@@ -46,7 +46,7 @@ export class WatchedCalls implements Disposable {
     this.#undo.push(() => (owner[name] = original));
   }
 
-  /** Gives the watched functions to every module that has imported one by its name. */
+  /** Publishes the watched functions to every module that has imported one by its name. */
   publish(): void {
     syncBuiltinESMExports();
   }

@@ -1,33 +1,33 @@
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 
-/** A file, folder or link of the traced root, whatever names it has: a rename changes its folder only. */
+/** File, folder or link of the traced root, whatever names it has: a rename only changes its folder. */
 export interface Inode {
   id: number;
   kind: "file" | "folder" | "link";
   mode: number;
   /** Text of a link, which comes with its name. */
   text: string;
-  /** Bytes that were on the disk before the trace began. */
+  /** Bytes on the disk before the trace began. */
   base: Buffer;
   /** Bytes as the traced program sees them. */
   bytes: Buffer;
   /** Names in a folder as the traced program sees them. */
   names: Map<string, Inode>;
-  /** Names that were in a folder before the trace began. */
+  /** Names in a folder before the trace began. */
   baseNames: ReadonlyMap<string, Inode>;
-  /** Time of modification before the trace began, in milliseconds since 1970, as `lstat` gives it. */
+  /** Modification time before the trace began, in milliseconds since 1970, as `lstat` returns it. */
   baseMtimeMs: number;
 }
 
-/** One name of one folder, before and after. */
+/** Name in one folder, before and after. */
 export interface NameChange {
   folder: Inode;
   name: string;
   to: Inode | undefined;
 }
 
-/** One step of the traced program that changes the disk, or waits for it. */
+/** Step of the traced program that changes the disk, or waits for it. */
 export type Operation = { what: string } & (
   | { type: "names"; changes: readonly NameChange[] }
   | { type: "data"; inode: Inode; at: number; bytes: Buffer; mtimeMs: number }
@@ -41,7 +41,7 @@ export type Operation = { what: string } & (
 );
 
 /**
- * A file system as a program sees it, with the log of what the program did: from it the states after a power cut are
+ * File system as a program sees it, with a log of what the program did, from which the states after a power cut are
  * built.
  */
 export class Disk {
@@ -105,7 +105,7 @@ export class Disk {
     this.log.push({ type: "data", what, inode, at, bytes: Buffer.from(bytes), mtimeMs });
   }
 
-  /** Logs a file that was cut or made longer. */
+  /** Logs a file that was shortened or extended. */
   resize(what: string, inode: Inode, size: number, mtimeMs: number): void {
     if (inode.bytes.length === size) return;
     inode.bytes = resized(inode.bytes, size);
@@ -132,7 +132,7 @@ export function overwritten(bytes: Buffer, at: number, others: Buffer): Buffer {
   return result;
 }
 
-/** Returns how many bytes at their beginnings are the same. */
+/** Returns the length of the common prefix. */
 export function commonLength(a: Buffer, b: Buffer): number {
   const length = Math.min(a.length, b.length);
   let at = 0;
@@ -148,7 +148,7 @@ export function resized(bytes: Buffer, size: number): Buffer {
 }
 
 /**
- * Compares the disk of a trace with the real folder: an operation that was not traced shows here.
+ * Compares the disk of a trace with the real folder, which reveals operations that were not traced.
  *
  * @returns paths that differ
  */

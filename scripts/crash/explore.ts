@@ -15,20 +15,20 @@ export interface Explored {
   checked: number;
   /** States with at least one violation. */
   bad: number;
-  /** Sentence → in how many states, and the first of them. */
+  /** Sentence → number of states, and the first of them. */
   violations: Map<string, { count: number; example: string }>;
 }
 
 export interface ExploreOptions {
   durability: Durability;
-  /** States that are checked at the most; beyond it a sample is drawn. */
+  /** Most states to check; beyond that a sample is drawn. */
   limit: number;
   seed: number;
   /** Folder for the states; on tmpfs they cost least. */
   folder: string;
 }
 
-/** States that are checked at once: each waits for a program that syncs. */
+/** States checked at a time: each waits for a program that syncs. */
 const WORKERS = 4;
 
 /** Traces a scenario, builds the states that a power cut may leave, and checks each one. */
@@ -91,7 +91,7 @@ function count(result: Explored, faults: readonly string[], example: string): vo
   }
 }
 
-/** Draws different states of a log: all of them where they are fewer than the limit. */
+/** Draws different states of a log: all of them if they are fewer than the limit. */
 function choose(
   disk: Disk,
   { limit, seed }: ExploreOptions,
@@ -117,7 +117,7 @@ function choose(
   return { chosen, possible: all.length };
 }
 
-/** Makes a state real. The machine has started anew: the number of its start, where a file has it, is another one. */
+/** Creates a state on disk. The machine has rebooted: boot ids in files are replaced. */
 function build(root: string, tree: ReadonlyMap<string, Leaf>, bootId: string): void {
   mkdirSync(root);
   for (const [path, leaf] of tree) {
@@ -136,7 +136,7 @@ function build(root: string, tree: ReadonlyMap<string, Leaf>, bootId: string): v
 }
 
 /**
- * Sets a time so that `lstat` gives this very number: Node takes seconds as a float, which is coarser than what it
+ * Sets a time so that `lstat` returns this exact number: Node takes seconds as a float, which is coarser than what it
  * reads.
  */
 function setTime(path: string, mtimeMs: number): void {

@@ -10,8 +10,8 @@ const { lstatSync: lstat, readlinkSync: readlink, readFileSync: read } = fs;
 const realpath = fs.realpathSync.native;
 
 /**
- * A hook over `node:fs` (promises, callbacks, synchronous calls and file handles) and over the programs that sync and
- * exchange: everything that this thread does below one folder goes into the log of a {@link Disk}. One hook at a time.
+ * Hook over `node:fs` (promises, callbacks, synchronous calls and file handles) and over the programs that sync and
+ * exchange: everything that this thread does below one folder is logged in a {@link Disk}. One hook at a time.
  */
 export class Hook implements Disposable {
   readonly disk: Disk;
@@ -27,7 +27,7 @@ export class Hook implements Disposable {
     this.disk = new Disk(this.#root);
   }
 
-  /** Puts the hook in place until it is disposed of. */
+  /** Installs the hook until it is disposed of. */
   static async start(root: string): Promise<Hook> {
     const hook = new Hook(root);
     const handle = await fs.promises.open(root, "r");
@@ -91,7 +91,7 @@ export class Hook implements Disposable {
   }
 
   /**
-   * The names that lead from the root to a path, with every link above its end followed; undefined outside of the
+   * Returns the names that lead from the root to a path, following every link above its end; undefined outside of the
    * root.
    */
   #parts(path: PathLike): string[] | undefined {
@@ -112,7 +112,7 @@ export class Hook implements Disposable {
     return parts && this.disk.find(parts);
   }
 
-  /** The folder and the name that a path means; undefined outside of the root. */
+  /** Returns the folder and the name that a path means; undefined outside of the root. */
   #slot(path: PathLike): { folder: Inode; name: string; inode: Inode | undefined } | undefined {
     const parts = this.#parts(path);
     const name = parts?.at(-1);
@@ -203,7 +203,7 @@ export class Hook implements Disposable {
     this.disk.rename(what, [{ folder, name, to: undefined }]);
   }
 
-  /** A whole file by one call of Node's, whatever it does inside: afterwards it has the bytes that it has. */
+  /** Watches a call of Node's that rewrites a whole file, by the bytes that it has afterwards. */
   #rewriting(call: string, path: PathLike | number): ReturnType<Watch> {
     if (typeof path === "number") return this.#writing(path);
     const slot = this.#slot(path);
@@ -224,7 +224,7 @@ export class Hook implements Disposable {
     return inode && (() => this.#reread(`write to file ${inode.id}`, inode, `/proc/self/fd/${fd}`));
   }
 
-  /** Logs the bytes that a call has changed: those that differ now. */
+  /** Logs the bytes that a call has changed: those that now differ. */
   #reread(what: string, inode: Inode, path: string): void {
     const { mtimeMs } = fs.statSync(path);
     // Node reads a file by opening it with the very function that is watched here.
@@ -246,7 +246,7 @@ export class Hook implements Disposable {
     this.#open.delete(fd);
   }
 
-  /** Logs what other threads have made meanwhile: those that unpack archives. Nothing of theirs counts as synced. */
+  /** Logs what other threads have made meanwhile: those that unpack archives. None of it counts as synced. */
   absorb(): void {
     const walk = (folder: Inode, path: string): void => {
       for (const entry of fs.readdirSync(path, { withFileTypes: true })) {
@@ -264,7 +264,9 @@ export class Hook implements Disposable {
     walk(this.disk.root, this.#root);
   }
 
-  /** The programs that do what Node has no call for: `sync -f`, and `mv --exchange` or perl, each by a shell. */
+  /**
+   * Watches the programs that do what Node has no call for: `sync -f`, and `mv --exchange` or perl, each by a shell.
+   */
   #spawning(program: string, args: readonly string[]): ReturnType<Watch> {
     if (program === "sync") this.absorb();
     const since = this.disk.log.length;
@@ -287,7 +289,7 @@ export class Hook implements Disposable {
   }
 }
 
-/** Follows every link of a path, where something stands there. */
+/** Follows every link of an existing path. */
 function followed(path: PathLike): PathLike {
   try {
     return realpath(String(path));

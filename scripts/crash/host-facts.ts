@@ -5,7 +5,7 @@ import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { TargetName } from "../../lib/contract/target.ts";
 
-/** `<section>/<id>` → digest of the tree that is there under this name. `data/` belongs to the host and is left out. */
+/** `<section>/<id>` → digest of the tree under this name. `data/` belongs to the host and is left out. */
 export type Installed = Record<string, string>;
 
 const ENV_FILE = "plugins/shop.env";
@@ -18,7 +18,9 @@ export const shippedText = (version: string): string => `data of ${version}`;
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 const textOf = (path: string): Promise<string | undefined> => readFile(path, "utf8").catch(() => undefined);
 
-/** The installed plugins and extensions of a host, each with the digest of its folder, as a runtime finds them. */
+/**
+ * Returns the installed plugins and extensions of a host, each with the digest of its folder, as a runtime finds them.
+ */
 export async function installed(root: string): Promise<Installed> {
   const found: Installed = {};
   for (const section of ["plugins", "extensions"])
@@ -49,11 +51,11 @@ interface Expected {
   old: Installed;
   changed: Installed;
   kept: Record<string, string>;
-  /** Somebody has been told that the run succeeded. */
+  /** Whether somebody was told that the run succeeded. */
   done: boolean;
 }
 
-/** Looks at a host after a power cut, with none of the product's own code, and gathers what is wrong. */
+/** Examines a host after a power cut, without any of the product's own code, and collects what is wrong. */
 export class HostFacts {
   readonly faults: string[] = [];
   readonly #root: string;
@@ -71,8 +73,8 @@ export class HostFacts {
   }
 
   /**
-   * The old release or the new one, whole; the new one where somebody was told so. The host's own files are there in
-   * any case.
+   * Expects the old release or the new one, complete, and the new one if somebody was told so. The host's own files
+   * must exist in any case.
    */
   async expectWhole(when: string): Promise<void> {
     const { old, changed, kept, done } = this.#expected;
@@ -92,7 +94,7 @@ export class HostFacts {
         this.faults.push(`${when} the host's own ${basename(path)} is lost`);
   }
 
-  /** Returns a digest of names and sizes, without what each run makes anew: times, identifiers, random names. */
+  /** Returns a digest of names and sizes, without what differs in each run: times, identifiers, random names. */
   async shape(): Promise<string> {
     const lines = [...below(this.#root)].map((path) => {
       const stats = lstatSync(join(this.#root, path));
@@ -111,7 +113,7 @@ export class HostFacts {
       this.faults.push(`the next deployment leaves no ${ENV_FILE}`);
   }
 
-  /** No temporary names, no journal, no links that lead nowhere, and no release that is less than whole. */
+  /** Expects no temporary names, journal, broken links, or incomplete release. */
   async expectNothingLeft(): Promise<void> {
     for (const path of below(this.#root)) {
       const name = basename(path);
@@ -147,7 +149,7 @@ export class HostFacts {
     }
   }
 
-  /** Expects at most one report of the run that was cut short, and its own one where it had ended. */
+  /** Expects at most one report of the interrupted run, and its own one if it had ended. */
   async expectReports(id: string): Promise<void> {
     const folder = join(this.#sealift, "reports", this.#target);
     const found: string[] = [];
@@ -162,7 +164,7 @@ export class HostFacts {
   }
 }
 
-/** Every path below a folder. Links are not followed. */
+/** Yields every path below a folder, without following links. */
 function* below(folder: string, prefix = ""): Generator<string> {
   for (const entry of readdirSync(folder, { withFileTypes: true })) {
     yield `${prefix}${entry.name}`;

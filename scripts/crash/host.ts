@@ -30,7 +30,7 @@ const pluginFiles = (id: string, version: string): Record<string, string> => ({
   [`plugins/${id}/deep/er/version`]: version,
 });
 
-/** Versions of one project: a plugin stays, one goes, one comes, and each ships more data. */
+/** Versions of one project: one plugin stays, one goes, one comes, and each version ships more data. */
 const VERSIONS: Record<string, { plan: ReturnType<typeof plan>; files: Record<string, string> }> = Object.fromEntries(
   ["1.0.0", "1.1.0", "1.2.0"].map((version, index) => {
     const plugins = ["shop", ["old", "new", "newer"][index]!];
@@ -49,8 +49,7 @@ const VERSIONS: Record<string, { plan: ReturnType<typeof plan>; files: Record<st
 );
 
 /**
- * A hub with three versions of a project, and agents that deploy them: all of it the product's own code in this
- * process.
+ * Hub with three versions of a project, and agents that deploy them: all of it the product's own code in this process.
  */
 export class HostWorld implements AsyncDisposable {
   readonly #close: () => Promise<void>;
@@ -109,7 +108,7 @@ export class HostWorld implements AsyncDisposable {
     return await rollback({ kind, slug }, { ...optionsFor(root), ...options }, () => {});
   }
 
-  /** The next run, which ends what a killed one left, and then finds no hub. */
+  /** Runs the next deployment, which ends what a killed one left, and then finds no hub. */
   async recover(root: string): Promise<DeployResult> {
     const source = this.#source("latest");
     const resolve = () => Promise.reject(deploymentError("connection_failed", "There is no hub."));
@@ -134,11 +133,11 @@ interface HostRun {
   /** Prepares the host; all of it is durable. */
   before?: (world: HostWorld, root: string) => Promise<unknown>;
   run: (world: HostWorld, root: string, options: Partial<DeployOptions>) => Promise<DeployResult>;
-  /** The version that runs afterwards. */
+  /** Version that runs afterwards. */
   end: string;
-  /** Releases that are kept. */
+  /** Releases to keep. */
   keepReleases?: number;
-  /** Files that must be there in every state: they belong to the host. */
+  /** Files that must exist in every state: they belong to the host. */
   kept?: Record<string, string>;
 }
 
@@ -185,13 +184,13 @@ const RUNS: HostRun[] = [
   },
 ];
 
-/** The scenarios of a host: each is one run of the agent. */
+/** Returns the scenarios of a host: each is one run of the agent. */
 export function hostScenarios(world: HostWorld): Scenario[] {
   return RUNS.map(({ name, before, run, end, keepReleases = 3, kept = {} }) => {
     let old: Installed = {};
     let changed: Installed = {};
     let id = "";
-    /** Ends of recoveries: the next deployment is tried once on each. */
+    /** Results of recoveries: the next deployment is tried once on each. */
     const tried = new Set<string>();
     return {
       name,
@@ -232,7 +231,7 @@ export function hostScenarios(world: HostWorld): Scenario[] {
   });
 }
 
-/** Traces a run below a folder; afterwards the trace and the folder must be the same. */
+/** Traces a run below a folder; afterwards the trace and the folder must agree. */
 async function traced(root: string, run: (hook: Hook) => Promise<void>): Promise<Disk> {
   using hook = await Hook.start(root);
   await run(hook);

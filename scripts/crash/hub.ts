@@ -21,10 +21,10 @@ import type { Scenario } from "./scenario.ts";
 import { readStrace, straceOptions } from "./strace.ts";
 
 const PROGRAM = (name: string): string => fileURLToPath(new URL(`../../bin/${name}.ts`, import.meta.url));
-/** Bytes of an artifact: more than one write. */
+/** Size of an artifact in bytes: more than one write. */
 const SIZE = 150_000;
 
-/** A hub's data folder in which one version is published. */
+/** Data folder of a hub in which one version is published. */
 interface Prepared {
   access: ProjectAccess;
   published: Map<string, Publication>;
@@ -51,8 +51,8 @@ async function prepare(dataDir: string): Promise<Prepared> {
 }
 
 /**
- * Runs a program under strace, does something with it, and returns the log. It is killed at its end, unless it ends by
- * itself.
+ * Runs a program under strace while working with it, and returns the log. The program is killed at the end, unless it
+ * ends by itself.
  */
 async function straced(
   folder: string,
@@ -73,7 +73,7 @@ async function straced(
       await use(url);
       break;
     }
-    // strace keeps signals to itself: the first number of its log is the program's own.
+    // strace keeps signals to itself: the first number of its log is the program's own id.
     process.kill(Number.parseInt(await readFile(file, "utf8"), 10), "SIGTERM");
   } else child.stdout.resume();
   const [code] = (await exited) as [number | null];
@@ -81,7 +81,7 @@ async function straced(
   return await readFile(file, "utf8");
 }
 
-/** Publishing two versions, as one real hub does it. */
+/** Returns the scenario of publishing two versions, by one real hub. */
 export function publishScenario(): Scenario {
   let prepared: Prepared;
   return {
@@ -110,7 +110,7 @@ export function publishScenario(): Scenario {
   };
 }
 
-/** A new KEK, under which everything is sealed anew. */
+/** Returns the scenario of a new KEK, under which everything is sealed again. */
 export function rotateScenario(): Scenario {
   let prepared: Prepared;
   return {
@@ -128,13 +128,19 @@ export function rotateScenario(): Scenario {
   };
 }
 
-/** SQLite maps its shared memory, which no system call shows; it is made anew after a power cut. */
+/**
+ * Expects that trace and folder agree, except for SQLite's shared memory: it is mapped, which no system call shows, and
+ * recreated after a power cut.
+ */
 function expectSame(disk: Disk, root: string): void {
   const untraced = differences(disk, root).filter((path) => !path.endsWith("-shm"));
   if (untraced.length > 0) throw new Error(`not traced: ${untraced.join(", ")}`);
 }
 
-/** Starts a hub on a data folder: what was acknowledged is there, whole, and so is everything else that it lists. */
+/**
+ * Starts a hub on a data folder: what was acknowledged must be there, complete, and so must everything else that it
+ * lists.
+ */
 async function checkHub(
   dataDir: string,
   { access, published }: Prepared,

@@ -15,7 +15,7 @@ import { HostFacts, installed } from "./host-facts.ts";
 /** Kind of file system → the options with which its copy is mounted. */
 const KINDS = { ext4: "loop", xfs: "loop,nouuid", btrfs: "loop" };
 const SIZE = "400M";
-/** With `none` as an argument there have to be faults. */
+/** With `none` as an argument there must be faults. */
 const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
 const durability = DURABILITIES.find((name) => name === positionals[0]) ?? "full";
 

@@ -2,31 +2,31 @@ import { createHash } from "node:crypto";
 import type { Random } from "../fuzz/random.ts";
 import { type Disk, type Inode, type Operation, overwritten, resized } from "./disk.ts";
 
-/** Bytes that a disk writes at once: a write may be cut at any multiple of it. */
+/** Bytes that a disk writes atomically: a write may be cut at any multiple of it. */
 const SECTOR = 512;
 
 /**
- * Fates of the unsynced bytes of one file: all there, none, its size without its bytes (ext4 and xfs allocate late),
- * or the first half of the last write.
+ * Fates of the unsynced bytes of one file: all there, none, its size without its bytes (ext4 and xfs allocate late), or
+ * the first half of the last write.
  */
 const FATES = ["whole", "lost", "zeroed", "torn"] as const;
 type Fate = (typeof FATES)[number];
 
-/** One state that a power cut may leave: which of the unsynced names are there, and which of the unsynced bytes. */
+/** State that a power cut may leave: which unsynced names are there, and which unsynced bytes. */
 export interface State {
   /** Operations of the log that had happened. */
   point: number;
   /** Index of an unsynced operation on names → it is on the disk. */
   names: ReadonlySet<number>;
   fate: (inode: Inode) => Fate;
-  /** Says in words which state it is. */
+  /** Describes the state in words. */
   what: string;
 }
 
 /** Everything about one moment of a log that its states are made of. */
 interface Moment {
   point: number;
-  /** Per operation: it is surely on the disk. */
+  /** Whether each operation is certainly on the disk. */
   durable: readonly boolean[];
   /** Indices of operations on names that may be lost. */
   names: readonly number[];
@@ -68,7 +68,8 @@ function* momentsOf(log: readonly Operation[]): Generator<Moment> {
 }
 
 /**
- * Returns indices with all earlier ones among `pending` that they need: those that changed one of their names before.
+ * Returns indices with all earlier ones among `pending` that they depend on: those that changed one of their names
+ * before.
  */
 function withNeeded(log: readonly Operation[], pending: readonly number[], wanted: ReadonlySet<number>): Set<number> {
   const taken = new Set(wanted);
@@ -95,9 +96,9 @@ function without(log: readonly Operation[], pending: readonly number[], dropped:
 }
 
 /**
- * Yields states that a file system may legally leave after a power cut, at every moment of a log: everything or
- * nothing of what is unsynced, each single operation there alone or missing alone, the bytes of each single file lost,
- * zeroed or torn, and some at random.
+ * Yields states that a file system may legally leave after a power cut, at every moment of a log: everything or nothing
+ * of what is unsynced, each single operation there alone or missing alone, the bytes of each single file lost, zeroed
+ * or torn, and some random ones.
  */
 export function* statesOf({ log }: Disk, random: Random, samples = 2): Generator<State> {
   for (const { point, names, files } of momentsOf(log)) {
@@ -128,12 +129,12 @@ export function* statesOf({ log }: Disk, random: Random, samples = 2): Generator
   }
 }
 
-/** A file, folder or link of a state. */
+/** File, folder or link of a state. */
 export type Leaf = { mode: number; mtimeMs: number } & (
   { kind: "file"; bytes: Buffer } | { kind: "link"; text: string } | { kind: "folder" }
 );
 
-/** The files and folders of a disk in a state: paths below the root in the order in which they can be made. */
+/** Returns the files and folders of a disk in a state: paths below the root in an order in which they can be made. */
 export function treeOf(
   { root, log }: Disk,
   { point, names, fate }: State,
@@ -185,8 +186,8 @@ function bytesOf(
 ): { bytes: Buffer; mtimeMs: number } {
   let { base: bytes, baseMtimeMs: mtimeMs } = inode;
   /**
-   * Bytes below it have their place on the disk already: unsynced writes leave the old ones there or the new ones,
-   * never zeros.
+   * Bytes below this already have their place on the disk: unsynced writes leave the old ones or the new ones, never
+   * zeros.
    */
   let allocated = bytes.length;
   const last = writes.findLast(({ durable }) => !durable)?.write;
@@ -215,7 +216,7 @@ function bytesOf(
 }
 
 /**
- * Half of a write in whole sectors; of a small one, which sits in one sector, half of its bytes: a page may be written
+ * Returns half of a write in whole sectors; of a small one, within one sector, half of its bytes: a page may be written
  * when it was half full.
  */
 const halfOf = (length: number): number =>

@@ -10,33 +10,33 @@ const CALLS =
 /** True where strace can be run. */
 export const hasStrace = (): boolean => spawnSync("strace", ["-V"], { stdio: "ignore" }).status === 0;
 
-/** Options of strace for a log that {@link readStrace} understands. @param file that the log goes to */
+/** Returns options of strace for a log that {@link readStrace} understands. @param file of the log */
 export const straceOptions = (file: string): string[] => [
   ...["-f", "-y", "-xx", "-s", "100000000", "--seccomp-bpf", "-o", file, "-e", `trace=${CALLS}`, "-e", "signal=none"],
 ];
 
 const decoded = (text: string): Buffer => Buffer.from(text.replaceAll("\\x", ""), "hex");
 
-/** One finished call: its name, its arguments as strace writes them, and its result. */
+/** Finished call: its name, its arguments as strace writes them, and its result. */
 interface Traced {
   call: string;
   args: string;
   result: string;
-  /** Operations of the log before it was begun. */
+  /** Operations in the log before it was begun. */
   since: number;
 }
 
 export interface StraceOptions {
   /** Folder whose operations are logged. */
   root: string;
-  /** Returns a mark for bytes that went to a socket, when they tell somebody something. */
+  /** Returns a mark for bytes sent to a socket, if they tell somebody something. */
   markOf?: (bytes: Buffer) => string | undefined;
   /** False for a disk that syncs nothing, whatever it says. Default true. */
   syncs?: boolean;
 }
 
 /**
- * Logs what strace has seen of a program and its children, all threads of it, SQLite's own writes too.
+ * Logs what strace has seen of a program and its children: all threads, and SQLite's own writes too.
  *
  * @throws Error for a call on the root that it does not understand
  */
@@ -124,7 +124,7 @@ class Reader {
     }
   }
 
-  /** A path as the program meant it; names below `/proc/self/fd` lead through what is open there. */
+  /** Returns a path as the program meant it; names below `/proc/self/fd` lead through what is open there. */
   #path(path: string): string {
     const [, fd, rest = ""] = /^\/proc\/self\/fd\/(\d+)(\/.*)?$/.exec(path) ?? [];
     return resolve(fd === undefined ? path : `${this.#paths.get(Number(fd))}${rest}`);
@@ -140,7 +140,7 @@ class Reader {
     return parts && this.#disk.find(parts);
   }
 
-  /** The file or folder that the first argument has open: `21</path>`. */
+  /** Returns the file or folder that the first argument has open: `21</path>`. */
   #opened(args: string): { fd: number; path: string; inode: Inode } | undefined {
     const [, fd, hex] = /^(\d+)<((?:\\x[0-9a-f]{2})+)>/.exec(args) ?? [];
     if (fd === undefined || hex === undefined) return undefined;

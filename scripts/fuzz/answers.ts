@@ -16,15 +16,15 @@ const SECRET = "an-api-key-that-nobody-may-see";
 const AUTH_PATH = /\/v1\/auth$/;
 const base64 = (bytes: number): string => Buffer.alloc(bytes, 7).toString("base64");
 
-/** Statuses that end an exchange at once: others are tried again after a while. */
+/** Statuses that end an exchange at once: others are retried after a while. */
 const REFUSED = [400, 401, 403, 409, 413, 422];
 
 interface Read {
-  /** The sound answer, which is changed. */
+  /** Correct answer, which is mutated. */
   sound: { [key: string]: Json };
   /** Reads the answer with the product. */
   read: (hub: AnsweringHub) => Promise<unknown>;
-  /** The reading of any JSON parser, to compare with; absent where the schema takes a part of it. */
+  /** Reading of any JSON parser, to compare with; undefined where the schema takes a part of it. */
   expected?: (value: Json) => unknown;
 }
 
@@ -60,7 +60,7 @@ const READS: Read[] = [
 ];
 
 const FIELDS = ["version", "status", "error_message", "completed_at", "running_version"] as const;
-/** The fields of a host that the product names, as own members. */
+/** Returns the fields of a host that the product names, as own members. */
 const hostFields = (record: object): unknown =>
   FIELDS.map((field) => (Object.hasOwn(record, field) ? (record as Record<string, unknown>)[field] : undefined));
 
@@ -75,7 +75,7 @@ function fleetIn(value: Json): unknown {
   return new Map(Object.entries(value as object).map(([id, record]) => [id, hostFields(record as object)]));
 }
 
-/** A hub that answers whatever it is told, and lets everybody in. */
+/** Hub that answers whatever it is told, and accepts every key. */
 class AnsweringHub implements AsyncDisposable {
   readonly deploying: DeployClient;
   readonly connection: HubConnection;
@@ -109,7 +109,7 @@ class AnsweringHub implements AsyncDisposable {
   }
 }
 
-/** Makes an answer: the sound one with other members, any value, or either with a few bytes changed. */
+/** Makes an answer: the correct one with other members, any value, or either with a few bytes changed. */
 function someAnswer({ sound }: Read, random: Random): Buffer {
   const value: Json = random.once(6) ? someValue(random) : { ...sound };
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
@@ -131,7 +131,7 @@ function someAnswer({ sound }: Read, random: Random): Buffer {
   return mutated(text, random, 4);
 }
 
-/** The answer as any JSON parser reads it; undefined when it is not JSON. */
+/** Returns the answer as any JSON parser reads it; undefined when it is not JSON. */
 function parsed(body: Buffer): { value: Json } | undefined {
   try {
     return { value: JSON.parse(body.toString("utf8")) as Json };
@@ -157,7 +157,7 @@ async function judge(hub: AnsweringHub, { read, expected }: Read): Promise<Verdi
   return { accepted: true };
 }
 
-/** Gives many answers of a hub that nobody thought of to the product's clients, over a real connection. */
+/** Sends many random answers to the product's clients, over a real connection. */
 export async function fuzzAnswers(cases: Cases): Promise<Outcome> {
   await using hub = await AnsweringHub.start();
   return await fuzzEach(cases, async (at) => {
@@ -169,7 +169,7 @@ export async function fuzzAnswers(cases: Cases): Promise<Outcome> {
   });
 }
 
-/** Judges one answer, taken and refused, as each of the product's clients reads it. */
+/** Judges one answer, as a success and as an error, read by each of the product's clients. */
 export async function judgeAnswer(body: Buffer): Promise<Verdict> {
   await using hub = await AnsweringHub.start();
   let accepted = false;

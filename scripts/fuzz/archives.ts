@@ -10,7 +10,7 @@ import { type Listing, listingOf } from "./listing.ts";
 import { mutated, type Random } from "./random.ts";
 
 const NAMES = ["a", "b/c", "b/", "d/e/f", "caf\u00e9", "n".repeat(120), "x.js", "lib/x.js"];
-/** A file that no archive may make. */
+/** File that no archive may make. */
 export const OUTSIDE = "/sealift-fuzz-outside";
 /** Names that lead out of a folder, or that some readers take for such. */
 const HOSTILE = ["../up", "b/../../up", OUTSIDE, "b\\..\\up", "./b/./c", "a/", "A", "cafe\u0301", "C:up", "b//c"];
@@ -78,7 +78,7 @@ export function someZip(random: Random): Buffer {
 /**
  * Unpacks a file with the product into `folder`.
  *
- * @returns undefined when it refuses @throws anything that is not its own error
+ * @returns undefined when it is rejected @throws anything that is not the product's own error
  */
 export async function ours(
   kind: "tar" | "zip",

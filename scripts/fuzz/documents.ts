@@ -12,9 +12,9 @@ import { mutated, Random } from "./random.ts";
 import { type Json, notPlain, someValue } from "./values.ts";
 import { yamlOf } from "./yaml-writer.ts";
 
-/** Processor time that a document within its limits may take: milliseconds, of this thread alone. */
+/** Longest processor time of a document within its limits, in milliseconds, of this thread alone. */
 const MAX_CPU_MS = 3_000;
-/** A thread for each case would take longer than all the cases. */
+/** Cases per thread: one for each case would take longer than all the cases. */
 const THREAD_EVERY = 200;
 
 const PLAN = `format_version: "1"
@@ -54,7 +54,7 @@ function someYaml(random: Random): { text: string; value?: Json } {
   return { text: random.once(20) ? text : changed(text, random) };
 }
 
-/** Pieces that parsers have special rules for. */
+/** Pieces for which parsers have special rules. */
 const PIECES = ["&a ", "*a", "!!int ", "<<: *a", "? ", "- - - ", "[[[[", "{a: ", "|\n", ">-\n", "%YAML 1.1\n", "---\n"];
 
 function changed(text: string, random: Random): string {
@@ -68,9 +68,9 @@ function changed(text: string, random: Random): string {
 }
 
 /**
- * Judges a document: it is refused, or read within its time as plain data, alike by this thread and by another one.
+ * Judges a document: it must be rejected, or read in time as plain data, alike by this thread and by another one.
  *
- * @param value what it says, where that is known
+ * @param value its content, if known
  */
 export async function judgeYaml(text: string, value?: Json, onThread = false): Promise<Verdict> {
   if (excessOfYaml(text) !== undefined)
@@ -110,7 +110,7 @@ async function faultOf(read: () => Promise<unknown>): Promise<string | undefined
   }
 }
 
-/** Reads many documents that nobody thought of. */
+/** Reads many random documents. */
 export const fuzzYaml = (cases: Cases): Promise<Outcome> =>
   fuzzEach(cases, async (at) => {
     const { text, value } = someYaml(new Random(at));

@@ -1,11 +1,11 @@
 import { SealiftError } from "../../lib/contract/errors.ts";
 
-/** Characters that an error of a foreign input may have: its faults are counted and cut. */
+/** Longest error of a foreign input, in characters: its faults are counted and shortened. */
 const MAX_CHARACTERS = 10_000;
 
 /**
- * Finds the fault of an error that a foreign input caused: it is a defect of the product, its text has no end, a
- * terminal would obey it, or it tells a secret. Undefined for an error without one.
+ * Finds the fault of an error that a foreign input caused: it is a defect of the product, its text is endless, it
+ * contains terminal controls, or it reveals a secret. Undefined for an error without one.
  */
 export function faultOfError(error: unknown, secret?: string): string | undefined {
   if (!(error instanceof SealiftError)) return `it fails with ${String(error).slice(0, 300)}`;

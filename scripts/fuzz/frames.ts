@@ -9,7 +9,7 @@ import { type Cases, fuzzEach, type Outcome, type Verdict } from "./outcome.ts";
 import { mutated, Random } from "./random.ts";
 import { type Json, notPlain, setOwn, someObject, someValue } from "./values.ts";
 
-/** Frames of one case: a process of its own sends them all. */
+/** Frames of one case: a single process sends them all. */
 const FRAMES = 60;
 const TYPES = [
   "reply",
@@ -39,10 +39,10 @@ const FIELDS = [
   "routes",
 ];
 
-/** The message of the record that ends a case. */
+/** Message of the record that ends a case. */
 const LAST = "the last frame of the case";
 
-/** Objects that break code which makes a text or a number of whatever it is given. */
+/** Objects that break code which converts its input to a text or number. */
 const STUBBORN: Json[] = [
   { toString: 1, valueOf: 1 },
   { toString: null },
@@ -65,7 +65,7 @@ function someFrame(random: Random): Buffer {
   return encodeFrame(header as { t: string }, body);
 }
 
-/** Reads frames as the format says, the whole stream at once. Undefined where the product has to give up. */
+/** Reads frames by the format, the whole stream at once. Undefined where the product has to give up. */
 function frames(stream: Buffer): { read: { header: unknown; body: string }[]; broken: boolean } {
   const read: { header: unknown; body: string }[] = [];
   for (let at = 0; at + 8 <= stream.length;) {
@@ -88,7 +88,7 @@ function frames(stream: Buffer): { read: { header: unknown; body: string }[]; br
   return { read, broken: false };
 }
 
-/** Cuts a stream into pieces of any size: the frames must not depend on where the pieces end. */
+/** Splits a stream into pieces of any size: the frames must not depend on where the pieces end. */
 function judgeReader(stream: Buffer, random: Random): Verdict {
   const reader = new FrameReader();
   const read: { header: unknown; body: string }[] = [];
@@ -109,8 +109,8 @@ function judgeReader(stream: Buffer, random: Random): Verdict {
 }
 
 /**
- * Has a process send a stream, as a sandboxed plugin could: no exception leaves the runtime's end of the channel, no
- * call is answered by it, and the runtime's own objects stay as they were.
+ * Makes a process send a stream, as a sandboxed plugin could. No exception may leave the runtime's end of the channel,
+ * no call may be answered by it, and the runtime's own objects must not change.
  */
 export async function judgeProcess(stream: Buffer, folder: string): Promise<Verdict> {
   const file = join(folder, "frames");
@@ -174,10 +174,10 @@ export async function judgeProcess(stream: Buffer, folder: string): Promise<Verd
   }
 }
 
-/** A process is started for one case in so many: reading alone is a thousand times quicker. */
+/** One case in this many starts a process: reading alone is a thousand times quicker. */
 const PROCESS_EVERY = 50;
 
-/** Reads many streams of frames that nobody thought of; some are sent by a real process. */
+/** Reads many random streams of frames; a real process sends some of them. */
 export const fuzzFrames = (cases: Cases, folder: string): Promise<Outcome> =>
   fuzzEach(cases, async (at) => {
     const random = new Random(at);

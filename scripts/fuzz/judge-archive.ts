@@ -15,18 +15,18 @@ type Kind = "tar" | "zip";
 /** Names in the folder of a judge. */
 const OWN_NAMES = new Set(["area", "case.tar", "case.zip", "theirs"]);
 
-/** Judges archives by the product and by readers of others. Dispose of it to end its readers and remove its folder. */
+/** Judges archives by the product and by other readers. Dispose of it to end its readers and remove its folder. */
 export class ArchiveJudge implements AsyncDisposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "sealift-fuzz-"));
   readonly #python = new PythonReader();
-  /** The product unpacks into `area/tree`; nothing else may appear in `area` or above it. */
+  /** Folder of the unpacked tree: nothing else may appear in it or above it. */
   readonly #area = join(this.#folder, "area");
 
   /**
-   * Unpacks an archive with the product and, if that takes it, with others: each of them reads the same files. Nothing
-   * gets outside of the folder, whether or not it is taken.
+   * Unpacks an archive with the product and, if that accepts it, with others, which must all read the same files.
+   * Nothing may get outside of the folder in any case.
    *
-   * @param everyProgram whether GNU tar, bsdtar and unzip are asked, besides Python
+   * @param everyProgram whether GNU tar, bsdtar and unzip are used, besides Python
    */
   async judge(kind: Kind, bytes: Buffer, random: Random, everyProgram: boolean): Promise<Verdict> {
     mkdirSync(this.#area, { recursive: true });
@@ -70,10 +70,10 @@ export class ArchiveJudge implements AsyncDisposable {
 }
 
 /**
- * Judges many archives that nobody thought of.
+ * Judges many random archives.
  *
- * @param programsEvery starting GNU tar, bsdtar and unzip takes longer than the rest of a case: they are asked for one
- *   case in so many
+ * @param programsEvery one case in this many is given to GNU tar, bsdtar and unzip, whose start takes longer than the
+ *   rest of a case
  */
 export async function fuzzArchives(cases: Cases, programsEvery: number): Promise<Outcome> {
   await using judge = new ArchiveJudge();

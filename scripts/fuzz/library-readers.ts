@@ -10,7 +10,7 @@ const hashed = async (content: AsyncIterable<Uint8Array>): Promise<string> => {
   return hash.digest("hex");
 };
 
-/** A path as it is below the folder that an archive is unpacked into. */
+/** Returns a path relative to the folder that an archive is unpacked into. */
 const pathOf = (name: string): string => name.replace(/^(?:\.\/)+/, "").replace(/\/+$/, "");
 
 /** Adds an entry as a program would unpack it: the last one of a name counts. */

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
-/** Path → SHA-256 in hex of a file, null of a folder, the word of anything else. */
+/** Path → SHA-256 in hex of a file, null for a folder, a word for anything else. */
 export type Listing = Record<string, string | null>;
 
 /** Lists all files and folders below a folder. Links are not followed. */
@@ -17,8 +17,8 @@ export function listingOf(folder: string): Listing {
 }
 
 /**
- * Returns the files of a listing. Which folders are named, and which are only implied, differs between readers; so does
- * the form in which an accent is written.
+ * Returns the files of a listing. Readers differ in which folders are named and which only implied, and in the form of
+ * accents.
  */
 export const filesOf = (listing: Listing): [string, string][] =>
   Object.entries(listing)
@@ -26,7 +26,7 @@ export const filesOf = (listing: Listing): [string, string][] =>
     .map(([path, sha256]): [string, string] => [path.normalize("NFC"), sha256])
     .toSorted();
 
-/** Returns a listing without the one folder that everything lies in, which the product leaves out of a ZIP. */
+/** Returns a listing without its one top-level folder, which the product removes from a ZIP. */
 export function flattened(listing: Listing): Listing {
   const paths = Object.keys(listing);
   const top = paths[0]?.split("/", 1)[0];

@@ -14,7 +14,7 @@ import type { Cases, Finding, Outcome } from "./outcome.ts";
 
 /** Milliseconds between two lines of progress. */
 const PROGRESS_MS = 5_000;
-/** Findings of one kind that are kept as files: more of them have the same cause. */
+/** Most findings of one kind kept as files: more of them have the same cause. */
 const MAX_KEPT = 20;
 
 const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
@@ -24,7 +24,7 @@ if (!(cases >= 100) || !Number.isSafeInteger(seed)) {
   process.exit(2);
 }
 const folder = mkdtempSync(join(tmpdir(), "sealift-frames-"));
-/** Each kind with its part of all cases, by what the kind is worth and what a case takes. */
+/** Kinds with their shares of all cases, by the value of the kind and the cost of a case. */
 const runs: [name: string, share: number, run: (cases: Cases) => Promise<Outcome>][] = [
   ["archives", 0.4, (cases) => fuzzArchives(cases, 4)],
   ["YAML", 0.3, fuzzYaml],

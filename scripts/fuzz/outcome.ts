@@ -1,16 +1,16 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Memory that one case may take, beyond what the process has already: MB. */
+/** Most memory that one case may take, beyond what the process already has, in MB. */
 const MAX_CASE_MB = 200;
-/** Garbage of many cases would hide one that takes much: it is collected after so many. */
+/** Cases between garbage collections: the garbage of many cases would hide one that takes much. */
 const CASES_BETWEEN_COLLECTIONS = 50;
 
-/** Kinds of input that others write, by the ending of a kept case. */
+/** Kinds of foreign input, by the extension of a kept case. */
 export const KINDS = ["tar", "zip", "yaml", "json", "frames"] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** One input that the product treats as it should not. */
+/** Input that the product handles wrongly. */
 export interface Finding {
   kind: Kind;
   /** Makes the case again. */
@@ -21,15 +21,15 @@ export interface Finding {
 
 export interface Outcome {
   cases: number;
-  /** Inputs that were taken; the others were refused. */
+  /** Inputs that were accepted; the others were rejected. */
   accepted: number;
   found: Finding[];
 }
 
-/** Returns why an input is treated as it should not be; otherwise whether it was taken. */
+/** Reason why an input is handled wrongly; otherwise whether it was accepted. */
 export type Verdict = { accepted: boolean } | { why: string };
 
-/** The cases to make: so many, from the seeds `seed`, `seed` + 1 and so on. */
+/** Number of cases to make, and the first seed; the others follow it. */
 export interface Cases {
   count: number;
   seed: number;
@@ -47,10 +47,10 @@ function collect(): void {
 }
 
 /**
- * Judges many inputs, each made from a seed of its own, and gathers those that are treated as they should not be,
- * or take much memory.
+ * Judges many inputs, each made from a seed of its own, and collects those that are handled wrongly, or take much
+ * memory.
  *
- * @param judge makes one case and treats it
+ * @param judge makes one case and handles it
  */
 export async function fuzzEach(
   { count, seed, onFound, onCase }: Cases,

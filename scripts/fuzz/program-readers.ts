@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, rmSync } from "node:fs";
 import { type Listing, listingOf } from "./listing.ts";
 
-/** Milliseconds that a reader may take; it is then no reader to compare with. */
+/** Time limit of a reader in milliseconds; beyond it there is nothing to compare with. */
 const TIMEOUT_MS = 30_000;
 
 interface ProgramReader {
@@ -18,7 +18,7 @@ const tarLike =
 
 const bsdtar: ProgramReader = { name: "bsdtar", command: tarLike("bsdtar") };
 
-/** Programs that unpack archives, as people have them; none of them is ours. */
+/** Programs that unpack archives, none of them Sealift's. */
 const READERS: Record<"tar" | "zip", readonly ProgramReader[]> = {
   tar: [{ name: "GNU tar", command: tarLike("tar") }, bsdtar],
   zip: [
@@ -27,14 +27,14 @@ const READERS: Record<"tar" | "zip", readonly ProgramReader[]> = {
   ],
 };
 
-/** Names the programs that the readers are, for tests that need them. */
+/** Names of the readers' programs, for tests that need them. */
 export const READER_PROGRAMS = ["tar", "bsdtar", "unzip", "python3"] as const;
 
 /**
- * Unpacks an archive with each program, in turn into `folder`. A program that refuses, or warns, has told the person
- * that something is wrong with the archive; only what is taken without a word is given.
+ * Unpacks an archive with each program, in turn into `folder`. Yields only what is accepted silently: a program that
+ * refuses, or warns, has told the person that something is wrong with the archive.
  *
- * @param isAscii whether all names in the archive are
+ * @param isAscii whether all names in the archive are ASCII
  */
 export function* programListings(
   kind: "tar" | "zip",
@@ -52,7 +52,7 @@ export function* programListings(
       timeout: TIMEOUT_MS,
       env: { ...process.env, LC_ALL: "C.UTF-8" },
     });
-    // Modes of the archive may keep their owner out, unless that is root.
+    // Modes in the archive may lock out their owner, unless that is root.
     spawnSync("chmod", ["-R", "u+rwX", folder], { stdio: "ignore" });
     if (status === 0) yield { name, listing: listingOf(folder) };
   }

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Listing } from "./listing.ts";
 
-/** Python's readers in one process of their own: starting it for each case would take longer than the case. */
+/** Python's readers in one process: starting it for each case would take longer than the case. */
 export class PythonReader implements AsyncDisposable {
   readonly #child = spawn("python3", [join(import.meta.dirname, "readers.py")], { stdio: ["pipe", "pipe", "inherit"] });
   readonly #lines = createInterface({ input: this.#child.stdout })[Symbol.asyncIterator]();

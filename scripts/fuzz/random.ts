@@ -1,4 +1,4 @@
-/** Numbers that follow from a seed, so that every case can be made again. */
+/** Random numbers from a seed, so that every case can be repeated. */
 export class Random {
   #state: number;
 
@@ -19,13 +19,13 @@ export class Random {
     return choices[this.below(choices.length)]!;
   }
 
-  /** True once in `times`. */
+  /** Returns true once in `times`. */
   once(times: number): boolean {
     return this.below(times) === 0;
   }
 }
 
-/** Changes a few bytes: single ones, runs, and pieces that are repeated, moved or taken away. */
+/** Changes a few bytes: single ones, runs, and pieces that are repeated, moved or removed. */
 export function mutated(bytes: Buffer, random: Random, unit: number): Buffer {
   let changed: Buffer = Buffer.from(bytes);
   for (let changes = random.below(3); changes >= 0; changes--) {

@@ -2,7 +2,7 @@ import type { Random } from "./random.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** Texts that some parser somewhere takes for something else. */
+/** Texts that some parser takes for something else. */
 const TEXTS = [
   ...["", "a", "plain words", "true", "no", "null", "~", "1e3", "0x1f", "0o17", "-1", ".inf", "1:30", "2026-01-01"],
   ...[
@@ -58,7 +58,7 @@ export function someValue(random: Random, depth = 4): Json {
   }
 }
 
-/** Makes any JSON object. Its keys are its own, whatever they are called. */
+/** Makes any JSON object. All keys are its own members, whatever their names. */
 export function someObject(random: Random, depth = 3): { [key: string]: Json } {
   const object: { [key: string]: Json } = {};
   for (let members = random.below(5); members > 0; members--)
@@ -66,7 +66,7 @@ export function someObject(random: Random, depth = 3): { [key: string]: Json } {
   return object;
 }
 
-/** Sets a member, also one that is called `__proto__`. */
+/** Sets an own member, even one that is called `__proto__`. */
 export function setOwn(object: { [key: string]: Json }, key: string, value: Json): void {
   Object.defineProperty(object, key, { value, enumerable: true, writable: true, configurable: true });
 }

@@ -2,8 +2,8 @@ import type { Random } from "./random.ts";
 import type { Json } from "./values.ts";
 
 /**
- * Writes a value as YAML 1.2, each time in another of its many ways. None of it is the code of a YAML library, so that
- * a mistake of the parser is not repeated here.
+ * Writes a value as YAML 1.2, each time in a different one of its many ways. Uses no YAML library, so that a parser's
+ * mistake is not repeated here.
  */
 export function yamlOf(value: Json, random: Random): string {
   const start = random.once(4) ? "--- # a comment\n" : "";
@@ -13,10 +13,10 @@ export function yamlOf(value: Json, random: Random): string {
 const isCollection = (value: Json): value is Json[] | { [key: string]: Json } =>
   typeof value === "object" && value !== null;
 
-/** Texts that need no quotes: no reader takes them for anything else. */
+/** Tells whether a text needs no quotes: no reader takes it for anything else. */
 const isPlain = (text: string): boolean =>
   /^[a-z]+( [a-z]+)*$/.test(text) && !/^(true|false|null|yes|no|on|off|y|n|nan|inf)$/.test(text);
-/** Texts that single quotes hold: on one line, of printable characters. */
+/** Tells whether single quotes can hold a text: on one line, of printable characters. */
 const isPrintable = (text: string): boolean => /^[ -~\u00a0-\u2027\u{1f600}]*$/u.test(text);
 
 class Writer {
@@ -77,7 +77,7 @@ class Writer {
   #text = (text: string): string => (isPlain(text) && this.#random.once(2) ? text : quoted(text, this.#random));
 }
 
-/** Texts that a literal block holds as they are. The limits count what looks like a complex key, also in a text. */
+/** Tells whether a literal block can hold a text as it is. The limits count complex keys even within a text. */
 const isLiteral = (text: string): boolean =>
   text !== "" &&
   !/^\s|\n$|\?/.test(text) &&

@@ -1,10 +1,10 @@
 /**
- * A rule for eslint: comments fit the page, and docstrings begin with what they are or do (CONTRIBUTING.md, "How we
+ * Rule for eslint: comments fit the page, and docstrings begin with what they are or do (CONTRIBUTING.md, "How we
  * write").
  */
 
 const MAX_COLUMNS = 120;
-/** A docstring that begins like this describes its subject by a clause; a noun or a verb is plainer. */
+/** Matches docstrings that describe their subject by a clause; a noun or a verb is plainer. */
 const CLAUSE = /^(What|Who|Whoever|Whatever|How|Where)\b/;
 
 export default {

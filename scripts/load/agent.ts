@@ -4,23 +4,23 @@ import { DeployClient } from "../../lib/client/deploy-client.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { isAbort, SealiftError } from "../../lib/contract/errors.ts";
 
-/** Orders that all agents of a run share. */
+/** Orders shared by all agents of a run. */
 export interface Orders {
   projectId: string;
   credential: string;
   connection: HubConnection;
-  /** Time between two polls. */
+  /** Interval of polls, in milliseconds. */
   intervalMs: number;
-  /** Time over which the agents of the fleet start, and over which they take a new version. */
+  /** Time over which the agents of the fleet start, and over which they take a new version, in milliseconds. */
   rampMs: number;
 }
 
 export interface AgentOptions extends Orders {
-  /** Hears of every poll that went well, with the number of its agent. */
+  /** Called for every successful poll, with the number of its agent. */
   onPolled: (index: number) => void;
-  /** Hears of every deployment that an agent has reported. */
+  /** Called for every deployment that an agent has reported. */
   onDeployed: (version: string) => void;
-  /** Hears of everything that went wrong. */
+  /** Called for every error. */
   onError: (code: string) => void;
 }
 
@@ -37,7 +37,7 @@ export async function runAgent(options: AgentOptions, index: number, signal: Abo
       try {
         const latest = await client.latestIfChanged(etag);
         if (latest.changed) {
-          // As hosts that an operator updates in stages.
+          // Like hosts that an operator updates in stages.
           const stagesMs = etag === undefined ? 0 : Math.max(rampMs - intervalMs, 0);
           if (stagesMs > 0) await sleep(stagesMs * Math.random(), undefined, { signal });
           await deploy(options, client, { version: latest.value.version, hostId: `load-${index}` });
@@ -55,7 +55,7 @@ export async function runAgent(options: AgentOptions, index: number, signal: Abo
   }
 }
 
-/** Everything of a deployment that the hub sees: location, key, bytes, report. */
+/** Makes every request of a deployment that the hub sees: location, key, bytes, report. */
 async function deploy(
   { projectId, credential, onDeployed, onError }: AgentOptions,
   client: DeployClient,

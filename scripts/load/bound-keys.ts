@@ -18,9 +18,9 @@ import { median, spread } from "../bench/statistics.ts";
 
 /** Requests under way at a time. */
 const AT_ONCE = 8;
-/** Rows of one statement. */
+/** Rows per statement. */
 const BATCH = 500;
-/** Linux counts the time of processes in hundredths of a second. */
+/** Unit of process times on Linux, in microseconds. */
 const TICK_US = 10_000;
 
 const FLEETS = ["any", "bound"] as const;
@@ -28,7 +28,7 @@ type Fleet = (typeof FLEETS)[number];
 
 const tokenOf = (fleet: Fleet, host: number): string => `${fleet}-session-${host}`;
 
-/** Gives each host of both fleets a key and an open session: made over the wire, they would take minutes. */
+/** Gives each host of both fleets a key and an open session directly: over the wire, they would take minutes. */
 async function fill(dataDir: string, url: string | undefined, projectId: string, hosts: number): Promise<void> {
   const database = await openDatabase({ hooks: FEATURES, dataDir, ...(url !== undefined && { url }) });
   const later = new Date(Date.now() + 86_400_000).toISOString();
@@ -69,7 +69,7 @@ async function fill(dataDir: string, url: string | undefined, projectId: string,
 
 const agent = new Agent({ keepAlive: true, maxSockets: AT_ONCE });
 
-/** Polls once. @throws Error for another answer than the version */
+/** Polls once. @throws Error for any answer but the version */
 function poll(url: string, fleet: Fleet, host: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const headers = {
@@ -85,7 +85,7 @@ function poll(url: string, fleet: Fleet, host: number): Promise<void> {
   return promise;
 }
 
-/** Microseconds of the processor that a process has had. */
+/** Returns the microseconds of processor time of a process. */
 function processorTime(pid: number): number {
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");
   const [user, system] = fields.split(" ").slice(11, 13).map(Number);
@@ -125,7 +125,7 @@ try {
     await Promise.all(Array.from({ length: AT_ONCE }, one));
     return (processorTime(hub.process.pid!) - before) / hosts;
   };
-  // The first round of each warms the hub up, and notes all hosts for the hour.
+  // The first round of each warms the hub up, and records all hosts for the hour.
   for (const fleet of FLEETS) await round(fleet);
   for (let turn = 0; turn < Number(values.turns); turn++)
     for (const fleet of turn % 2 === 0 ? FLEETS : FLEETS.toReversed()) costs[fleet].push(await round(fleet));

@@ -15,9 +15,9 @@ import { scriptArguments } from "../arguments.ts";
 import { serveHub } from "../bench/stage.ts";
 import { timesLine } from "../bench/statistics.ts";
 
-/** Reports are sent on this many connections. */
+/** Connections over which reports are sent. */
 const CONNECTIONS = 16;
-/** Hosts that report, again and again. */
+/** Hosts that report repeatedly. */
 const HOSTS = 200;
 const LONG_SOAK = { waves: ["50%", "100%"], soak_seconds: 86_400 };
 
@@ -111,7 +111,7 @@ try {
   const begun = performance.now();
   const reporting = Array.from({ length: CONNECTIONS }, async () => {
     while (!isOver) {
-      // Not faster than was asked for, whatever the hub can take.
+      // No faster than requested, whatever the hub can take.
       const ahead = sent / reports - (performance.now() - begun) / 1000;
       if (ahead > 0) await sleep(ahead * 1000);
       await report();

@@ -4,7 +4,7 @@ import { parentPort, workerData } from "node:worker_threads";
 import { type Orders, runAgent } from "./agent.ts";
 import { measureRequests } from "./requests.ts";
 
-/** The agents of one thread. */
+/** Agents of one thread. */
 export interface FleetPart {
   orders: Orders;
   /** Number of the first agent. */
@@ -12,14 +12,14 @@ export interface FleetPart {
   agents: number;
 }
 
-/** Orders to a thread. */
+/** Order to a thread. */
 export type FleetOrder = { advanceMs: number } | { phase: string } | "stop";
 
-/** Events that a thread tells. */
+/** Event of a thread. */
 export type FleetEvent =
   { kind: "polled"; agent: number } | { kind: "deployed"; version: string } | { kind: "error"; code: string } | PartEnd;
 
-/** The last that a thread tells. */
+/** Last event of a thread. */
 export interface PartEnd {
   kind: "ended";
   histograms: Map<string, RecordableHistogram>;
@@ -33,7 +33,7 @@ const port = parentPort!;
 const tell = (event: FleetEvent): void => port.postMessage(event);
 const { orders, first, agents } = workerData as FleetPart;
 
-// The clock by which clients renew their sessions, made so that it can be put forward.
+// The clock by which clients renew their sessions, which can be advanced.
 const real = performance.now.bind(performance);
 let ahead = 0;
 performance.now = () => real() + ahead;
@@ -42,7 +42,7 @@ const times = measureRequests();
 const delay = monitorEventLoopDelay({ resolution: DELAY_RESOLUTION_MS });
 delay.enable();
 const utilization = performance.eventLoopUtilization();
-// One for each agent: a signal that ten thousand listen to is slow.
+// One for each agent: a signal with ten thousand listeners is slow.
 const stops = Array.from({ length: agents }, () => new AbortController());
 const running = stops.map(({ signal }, index) =>
   runAgent(

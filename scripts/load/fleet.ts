@@ -2,15 +2,15 @@ import { Worker } from "node:worker_threads";
 import type { Orders } from "./agent.ts";
 import type { FleetEvent, FleetOrder, FleetPart, PartEnd } from "./fleet-worker.ts";
 
-/** A fleet at work, in some threads. */
+/** Fleet at work, in some threads. */
 export interface Fleet extends AsyncDisposable {
   /** Agents that have polled since `polled` was cleared. */
   readonly polled: Set<number>;
   /** Number of agents that have reported a version. */
   deployed(version: string): number;
-  /** Puts the clocks of all agents forward. */
+  /** Advances the clocks of all agents. */
   advance(ms: number): void;
-  /** Names the part of the run to which the requests from now on belong. */
+  /** Names the part of the run to which later requests belong. */
   enter(phase: string): void;
   /** Rejects with the error that has ended a thread. */
   readonly failed: Promise<never>;

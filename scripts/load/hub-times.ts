@@ -1,22 +1,25 @@
 import { operationOf } from "./requests.ts";
 
-/** The time that the hub itself took for an operation, by its own metrics. */
+/** Time that the hub itself took for an operation, by its own metrics. */
 export interface HubTimes {
   phase: string;
   operation: string;
   count: number;
-  /** Milliseconds that half of the requests, or 99 of 100, did not exceed: upper bounds of the hub's histogram. */
+  /**
+   * Milliseconds that half of the requests did not exceed, and 99 of 100 in the next field: upper bounds of the hub's
+   * histogram.
+   */
   p50: number;
   p99: number;
 }
 
 const BUCKET = /^sealift_hub_request_duration_seconds_bucket\{(.*)\} (\d+)$/gm;
 
-/** The counts of a page by the labels of their bucket. */
+/** Returns the counts of a page by the labels of their bucket. */
 const countsIn = (page: string): Map<string, number> =>
   new Map([...page.matchAll(BUCKET)].map(([, labels = "", count]) => [labels, Number(count)]));
 
-/** Reads the times of surface B from what has come to the hub's metrics between two pages. */
+/** Computes the times of surface B from two pages of the hub's metrics. */
 export function hubTimes(phase: string, [before, after]: [string, string]): HubTimes[] {
   const earlier = countsIn(before);
   const buckets = new Map<string, { bound: number; count: number }[]>();

@@ -7,11 +7,11 @@ import { repeated } from "../../lib/client/retry.ts";
 
 export interface RandomPublisherOptions {
   projectId: string;
-  /** Takes each artifact until it is published. */
+  /** Folder for each artifact until it is published. */
   folder: string;
-  /** Size of an artifact. */
+  /** Size of an artifact, in bytes. */
   bytes: number;
-  /** Hears of attempts that failed and are repeated, by their code. */
+  /** Called for failed attempts that are repeated, by their code. */
   onError: (code: string) => void;
 }
 
@@ -35,7 +35,7 @@ export function randomPublisher(
       signer_public_key: signer,
     };
     const attempt = () => publishArtifact({ ...connection, projectId }, fields, file);
-    // A hub under a fleet may say 503, as it may to the real publisher, which tries again.
+    // A hub under a fleet may answer 503, also to the real publisher, which retries.
     await repeated(attempt, { onRetry: ({ error: { code } }) => onError(code) });
     await rm(file);
   };

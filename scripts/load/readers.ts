@@ -20,9 +20,9 @@ import { scriptArguments } from "../arguments.ts";
 import { serveHub } from "../bench/stage.ts";
 import { timesLine } from "../bench/statistics.ts";
 
-/** A reader opens a page this often. */
+/** Interval at which a reader opens a page, in milliseconds. */
 const CLICK_MS = 1000;
-/** Time between two polls, or reports, of the fleet. Milliseconds. */
+/** Interval of polls, and of reports, of the fleet, in milliseconds. */
 const POLL_MS = 10;
 const REPORT_MS = 500;
 const PAGES = ["/", "/plugins/tide-table", "/plugins/tide-table/fleet", "/plugins/tide-table/rollouts", "/fleets"];
@@ -48,7 +48,7 @@ async function look(url: string, headers: Record<string, string>): Promise<numbe
   return promise;
 }
 
-/** Each reader holds the stream of a fleet's changes and clicks from page to page. */
+/** Makes each reader hold the stream of a fleet's changes and click from page to page. */
 async function readOn({ url, cookies, readers, seconds }: Reading): Promise<number[]> {
   const times: number[] = [];
   const end = performance.now() + seconds * 1000;
@@ -66,7 +66,7 @@ async function readOn({ url, cookies, readers, seconds }: Reading): Promise<numb
   return times;
 }
 
-/** Resident, proportional and private memory of a process in MB. */
+/** Returns the resident, proportional and private memory of a process in MB. */
 function memoryOf(child: ChildProcess): string {
   const text = readFileSync(`/proc/${child.pid}/smaps_rollup`, "utf8");
   const of = (name: string): string =>

@@ -3,7 +3,7 @@ import type { ClientRequest, IncomingMessage } from "node:http";
 import { createHistogram, type RecordableHistogram } from "node:perf_hooks";
 import { MOUNTS } from "../../lib/contract/surfaces/paths.ts";
 
-/** The part of a request's path that tells what an agent wants. */
+/** Patterns of request paths, by what an agent wants. */
 const OPERATIONS: [RegExp, string][] = [
   [/\/v1\/auth$/, "session"],
   [/\/versions\/latest$/, "poll"],
@@ -24,7 +24,7 @@ const nowNs = (): bigint => process.hrtime.bigint();
 /** Nanoseconds from a request to the end of its answer, by phase, operation and status. */
 export type RequestHistograms = Map<string, RecordableHistogram>;
 
-/** One operation with one status in one phase of a run: how many, and percentiles in milliseconds. */
+/** Operation with one status in one phase of a run: how many, and percentiles in milliseconds. */
 export interface RequestRow {
   phase: string;
   operation: string;
@@ -37,7 +37,7 @@ export interface RequestRow {
 
 const milliseconds = (nanoseconds: number): number => Math.round(nanoseconds / (NANOSECONDS / 100)) / 100;
 
-/** The measurements of several threads as one. */
+/** Merges the measurements of several threads. */
 export function requestRows(parts: RequestHistograms[]): RequestRow[] {
   const whole: RequestHistograms = new Map();
   for (const [key, histogram] of parts.flatMap((part) => [...part])) {
@@ -58,8 +58,8 @@ export function requestRows(parts: RequestHistograms[]): RequestRow[] {
 }
 
 /**
- * Measures every request to surface B that this thread makes, whatever library makes it, until it is disposed of: from
- * its creation, since an answer may come before the request's last byte is known to have gone out.
+ * Measures every request of this thread to surface B, whatever library makes it, until disposed of: from its creation,
+ * since an answer may arrive before the request's last byte is known to be sent.
  */
 export function measureRequests(): Disposable & { histograms: RequestHistograms; phase: string } {
   const started = new WeakMap<ClientRequest, { at: bigint; phase: string }>();

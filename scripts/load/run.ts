@@ -19,30 +19,30 @@ export interface LoadOptions {
   agents: number;
   /** Threads among which the agents are divided. */
   workers: number;
-  /** Time between two polls of an agent. */
+  /** Interval of an agent's polls, in milliseconds. */
   intervalMs: number;
   /**
-   * Time over which the agents start, and over which they take the version that is published at the end; the interval
-   * unless given.
+   * Time over which the agents start, and over which they take the version that is published at the end, in
+   * milliseconds. Default: the interval.
    */
   rampMs?: number;
   durationMs: number;
-  /** Hours by which the clocks of hub and agents are put forward meanwhile, step by step. Only for a hub of its own. */
+  /** Hours by which the clocks of hub and agents are advanced meanwhile, step by step. Only for a hub of its own. */
   hours: number;
   /** Empty folder for the hub's data and the artifacts. */
   folder: string;
-  /** The hub to use, with the key of an administrator in the connection. Default: one of its own. */
+  /** Hub to use, with an administrator's key in the connection. Default: one of its own. */
   hub?: HubConnection;
-  /** A PostgreSQL for the hub of its own. */
+  /** PostgreSQL for the hub of its own. */
   databaseUrl?: string;
-  /** Hears when a part of the run is over. */
+  /** Called when a part of the run is over. */
   onProgress?: (text: string) => void;
 }
 
 export interface LoadResult {
   requests: RequestRow[];
   perSecond: number;
-  /** Length of the run. */
+  /** Length of the run, in seconds. */
   seconds: number;
   /** Errors by code. */
   errors: Record<string, number>;
@@ -50,22 +50,22 @@ export interface LoadResult {
   updated: number;
   /** Milliseconds from that publication until the last agent had reported it; undefined when some never did. */
   updatedAfterMs: number | undefined;
-  /** Peak resident memory of the hub in MB; undefined for a hub that was given. */
+  /** Peak resident memory of the hub in MB; undefined for a given hub. */
   hubMb: number | undefined;
-  /** The time that the hub took by its own clock; undefined for a hub that was given. */
+  /** Time that the hub took by its own clock; undefined for a given hub. */
   hubTimes: HubTimes[] | undefined;
   /**
-   * The busiest of the fleet's threads. A time in `requests` also holds the delay of its event loop: compare with
-   * `hubTimes` where the loop was busy.
+   * Busiest of the fleet's threads. A time in `requests` includes the delay of its event loop: compare with `hubTimes`
+   * where the loop was busy.
    */
   generator: { utilization: number; delayP99Ms: number };
 }
 
 const ARTIFACT_BYTES = 20_000;
-/** Beyond two intervals, for a busy machine. */
+/** Longest wait beyond two intervals, in milliseconds, for a busy machine. */
 const PATIENCE_MS = 30_000;
 const CHECK_MS = 50;
-/** A step is shorter than the 15 minutes of a download address, so that a deployment under way goes on. */
+/** Steps per hour: a step is shorter than the 15 minutes of a download URL, so that deployments under way continue. */
 const STEPS_PER_HOUR = 10;
 const TIMEOUT_MS = 30_000;
 
@@ -73,7 +73,7 @@ interface LoadHub extends AsyncDisposable {
   connection: HubConnection;
   process: ChildProcess | undefined;
   metricsUrl: string | undefined;
-  /** Puts the hub's clock forward by milliseconds; resolves when it is. */
+  /** Advances the hub's clock by milliseconds; resolves when done. */
   advance(ms: number): Promise<void>;
 }
 
@@ -123,9 +123,9 @@ export async function openLoadHub({
 }
 
 /**
- * Runs a fleet against a hub in three phases. `start`: each agent deploys the version that is there. `hours`: all poll
- * until `durationMs` are over, while the clocks are put forward. `release`: a version is published, and all take it.
- * All agents have one address, as behind a NAT or a proxy.
+ * Runs a fleet against a hub in three phases. `start`: each agent deploys the existing version. `hours`: all poll until
+ * `durationMs` are over, while the clocks are advanced. `release`: a version is published, and all take it. All agents
+ * have one address, as behind a NAT or a proxy.
  */
 export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const { agents, intervalMs, rampMs = intervalMs, durationMs, hours, folder, onProgress = () => {} } = options;
@@ -158,7 +158,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   };
   const started = Date.now();
   await using fleet = startFleet(orders, { ...options, onError });
-  /** Waits until all agents have done something, for some intervals at most. */
+  /** Waits until all agents have done something, for a limited number of intervals. */
   const all = async (deed: string, count: () => number, lateMs = 0): Promise<boolean> => {
     const until = Date.now() + intervalMs * 2 + lateMs + PATIENCE_MS;
     while (count() < agents && Date.now() < until) await Promise.race([fleet.failed, sleep(CHECK_MS)]);
@@ -178,7 +178,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
     }
     await sleep(restMs / steps);
   }
-  // The sessions of all have ended by now, if the clocks were put forward.
+  // If the clocks were advanced, all sessions have ended by now.
   fleet.polled.clear();
   await all("have polled", () => fleet.polled.size);
   await enter("release");

@@ -32,18 +32,18 @@ const streams = Number(values.streams);
 const publications = Number(values.publications);
 const { "database-url": databaseUrl } = values;
 /**
- * Descriptors of a hub for each of its streams, when all of them are one owner's: that one may have three quarters of
- * the streams, and streams three quarters of the room.
+ * Descriptors of a hub per stream, when all of them are one owner's, who may have three quarters of the streams, which
+ * may have three quarters of the room.
  */
 const DESCRIPTORS_PER_STREAM = 16 / 9;
 const DESCRIPTORS_BESIDE = 200;
-/** Streams that are opened at once. */
+/** Streams opened at a time. */
 const BATCH = 100;
-/** Time between two publications. Milliseconds. */
+/** Interval of publications, in milliseconds. */
 const EACH_MS = 4000;
 const POLLS_PER_SECOND = Math.ceil(streams / 60);
 
-/** Opens a stream, and has `onHint` hear of each hint. Resolves when the hub has answered. */
+/** Opens a stream, and calls `onHint` with each hint. Resolves when the hub has answered. */
 async function openStream(request: string, port: number, onHint: () => void): Promise<Socket> {
   const socket = connect(port, "127.0.0.1");
   const answered = Promise.withResolvers<void>();
@@ -82,7 +82,7 @@ try {
   const client = new DeployClient(project.id, { ...connection, apiKey: key.key });
   const first = await client.latestIfChanged(undefined);
   const etag = first.changed ? first.etag : undefined;
-  /** Polls as a fleet does, for a time. @returns how long each took */
+  /** Polls as a fleet does, for a time. @returns the duration of each poll */
   const poll = async (forMs: number): Promise<number[]> => {
     const times: number[] = [];
     const asked: Promise<void>[] = [];

@@ -136,7 +136,7 @@ try {
   const times = new Map<string, string[]>();
   for (const name of Object.keys(works[0]!)) {
     const taken: [number[], number[]] = [[], []];
-    // In turns, so that a busy machine is busy for both.
+    // In turn, so that a busy machine is busy for both.
     for (let round = 0; round < 2 * ROUNDS; round++) {
       const started = performance.now();
       await works[round % 2]![name]!();

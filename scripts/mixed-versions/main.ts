@@ -13,7 +13,7 @@ import { fileURLToPath } from "node:url";
 import { scriptArguments } from "../arguments.ts";
 import { Programs } from "../quickstart/programs.ts";
 
-/** The commit of the last release: until there is one, the first commit whose database this version opens. */
+/** Commit of the last release: until there is one, the first commit whose database this version opens. */
 const RELEASE = "99aff4b0";
 const TODAY = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -21,7 +21,7 @@ type Secrets = Record<string, string>;
 
 type Edition = Readonly<{ name: string; programs: Programs }>;
 
-/** A project with its keys, and the files of its publisher. */
+/** Project with its keys, and the files of its publisher. */
 interface Project {
   id: string;
   files: string;
@@ -30,7 +30,7 @@ interface Project {
 }
 
 let failures = 0;
-/** The URL of the hub that runs now. */
+/** URL of the hub that runs now. */
 let hubUrl = "";
 
 /** Plays one part, and prints how it went. */
@@ -87,7 +87,7 @@ async function publish({ programs }: Edition, project: Project, version: string)
   await programs.run("deploy-publish", args, { ...project.publisher, SEALIFT_HUB_URL: hubUrl });
 }
 
-/** Deploys the latest version, and asks the hub which one it knows of the host. @returns whether a delta came */
+/** Deploys the latest version, and asks the hub which one it knows of the host. @returns whether a delta was used */
 async function deploy(agent: Edition, project: Project, host: string, version: string): Promise<boolean> {
   const secrets = { ...project.host, SEALIFT_HUB_URL: hubUrl };
   let byDelta = false;
@@ -137,7 +137,7 @@ async function main(): Promise<void> {
   const edition = (name: string, checkout: string): Edition => ({ name, programs: new Programs(folder, checkout) });
   const today = edition("today", TODAY);
   const editions = [edition(RELEASE, build(RELEASE, checkouts)), today];
-  /** Ends what still runs of all editions. */
+  /** Ends everything of all editions that is still running. */
   const stop = async () => {
     for (const { programs } of editions) await programs.stop();
   };

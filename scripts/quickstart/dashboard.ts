@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Programs } from "./programs.ts";
 
-/** Milliseconds that a person may look around before something happens. */
+/** Time to look around before something happens, in milliseconds. */
 const LOOK_AROUND_MS = 6_000;
 
 interface Fleet {
@@ -21,9 +21,7 @@ interface Fleet {
 export const onTerminal = (): boolean =>
   process.stdout.isTTY && process.stdin.isTTY && process.env.TERM !== "dumb" && !process.env.CI;
 
-/**
- * Opens the watch's dashboard on the quickstart's fleet, and publishes a new version while one looks on. Ends with `q`.
- */
+/** Opens the watch's dashboard on the quickstart's fleet, and publishes a new version meanwhile. Ends with `q`. */
 export async function showDashboard(programs: Programs, fleet: Fleet): Promise<void> {
   const path = (name: string): string => join(fleet.folder, name);
   const secret = (name: string, value: string): Promise<void> => writeFile(path(name), value, { mode: 0o600 });

@@ -4,9 +4,9 @@ import type { Programs } from "./programs.ts";
 const SIGNAL_EXITS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
 
 /**
- * Ends the programs of an interrupted tour and removes its folder, since half a tour is nothing to look at. A closed
- * terminal interrupts it, too, by SIGHUP or by refusing what is written.
- * @returns whether the tour is interrupted: then nothing that fails is worth a word
+ * Ends the programs of an interrupted tour and removes its folder, since half a tour is useless. A closed terminal
+ * interrupts it, too, by SIGHUP or by refusing output.
+ * @returns whether the tour is interrupted: then failures need no message
  */
 export function removeWhenInterrupted(folder: string, programs: Programs): () => boolean {
   let interrupted = false;
@@ -24,7 +24,7 @@ export function removeWhenInterrupted(folder: string, programs: Programs): () =>
       if (signal !== "SIGINT" || !programs.shown) interrupt(code);
     });
   }
-  // Unheard, the error of a write to a terminal that is gone would end this process, and leave its programs.
+  // Unhandled, a write error of a closed terminal would end this process, and leave its programs.
   for (const stream of [process.stdout, process.stderr]) stream.on("error", () => interrupt(SIGNAL_EXITS.SIGHUP));
   return () => interrupted;
 }

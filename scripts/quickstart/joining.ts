@@ -6,9 +6,9 @@ import { say } from "./words.ts";
 interface Joined {
   folder: string;
   hubUrl: string;
-  /** The environment of the operator's commands. */
+  /** Environment of the operator's commands. */
   admin: Record<string, string>;
-  /** The environment that the project's plugins ask for. */
+  /** Environment that the project's plugins need. */
   plugins: Record<string, string>;
 }
 

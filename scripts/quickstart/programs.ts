@@ -13,11 +13,11 @@ type Event = { event: string } & Record<string, unknown>;
 
 const STOP_LIMIT_MS = 15_000;
 
-/** Runs the built programs as a user would, each a process of its own, and ends all of them with the scope. */
+/** Runs the built programs like a user, each a process of its own, and ends all of them with the scope. */
 export class Programs implements AsyncDisposable {
   readonly #folder: string;
   readonly #built: string;
-  /** Programs that have not ended yet, the oldest first. */
+  /** Running programs, oldest first. */
   readonly #running = new Set<ChildProcess>();
   #shown = false;
   #ended = false;
@@ -52,7 +52,7 @@ export class Programs implements AsyncDisposable {
     return child;
   }
 
-  /** True while a program has the terminal: what it does about Ctrl-C is its own business. */
+  /** True while a program has the terminal and handles Ctrl-C itself. */
   get shown(): boolean {
     return this.#shown;
   }

@@ -4,7 +4,7 @@ import { join, relative } from "node:path";
 import { pipeline } from "node:stream/promises";
 import yazl from "yazl";
 
-/** A ZIP of a folder under one top folder, as source hosts make them. */
+/** Makes a ZIP of a folder under one top folder, as source hosts do. */
 export async function zipFolder(folder: string, top: string, file: string): Promise<void> {
   const zip = new yazl.ZipFile();
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {

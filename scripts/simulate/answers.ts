@@ -1,4 +1,4 @@
-/** Answers of hubs to hosts, held against the oracle's. */
+/** Compares hubs' answers to hosts with the oracle's. */
 import { Broken, requireSame } from "./checks.ts";
 import type { SimulatedHost } from "./host.ts";
 import type { HubAnswer } from "./hubs.ts";
@@ -8,7 +8,7 @@ import type { Answer } from "./oracle/terms.ts";
 
 export class Answers {
   readonly #scene: Scene;
-  /** Versions that every host could have at some time. */
+  /** Versions that were open to every host at some time. */
   readonly everOpen = new Set<string>();
   #checks = 0;
   #detailEtag: string | null = null;
@@ -17,7 +17,7 @@ export class Answers {
     this.#scene = scene;
   }
 
-  /** Holds the answers to all hosts against the oracle's. @param detailEtag of the stored detail record */
+  /** Compares the answers to all hosts with the oracle's. @param detailEtag of the stored detail record */
   async checkAll(hosts: readonly SimulatedHost[], detailEtag: string | null): Promise<void> {
     this.#detailEtag = detailEtag;
     for (const { version, state } of this.#scene.oracle.versions.values())
@@ -25,7 +25,9 @@ export class Answers {
     for (const host of hosts) await this.check(host);
   }
 
-  /** Hubs have to answer a host as the oracle does, whether it runs what it does or was installed anew. */
+  /**
+   * Requires that hubs answer a host as the oracle does, with its present version and as if it were newly installed.
+   */
   async check(host: SimulatedHost): Promise<void> {
     const isTimed = (this.#scene.oracle.live?.rules.window ?? null) !== null;
     const first = this.#checks++ % this.#scene.hubs.count;
@@ -51,7 +53,7 @@ export class Answers {
       requireSame("without rollouts the detail record is everyone's", found.etag, this.#detailEtag);
   }
 
-  /** Hosts that run what they are told, and say what they run. */
+  /** Returns the hosts that run what they are told, and report it. */
   async settled(hosts: readonly SimulatedHost[]): Promise<SimulatedHost[]> {
     const settled: SimulatedHost[] = [];
     for (const host of hosts) {
@@ -69,7 +71,7 @@ export class Answers {
     return decision.do === "deploy" || decision.do === "go-back";
   }
 
-  /** Yanked and deleted versions that the host hears of. */
+  /** Returns the yanked and deleted versions that the host hears of. */
   async goneFor({ running }: SimulatedHost, { version, detail }: HubAnswer): Promise<readonly string[]> {
     if (detail !== undefined) return yankedIn(detail);
     if (running === null || version === null || !isStepDown(running, version)) return [];
@@ -77,8 +79,8 @@ export class Answers {
   }
 
   /**
-   * Requires that a host may take a version: it was open at some time, or rolls in the host's wave. One that does not
-   * say what it runs may take again what its last report, which may be late, says that it runs.
+   * Requires that a host may take a version: it was open at some time, or rolls in the host's wave. A host that does
+   * not say what it runs may take again what its last report, perhaps a late one, says.
    */
   requireAllowed(host: SimulatedHost, version: string): void {
     if (this.everOpen.has(version)) return;

@@ -1,8 +1,8 @@
-/** Rules that what is stored has to keep after each step. */
+/** Rules that stored data must keep after each step. */
 import type { Stored } from "./hubs.ts";
 import type { Oracle } from "./oracle/oracle.ts";
 
-/** A rule that was broken. */
+/** Error of a broken rule. */
 export class Broken extends Error {
   readonly rule: string;
   readonly facts: string;
@@ -19,13 +19,13 @@ export function requireSame(rule: string, found: unknown, wanted: unknown): void
   if (is !== should) throw new Broken(rule, `is ${is}, has to be ${should}`);
 }
 
-/** Deeds of a person that end a hold. */
+/** Actions of a person that end a hold. */
 const ENDS_HOLD = ["start", "resume", "release", "delete"];
 
-/** Deeds of a person that end the staging of a version. */
+/** Actions of a person that end the staging of a version. */
 const ENDS_STAGING = ["approve staged", "reject staged", "delete"];
 
-/** Holds what is stored against what the oracle says. @param deed that was done since the last look, if one was */
+/** Compares stored data with the oracle. @param deed action since the last comparison, if any */
 export function checkStored(
   stored: Stored,
   before: Stored | undefined,
@@ -64,7 +64,7 @@ export function checkStored(
   if (target.detail !== null) checkDetail(target.detail, oracle);
 }
 
-/** Holds a detail record without a host against the versions. */
+/** Compares a detail record for no particular host with the versions. */
 function checkDetail(text: string, oracle: Oracle): void {
   const detail = JSON.parse(text) as {
     latest_version: string;

@@ -1,4 +1,4 @@
-/** The database of a simulation, and what is in it before a plan is played. */
+/** Database of a simulation, and its content before a plan is played. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -12,11 +12,11 @@ import type { Plan } from "./plan.ts";
 
 /** Slug of the plugin, and name of the project. */
 export const SLUG = "simulated";
-/** The hash of the session that all hosts of surface B use. That of a key is its owner's name. */
+/** Hash of the session shared by all hosts of surface B. That of a key is its owner's name. */
 export const SESSION = "session";
 const FAR = "2100-01-01T00:00:00.000Z";
 
-/** Opens a database in memory where the system has such a folder: SQLite's own is not shared by two connections. */
+/** Opens a database in memory where the system has such a folder: two connections cannot share SQLite's own. */
 export async function openSimulated(): Promise<{ database: Database; close: () => Promise<void> }> {
   const folder = await mkdtemp(join("/dev/shm", "sealift-simulate-")).catch(() =>
     mkdtemp(join(tmpdir(), "sealift-simulate-")),
@@ -60,7 +60,7 @@ export async function furnish(database: Database, plan: Plan, owners: readonly s
   return target;
 }
 
-/** Tables that a plan leaves rows in, each before those that it refers to. */
+/** Tables in which a plan leaves rows, each before those that it refers to. */
 const TABLES = [
   ...["audit", "reports", "hosts", "views", "rollouts", "deleted_versions", "versions"],
   ...["sessions", "api_keys", "projects"],

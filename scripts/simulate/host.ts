@@ -1,4 +1,4 @@
-/** A host of the simulation: what it runs, and what its agent decides, with the product's own decision. */
+/** Host of the simulation: what it runs, and what its agent decides, with the product's own decision. */
 import { decide, type Decision } from "../../lib/agent/watch/decide.ts";
 import type { QuarantineEntry } from "../../lib/releases/quarantine.ts";
 import type { HostReport, HostRequest, HubAnswer } from "./hubs.ts";
@@ -8,17 +8,17 @@ import type { HostPlan } from "./plan.ts";
 
 export class SimulatedHost {
   readonly plan: HostPlan;
-  /** The owner of its key; undefined without one. */
+  /** Owner of its key; undefined without one. */
   readonly owner: string | undefined;
   running: string | null = null;
-  /** The release that it keeps beside the running one. */
+  /** Release that it keeps beside the running one. */
   kept: string | null = null;
   ran = new Set<string>();
   isDead: boolean;
   deploying: { version: string; isBack: boolean } | undefined;
-  /** Versions that it ran since somebody last did something. */
+  /** Versions that it ran since the last action of a person. */
   trail: string[] = [];
-  /** Polls in a row at which it did not run what it was told. */
+  /** Consecutive polls at which it did not run what it was told. */
   misses = 0;
   #quarantine: QuarantineEntry[] = [];
 
@@ -41,7 +41,7 @@ export class SimulatedHost {
     return { owner: this.owner, hostId, labels, running: saysRunning ? this.running : undefined };
   }
 
-  /** Returns the request as the oracle takes it. */
+  /** Request, in the oracle's terms. */
   get asking(): Asking {
     const { hostId: id, labels, running } = this.request;
     return { id, labels, running, holder: this.owner, hostId: this.id };
@@ -56,7 +56,9 @@ export class SimulatedHost {
     });
   }
 
-  /** Whether the agent may stay below or above what it is told: it never goes down by itself, nor to what failed. */
+  /**
+   * Tells whether the agent may stay below or above what it is told: it never goes down by itself, nor to what failed.
+   */
   mayStay(version: string, gone: readonly string[]): boolean {
     if (this.#quarantine.some((entry) => entry.version === version)) return true;
     const { running } = this;
@@ -64,7 +66,7 @@ export class SimulatedHost {
     return !gone.includes(running) || !this.ran.has(version);
   }
 
-  /** Ends a deployment. @returns the report of it */
+  /** Ends a deployment. @returns its report */
   finish(isBad: boolean, now: number): Omit<HostReport, "owner"> {
     const { version, isBack } = this.deploying!;
     this.deploying = undefined;
@@ -82,7 +84,7 @@ export class SimulatedHost {
     return { ...facts, status: "success", running: version };
   }
 
-  /** Installs it anew: it remembers nothing. */
+  /** Reinstalls the host, which then remembers nothing. */
   reinstall(): void {
     this.running = null;
     this.kept = null;

@@ -1,10 +1,10 @@
-/** A hub process of the simulation, with a memory and a clock of its own; its timers wait for its next turn. */
+/** Hub process of the simulation, with a memory and a clock of its own; its timers wait for its next turn. */
 import { RolloutDecider } from "../../lib/hub/features/rollouts/decider.ts";
 import type { FleetKey } from "../../lib/hub/records/fleet.ts";
 import type { Database } from "../../lib/hub/records/port.ts";
 import { Sightings } from "../../lib/hub/records/sightings.ts";
 
-/** Sightings that can be waited for. */
+/** Sightings that can be awaited. */
 class NotedSightings extends Sightings {
   /** Names of hosts that are being stored. */
   readonly #noted: Promise<void>[] = [];
@@ -30,7 +30,7 @@ export class HubProcess {
   /** Milliseconds since 1970. */
   readonly clock: () => number;
   #look: () => Promise<void> = async () => {};
-  /** Work for a moment later. */
+  /** Work queued for later. */
   readonly #soon: (() => Promise<void>)[] = [];
 
   constructor(database: Database, clock: () => number) {
@@ -54,7 +54,7 @@ export class HubProcess {
     });
   }
 
-  /** Does all that is due, and looks at its rollouts. */
+  /** Does all due work, and checks its rollouts. */
   async turn(): Promise<void> {
     await this.sightings.settled();
     await this.sightings.write();

@@ -25,13 +25,13 @@ import { keyOf, newVersion, SHA256 } from "./new-version.ts";
 import type { Verdict } from "./oracle/terms.ts";
 import type { Plan, Rules } from "./plan.ts";
 
-/** A request of a host for the latest version. */
+/** Request of a host for the latest version. */
 export interface HostRequest {
-  /** The owner of its key; undefined without a key. */
+  /** Owner of its key; undefined without a key. */
   owner: string | undefined;
   hostId: string | undefined;
   labels: Record<string, string>;
-  /** Undefined where it does not say. */
+  /** Undefined for a host that does not say. */
   running: string | null | undefined;
 }
 
@@ -50,7 +50,7 @@ export interface HostReport {
 
 export interface HubAnswer extends HostAnswer {
   etag: string;
-  /** The detail record, on surface A. */
+  /** Detail record, on surface A. */
   detail: string | undefined;
 }
 
@@ -84,7 +84,7 @@ export class Hubs {
     return this.#hubs[hub]!.clock();
   }
 
-  /** Ends a hub's process, and begins one that remembers nothing. */
+  /** Ends a hub's process, and starts one that remembers nothing. */
   async restart(hub: number): Promise<void> {
     await this.#hubs[hub]!.end();
     this.#hubs[hub] = this.#newHub(this.#plan.clocks[hub]!);
@@ -98,7 +98,7 @@ export class Hubs {
     return new HubProcess(this.#database, () => this.now + ahead);
   }
 
-  /** Lets every hub look at its rollouts, one after the other or at once. */
+  /** Lets every hub check its rollouts, one after the other or concurrently. */
   async decide(isAtOnce: boolean): Promise<void> {
     if (isAtOnce) await Promise.all(this.#hubs.map((hub) => hub.turn()));
     else for (const hub of this.#hubs) await hub.turn();
@@ -126,7 +126,7 @@ export class Hubs {
     return this.publish(hub, version, false, true);
   }
 
-  /** @param isOwn whether the key approves that has staged it */
+  /** @param isOwn whether the approving key is the one that staged it */
   approveStaged(hub: number, version: string, isOwn: boolean): Promise<Verdict> {
     const asked = { project_id: this.#target.id, version, sha256: SHA256 };
     return this.#run(hub, (transaction, now) => approve(transaction, keyOf(isOwn), asked, now));
@@ -137,7 +137,7 @@ export class Hubs {
     return this.#run(hub, (transaction, now) => reject(transaction, keyOf(false), what, now));
   }
 
-  /** @param lost whether its bytes were lost, and come again */
+  /** @param lost whether its bytes were lost, and are published again */
   async publish(hub: number, version: string, lost = false, stage = false): Promise<Verdict> {
     const { id, kind } = this.#target;
     const suffix = (++this.#ids).toString(16).padStart(32, "0");
@@ -152,7 +152,7 @@ export class Hubs {
     return (await findMarks(this.#database.kysely, this.#target.id, version))?.id;
   }
 
-  /** Starts a rollout with an id that follows from the seed: hosts are placed by it. */
+  /** Starts a rollout with an id derived from the seed, since it decides the placement of hosts. */
   async start(
     hub: number,
     asked: { version: string; rules: Rules; replace: string | undefined; allow: boolean },
@@ -265,7 +265,7 @@ export class Hubs {
     return { ...answer, etag, detail };
   }
 
-  /** Tells whether an agent hears that a version was yanked or deleted when it asks for it by its name. */
+  /** Tells whether an agent that requests a version by name hears that it was yanked or deleted. */
   async isGone(version: string): Promise<boolean> {
     const row = await findMarks(this.#database.kysely, this.#target.id, version);
     return row === undefined || row.is_yanked !== 0;
@@ -276,7 +276,7 @@ export class Hubs {
     return readPulse(this.#database, this.#target.id);
   }
 
-  /** Reads what is stored of the target, its rollouts and its versions' states. */
+  /** Reads the stored target, its rollouts and its versions' states. */
   async stored() {
     const { kysely } = this.#database;
     const target = (await findProject(kysely, this.#target.id))!;

@@ -1,10 +1,10 @@
-/** Clauses of the rule, each with what the product's code is without it. */
+/** Clauses of the rule, each with the product's code without it. */
 
 export interface Mutation {
   clause: string;
   /** File, relative to `lib/hub`. */
   file: string;
-  /** Texts that stand there once, or in another file, with what they become. */
+  /** Texts that occur once in it, or in another file, with their replacements. */
   edits: readonly (readonly [find: string, replace: string, file?: string])[];
 }
 

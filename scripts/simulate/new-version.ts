@@ -1,4 +1,4 @@
-/** Versions as publishers give them to the hubs, and the keys that publish and approve them. */
+/** Versions as publishers pass them to the hubs, and the keys that publish and approve them. */
 import type { Principal } from "../../lib/hub/base/principal.ts";
 import type { Project } from "../../lib/hub/records/projects.ts";
 import { UNSIGNED } from "../../lib/hub/records/version-tables.ts";
@@ -7,10 +7,10 @@ import { SLUG } from "./furnish.ts";
 
 /** SHA-256 of every version's bytes. */
 export const SHA256 = "0".repeat(64);
-/** Ids of the keys that versions are published and approved by (furnish.ts). */
+/** Ids of the keys that publish and approve versions (furnish.ts). */
 const [STAGER, APPROVER] = ["key_alpha", "key_beta"];
 
-/** @param isStager whether it is the key that publishes */
+/** @param isStager whether it is the publishing key */
 export const keyOf = (isStager: boolean): Principal => ({
   ...{ keyId: isStager ? STAGER : APPROVER, owner: "admin", scopes: new Set(["admin"] as const), projectId: null },
   ...{ host: null, expiresAt: null },

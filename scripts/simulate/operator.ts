@@ -1,4 +1,4 @@
-/** The operator's deeds: each is done at the hub and told to the oracle, and both have to answer alike. */
+/** Actions of the operator: each is carried out at the hub and by the oracle, and both must give the same result. */
 import { requireSame } from "./checks.ts";
 import type { Hubs } from "./hubs.ts";
 import type { Oracle } from "./oracle/oracle.ts";
@@ -7,7 +7,7 @@ import type { Progress } from "./oracle/progress.ts";
 import type { Verdict } from "./oracle/terms.ts";
 import type { Command, Plan } from "./plan.ts";
 
-/** Picks one of some by a number; undefined of none. */
+/** Picks one choice by a number; undefined if there are none. */
 export const picked = <T>(pick: number, choices: readonly T[]): T | undefined => choices[pick % choices.length];
 
 export interface Scene {
@@ -39,7 +39,7 @@ export function versionOf(command: Command, { oracle, plan }: Scene): string | u
         return above.at(command.of === "lowest" ? 0 : -1);
       }
       const labels = { unpublished, published, any: plan.pool }[command.of];
-      // Mostly what is greater than all that is open, as an operator would.
+      // Mostly greater than everything open, as an operator would choose.
       const above = labels.filter(isAbove);
       return picked(command.pick, command.pick % 5 > 0 && above.length > 0 ? above : labels);
     }
@@ -49,7 +49,7 @@ export function versionOf(command: Command, { oracle, plan }: Scene): string | u
     }
     case "approve staged":
     case "reject staged": {
-      // Seldom what is published, which is refused.
+      // Seldom published, which is refused.
       const staged = published.filter((version) => oracle.versions.get(version)!.state === "staged");
       return picked(command.pick, command.pick % 8 > 0 ? staged : published);
     }
@@ -60,7 +60,7 @@ export function versionOf(command: Command, { oracle, plan }: Scene): string | u
       );
     case "yank":
     case "delete": {
-      // Often what is being rolled out.
+      // Often the one being rolled out.
       const { live } = oracle;
       const isLive = command.pick % 2 === 0 && live !== undefined && published.includes(live.version);
       return isLive ? live.version : picked(command.pick, published);
@@ -72,7 +72,7 @@ export function versionOf(command: Command, { oracle, plan }: Scene): string | u
   }
 }
 
-/** Carries a deed out. @returns what was done, in a line, and whether it was; undefined for one without an object */
+/** Carries out an action. @returns a line about it, and whether it was done; undefined for one without an object */
 export async function carryOut(command: Command, scene: Scene): Promise<{ text: string; isDone: boolean } | undefined> {
   const { hubs, oracle, progress, owners } = scene;
   const { hub } = command;

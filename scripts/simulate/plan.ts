@@ -1,6 +1,6 @@
 /**
- * The plan of a seed: a fleet, and the commands of its operator. Commands name versions and rollouts by a number that
- * is looked up when they are played, so that a plan can be played again without some of them.
+ * Plan of a seed: a fleet, and the commands of its operator. Commands name versions and rollouts by a number that is
+ * resolved during play, so that a plan can be played again without some of them.
  */
 import { Random } from "../fuzz/random.ts";
 
@@ -22,10 +22,10 @@ export interface HostPlan {
   labels: Record<string, string>;
   /** Whether its key speaks for it alone. */
   isBound: boolean;
-  /** Whether it says its name, and what it runs, in its polls. */
+  /** Whether it names itself, and its version, in its polls. */
   saysName: boolean;
   saysRunning: boolean;
-  /** Whether it runs the first version when the plan begins; it is installed later otherwise. */
+  /** Whether it runs the first version when the plan begins; otherwise it is installed later. */
   isInstalled: boolean;
   /** Whether the hub has not heard of it for two days. */
   isDead: boolean;
@@ -57,11 +57,11 @@ export type Deed =
   | { do: "transfer" | "wait" }
   | { do: "restart"; which: number };
 
-/** A deed, and when and where it is done. */
+/** Action, with its time and hub. */
 export type Command = Deed & {
-  /** Milliseconds after the one before. */
+  /** Milliseconds after the previous one. */
   after: number;
-  /** The hub that carries it out. */
+  /** Hub that carries it out. */
   hub: number;
   /** Whether that hub decides about rollouts at once, as it does unless it dies after its commit. */
   isHeard: boolean;
@@ -74,14 +74,14 @@ export interface Plan {
   start: number;
   /** Milliseconds by which the clock of each hub is ahead. */
   clocks: number[];
-  /** Labels that may be published; the first ones are when the plan begins. */
+  /** Labels that may be published; the first ones are published when the plan begins. */
   pool: string[];
   published: number;
-  /** Whether the operator knows no rollouts. */
+  /** Whether the operator never uses rollouts. */
   isPlain: boolean;
   hosts: HostPlan[];
   commands: Command[];
-  /** Versions that fail on some hosts: on so many percent, or on those of a label. */
+  /** Versions that fail on some hosts: on a percentage, or on those with a label. */
   bad: Record<string, number | string>;
 }
 
@@ -124,7 +124,7 @@ function rulesOf(random: Random, windows: readonly string[]): Rules {
   };
 }
 
-/** Deeds by how often they are done. */
+/** Actions by their frequency. */
 const DEEDS: [number, (random: Random, windows: readonly string[]) => Deed][] = [
   [14, (random) => ({ do: "publish", isOfRollout: random.below(3) > 0, pick: random.below(100) })],
   [14, (random, windows) => startOf(random, windows)],
@@ -186,16 +186,16 @@ function hostOf(random: Random, index: number, kind: Plan["kind"]): HostPlan {
 
 type StartOf = (Deed & { do: "start" })["of"];
 
-/** A deed of a story, and the milliseconds after the one before where the story needs them. */
+/** Action of a story, with the milliseconds after the previous one where the story needs them. */
 type Told = Deed & { after?: number };
 
-/** Deeds that follow each other often. */
+/** Sequences of actions that are common together. */
 const STORIES: ((random: Random, windows: readonly string[]) => Told[])[] = [
   (...of) => [...brought(...of), WAIT, WAIT],
   (...of) => [...brought(...of), { do: "abort", rollback: true }, ...brought(...of)],
   (...of) => [...brought(...of), ...brought(...of, true), { do: "abort", rollback: false }],
   (...of) => [...brought(...of), { do: "resume" }, WAIT],
-  // Hosts keep a version that was given up, and a lower one is brought.
+  // Hosts keep a version that was abandoned, and a lower one is rolled out.
   (...of) => [
     ...brought(...of, false, "highest"),
     { do: "abort", rollback: false },
@@ -232,7 +232,7 @@ const STORIES: ((random: Random, windows: readonly string[]) => Told[])[] = [
     { do: "label", labels: { env: "canary" }, ...pick(random), after: 4 * MINUTE },
     { ...WAIT, after: 8 * MINUTE },
   ],
-  // Other hosts come into the waves that are open.
+  // Other hosts join the open waves.
   (random, windows) => [
     ...brought(random, windows),
     ...[{ do: "label", labels: { env: "canary" }, ...pick(random) } as const, WAIT],
@@ -255,7 +255,7 @@ const brought = (random: Random, windows: readonly string[], replace = false, of
   WAIT,
 ];
 
-/** Rolls a version out to the canary and then to everybody, with these rules and nothing that could keep it. */
+/** Rolls a version out to the canary and then to everybody, with these rules and nothing that could stop it. */
 const canaried = (random: Random, rules: Partial<Rules>): Deed[] =>
   brought(random, [])
     .slice(0, 2)
@@ -266,7 +266,7 @@ const canaried = (random: Random, rules: Partial<Rules>): Deed[] =>
     );
 const UNHINDERED = { window: null, approve: false };
 
-/** Makes the plan of a seed. @param size of the fleet; by default 5 to 20 hosts @param minutes it takes at most */
+/** Makes the plan of a seed. @param size of the fleet; by default 5 to 20 hosts @param minutes longest duration */
 export function planOf(seed: number, size?: number, minutes = 120): Plan {
   const random = new Random(seed);
   const kind = random.once(3) ? "plugin" : "project";

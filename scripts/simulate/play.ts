@@ -1,4 +1,4 @@
-/** Plays a plan on virtual time: commands, polls, deployments, reports and decisions, each held against the oracle. */
+/** Plays a plan on virtual time: commands, polls, deployments, reports and decisions, each compared with the oracle. */
 import type { Database } from "../../lib/hub/records/port.ts";
 import { Random } from "../fuzz/random.ts";
 import { Answers } from "./answers.ts";
@@ -15,11 +15,11 @@ const OWNERS = ["alpha", "beta"];
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
 const DAY = 24 * 60 * MINUTE;
-/** The hub looks at what the time may bring at least this often. */
+/** Longest interval at which the hub checks what time may bring, in milliseconds. */
 const LOOK_MS = 30 * SECOND;
-/** Hosts have this time after the last command. */
+/** Time that hosts get after the last command, in milliseconds. */
 const END_MS = 8 * MINUTE;
-/** Polls after which a host runs what it is told. */
+/** Polls after which a host must run what it is told. */
 const POLLS = 3;
 
 type GameEvent =
@@ -30,9 +30,9 @@ type GameEvent =
   | { do: "end" };
 
 export interface Played {
-  /** The broken rule, if one was. */
+  /** Broken rule, if any. */
   broken: Broken | undefined;
-  /** Deeds, a line each. */
+  /** Actions, one per line. */
   steps: string[];
   polls: number;
   /** Rollouts by the state in which they ended. */
@@ -156,7 +156,7 @@ class Game implements Scene {
     if (this.oracle.live !== undefined) this.#lookSoon(LOOK_MS);
   }
 
-  /** Lets hubs decide, and holds what they did against what they may. */
+  /** Lets hubs decide, and compares what they did with what they may do. */
   async #decide(work: () => Promise<void>): Promise<void> {
     const { hubs, progress } = this;
     progress.look(hubs.now);
@@ -169,7 +169,7 @@ class Game implements Scene {
     if (!halted && this.oracle.live?.state === "halted") this.#beginTrails();
     if (!isNew) return;
     await this.#checkRead(before, undefined);
-    // A hub sees what follows from its own decision at its next look.
+    // A hub sees the consequences of its own decision at its next look.
     this.#lookSoon();
   }
 
@@ -296,5 +296,5 @@ class Game implements Scene {
   }
 }
 
-/** Deeds that only take a version from hosts that do not run it. */
+/** Actions that only take a version from hosts that do not run it. */
 const MOVES_NOBODY = ["pause", "abort", "start", "transfer"];

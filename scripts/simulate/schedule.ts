@@ -1,4 +1,4 @@
-/** Events in the order of their times; those of one time come as they were added. */
+/** Events in the order of their times; simultaneous ones in the order of adding. */
 export class Schedule<Event> {
   readonly #events: { at: number; event: Event }[] = [];
 

@@ -1,12 +1,12 @@
-/** A broken plan with fewer commands that breaks the same rule. */
+/** Shrinks a broken plan to fewer commands that break the same rule. */
 import type { Database } from "../../lib/hub/records/port.ts";
 import type { Plan } from "./plan.ts";
 import { play, type Played } from "./play.ts";
 
-/** Plans that are tried at most. */
+/** Most plans that are tried. */
 const MOST_TRIES = 60;
 
-/** Rules name the version or host that broke them, which may be another one in a shorter plan. */
+/** Returns the kind of the broken rule, without the version or host in it, which may differ in a shorter plan. */
 const kindOf = ({ broken }: Played): string | undefined => broken?.rule.replace(/[\w.-]*\d[\w.-]*/g, "…");
 
 /** Leaves out what is not needed to break a rule: hosts, then commands, from the last ones on. */
@@ -24,7 +24,7 @@ export async function shrink(database: Database, plan: Plan, broken: Played): Pr
     const following = shortest.commands[index + 1];
     const left = shortest.commands[index]!;
     const commands = shortest.commands.toSpliced(index, 1);
-    // What follows is done when it was.
+    // The following command keeps its time.
     if (following !== undefined) commands[index] = { ...following, after: following.after + left.after };
     await attempt({ ...shortest, commands });
   }

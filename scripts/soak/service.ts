@@ -6,23 +6,23 @@ import { fileURLToPath } from "node:url";
 
 const PROGRAM = (name: string): string => fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url));
 
-/** Milliseconds that a program may take to be ready, and to end after SIGTERM. */
+/** Time limit for a program to be ready, and to end after SIGTERM, in milliseconds. */
 const STOP_LIMIT_MS = 120_000;
 
 export interface ServiceOptions {
   cwd: string;
   env?: Record<string, string>;
-  /** The line on stdout by which a service says that it is ready. */
+  /** Line on stdout by which a service reports that it is ready. */
   ready?: RegExp;
 }
 
-/** Most of what the lives of one program have taken, early in the soak and late. */
+/** Highest figures of one program's processes, early in the soak and late. */
 export interface Peak {
   residentMb: number;
   descriptors: number;
 }
 
-/** One of the built programs, started again and again, and measured while it lives. */
+/** One of the built programs, started repeatedly, and measured while it runs. */
 export class Service {
   readonly name: string;
   readonly peaks: Peak[] = [];
@@ -69,7 +69,7 @@ export class Service {
     return this.#child!.exitCode;
   }
 
-  /** Ends the program as a failure of the machine would: it does nothing any more. */
+  /** Ends the program as a failure of the machine would, without a chance to react. */
   async kill(): Promise<void> {
     if (!this.running) return;
     this.kills++;
@@ -78,7 +78,7 @@ export class Service {
   }
 
   /**
-   * Ends the program by SIGTERM when it has said that it is ready: before that, it may not listen to signals yet.
+   * Ends the program by SIGTERM once it is ready: before that, it may not handle signals yet.
    *
    * @returns its exit code; null when it was ended by a signal, or had to be killed
    */
@@ -91,7 +91,7 @@ export class Service {
     return this.#child?.exitCode ?? null;
   }
 
-  /** Takes its memory and descriptors into account. @param part of the soak: 0 for its first half, 1 for its second */
+  /** Records its memory and descriptors. @param part of the soak: 0 for its first half, 1 for its second */
   measure(part: number): void {
     if (!this.running) return;
     try {

@@ -22,18 +22,18 @@ export interface SoakReport {
   faults: Map<string, number>;
 }
 
-/** A soak may take this many times its duration until a version is published. */
+/** Factor by which a soak may exceed its duration until a version is published. */
 const MAX_STRETCH = 10;
-/** Milliseconds that the last version may take to run everywhere when nothing is killed any more. */
+/** Time limit for the last version to run everywhere when nothing is killed any more, in milliseconds. */
 const LAST_LIMIT_MS = 300_000;
-/** Milliseconds that a process may take to end at the end, when that which started it was killed. */
+/** Time limit for a process to end at the end, when what started it was killed, in milliseconds. */
 const LEFT_LIMIT_MS = 20_000;
-/** Seconds after which a person asks a watch again that does not run the last version. */
+/** Seconds after which a person retries a watch that does not run the last version. */
 const RETRY_SECONDS = 15;
-/** Resident memory that a service may have more in the second half than in the first: MB. */
+/** Most resident memory, in MB, by which a service may grow from the first half to the second. */
 const GROWTH_MB = 40;
 const GROWTH_DESCRIPTORS = 20;
-/** A shorter soak says nothing about growth: its programs are still warming up. Milliseconds. */
+/** Shortest soak that says something about growth, in milliseconds: before, its programs are still warming up. */
 const LEAST_FOR_GROWTH_MS = 120_000;
 
 class Soak {
@@ -45,12 +45,12 @@ class Soak {
   readonly #services: Service[];
   readonly #publisher: Service;
   readonly #agent: Service;
-  /** The version that was tried last: the hub may have it although its publisher was killed. */
+  /** Version that was tried last: the hub may have it although its publisher was killed. */
   #tried = "";
-  /** Versions that a publisher has told to be published. */
+  /** Versions that a publisher has reported as published. */
   readonly #published: string[] = [];
   #looks = 0;
-  /** Times that the watch was asked, at the end, to try the last version again. */
+  /** Times that the watch was told, at the end, to retry the last version. */
   #retries = 0;
 
   constructor(world: SoakWorld, { durationMs, seed }: SoakOptions) {
@@ -62,7 +62,7 @@ class Soak {
     this.#agent = world.agent;
   }
 
-  /** A slow machine gets more time, until a version was published: a soak without one says nothing. */
+  /** Whether time is over. A slow machine gets more, until a version was published: a soak without one says nothing. */
   get #over(): boolean {
     const tookMs = Date.now() - this.#began;
     return tookMs > this.#durationMs && (this.#published.length > 0 || tookMs > MAX_STRETCH * this.#durationMs);
@@ -79,7 +79,7 @@ class Soak {
     return this.#report();
   }
 
-  /** One version after the other; one that was cut off is published again under its own name, or is there already. */
+  /** Publishes versions in sequence; an interrupted one is published again under its own name, or exists already. */
   async #publish(): Promise<void> {
     for (let count = 1; !this.#over; count++) {
       const version = `1.${count}.0`;
@@ -129,7 +129,7 @@ class Soak {
     }
   }
 
-  /** Looks at the files of the plugin: they are of one version, whatever was killed. */
+  /** Checks the files of the plugin: they are all of one version, whatever was killed. */
   async #look(root: string): Promise<void> {
     const release = await readdir(join(root, "plugins", "shop")).catch(() => undefined);
     if (release === undefined) return;
@@ -149,7 +149,7 @@ class Soak {
   async #end(): Promise<void> {
     const { hub, watch, runtime, agentRoot, watchRoot } = this.#world;
     if (!hub.running) hub.start();
-    // A publisher that was killed may have been heard to its end: the hub says at last what the latest version is.
+    // A publisher that was killed may have completed: the hub finally tells what the latest version is.
     for (let tries = 0; (await this.#agent.run()) !== 0 || !(await this.#runsLatest(agentRoot)); tries++) {
       if (tries === 20) return this.fault("the agent does not deploy when nothing is killed any more");
       await sleep(500);
@@ -165,9 +165,8 @@ class Soak {
   }
 
   /**
-   * Does what a person does until the watch runs the last version: asks it to try again. A watch that was killed while
-   * it fetched has put that version into quarantine, and one whose tries fail, on a busy machine this one too, rests
-   * for minutes.
+   * Makes the watch run the last version, like a person who retries. A watch that was killed while fetching has
+   * quarantined that version, and one whose attempts fail, on a busy machine even this one, pauses for minutes.
    */
   async #watchCatchesUp(): Promise<boolean> {
     const { watchRoot, projectId } = this.#world;
@@ -183,7 +182,7 @@ class Soak {
     return true;
   }
 
-  /** The status of the last report of a project root, and its code. */
+  /** Returns the status of the last report of a project root, and its code. */
   async #reasonOf(root: string): Promise<string> {
     const [last] = await readReports(layoutOf(root), targetName({ kind: "project", slug: this.#world.projectId }), 1);
     return last === undefined ? "no report" : `${last.status} ${last.code ?? ""}`;
@@ -247,7 +246,7 @@ class Soak {
   }
 }
 
-/** Returns the processes that still run after so many milliseconds: what was killed last may need some of them. */
+/** Returns the processes that still run after some milliseconds, which those killed last may need to end. */
 async function leftAfter(limitMs: number, world: SoakWorld): Promise<string[]> {
   const end = performance.now() + limitMs;
   for (;;) {
@@ -257,7 +256,7 @@ async function leftAfter(limitMs: number, world: SoakWorld): Promise<string[]> {
   }
 }
 
-/** Lets everything work and die for a while, and looks at what is left. */
+/** Lets everything work and die for a while, and checks what is left. */
 export async function soak(options: SoakOptions): Promise<SoakReport> {
   const world = await makeWorld(options.folder);
   const run = new Soak(world, options);

@@ -22,9 +22,9 @@ export interface SoakWorld {
   agentRoot: string;
   watchRoot: string;
   connection: { hubUrl: string; apiKey: string };
-  /** Says which version the publisher publishes from now on. */
+  /** Sets the version that the publisher publishes from now on. */
   setVersion(version: string): void;
-  /** Processes of the soak that still run: their names. */
+  /** Returns the names of the soak's processes that still run. */
   processes(): Promise<string[]>;
 }
 
@@ -105,7 +105,7 @@ async function prepareHub(dataDir: string): Promise<ProjectAccess> {
         for (let tries = 0; ; tries++) {
           const answer = await hubAt(url, key).call(method, path, options);
           if (answer.status !== 503 || tries === 60) return answer;
-          // A machine with much else to do: the hub sheds load.
+          // A busy machine: the hub sheds load.
           await sleep(1_000);
         }
       },
@@ -115,7 +115,7 @@ async function prepareHub(dataDir: string): Promise<ProjectAccess> {
   }
 }
 
-/** A process of the soak names its folder among its arguments, or works in it. */
+/** Lists the processes of a soak, which name its folder among their arguments, or work in it. */
 async function processesOf(folder: string): Promise<string[]> {
   const found: string[] = [];
   for (const pid of await readdir("/proc")) {

@@ -5,23 +5,23 @@ import { setTimeout as delay } from "node:timers/promises";
 import { freePort } from "../../../test/support/free-port.ts";
 import { type Measured, openServer, shell } from "../measure.ts";
 
-/** A program that people would use instead, on the bytes that ours gets, with a server of its own on loopback. */
+/** Program that people would use instead, on the same bytes, with a server of its own on loopback. */
 export interface Peer {
   name: string;
-  /** The programs that it needs. */
+  /** Programs that it needs. */
   programs: readonly string[];
-  /** The checks that it makes of what arrives. */
+  /** Checks that it makes of what arrives. */
   checks: string;
   open: (folder: string) => Promise<PeerStage>;
 }
 
 export interface PeerStage extends AsyncDisposable {
   publish: (source: string, version: number) => Promise<Measured>;
-  /** Brings a version to a host without any. */
+  /** Deploys a version to a host without any. */
   deploy: (version: number, out: string) => Promise<Measured>;
-  /** Brings version 2 to a host that has version 1 in `before`. */
+  /** Deploys version 2 to a host that has version 1 in `before`. */
   upgrade: (before: string, out: string) => Promise<Measured>;
-  /** Bytes that an upgrade needs, where the programs tell. */
+  /** Returns the bytes that an upgrade needs, if the programs report them. */
   upgradeBytes?: () => Promise<number>;
 }
 
@@ -75,7 +75,7 @@ async function openOci(folder: string): Promise<PeerStage> {
         `rm -rf ${folder}/host-layout; ${pull(version, `${folder}/host-layout`)}
          umoci unpack --rootless --image ${folder}/host-layout:v${version} ${out}`,
       ),
-    // Its layout has version 1: layers that are the same are not fetched again.
+    // Its layout has version 1: identical layers are not fetched again.
     upgrade: (_before, out) =>
       shell(
         `rm -rf ${folder}/kept; cp -al ${folder}/host-layout ${folder}/kept; ${pull(2, `${folder}/kept`)}

@@ -12,7 +12,7 @@ import { type Peer, PEERS } from "./programs.ts";
 
 const WORK = ["publish", "deploy", "upgrade"] as const;
 type Work = (typeof WORK)[number];
-/** Seconds, and the bytes of the upgrade where they are known. */
+/** Seconds, and the bytes of the upgrade if known. */
 type Times = Record<Work, number> & { bytes?: number | undefined };
 
 const FILES = Number(process.env["BENCH_PEER_FILES"] ?? 10_000);
@@ -44,7 +44,7 @@ async function ourTimes(folder: string, { fill, edit }: Shape): Promise<Times> {
   fill(plugin);
   const root = join(stage.folder, "host");
   const first = await timed(() => publish(stage, source, "0.9.0", "3", ["--deltas", "0"]));
-  // With the index that a delta is made from.
+  // With the index from which a delta is made.
   await publish(stage, source, "1.0.0");
   const deployed = await timed(() => deployTo(stage, "1.0.0", root));
   edit(plugin);
@@ -73,7 +73,7 @@ async function peerTimes(folder: string, { open }: Peer, { fill, edit }: Shape):
 const missing = ({ programs }: Peer): string[] =>
   programs.filter((name) => spawnSync("sh", ["-c", `command -v ${name}`]).status !== 0);
 
-/** The median of each figure. */
+/** Returns the median of each figure. */
 const middle = (all: readonly Times[]): Times => ({
   publish: median(all.map((times) => times.publish)),
   deploy: median(all.map((times) => times.deploy)),
@@ -84,8 +84,8 @@ const middle = (all: readonly Times[]): Times => ({
 const bytesText = (bytes: number | undefined): string => (bytes === undefined ? "" : `${(bytes / 1e6).toFixed(2)} MB`);
 
 /**
- * Measures what people would use instead, on the same bytes and by turns: publish, deploy, an upgrade. Writes a table
- * for docs/performance.md to stderr. A peer whose programs are not installed, or fail, is named and left out.
+ * Measures what people would use instead, on the same bytes and in turn: publish, deploy, upgrade. Writes a table for
+ * docs/performance.md to stderr. Names and leaves out a peer whose programs are not installed, or fail.
  */
 export async function peerRows(folder: string, runs: number): Promise<Row[]> {
   const peers = PEERS.filter((peer) => {

@@ -15,7 +15,7 @@ interface Call {
   payload: unknown;
 }
 
-/** piscina calls it. */
+/** Entry point for piscina. */
 export default ({ action, payload }: Call): unknown => actions[action]!(payload);
 
 if (parentPort === null && process.send) {

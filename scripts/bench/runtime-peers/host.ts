@@ -9,9 +9,9 @@ import { sharedLibraries } from "../../../lib/runtime/walls/host-files.ts";
 import { KEY } from "../runtime-project.ts";
 
 /**
- * The least program that people would write in place of a runtime: the same URL, check of the key and answer, an end
- * for what loops, and a reload. No ids, log, metrics, rate limits or checks of JSON. Prints its port.
- * Argument: `fork`, `bwrap` or `piscina`.
+ * Smallest program that people would write in place of a runtime: the same URL, check of the key and answer, an end for
+ * what loops, and a reload. No ids, log, metrics, rate limits or checks of JSON. Prints its port. Argument: `fork`,
+ * `bwrap` or `piscina`.
  */
 
 const TIMEOUT_MS = 1000;
@@ -24,7 +24,7 @@ interface Plugin {
   stop(): unknown;
 }
 
-/** The words that start a plugin's process. */
+/** Returns the words that start a plugin's process. */
 function command(kind: string): [string, ...string[]] {
   const started = [node, "--permission", `--allow-fs-read=${dirname(GUEST)}`, GUEST] as const;
   if (kind === "fork") return [...started];
@@ -66,7 +66,7 @@ async function processOf(kind: string): Promise<Plugin> {
   };
 }
 
-/** piscina is no dependency of ours: it is measured where it is installed. */
+/** Loads piscina where it is installed; it is no dependency. */
 async function poolOf(): Promise<Plugin> {
   const name = "piscina";
   const { Piscina } = (await import(name)) as {

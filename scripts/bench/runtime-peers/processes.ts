@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 
-/** Processor time and memory of a program with all that it has started, as the kernel counts them. */
+/** Lists the processes of a program and all that it has started. */
 
 export function treeOf(pid: number): number[] {
   try {
@@ -13,7 +13,7 @@ export function treeOf(pid: number): number[] {
   }
 }
 
-/** Milliseconds of processor time, of ended children too. */
+/** Returns the milliseconds of processor time, including ended children. */
 export function cpuMsOf(pid: number): number {
   return treeOf(pid).reduce((sum, each) => {
     const fields = readFileSync(`/proc/${each}/stat`, "latin1").split(") ").at(-1)!.split(" ");
@@ -21,7 +21,7 @@ export function cpuMsOf(pid: number): number {
   }, 0);
 }
 
-/** Proportional share of memory in MB: a page that several processes share counts in parts. */
+/** Returns the proportional share of memory in MB: a page shared by several processes counts in parts. */
 export function pssMbOf(pid: number): number {
   const kilobytes = /^Pss:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/smaps_rollup`, "latin1"))?.[1];
   return Number(kilobytes) / 1024;

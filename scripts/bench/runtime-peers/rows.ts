@@ -11,7 +11,7 @@ import { BenchProject, KEY } from "../runtime-project.ts";
 import { median, spread } from "../statistics.ts";
 import { cpuMsOf, pssMbOf, treeOf } from "./processes.ts";
 
-/** The runtime beside what people would use instead, by turns: a plugin of one line, at the defaults. */
+/** Compares the runtime with what people would use instead, in turn: a plugin of one line, at the defaults. */
 
 const SOURCE = `export default { actions: { echo: (payload) => payload, loop: () => { for (;;); } } };`;
 const SECONDS = Number(process.env.BENCH_PEER_SECONDS ?? 5);
@@ -21,7 +21,7 @@ const LARGE = JSON.stringify({ payload: { text: "x".repeat(1_000_000) } });
 
 type Kind = "ours" | "fork" | "bwrap" | "piscina";
 
-/** A running host, ours or a peer's. */
+/** Running host of Sealift or a peer. */
 class Host implements AsyncDisposable {
   readonly url: string;
   readonly #child: ChildProcess;
@@ -31,7 +31,7 @@ class Host implements AsyncDisposable {
     this.url = url;
   }
 
-  /** @throws Error when it does not become ready */
+  /** Starts a host. @throws Error when it does not become ready */
   static async start(kind: Kind, root: string): Promise<Host> {
     const words =
       kind === "ours" ? [bin("runtime-serve"), "--config", "integration.yaml"] : [join(root, "host.mjs"), kind];
@@ -61,14 +61,14 @@ class Host implements AsyncDisposable {
   }
 }
 
-/** Asks until the answer is good. @returns milliseconds */
+/** Requests until the answer is good. @returns milliseconds */
 async function untilGood(host: Host, path: string): Promise<number> {
   const started = performance.now();
   while ((await host.ask(path)) !== 200) await new Promise((resolve) => setTimeout(resolve, 2));
   return performance.now() - started;
 }
 
-/** Microseconds of processor time for each good answer; failures are added to `failed`. */
+/** Measures the microseconds of processor time per good answer; adds failures to `failed`. */
 async function loadOf(host: Host, body: string, failed: { count: number }): Promise<number> {
   const before = cpuMsOf(host.pid);
   const result = await autocannon({
@@ -98,7 +98,7 @@ async function projectOf(): Promise<BenchProject> {
   };
   await project.write("integration.yaml", JSON.stringify(configuration));
   await addPlugin(project, "echo");
-  // As plain JavaScript: taking types away would be counted as the peers' start and memory.
+  // As plain JavaScript: stripping types would count as the peers' start and memory.
   await build({
     entryPoints: ["host.ts", "guest.ts"].map((name) => fileURLToPath(new URL(name, import.meta.url))),
     ...{ bundle: true, platform: "node", format: "esm", outdir: project.root, outExtension: { ".js": ".mjs" } },
@@ -125,7 +125,7 @@ export async function runtimePeerRows(turns: number): Promise<Row[]> {
   const { root } = project;
   const all = await kinds(root);
   const rows: Row[] = [];
-  /** Judges ours against fork, and shows the others. */
+  /** Judges Sealift against fork, and shows the others. */
   const judge = (name: BudgetName, of: Record<Kind, number[]>, unit: string, asRatio = true): void => {
     const [ours, fork] = [median(of.ours), median(of.fork)];
     const digits = ours < 100 ? 1 : 0;
@@ -150,7 +150,7 @@ export async function runtimePeerRows(turns: number): Promise<Row[]> {
   judge("peer_start", starts, "ms");
   judge("peer_start_cpu", cpu as Record<Kind, number[]>, "ms of CPU");
 
-  // The peers start one plugin, and so does ours until here.
+  // The peers start one plugin, and so does Sealift until here.
   await addPlugin(project, "more");
   await using stack = new AsyncDisposableStack();
   const hosts = new Map<Kind, Host>();
@@ -176,7 +176,7 @@ export async function runtimePeerRows(turns: number): Promise<Row[]> {
 
   judge(
     "peer_loop",
-    // By a host of its own each: ours waits before it starts what loops again within a minute.
+    // Each by a host of its own: Sealift waits before it restarts what loops again within a minute.
     await byTurns(turns, async (kind) => {
       await using own = await Host.start(kind, root);
       await own.ask("echo/echo");

@@ -1,21 +1,21 @@
-/** Hosts and their counts as the page describes them, written anew. */
+/** Hosts and their counts as the page describes them, implemented independently. */
 import { createHash } from "node:crypto";
 import type { Rules } from "../plan.ts";
 
 const DAY = 24 * 60 * 60 * 1000;
 
-/** A host by what one owner's hub has heard of it. */
+/** Host, by what one owner's hub has heard of it. */
 export interface KnownHost {
-  /** The place of its first report among all events. */
+  /** Place of its first report among all events. */
   first: number;
   /** Whether its key speaks for it alone. */
   isBound: boolean;
   /** Whether it names itself in its polls. */
   isNamed: boolean;
   running: string | null;
-  /** The version of its last deployment, where that failed. */
+  /** Version of its last deployment, if that failed. */
   failed: string | null;
-  /** The event of its last report, and its time by the hub's clock. */
+  /** Event of its last report; the next field is its time by the hub's clock. */
   event: number;
   reportedAt: number;
   heardAt: number;
@@ -24,16 +24,16 @@ export interface KnownHost {
   given: Record<string, string> | null;
 }
 
-/** The counted hosts of a wave. */
+/** Counted hosts of a wave. */
 export interface Counts {
   hosts: number;
   done: number;
-  /** Hosts that fail for certain, and those of which two clocks say different things. */
+  /** Hosts that certainly fail; the next field has those about which two clocks disagree. */
   failing: number;
   doubtful: number;
 }
 
-/** A rollout as its counts need it. */
+/** Rollout as its counts need it. */
 export interface Counting {
   id: string;
   version: string;
@@ -41,7 +41,7 @@ export interface Counting {
   /** Hosts with a later first report are new. */
   known: number;
   rules: Pick<Rules, "bound_hosts">;
-  /** Failures from before do not count: the event, and its time by the hub's clock. */
+  /** Event before which failures do not count, with its time by the hub's clock. */
   since: { event: number; at: number };
 }
 
@@ -94,11 +94,11 @@ export function exceeds(hosts: number, amount: string, of: number): boolean {
   return amount.endsWith("%") ? BigInt(hosts) * 1_000_000n > value * BigInt(of) : BigInt(hosts) * 10_000n > value;
 }
 
-/** Tells whether so many of some hosts are enough by `min_done`. */
+/** Tells whether a number of hosts is enough by `min_done`. */
 export const isEnough = (done: number, { min_done: least }: Pick<Rules, "min_done">, of: number): boolean =>
   done >= of || (least.endsWith("%") ? !isLess(done, least, of) : done >= Number(least));
 
-/** One host more is needed exactly while the hosts are less than the share. */
+/** Tells whether hosts are fewer than a share: exactly then one host more is needed. */
 const isLess = (hosts: number, share: string, of: number): boolean =>
   !exceeds(hosts, share, of) && BigInt(hosts) * 1_000_000n !== shareOf(share) * BigInt(of);
 

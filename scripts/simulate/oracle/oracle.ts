@@ -1,7 +1,7 @@
 /**
- * The rule of who gets what, written anew from the page of the contract: it hears of the operator's commands, of
- * reports, and of the waves that hubs open, and says what each command and each poll has to be answered. It shares no
- * code with the product.
+ * Rule of which host gets what, implemented independently from the page of the contract: it follows the operator's
+ * commands, reports, and the waves that hubs open, and computes the result of each command and poll. It shares no code
+ * with the product.
  */
 import { count, type Counts, isNew, type KnownHost, waveOf } from "./fleet.ts";
 import { compare, type Ordered } from "./order.ts";
@@ -17,7 +17,7 @@ export class Oracle {
   readonly rollouts: Rollout[] = [];
   readonly #kind: "project" | "plugin";
   readonly #views = new Map<string, Map<string, KnownHost>>();
-  /** The most by which clocks of hubs differ, in milliseconds. */
+  /** Largest difference between clocks of hubs, in milliseconds. */
   readonly skew: number;
   owner: string;
   #events = 0;
@@ -32,7 +32,7 @@ export class Oracle {
     return this.rollouts.find(({ state }) => LIVE.includes(state));
   }
 
-  /** The name of the view of an owner's hosts; on surface B there is one view. */
+  /** Returns the view of an owner's hosts; on surface B there is one view. */
   view(holder = this.owner): Map<string, KnownHost> {
     const name = this.#kind === "project" ? "" : holder;
     const found = this.#views.get(name) ?? new Map<string, KnownHost>();
@@ -170,20 +170,20 @@ export class Oracle {
     this.abort(this.live, false);
   }
 
-  /** A hub has halted a rollout. */
+  /** Notes that a hub has halted a rollout. */
   halted(rollout: Rollout): void {
     rollout.state = "halted";
     this.versions.hold(rollout.version, "halted", rollout.rules.on_halt === "rollback");
   }
 
-  /** A hub has completed a rollout. */
+  /** Notes that a hub has completed a rollout. */
   completed(rollout: Rollout): void {
     rollout.state = "completed";
     this.versions.open(rollout.version);
     this.#settle();
   }
 
-  /** A hub has stored a report of a host. @param at its time by the hub's clock */
+  /** Notes that a hub has stored a report of a host. @param at its time by the hub's clock */
   reported(
     {
       holder,
@@ -206,7 +206,7 @@ export class Oracle {
     view.set(hostId, { ...facts, first: before.first, given: before.given, isNamed: before.isNamed || isNamed });
   }
 
-  /** @returns false for a host that the owner's view does not have */
+  /** Gives a host labels. @returns false for a host that the owner's view does not have */
   label(hostId: string, labels: Record<string, string> | null): Verdict {
     const host = this.view().get(hostId);
     if (host === undefined) return "not_found";
@@ -228,13 +228,13 @@ export class Oracle {
     return count(this.view(), rollout, { now, skew: this.skew, keeps });
   }
 
-  /** Whether the last open wave waits for a host that nobody knows. */
+  /** Tells whether the last open wave waits for a host that nobody knows. */
   lacksHost({ open, rules }: Rollout, counts: readonly Counts[]): boolean {
     if (rules.waves[open - 1]!.includes("=") && counts[open - 1]!.done === 0) return true;
     return open === rules.waves.length && counts.every(({ done }) => done === 0);
   }
 
-  /** Says the answer to a host that asks. @param now by the clock of the hub that answers */
+  /** Returns the answer to a polling host. @param now by the clock of the answering hub */
   answer({ id, labels, running: told, holder, hostId }: Asking, now: number): Answer {
     const known = holder === undefined ? undefined : this.view(holder).get(hostId);
     // Without a name the hub does not know whose reports are its own.
@@ -288,7 +288,7 @@ export class Oracle {
     return best === undefined || compare(this.#facts(version, now), best) > 0;
   }
 
-  /** An open version that comes to rank above the live rollout's ends it. */
+  /** Ends the live rollout when an open version ranks above its own. */
   #settle(): void {
     const { live, greatestOpen: open } = this;
     if (live === undefined || open === undefined) return;

@@ -1,21 +1,21 @@
 /** The contract's order of versions, written anew from docs/contract: nothing is shared with the product. */
 
-/** A published version, as its order needs it. */
+/** Published version, as its order needs it. */
 export interface Ordered {
   version: string;
-  /** When it was published, in milliseconds since 1970 by the hub's clock. */
+  /** Time of publication, in milliseconds since 1970 by the hub's clock. */
   publishedAt: number;
 }
 
 interface Parsed {
   numbers: bigint[];
-  /** Undefined for a stable version. */
+  /** Pre-release identifiers; undefined for a stable version. */
   pre: string[] | undefined;
 }
 
 const NUMBER = /^(?:0|[1-9][0-9]*)$/;
 const WORDS = /^[0-9A-Za-z-]+$/;
-/** Numbers beyond are not compared: such a label has no order. */
+/** Largest number that is compared: a label with a larger one has no order. */
 const MOST = 2n ** 53n - 1n;
 
 const known = new Map<string, Parsed | undefined>();
@@ -80,7 +80,7 @@ export function compare(a: Ordered, b: Ordered): number {
   return a.version === b.version ? 0 : a.version < b.version ? -1 : 1;
 }
 
-/** Tells whether an agent takes a version for a step down: both have numbers, and it has the lower ones. */
+/** Tells whether an agent takes a version for a downgrade: both have numbers, and it has the lower ones. */
 export function isStepDown(running: string, next: string): boolean {
   const [a, b] = [parse(running), parse(next)];
   if (a === undefined || b === undefined) return false;

@@ -1,15 +1,15 @@
-/** When waves have to open, may open, and must not: the decisions of hubs, held against the page. */
+/** When waves have to open, may open, and must not: compares the decisions of hubs with the page. */
 import { exceeds, isEnough } from "./fleet.ts";
 import type { Oracle } from "./oracle.ts";
 import type { Rollout } from "./terms.ts";
 import { isOpen } from "./window.ts";
 
-/** A hub decides within this time after it could. */
+/** Time within which a hub must decide once it can, in milliseconds. */
 const PROMPT_MS = 5000;
 
 type Step = "halt" | "open" | "complete";
 
-/** A rollout as it is stored. */
+/** Rollout as stored. */
 export interface Observed {
   id: string;
   state: Rollout["state"];
@@ -19,9 +19,9 @@ export interface Observed {
 export class Progress {
   readonly #oracle: Oracle;
   readonly #fault: (rule: string, facts: string) => void;
-  /** Since when enough hosts of the open waves run the version, and of which rollout and wave. */
+  /** Time since which enough hosts of the open waves have run the version, with the rollout and wave. */
   #reached: { of: string; since: number } | undefined;
-  /** A step that is due, and since when. */
+  /** Step that is due, and since when. */
   #wanted: { step: Step; of: string; since: number } | undefined;
 
   constructor(oracle: Oracle, fault: (rule: string, facts: string) => void) {
@@ -29,19 +29,19 @@ export class Progress {
     this.#fault = fault;
   }
 
-  /** Looks at the fleet as hubs are about to do. */
+  /** Examines the fleet as hubs are about to do. */
   look(now: number): void {
     const rollout = this.#oracle.live;
     if (rollout === undefined || !this.#isReached(rollout, now)) this.#reached = undefined;
     else if (this.#reached?.of !== nameOf(rollout)) this.#reached = { of: nameOf(rollout), since: now };
   }
 
-  /** Takes a pause or a resume: the soak begins anew. */
+  /** Notes a pause or a resume: the soak starts again. */
   interrupted(): void {
     this.#reached = undefined;
   }
 
-  /** Holds what hubs have decided against what they may. @param clocks of the hubs, in milliseconds since 1970 */
+  /** Compares the hubs' decisions with what they may decide. @param clocks of the hubs, in milliseconds since 1970 */
   observe(stored: readonly Observed[], now: number, clocks: readonly number[]): void {
     const rollout = this.#oracle.live;
     const found = stored.find(({ id }) => id === rollout?.id);
@@ -81,7 +81,7 @@ export class Progress {
     return JSON.stringify(this.#oracle.counts(rollout, now));
   }
 
-  /** When the next step is due at the latest, if time alone brings it: in milliseconds since 1970. */
+  /** Latest time of the next step, if time alone brings it, in milliseconds since 1970. */
   get nextAt(): number | undefined {
     const rollout = this.#oracle.live;
     if (this.#reached === undefined || rollout === undefined) return undefined;
@@ -112,7 +112,7 @@ export class Progress {
     return exceeds(failing, rollout.rules.max_failing, hosts);
   }
 
-  /** The step that has to come now, by every hub's clock. */
+  /** Returns the step that has to come now, by every hub's clock. */
   #due(rollout: Rollout, now: number, clocks: readonly number[]): Step | undefined {
     const { state, open, rules, version, approved } = rollout;
     if (state !== "running" && state !== "paused") return undefined;
@@ -127,7 +127,7 @@ export class Progress {
     return clocks.every((clock) => isOpen(rules.window, clock)) ? "open" : undefined;
   }
 
-  /** Requires that a step which was taken was allowed, by some hub's clock. */
+  /** Requires that a step was allowed, by some hub's clock. */
   #require(rollout: Rollout, step: Step, now: number, clocks: readonly number[]): void {
     const { state, open, rules, version, approved } = rollout;
     const refuse = (rule: string): void =>

@@ -1,23 +1,23 @@
-/** The terms in which the oracle is asked, and answers. */
+/** Terms of the oracle's questions and answers. */
 import type { Rules } from "../plan.ts";
 import type { Counting } from "./fleet.ts";
 
 export interface Rollout extends Counting {
   state: "running" | "paused" | "halted" | "completed" | "aborted" | "replaced";
   rules: Rules;
-  /** Waves that are open. */
+  /** Number of open waves. */
   open: number;
-  /** Waves that a person lets pass: the number of open waves at that time. */
+  /** Waves that a person has approved: the number of open waves at that time. */
   approved: Set<number>;
 }
 
-/** A host that asks. */
+/** Polling host. */
 export interface Asking {
   id: string | undefined;
   labels: Record<string, string>;
-  /** Undefined where it does not say. */
+  /** Undefined for a host that does not say. */
   running: string | null | undefined;
-  /** The id by which its reports are kept, and whose they are; undefined for nobody's. */
+  /** Holder of its reports; undefined for nobody's. */
   holder: string | undefined;
   hostId: string;
 }
@@ -28,10 +28,10 @@ export interface Answer {
   next?: { version: string; notBefore: number };
 }
 
-/** The answer to a command: nothing, or an error's code. */
+/** Result of a command: nothing, or an error's code. */
 export type Verdict = undefined | "conflict" | "not_found" | "wave_empty" | "deleted" | "own_approval";
 
-/** A request to start a rollout, with the id that it gets. */
+/** Request to start a rollout, with the id that it gets. */
 export interface Start {
   version: string;
   rules: Rules;

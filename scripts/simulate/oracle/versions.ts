@@ -5,7 +5,7 @@ export type Cause = "started" | "halted" | "aborted" | "replaced" | "beside" | "
 
 export interface Version extends Ordered {
   isYanked: boolean;
-  /** A staged one is not published yet. */
+  /** State of the version; a staged one is not published yet. */
   state: "open" | "rolling" | "held" | "staged";
   cause: Cause | undefined;
   isTakenBack: boolean;
@@ -16,7 +16,7 @@ export const isOpenAndUnyanked = ({ state, isYanked }: Version): boolean => stat
 export const isHeldOrRolling = ({ state, isYanked }: Version): boolean =>
   !isYanked && (state === "held" || state === "rolling");
 
-/** The published versions of a target, by label. */
+/** Published versions of a target, by label. */
 export class Versions extends Map<string, Version> {
   /** Adds an open version. @param publishedAt milliseconds since 1970 by the hub's clock */
   add(version: string, publishedAt: number): void {
@@ -30,7 +30,7 @@ export class Versions extends Map<string, Version> {
     this.set(version, { version, publishedAt: stagedAt, isYanked: false, ...state, isTakenBack: false });
   }
 
-  /** Finds a version that is published. */
+  /** Finds a published version. */
   published(version: string): Version | undefined {
     const found = this.get(version);
     return found?.state === "staged" ? undefined : found;
@@ -43,7 +43,7 @@ export class Versions extends Map<string, Version> {
     return best;
   }
 
-  /** Holds a version, if it is published. A mark that it has stays. */
+  /** Holds a version, if it is published. Keeps an existing mark. */
   hold(version: string, cause: Cause, isTakenBack = false): void {
     const found = this.published(version);
     if (found === undefined) return;

@@ -1,4 +1,4 @@
-/** Windows as the page describes them, for the zones that the simulation uses, written anew. */
+/** Windows as the page describes them, for the zones that the simulation uses, implemented independently. */
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -15,7 +15,7 @@ function sunday(year: number, month: number, nth: number): number {
   return first + (((7 - new Date(first).getUTCDay()) % 7) + (nth - 1) * 7) * DAY;
 }
 
-/** Milliseconds by which the clocks of a zone are ahead of UTC. */
+/** Returns the milliseconds by which the clocks of a zone are ahead of UTC. */
 function offset(zone: string, at: number): number {
   const year = new Date(at).getUTCFullYear();
   if (zone === "UTC") return 0;
@@ -38,7 +38,7 @@ export function opening(text: string, now: number): { from: number; to: number }
     const [hour, minute] = time.split(":").map(Number) as [number, number];
     return hour * HOUR + minute * MINUTE;
   }) as [number, number];
-  /** The moment at which a wall clock of the zone shows a time; none of those asked for comes twice. */
+  /** Returns the moment at which a wall clock of the zone shows a time; none of the times used occurs twice. */
   const momentOf = (wall: number): number => wall - offset(zone, wall - offset(zone, wall));
   const midnight = Math.floor((now + offset(zone, now)) / DAY) * DAY;
   for (let ahead = -1; ahead < 9; ahead++) {
