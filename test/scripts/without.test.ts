@@ -36,7 +36,12 @@ t.test("a list loses the lines of a feature, and nothing else", (t) => {
 });
 
 t.test("a change touches the features that its folders and files are called after", (t) => {
-  const paths = ["lib/web/features/hints/feature.ts", "lib/options/quotas.ts", "docs/rollouts-and-more.txt", "lib/a.ts"];
+  const paths = [
+    "lib/web/features/hints/feature.ts",
+    "lib/options/quotas.ts",
+    "docs/rollouts-and-more.txt",
+    "lib/a.ts",
+  ];
   t.strictSame(featuresIn(paths), ["hints", "quotas"]);
   t.ok(featuresIn().includes("rollouts"));
   t.end();
