@@ -33,16 +33,17 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
       .executeTakeFirstOrThrow();
     reporting += Number(hosts);
   }
-  let kept: Partial<ProjectContents> = {};
+  // The answer has a count of what each feature keeps, also in a hub without it.
+  let kept = Object.fromEntries(Object.keys(projectContents.shape).map((what) => [what, 0]));
   for (const hooks of hooksOf(db)) kept = { ...kept, ...(await hooks.contentsOf?.(db, project)) };
   return projectContents.parse({
+    ...kept,
     versions: await count("versions", { project_id: id }),
     hosts: await count("hosts", { holder, target }),
     reporting_hosts: reporting,
     keys: await count("api_keys", { project_id: id }),
     signers: await count("signers", { project_id: id }),
     grants: await count("grants", { target_id: id }),
-    ...kept,
   });
 }
 
