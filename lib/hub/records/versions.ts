@@ -136,10 +136,13 @@ export function insertVersion(
       if (existing !== undefined && existing.id !== lost) return (await findVersionById(transaction, existing.id))!;
       await requireNotDeleted(transaction, project_id, version);
       const before = lost === undefined ? undefined : await findVersionById(transaction, lost);
-      const isSame = before?.sha256 === sha256;
+      const isSame = before !== undefined && before.sha256 === sha256;
       if (target.requires_approval !== 0 && !isStaged && !isSame) throw approvalRequired(target);
-      if (lost !== undefined) await deleteWhere(transaction, "versions", { id: lost }).execute();
-      await admit(transaction, { project: target, bytes: size_bytes, versions: 1 });
+      if (isSame) await giveWay(transaction, before);
+      else {
+        if (lost !== undefined) await deleteWhere(transaction, "versions", { id: lost }).execute();
+        await admit(transaction, { project: target, bytes: size_bytes, versions: 1 });
+      }
       // A version that is published again keeps its rank and state. An approval does not cover other bytes.
       const kept = { ...(existing && carryOver(existing)), ...(!isSame && UNAPPROVED) };
       const row = { ...added, ...UNMARKED, ...kept };
@@ -150,6 +153,7 @@ export function insertVersion(
       const signed = { signature: author.signature, signer_public_key: author.signer_public_key };
       const bytes = { size_bytes, sha256, ...signed };
       await insertBlob(transaction, { ...blob, ...bytes }, dek);
+      if (isSame) await passOnParts(transaction, before.id, id);
       if (visibility !== undefined)
         await updateWhere(transaction, "projects", { id: project_id }).set({ visibility }).execute();
       touch(version);
@@ -158,6 +162,21 @@ export function insertVersion(
       return { ...row, ...(await findMarks(transaction, project_id, version)), ...bytes };
     }),
   );
+}
+
+/** Takes a version's label and its lost blob from it: the same bytes have come again. */
+async function giveWay(transaction: Transacted, { id }: Pick<VersionsTable, "id">): Promise<void> {
+  await deleteWhere(transaction, "blobs", { id }).execute();
+  // A name that no version may have.
+  await updateWhere(transaction, "versions", { id })
+    .set({ version: `lost ${id}` })
+    .execute();
+}
+
+/** Gives what stands beside a version's bytes, such as statements, to the one that takes its place, and removes it. */
+async function passOnParts(transaction: Transacted, from: string, to: string): Promise<void> {
+  await updateWhere(transaction, "blobs", { version_id: from }).set({ version_id: to }).execute();
+  await deleteWhere(transaction, "versions", { id: from }).execute();
 }
 
 /** Adds a blob of a version to the ledger. @param dek of an artifact or delta */

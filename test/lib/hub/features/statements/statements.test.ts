@@ -1,4 +1,4 @@
-import { copyFile } from "node:fs/promises";
+import { copyFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { backupHub, restoreHub } from "../../../../../lib/hub/backup/backup.ts";
@@ -99,6 +99,30 @@ t.test("a statement that came before its author's signature is endorsed when it 
   ]);
   const log = await hub.call("GET", "/devkeys/audit?action=statement.publish");
   t.equal(log.body.items.length, 2, "the audit log has the endorsement once");
+});
+
+t.test("the statements of a version stay when its lost bytes are published again", async (t) => {
+  const dataDir = join(t.testdir(), "hub");
+  const hub = await startHub(t, { dataDir });
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
+  const descriptor = "name: tide\nversion: 1.0.0\nentry_point: i.js\nexecution_mode: sandboxed\n";
+  const publish = () =>
+    publishFiles(hub, { slug: "tide", version: "1.0.0" }, { "plugin.yaml": descriptor, "i.js": "1" });
+  await publish();
+  const target = { kind: "plugin", slug: "tide" } as const;
+  const stated = { hub, target, version: "1.0.0", artifact_sha256: "", content_sha256: null };
+  const sbom = billOf([{ name: "lodash", version: "4.17.20" }]);
+  await state(stated, "sbom", sbom);
+  const [before] = (await hub.call("GET", statementsPath(stated))).body.statements as unknown[];
+  const archive = (await storedFiles(hub)).find((id) => id.startsWith("rel_"))!;
+  await rm(join(dataDir, "blobs", archive.slice(-2), archive));
+  await publish();
+  t.match(await storedFiles(hub), { length: 2 });
+  t.same((await hub.call("GET", statementsPath(stated))).body.statements, [before]);
+  t.same((await hub.call("GET", `${statementsPath(stated)}/sbom`)).bytes, sbom);
+  const found = await hub.call("GET", "/app/deployments/deployments/components?q=lodash");
+  t.match(found.body.versions, [{ target: "plugin:tide", version: "1.0.0" }]);
+  t.match((await hub.call("GET", "/app/marketplace/plugins/tide")).body, { latest_version: "1.0.0" });
 });
 
 t.test("statements are in backups and in what a version's deletion takes", async (t) => {
