@@ -2,32 +2,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { newSigner, publication, publishForm, storedFiles } from "../../support/hub/harness.ts";
+import { uploadSlowly } from "../../support/hub/slow-upload.ts";
 import { startStaging } from "../../support/hub/staging.ts";
-
-const TAIL_BYTES = 100;
 
 t.test("an upload whose key is ended meanwhile, or whose target changes hands, publishes nothing", async (t) => {
   const { hub, project, newKey } = await startStaging(t);
   // Somebody is to be there who can use what is given to them.
   await newKey(["read"], { owner: "next" });
   const signer = newSigner();
-  /** Sends a publication but for its end, has `meanwhile` done, and sends the rest. */
-  async function publish(key: string, version: string, meanwhile: () => Promise<unknown>): Promise<number> {
-    const whole = new Response(publishForm(publication(version, { signer })));
-    const bytes = new Uint8Array(await whole.arrayBuffer());
-    const body = new ReadableStream({
-      async start(stream) {
-        stream.enqueue(bytes.subarray(0, -TAIL_BYTES));
-        await sleep(200);
-        await meanwhile();
-        stream.enqueue(bytes.subarray(-TAIL_BYTES));
-        stream.close();
-      },
-    });
-    const headers = { "x-api-key": key, "content-type": whole.headers.get("content-type")! };
-    const path = `/app/deploy/v1/projects/${project}/publish`;
-    return (await fetch(hub.url + path, { method: "POST", headers, body, duplex: "half" })).status;
-  }
+  const path = `/app/deploy/v1/projects/${project}/publish`;
+  const publish = (key: string, version: string, meanwhile: () => Promise<unknown>) =>
+    uploadSlowly(hub, { path, key, form: publishForm(publication(version, { signer })) }, meanwhile);
   const versions = async () => (await hub.call("GET", `/devkeys/projects/${project}/versions`)).body.items as unknown[];
 
   const before = (await storedFiles(hub)).length;

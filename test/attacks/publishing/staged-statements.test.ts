@@ -1,7 +1,15 @@
 import t from "tap";
 import { newSigner, publication, publishForm } from "../../support/hub/harness.ts";
+import { uploadSlowly } from "../../support/hub/slow-upload.ts";
 import { startStaging } from "../../support/hub/staging.ts";
-import { billOf, state, type StatedVersion, statementsPath } from "../../support/hub/statements.ts";
+import {
+  billOf,
+  endorsed,
+  state,
+  type StatedVersion,
+  statementForm,
+  statementsPath,
+} from "../../support/hub/statements.ts";
 
 const COMPONENT = { name: "left-pad", version: "1.3.0", purl: "pkg:npm/left-pad@1.3.0" };
 
@@ -34,9 +42,17 @@ t.test("statements of a staged version are for its stager and approvers alone, u
   const find = () => hub.call("GET", "/app/deployments/deployments/components?q=left-pad", { key: approver.key });
   t.match((await find()).body, { versions: [], uncompared: [] }, "no search finds it");
 
-  t.equal((await approve(approver.key, "1.1.0")).status, 200);
+  const urgent = Buffer.from('{"reason": "now"}');
+  const approved: number[] = [];
+  const onItsWay = await uploadSlowly(
+    hub,
+    { path, key: stager.key, form: statementForm("urgent", urgent, endorsed(stated, "urgent", urgent)) },
+    async () => approved.push((await approve(approver.key, "1.1.0")).status),
+  );
+  t.same(approved, [200]);
+  t.equal(onItsWay, 403, "what has not arrived by then comes too late");
   t.equal(await isFound({ bearer }), "200 200");
   t.match((await find()).body, { versions: [{ version: "1.1.0" }] });
-  const late = await state(stated, "urgent", Buffer.from('{"reason": "now"}'), undefined, stager.key);
+  const late = await state(stated, "urgent", urgent, undefined, stager.key);
   t.match(late, { status: 403, body: { code: "forbidden" } }, "its stager adds nothing after the approval");
 });

@@ -64,6 +64,14 @@ export function endorsed(stated: StatedVersion, kind: StatementKind, bytes: Uint
   };
 }
 
+/** The form of a statement. @param fields its endorsement */
+export function statementForm(kind: string, bytes: Uint8Array, fields: Record<string, string>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries({ kind, ...fields })) form.set(name, value);
+  form.set("statement", new Blob([new Uint8Array(bytes)]), "statement.json");
+  return form;
+}
+
 /** Sends a statement. @param fields in place of the endorsement of the version's signer */
 export function state(
   stated: StatedVersion,
@@ -72,9 +80,7 @@ export function state(
   fields: Record<string, string> = stated.signer === undefined ? {} : endorsed(stated, kind as StatementKind, bytes),
   key?: string,
 ): Promise<Answer> {
-  const form = new FormData();
-  for (const [name, value] of Object.entries({ kind, ...fields })) form.set(name, value);
-  form.set("statement", new Blob([new Uint8Array(bytes)]), "statement.json");
+  const form = statementForm(kind, bytes, fields);
   return stated.hub.call("POST", statementsPath(stated), { form, ...(key !== undefined && { key }) });
 }
 

@@ -14,7 +14,7 @@ import { controls, seesStaged } from "../../base/rights.ts";
 import { blobBytes, sendBytes } from "../../http/ranges.ts";
 import { requireCompletable } from "../../publications/approval.ts";
 import { subjectOf } from "../../records/subjects.ts";
-import { findVersion, type Version } from "../../records/versions.ts";
+import { findVersion, findVersionById, type Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
 import { receiveStatement } from "./receive.ts";
 import { findStatement, listStatements, statementRecord } from "./records.ts";
@@ -48,12 +48,17 @@ export function statementRoutes(options: MountOptions<Core>): readonly Served[] 
     const subject = subjectOf({ ...target, id: projectId });
     const version = await versionOf(projectId, label, principal);
     requireCompletable(principal, version);
-    const { record, created } = await receiveStatement(hub, { target, version }, request, (transaction, statement) =>
-      writeAudit(transaction, {
-        action: "statement.publish",
-        subject,
-        facts: { version: label, kind: statement.kind, sha256: statement.sha256 },
-      }),
+    const { record, created } = await receiveStatement(
+      hub,
+      { target, version },
+      request,
+      async (transaction, { kind, sha256 }) => {
+        // The version may have been approved meanwhile, without this statement.
+        const current = await findVersionById(transaction, version.id);
+        requireCompletable(principal, current ?? version);
+        const facts = { version: label, kind, sha256 };
+        await writeAudit(transaction, { action: "statement.publish", subject, facts });
+      },
     );
     return reply.code(created ? 201 : 200).send(statementRecord(record));
   }
