@@ -211,3 +211,9 @@ t.test("a signing secret goes in and never comes out, and survives a rotation", 
   isErrorBody(t, await hub.call("DELETE", "/devkeys/signing-key"), 404, "not_found");
   isErrorBody(t, await importTide(hub, { version: "2.0.0" }), 409, "conflict");
 });
+
+t.test("the route of imports is in the OpenAPI document", async (t) => {
+  const hub = await startHub(t);
+  const { paths } = (await hub.call("GET", "/openapi.json")).body as { paths: Record<string, object> };
+  t.match(paths["/app/marketplace/plugins/{slug}/import"], { post: {} });
+});

@@ -6,7 +6,7 @@ import { Visitor } from "../../../support/hub/web.ts";
 t.test("the pages of rollouts", async (t) => {
   const now = Date.now();
   const hub = await startHub(t, { clock: () => now });
-  const { pluginId } = await fillShownHub(hub, { hosts: 8 });
+  const { pluginId, reader } = await fillShownHub(hub, { hosts: 8 });
   const admin = await new Visitor(hub.url).signIn(hub.adminKey);
 
   t.test("forms act on a rollout, and the audit log says that a page did it", async (t) => {
@@ -68,5 +68,11 @@ t.test("the pages of rollouts", async (t) => {
     // The clock stands still: their ids have no order.
     const byVersion = Object.fromEntries((await listed()).map((each) => [each.version, each]));
     t.match(byVersion, { "1.0.0": { state: "replaced" }, "1.1.0": { state: "running", rules: { approve: true } } });
+  });
+
+  t.test("a key that may only read sees no forms of rollouts", async (t) => {
+    const visitor = await new Visitor(hub.url).signIn(reader);
+    const { html } = await visitor.request("/plugins/tide-table/rollouts");
+    t.strictSame([...html.matchAll(/<form[^>]*method="post"/g)].length, 1, "but the one that signs it out");
   });
 });
