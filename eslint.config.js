@@ -59,7 +59,7 @@ const floors = {
   agent: [["base"], ["sources", "supervisors", "reports", "policy"], ["deployment"], ["watch", "upgrade"], ["."]],
   runtime: [
     ["guest"],
-    ["ground"],
+    ["base"],
     ["walls", "network", "router", "observability", "watchdog"],
     ["sandbox", "trusted"],
     ["services"],

@@ -1,8 +1,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
+import { sandboxUser } from "./base/user.ts";
 import { readConfiguration } from "./configuration.ts";
-import { sandboxUser } from "./ground/user.ts";
 import { messageOf } from "./guest/fault.ts";
 import { DISK_IS_SAMPLED } from "./sandbox/disk-limit.ts";
 import { examineGroups } from "./walls/find-groups.ts";

@@ -2,8 +2,8 @@ import { basename, normalize, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor as schema, type PermissionRule } from "../../contract/files/descriptor.ts";
 import { hostText } from "../../contract/rights.ts";
+import type { Use } from "../base/instance.ts";
 import { isPermitted } from "../calls/permissions.ts";
-import type { Use } from "../ground/instance.ts";
 import { readAuthored } from "./plugin-folder.ts";
 import { type TrialOptions, type TrialResult, tryPlugin } from "./trial.ts";
 

@@ -11,7 +11,7 @@ import { type HealthCheck, RUNTIME_CODES, runtimePaths } from "../../contract/su
 import { ifThere } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
-import type { Auditor } from "../ground/instance.ts";
+import type { Auditor } from "../base/instance.ts";
 import { messageOf, stackOf } from "../guest/fault.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
 import { SHARED_READS } from "../sandbox/guest-files.ts";

@@ -1,6 +1,6 @@
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { DoubledAnswer, DoubledRequest } from "../../sdk/doubles.ts";
-import type { Auditor, CallFacts, PluginInstance } from "../ground/instance.ts";
+import type { Auditor, CallFacts, PluginInstance } from "../base/instance.ts";
 import { messageOf, RequestFault, RuntimeFault } from "../guest/fault.ts";
 import { parseJson } from "../guest/json.ts";
 import type { PluginPort } from "../guest/plugin-port.ts";

@@ -1,6 +1,6 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import type { Logger } from "../../support/logging.ts";
-import { LogBudget } from "../ground/log-budget.ts";
+import { LogBudget } from "../base/log-budget.ts";
 import { type RuntimeFault, stackOf } from "../guest/fault.ts";
 
 /** Call that has ended. */

@@ -1,8 +1,8 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import { isWatched, traced } from "../../support/work.ts";
+import type { CallFacts } from "../base/instance.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { Retry } from "../catalogue/plugin-slot.ts";
-import type { CallFacts } from "../ground/instance.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import type { CallLog } from "./call-log.ts";

@@ -2,7 +2,7 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ifThere, missing } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
-import type { PluginLocation } from "../ground/instance.ts";
+import type { PluginLocation } from "../base/instance.ts";
 import { asLoadFault, RuntimeFault } from "../guest/fault.ts";
 import { readDescriptor } from "./descriptor-file.ts";
 import { PluginSlot } from "./plugin-slot.ts";

@@ -6,7 +6,7 @@ import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { IPC_SEGMENT } from "../../contract/surfaces/runtime.ts";
 import { isInside } from "../../support/files.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
-import type { PluginLocation } from "../ground/instance.ts";
+import type { PluginLocation } from "../base/instance.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 
 /** Reads `plugin.yaml` and checks what its schema cannot. */

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import { ifThere } from "../../support/files.ts";
-import type { PluginLocation } from "../ground/instance.ts";
+import type { PluginLocation } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;

@@ -1,7 +1,7 @@
 import { DEFAULT_RATE_LIMIT, type Descriptor } from "../../contract/files/descriptor.ts";
 import type { PluginState, PluginStatus } from "../../contract/surfaces/runtime.ts";
-import { type PluginInstance, type PluginLocation } from "../ground/instance.ts";
-import { RateLimit } from "../ground/rate-limit.ts";
+import { type PluginInstance, type PluginLocation } from "../base/instance.ts";
+import { RateLimit } from "../base/rate-limit.ts";
 import type { RuntimeFault } from "../guest/fault.ts";
 import { ModuleLoader } from "../trusted/module-loader.ts";
 

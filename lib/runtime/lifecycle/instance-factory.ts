@@ -1,5 +1,5 @@
 import { instancesOf, type Integration } from "../../contract/files/integration.ts";
-import type { InstanceOptions, PermissionModel, PluginInstance } from "../ground/instance.ts";
+import type { InstanceOptions, PermissionModel, PluginInstance } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { accessOf } from "../network/access.ts";
 import type { TokenVerifier } from "../router/bearer-token.ts";

@@ -1,13 +1,13 @@
 import PQueue from "p-queue";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import type { Logger } from "../../support/logging.ts";
+import type { Auditor, InstanceObserver, PluginInstance, PluginLocation } from "../base/instance.ts";
 import type { Broker, Caller } from "../calls/broker.ts";
 import { type Catalogue, locatePlugin } from "../catalogue/catalogue.ts";
 import { entryOf, readDescriptor } from "../catalogue/descriptor-file.ts";
 import { loadOrder, missingRequirement } from "../catalogue/load-order.ts";
 import { pluginEnvironment } from "../catalogue/plugin-environment.ts";
 import type { PluginSlot } from "../catalogue/plugin-slot.ts";
-import type { Auditor, InstanceObserver, PluginInstance, PluginLocation } from "../ground/instance.ts";
 import { asLoadFault, RuntimeFault } from "../guest/fault.ts";
 import type { Metrics } from "../observability/metrics.ts";
 import { Comebacks } from "./comebacks.ts";

@@ -3,7 +3,7 @@ import { isIP } from "node:net";
 import { LRUCache } from "lru-cache";
 import { addressList, isListed, isPublic } from "../../support/network/addresses.ts";
 import { lookupBy, type Resolve, resolveBySystem } from "../../support/network/lookup.ts";
-import { RateLimit } from "../ground/rate-limit.ts";
+import { RateLimit } from "../base/rate-limit.ts";
 import { allows, isGrantedAddress, type NameRules } from "./access.ts";
 
 /** Error of a destination that a plugin may not reach. */

@@ -14,7 +14,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Duplex } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import type { SandboxUser } from "../ground/user.ts";
+import type { SandboxUser } from "../base/user.ts";
 import { messageOf } from "../guest/fault.ts";
 import { Denied, type Destinations } from "./destinations.ts";
 

@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { lstat, opendir, realpath, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { isInside } from "../../support/files.ts";
-import type { SandboxUser } from "../ground/user.ts";
+import type { SandboxUser } from "../base/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
 /**

@@ -1,5 +1,5 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
-import type { Use } from "../ground/instance.ts";
+import type { Use } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { parseJson } from "../guest/json.ts";

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { IS_ONE_FILE, ownProcess } from "../../support/one-file.ts";
-import type { PermissionModel } from "../ground/instance.ts";
+import type { PermissionModel } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";

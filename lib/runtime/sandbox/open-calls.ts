@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { traceparentOf } from "../../support/trace-context.ts";
-import type { CallFacts } from "../ground/instance.ts";
+import type { CallFacts } from "../base/instance.ts";
 import { RuntimeFault, UnreadFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { cleanJson } from "../guest/json.ts";

@@ -1,7 +1,7 @@
 import { setGlobalProxyFromEnv } from "node:http";
-import type { InstanceOptions } from "../ground/instance.ts";
-import { RateLimit } from "../ground/rate-limit.ts";
-import { sandboxUser } from "../ground/user.ts";
+import type { InstanceOptions } from "../base/instance.ts";
+import { RateLimit } from "../base/rate-limit.ts";
+import { sandboxUser } from "../base/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { Destinations } from "../network/destinations.ts";
 import { NetworkProxy } from "../network/proxy.ts";

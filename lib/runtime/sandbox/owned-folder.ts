@@ -1,6 +1,6 @@
 import { closeSync, constants, fchownSync, fstatSync, lstatSync, opendirSync, openSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SandboxUser } from "../ground/user.ts";
+import type { SandboxUser } from "../base/user.ts";
 
 /** Entries handled before yielding to the event loop. */
 const BATCH = 200;

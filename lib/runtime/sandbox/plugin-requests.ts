@@ -1,4 +1,4 @@
-import type { CallFacts } from "../ground/instance.ts";
+import type { CallFacts } from "../base/instance.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { parseJson, serialiseResult } from "../guest/json.ts";

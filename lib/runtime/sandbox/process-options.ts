@@ -1,5 +1,5 @@
-import type { CallFacts, Use } from "../ground/instance.ts";
-import type { SandboxUser } from "../ground/user.ts";
+import type { CallFacts, Use } from "../base/instance.ts";
+import type { SandboxUser } from "../base/user.ts";
 import type { InitFrame } from "../guest/bootstrap.ts";
 import type { PluginLog, PluginPort } from "../guest/plugin-port.ts";
 import type { ControlGroups, GroupBounds } from "../walls/control-group.ts";

@@ -1,4 +1,4 @@
-import type { RouteFacts } from "../ground/instance.ts";
+import type { RouteFacts } from "../base/instance.ts";
 import type { ActionFacts } from "../guest/definition.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
-import type { CallFacts } from "../ground/instance.ts";
+import type { CallFacts } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import { ROUTE_CHUNK_BYTES, ROUTE_WINDOW_BYTES } from "../guest/route-reply.ts";

@@ -2,15 +2,9 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { HealthReport } from "../../sdk/definition.ts";
 import { traceOf } from "../../support/work.ts";
-import type {
-  CallFacts,
-  InstanceDescription,
-  InstanceOptions,
-  PluginInstance,
-  RouteFacts,
-} from "../ground/instance.ts";
-import { LogBudget } from "../ground/log-budget.ts";
-import { sandboxUser } from "../ground/user.ts";
+import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance, RouteFacts } from "../base/instance.ts";
+import { LogBudget } from "../base/log-budget.ts";
+import { sandboxUser } from "../base/user.ts";
 import type { GuestFacts } from "../guest/context.ts";
 import { type RuntimeFault, UnreadFault } from "../guest/fault.ts";
 import type { NetworkProxy } from "../network/proxy.ts";

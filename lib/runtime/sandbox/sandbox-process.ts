@@ -5,7 +5,7 @@ import type { Socket } from "node:net";
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
 import type { HealthReport } from "../../sdk/definition.ts";
 import { settledWithin, within } from "../../support/within.ts";
-import type { CallFacts } from "../ground/instance.ts";
+import type { CallFacts } from "../base/instance.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
 import type { ControlGroup } from "../walls/control-group.ts";

@@ -1,6 +1,6 @@
 import type { Integration } from "../../contract/files/integration.ts";
-import type { PermissionModel } from "../ground/instance.ts";
-import { sandboxUser } from "../ground/user.ts";
+import type { PermissionModel } from "../base/instance.ts";
+import { sandboxUser } from "../base/user.ts";
 import type { NetworkAccess } from "../network/access.ts";
 import type { TokenVerifier } from "../router/bearer-token.ts";
 import type { ControlGroups } from "../walls/control-group.ts";

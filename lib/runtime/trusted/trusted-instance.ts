@@ -7,7 +7,7 @@ import { makeFolder } from "../../support/files.ts";
 import { traceparentOf } from "../../support/trace-context.ts";
 import { settledWithin, within } from "../../support/within.ts";
 import { traceOf } from "../../support/work.ts";
-import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } from "../ground/instance.ts";
+import type { CallFacts, InstanceDescription, InstanceOptions, PluginInstance } from "../base/instance.ts";
 import { type CallScope, ContextFactory } from "../guest/context.ts";
 import { askHealth, type LoadedPlugin, type PluginAction, readPlugin } from "../guest/definition.ts";
 import { faultOfAction, messageOf, RuntimeFault } from "../guest/fault.ts";

@@ -3,7 +3,7 @@ import { accessSync, constants } from "node:fs";
 import { delimiter, join } from "node:path";
 import type { Integration } from "../../contract/files/integration.ts";
 import { settledWithin } from "../../support/within.ts";
-import type { SandboxUser } from "../ground/user.ts";
+import type { SandboxUser } from "../base/user.ts";
 import { messageOf } from "../guest/fault.ts";
 import { bubblewrap } from "./bubblewrap.ts";
 import { LandlockWall } from "./landlock.ts";

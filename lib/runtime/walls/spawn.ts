@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
-import type { SandboxUser } from "../ground/user.ts";
+import type { SandboxUser } from "../base/user.ts";
 import type { ControlGroup } from "./control-group.ts";
 import { type Enclosed, FILTER_FD, INFO_FD, type Program } from "./wall.ts";
 

@@ -6,7 +6,7 @@ import { dirname, join } from "node:path";
 import { pino } from "pino";
 import type { Test } from "tap";
 import { stringify } from "yaml";
-import type { PermissionModel } from "../../../lib/runtime/ground/instance.ts";
+import type { PermissionModel } from "../../../lib/runtime/base/instance.ts";
 import { createRuntime, type Runtime } from "../../../lib/runtime/runtime.ts";
 
 /** A real runtime on a real socket, over a project root of the test's own, and the ways to speak with it. */

@@ -1,5 +1,5 @@
 import t from "tap";
-import { RateLimit } from "../../../../lib/runtime/ground/rate-limit.ts";
+import { RateLimit } from "../../../../lib/runtime/base/rate-limit.ts";
 
 t.test("a rate limit gives its calls at once, then evenly", (t) => {
   let now = 0;
