@@ -31,7 +31,7 @@ type Done = Filling["done"];
 
 /** Names the columns, as `table.column`, in which no row of the database has a value. */
 export function emptyColumns(dataDir: string): string[] {
-  using database = new DatabaseSync(join(dataDir, "hub.sqlite"), { readOnly: true });
+  using database = new DatabaseSync(join(dataDir, "hub.sqlite"), { readOnly: true, timeout: 10_000 });
   const tables = new CopiedTables(tablesOf(FEATURES));
   return tables.names.flatMap((table) =>
     Object.keys(tables.table(table).rows.shape)
@@ -135,7 +135,7 @@ async function filledProject(hub: RunningHub, done: Done): Promise<Pick<Filling,
     }),
   );
   const doomed = await done("POST", "/devkeys/api-keys", {
-    json: { name: HOSTILE, project_id: project.id, scopes: ["read"], expires_at: later(3600) },
+    json: { name: HOSTILE, project_id: project.id, scopes: ["read"], expires_at: later(3600), host: "revoked" },
   });
   const { id: rotated } = await done("POST", `/devkeys/api-keys/${doomed.id}/rotate`);
   for (const id of [doomed.id, rotated]) await done("DELETE", `/devkeys/api-keys/${id}`);

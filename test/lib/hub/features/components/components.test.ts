@@ -1,8 +1,10 @@
 import { join } from "node:path";
+import { sql } from "kysely";
 import t, { type Test } from "tap";
 import type { FoundComponents } from "../../../../../lib/contract/components/routes.ts";
 import { backupHub, restoreHub } from "../../../../../lib/hub/backup/backup.ts";
 import { FEATURES } from "../../../../../lib/hub/features.ts";
+import { openDatabase } from "../../../../../lib/hub/records/database.ts";
 import { isErrorBody, type RunningHub, startHub } from "../../../../support/hub/harness.ts";
 import { startPostgres } from "../../../../support/hub/postgres-server.ts";
 import { publishFiles, report } from "../../../../support/hub/shown-hub.ts";
@@ -80,7 +82,19 @@ t.test("the hosts that run a component are found by name, package and range", as
 
 t.test("the same on PostgreSQL", { skip: needs("initdb") }, async (t) => {
   const url = await startPostgres(t);
-  await found(t, await startHub(t, { rateLimits: false, databaseUrl: url! }));
+  const hub = await startHub(t, { rateLimits: false, databaseUrl: url! });
+  await found(t, hub);
+  await hub.hub.upkeep.run();
+  const database = await openDatabase({ hooks: FEATURES, dataDir: hub.dataDir, url: url! });
+  t.teardown(() => database.close());
+  const analysed = await sql<{ name: string }>`
+    select relname as name from pg_class
+    where relname like 'component%' and relkind = 'r' and reltuples >= 0 order by relname`.execute(database.kysely);
+  t.strictSame(
+    analysed.rows.map(({ name }) => name),
+    ["component_lists", "component_uses", "components"],
+    "PostgreSQL has counted the components",
+  );
 });
 
 t.test("versions without a semantic order are named where a range asks for one", async (t) => {
