@@ -1,8 +1,9 @@
 import type { CommandClass } from "clipanion";
 import type { CommandFacts, OptionFacts } from "./facts.ts";
 
-/** Narrowest width of help, in columns. Help is plain text that fits the terminal. */
+/** Writes the help of a command as plain text that fits the terminal. */
 
+/** Narrowest width of help, in columns. */
 const NARROWEST = 60;
 const WIDEST = 100;
 /** Width where the terminal does not report one, and for a pipe, in columns. */

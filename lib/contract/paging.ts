@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** Lists are pages by key: `next` is the cursor of the following page, or null. */
+/** Builds the schema of one page of a list. `next` is the cursor of the following page; null on the last. */
 export const page = <T extends z.ZodType>(item: T) => z.object({ items: z.array(item), next: z.string().nullable() });
 
 /** Query of a list: `cursor` is `next` of the previous page. */

@@ -12,14 +12,14 @@ export interface FleetPart {
   agents: number;
 }
 
-/** Order to a thread. */
+/** Order to a thread that plays a part of the fleet. */
 export type FleetOrder = { advanceMs: number } | { phase: string } | "stop";
 
-/** Event of a thread. */
+/** Message of a thread about its part of the fleet. */
 export type FleetEvent =
   { kind: "polled"; agent: number } | { kind: "deployed"; version: string } | { kind: "error"; code: string } | PartEnd;
 
-/** Last event of a thread. */
+/** Last message of a thread: its measurements. */
 export interface PartEnd {
   kind: "ended";
   histograms: Map<string, RecordableHistogram>;

@@ -62,7 +62,7 @@ export async function candidates(
   return { found: [...found].toSorted(), isLate };
 }
 
-/** Lists of this host. */
+/** Word lists that the files of this host answer, without a call of the hub. */
 const HERE: Partial<Record<WordList, (question: Question, add: Add) => Promise<void>>> = {
   async contexts(_question, add) {
     const { readContexts } = await import("../../../lib/options/contexts.ts");

@@ -84,7 +84,7 @@ export interface Run<S extends Deployed = Source> {
   readonly draft: ReportDraft;
   /** Aborted when a person or the deadline ends the deployment. */
   readonly signal: AbortSignal;
-  /** Whether it is only tried: nothing of the project root is written then. */
+  /** Whether this is a dry run, which writes nothing to the project root. */
   readonly isTrial?: boolean;
 }
 

@@ -62,9 +62,9 @@ export function endorsedStatement(
 export interface FetchedFacts {
   /** Digest of a project's tree; null for a plugin or service. */
   contentSha256: string | null;
-  /** Of a project the hub's word, unless a rule rests on it: then it was measured. */
+  /** Digest of the artifact. A project's is as the hub states it, but measured here where a rule rests on it. */
   artifactSha256: string | null;
-  /** Trusted key that has signed it, hexadecimal; null where no signature was required. */
+  /** Public key of the trusted signer, hexadecimal; null where no signature was required. */
   signer: string | null;
 }
 

@@ -9,7 +9,6 @@ import { missing, readTextFile, writeFileAtomic } from "../../support/files.ts";
  * Name of `plugin.sig` (docs/contract/marketplace.md), which a runtime with `strict_trusted` requires of trusted
  * plugins.
  */
-
 export const PLUGIN_SIGNATURE_FILE = "plugin.sig";
 const ALGORITHM = "HMAC-SHA256";
 /** Largest `plugin.sig`, in bytes; Sealift's have about 200. */

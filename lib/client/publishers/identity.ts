@@ -7,11 +7,9 @@ import { boundedFetch } from "../../support/network/bounded-fetch.ts";
 import type { HubConnection } from "../hub-connection.ts";
 import { call } from "../json-request.ts";
 
-/**
- * Largest answer with an identity token, in bytes. The token identifies a CI run, in place of a stored key
- * (docs/ci.md).
- */
+/** Gets the token that identifies a CI run, in place of a stored key (docs/ci.md). */
 
+/** Largest answer with an identity token, in bytes. */
 const MAX_ANSWER_BYTES = 64 * 1024;
 
 /** Variables in which GitHub Actions gives jobs with `id-token: write` the URL and secret for their token. */

@@ -3,7 +3,7 @@ import { ProgramMetrics } from "../../support/metrics/program-metrics.ts";
 
 /** Metrics of the runtime: one registry, read as Prometheus text and as the JSON snapshot of surface C. */
 
-/** Figures measured on reading, not on change. */
+/** Figures that are measured whenever the metrics are read. */
 export interface Observed {
   plugins: {
     name: string;

@@ -7,7 +7,6 @@ import { RUNTIME_CODES, type RuntimeErrorBody } from "../../contract/surfaces/ru
 import { RuntimeFault } from "../guest/fault.ts";
 
 /** Returns the body of an error answer of surface C (docs/contract/runtime.md). */
-
 export function errorBody({ code, message }: RuntimeFault): RuntimeErrorBody {
   return { status: "error", msg: message, code, error: message };
 }

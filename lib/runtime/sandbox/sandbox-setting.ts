@@ -25,7 +25,7 @@ export interface SandboxSetting {
   reaper: Reaper;
   databases: string[];
   extensions: string[];
-  /** Processes of each plugin. */
+  /** Number of processes that each plugin runs in. */
   instances: number;
   verifyToken: TokenVerifier;
   /** `/plugin`. */

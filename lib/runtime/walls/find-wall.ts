@@ -81,22 +81,22 @@ interface Trial {
 
 const isRoot = (): boolean => process.getuid?.() === 0;
 
-/** Provider of a wall. */
-interface Door {
+/** One way to build a wall: a program, and how to call it. */
+interface WallProvider {
   name: string;
   program: string;
   package: string;
   /** Builds the wall. @throws Error when this host does not allow it */
-  open(found: { file: string; version: string }, trial: Trial): Promise<Wall>;
+  build(found: { file: string; version: string }, trial: Trial): Promise<Wall>;
   hint: string;
 }
 
-const DOORS: readonly Door[] = [
+const PROVIDERS: readonly WallProvider[] = [
   {
     name: "bubblewrap",
     program: "bwrap",
     package: "bubblewrap",
-    open: (found, trial) =>
+    build: (found, trial) =>
       tryOut(bubblewrap({ ...found, proc: true }), trial).catch(() =>
         tryOut(bubblewrap({ ...found, proc: false }), trial),
       ),
@@ -109,7 +109,7 @@ const DOORS: readonly Door[] = [
     name: "Landlock",
     program: "setpriv",
     package: "util-linux",
-    open(found, trial) {
+    build(found, trial) {
       const wall = LandlockWall.build({ ...found, dropPowers: isRoot() && trial.user === undefined });
       if (wall === undefined) throw new Error(`there is no filter of system calls for ${process.arch}`);
       return tryOut(wall, trial);
@@ -129,18 +129,18 @@ export async function findWall(user: SandboxUser | undefined, path = process.env
   }
   const start: Start = (program) => spawnEnclosed(program, { cwd: "/", user });
   const reasons: string[] = [];
-  for (const door of DOORS) {
-    const file = findProgram(door.program, path);
+  for (const provider of PROVIDERS) {
+    const file = findProgram(provider.program, path);
     if (file === undefined) {
-      reasons.push(`${door.program} was not found: install the package ${door.package}`);
+      reasons.push(`${provider.program} was not found: install the package ${provider.package}`);
       continue;
     }
     try {
       const said = await outputOf(start({ file, arguments: ["--version"] }));
       const version = /\d\S*/.exec(said)?.[0] ?? "";
-      return { wall: await door.open({ file, version }, { start, user }) };
+      return { wall: await provider.build({ file, version }, { start, user }) };
     } catch (error) {
-      reasons.push(`${door.name} cannot build it: ${messageOf(error)}; ${door.hint}`);
+      reasons.push(`${provider.name} cannot build it: ${messageOf(error)}; ${provider.hint}`);
     }
   }
   return { wall: undefined, reason: reasons.join(". ") };

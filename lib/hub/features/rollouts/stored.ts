@@ -11,7 +11,6 @@ import type { RolloutsTable } from "./tables.ts";
 import type { Tallied, Tally } from "./tally.ts";
 
 /** Returns the rules for a decision from a stored rollout. */
-
 export function decisionRules(row: RolloutsTable): Rules {
   const { waves, soak_seconds, max_failing, min_done, window, approve } = rulesOf(row);
   return {

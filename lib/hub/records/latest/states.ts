@@ -117,7 +117,7 @@ export async function open(transaction: Transacted, { id }: TargetRow, version: 
 
 type HeldVersion = VersionsTable & Pick<Project, "kind" | "slug">;
 
-/** Lists holds without an announcement since a time, with their targets. @param before ISO 8601 */
+/** Lists the versions on hold that were last announced before a time, with their targets. @param before ISO 8601 */
 export function untoldHolds(db: Queries, before: string): Promise<HeldVersion[]> {
   return db
     .selectFrom("versions as v")
