@@ -7,7 +7,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ROLES } from "../commands/shell/completion/tree.ts";
-import { asRole, type CommandFacts, factsOf, type OptionFacts } from "../commands/shell/facts.ts";
+import { allCommandFacts, asRole, type CommandFacts, type OptionFacts } from "../commands/shell/facts.ts";
 import { COMMANDS } from "../commands/shell/registry.ts";
 import { EXIT } from "../lib/contract/codes.ts";
 import packageJson from "../package.json" with { type: "json" };
@@ -91,7 +91,7 @@ function writePage(path: string, markdown: string): void {
 
 const folder = fileURLToPath(new URL("../dist/man/", import.meta.url));
 mkdirSync(folder, { recursive: true });
-const facts = factsOf(COMMANDS);
+const facts = allCommandFacts(COMMANDS);
 const pages = new Map([["sealift", sealiftPage(facts)]]);
 for (const [program, words] of Object.entries(ROLES))
   pages.set(

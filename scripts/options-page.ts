@@ -1,8 +1,8 @@
 import { format } from "prettier";
-import { factsOf } from "../commands/shell/facts.ts";
+import { allCommandFacts } from "../commands/shell/facts.ts";
 import { COMMANDS } from "../commands/shell/registry.ts";
 import { optionsByName } from "../lib/options/all.ts";
-import { keyOf, type Option, variableOf } from "../lib/options/option.ts";
+import { type Option, variableOf, yamlKeyOf } from "../lib/options/option.ts";
 import { watchKeys } from "../lib/options/watch-file.ts";
 
 /** `docs/options.md`, from the table of options and the commands. */
@@ -70,7 +70,7 @@ const cell = (text: string): string => text.replaceAll("|", "\\|").replaceAll("<
 function row(option: Option, inWatch: boolean): string {
   const flag = option.fileOnly ? `--${option.name}-file` : option.flag;
   const marks = `${inWatch ? " ●" : ""}${option.guarded || option.fileOnly ? " ▲" : ""}`;
-  const key = `\`${keyOf(option.fileOnly ? `${option.name}-file` : option.name)}\`${marks}`;
+  const key = `\`${yamlKeyOf(option.fileOnly ? `${option.name}-file` : option.name)}\`${marks}`;
   const value = option.choices.length > 0 ? option.choices.join(", ") : option.metavar;
   const cells = [`\`${flag}\``, value, option.help, option.shownDefault ?? "", `\`${variableOf(option.name)}\``, key];
   return `| ${cells.map(cell).join(" | ")} |`;
@@ -93,7 +93,7 @@ export async function optionsPage(): Promise<string> {
     ...rows,
     "",
   ]);
-  const commands = factsOf(COMMANDS).map(({ paths, options }) => {
+  const commands = allCommandFacts(COMMANDS).map(({ paths, options }) => {
     const words = paths.map((path) => `\`sealift ${path.join(" ")}\``).join(", ");
     const own = Map.groupBy(
       options.filter(({ heading }) => heading !== "General"),

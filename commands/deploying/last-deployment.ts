@@ -1,7 +1,7 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileLayer, isSameHub, type Layer } from "../../lib/options/layers.ts";
-import { type Given, keyOf } from "../../lib/options/option.ts";
+import { type Given, yamlKeyOf } from "../../lib/options/option.ts";
 import type { Settings } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { targetsAt } from "../host/targets.ts";
@@ -86,7 +86,7 @@ export async function lastDeployment(text: string, layers: readonly Layer[]): Pr
   if (settings === undefined) return [];
   const layer = fileLayer(settings, deployedFile(layout, target));
   const chosen = given("supervisor");
-  const isOther = chosen !== undefined && chosen !== settings[keyOf("supervisor")];
+  const isOther = chosen !== undefined && chosen !== settings[yamlKeyOf("supervisor")];
   const hub = given("hub-url") ?? settings["hub_url"];
   const isOtherHub = hub !== undefined && !isSameHub(hub, settings["hub_url"] ?? "");
   const get = (name: string): Given | undefined => {

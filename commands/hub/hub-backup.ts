@@ -4,7 +4,7 @@ import { hubBackup, hubMove, hubRestore } from "../../lib/options/hub.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { backupSeed, backupTrust, copyProgress } from "./copying.ts";
-import { placeOf } from "./storage.ts";
+import { hubPlaceOf } from "./storage.ts";
 
 const summary = ({ records, copied, present, bytes, left_out: leftOut }: BackupResult): string =>
   `${counted(records, "record")}, ${counted(copied, "artifact")} copied (${counted(bytes, "byte")}), ${present} there already` +
@@ -35,7 +35,7 @@ export class HubBackup extends withOptions(hubBackup) {
     using interruption = interruptible();
     using progress = await copyProgress(this.surroundings(), "Backing up");
     const { signal } = interruption;
-    const result = await backupHub(await placeOf(this.options), to, { seed, skipDamaged, signal, ...progress });
+    const result = await backupHub(await hubPlaceOf(this.options), to, { seed, skipDamaged, signal, ...progress });
     progress.stop();
     if (this.json) return this.done({ ...result, to });
     this.print.line(`backed up ${summary(result)}`);
@@ -68,7 +68,12 @@ export class HubRestore extends withOptions(hubRestore) {
     using interruption = interruptible();
     using progress = await copyProgress(this.surroundings(), "Restoring");
     const { signal } = interruption;
-    const result = await restoreHub(backup, await placeOf(this.options), { trust, skipDamaged, signal, ...progress });
+    const result = await restoreHub(backup, await hubPlaceOf(this.options), {
+      trust,
+      skipDamaged,
+      signal,
+      ...progress,
+    });
     progress.stop();
     if (this.json) return this.done({ ...result });
     this.print.line(`restored ${summary(result)}`);
@@ -98,12 +103,12 @@ export class HubMove extends withOptions(hubMove) {
   override async run(): Promise<number> {
     const { moveHub } = await import("../../lib/hub/backup/backup.ts");
     const { toDataDir, toDatabaseUrl, toBlobUrl } = this.options;
-    const target = await placeOf({ dataDir: toDataDir, databaseUrl: toDatabaseUrl, blobUrl: toBlobUrl });
+    const target = await hubPlaceOf({ dataDir: toDataDir, databaseUrl: toDatabaseUrl, blobUrl: toBlobUrl });
     using interruption = interruptible();
     using progress = await copyProgress(this.surroundings(), "Moving");
     const { signal } = interruption;
     const { skipDamaged } = this.options;
-    const result = await moveHub(await placeOf(this.options), target, { skipDamaged, signal, ...progress });
+    const result = await moveHub(await hubPlaceOf(this.options), target, { skipDamaged, signal, ...progress });
     progress.stop();
     if (this.json) return this.done({ ...result });
     this.print.line(`moved ${summary(result)}`);

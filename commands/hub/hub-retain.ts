@@ -3,7 +3,7 @@ import { subjectOf } from "../../lib/hub/records/subjects.ts";
 import { hubRetain } from "../../lib/options/hub.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
-import { placeOf } from "./storage.ts";
+import { hubPlaceOf } from "./storage.ts";
 
 export class HubRetain extends withOptions(hubRetain) {
   static override paths = [["hub", "retain"]];
@@ -27,7 +27,7 @@ export class HubRetain extends withOptions(hubRetain) {
   override async run(): Promise<number> {
     const { keep, minAgeMs, project, dryRun } = this.options;
     const { retainVersions } = await import("../../lib/hub/upkeep/retention.ts");
-    const result = await retainVersions(await placeOf(this.options), {
+    const result = await retainVersions(await hubPlaceOf(this.options), {
       keep,
       minAgeMs,
       dryRun,

@@ -5,7 +5,7 @@ import { hubVerify } from "../../lib/options/hub.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 import { backupTrust, copyProgress } from "./copying.ts";
-import { placeOf } from "./storage.ts";
+import { hubPlaceOf } from "./storage.ts";
 
 const FAULTS: Record<string, string> = {
   missing: "its bytes are gone",
@@ -60,7 +60,7 @@ export class HubVerify extends withOptions(hubVerify) {
         else this.print.line(sentenceOf(finding));
       },
     };
-    const place = await placeOf(this.options);
+    const place = await hubPlaceOf(this.options);
     const result: VerifyResult =
       backup === undefined
         ? await verifyHub(place, options)

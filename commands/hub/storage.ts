@@ -26,7 +26,7 @@ export async function databaseOf({
 }
 
 /** Converts the options of records and artifacts to the library's form. */
-export async function placeOf({
+export async function hubPlaceOf({
   blobUrl,
   ...options
 }: Pick<Given, "dataDir" | "databaseUrl"> & { blobUrl: string | undefined }): Promise<HubStorage> {

@@ -27,12 +27,12 @@ export class Completion extends withOptions({}) {
     const shell = SHELLS.find((name) => name === this.shell);
     if (shell === undefined)
       throw usageError("usage", `SHELL is ${SHELLS.join(", ")}, not ${JSON.stringify(this.shell)}.`);
-    const [{ factsOf }, { placesOf }, { completionScript }] = await Promise.all([
+    const [{ allCommandFacts }, { placesOf }, { completionScript }] = await Promise.all([
       import("./facts.ts"),
       import("./completion/tree.ts"),
       import("./completion/scripts.ts"),
     ]);
-    const script = completionScript[shell](placesOf(factsOf(this.commands)));
+    const script = completionScript[shell](placesOf(allCommandFacts(this.commands)));
     if (!this.json) this.context.stdout.write(script);
     return this.done({ shell, ...(this.json && { script }) });
   }

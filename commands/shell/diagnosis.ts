@@ -3,7 +3,7 @@ import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { closestTo } from "../../lib/support/suggestion.ts";
 import { type CommandFacts, commandFacts, type OptionFacts } from "./facts.ts";
 import { usageLine } from "./help.ts";
-import { type CommandPlace, placeOf } from "./place.ts";
+import { type CommandPlace, commandPlace } from "./place.ts";
 import { meantBy } from "./synonyms.ts";
 
 /**
@@ -16,7 +16,7 @@ export function diagnose(
   argv: readonly string[],
   otherwise: string,
 ): SealiftError {
-  const place = placeOf(commands, argv);
+  const place = commandPlace(commands, argv);
   if (place.command === undefined) return unknownCommand(program, commands, place, argv);
   const call = [program, ...place.words].join(" ");
   const facts = commandFacts(place.command);

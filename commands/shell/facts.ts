@@ -50,7 +50,7 @@ export interface CommandFacts {
 }
 
 /** Returns the facts of every command with a description, ordered by the words that call them. */
-export function factsOf(commands: readonly CommandClass[]): CommandFacts[] {
+export function allCommandFacts(commands: readonly CommandClass[]): CommandFacts[] {
   const found = commands.filter(({ usage }) => usage !== undefined).map(commandFacts);
   return found.toSorted((a, b) => (a.paths[0]!.join(" ") < b.paths[0]!.join(" ") ? -1 : 1));
 }

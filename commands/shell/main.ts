@@ -7,7 +7,7 @@ import { asRole, commandFacts } from "./facts.ts";
 import { meansYes } from "./flags.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
 import { describeError, failedResult } from "./output/failure.ts";
-import { type CommandPlace, placeOf } from "./place.ts";
+import { type CommandPlace, commandPlace } from "./place.ts";
 import { version } from "./version.ts";
 
 /** Runs a program with all given commands as subcommands. @returns its exit code */
@@ -22,7 +22,7 @@ export async function runProgram(
     return tell(usageError("usage", "The working folder is gone: it was removed or moved.", { hint }), asksJson(argv));
   }
   const options = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
-  const place = placeOf(commands, argv);
+  const place = commandPlace(commands, argv);
   if (argv.length === 1 && /^(?:-v|--version)$/.test(argv[0]!)) return say(`${version()}\n`);
   if (options.some((word) => word === "-h" || word === "--help") || (argv.length === 0 && commands.length > 1)) {
     if (!callsNothing(place, argv)) return say(helpFor(name, commands, place));

@@ -14,7 +14,7 @@ const startsWith = (path: readonly string[], words: readonly string[]): boolean 
   words.every((word, index) => path[index] === word);
 
 /** Follows the words as far as commands have such names. */
-export function placeOf(commands: readonly CommandClass[], argv: readonly string[]): CommandPlace {
+export function commandPlace(commands: readonly CommandClass[], argv: readonly string[]): CommandPlace {
   const calls = commands.flatMap((command) => (command.paths ?? []).map((path) => ({ command, path })));
   let depth = 0;
   while (

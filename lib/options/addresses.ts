@@ -20,7 +20,7 @@ export function networkOf(text: string): string {
 }
 
 /** Parses a host name, an address or a network. @throws Error whose message continues "--name …" */
-export function placeOf(text: string): string {
+export function parsePlace(text: string): string {
   if (/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/i.test(text) && /[a-z]/i.test(text)) return text.toLowerCase();
   try {
     return networkOf(text);

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Given, keyOf, variableOf } from "./option.ts";
+import { type Given, variableOf, yamlKeyOf } from "./option.ts";
 
 /** Source of options. Of several layers the first that has an option counts. */
 export interface Layer {
@@ -49,6 +49,6 @@ export const credentialsLayer = (environment: NodeJS.ProcessEnv): Layer => ({
 
 /** Layer of a YAML file's values, by their keys. */
 export const fileLayer = (values: Readonly<Record<string, Given>>, file: string): Layer => ({
-  get: (name) => values[keyOf(name)],
-  label: (name) => `${keyOf(name)} in ${file}`,
+  get: (name) => values[yamlKeyOf(name)],
+  label: (name) => `${yamlKeyOf(name)} in ${file}`,
 });

@@ -138,4 +138,4 @@ export const defaultOf = <T>(option: Option<T>): T => option.default as T;
 /** Returns the variable of an option. */
 export const variableOf = (name: string): string => `SEALIFT_${name.replaceAll("-", "_").toUpperCase()}`;
 /** Returns the key of an option in a YAML file. */
-export const keyOf = (name: string): string => name.replaceAll("-", "_");
+export const yamlKeyOf = (name: string): string => name.replaceAll("-", "_");

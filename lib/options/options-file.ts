@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { usageError } from "../contract/errors.ts";
 import { fileLayer, type Layer } from "./layers.ts";
-import { type Given, keyOf } from "./option.ts";
+import { type Given, yamlKeyOf } from "./option.ts";
 import { isTrusted } from "./trusted-folders.ts";
 
 /** Configuration file that is read when no `--config` is given and it exists. */
@@ -33,8 +33,9 @@ async function knownKeys(): Promise<Map<string, { guarded: boolean }>> {
   const keys = new Map<string, { guarded: boolean }>();
   for (const [name, options] of optionsByName()) {
     if (name === "config") continue;
-    keys.set(keyOf(name), { guarded: options.some(({ guarded }) => guarded) });
-    if (options.some(({ fromBytes }) => fromBytes !== undefined)) keys.set(keyOf(`${name}-file`), { guarded: true });
+    keys.set(yamlKeyOf(name), { guarded: options.some(({ guarded }) => guarded) });
+    if (options.some(({ fromBytes }) => fromBytes !== undefined))
+      keys.set(yamlKeyOf(`${name}-file`), { guarded: true });
   }
   return keys;
 }
@@ -58,7 +59,7 @@ export async function optionsFile(
   const layer = fileLayer(values, path);
   const isFree = given !== undefined || guarded.size === 0 || isTrusted(path, text, environment);
   const get = (name: string): Given | undefined => {
-    const key = keyOf(name);
+    const key = yamlKeyOf(name);
     if (isFree || !guarded.has(key)) return layer.get(name);
     withheld.add(key);
     return undefined;

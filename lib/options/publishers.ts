@@ -1,5 +1,5 @@
 import { GITHUB_ISSUER, GITLAB_ISSUER } from "../contract/publishers/claims.ts";
-import { placeOf } from "./addresses.ts";
+import { parsePlace } from "./addresses.ts";
 import { connection, isByRun } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { flag, list, parsed, secret, text, url } from "./kinds.ts";
@@ -26,7 +26,7 @@ export const publisherServing = group("Server", {
         help: "Host, address or network (CIDR) of CI token issuers",
         defaultText: "the public internet by https",
       },
-      placeOf,
+      parsePlace,
     ),
   ),
 });

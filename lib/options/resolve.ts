@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { SealiftError, usageError } from "../contract/errors.ts";
 import { readFault } from "../support/files.ts";
 import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
-import { keyOf, type Option, type OptionTable, type Values, variableOf } from "./option.ts";
+import { type Option, type OptionTable, type Values, variableOf, yamlKeyOf } from "./option.ts";
 
 /** Value, and the name of its source in messages. */
 interface Found {
@@ -199,7 +199,7 @@ function missingError(options: readonly Option[]): SealiftError {
 function waysToGive(options: readonly Option[]): string {
   const general = options.filter(({ missingHint }) => missingHint === undefined);
   const [{ name, kind }] = general as [Option];
-  const key = keyOf(name);
+  const key = yamlKeyOf(name);
   if (general.length > 1)
     return `Each is a flag, a variable such as ${variableOf(name)}, or a key such as ${key} of sealift.yaml.`;
   return kind === "secret"

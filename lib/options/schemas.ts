@@ -1,5 +1,5 @@
 import { optionsByName } from "./all.ts";
-import { keyOf, type Option } from "./option.ts";
+import { type Option, yamlKeyOf } from "./option.ts";
 import { MAX_TARGETS, TARGET_PATTERN, watchKeys } from "./watch-file.ts";
 
 /** JSON Schemas of the files that hold options, for editors. */
@@ -16,12 +16,12 @@ function sealiftSchema(): object {
     // Commands may share a name for options with different values.
     const different = [...new Map(options.map((option) => [JSON.stringify(option.schema), option])).values()];
     const [first] = different;
-    properties[keyOf(name)] =
+    properties[yamlKeyOf(name)] =
       different.length === 1
         ? schemaOf(first!)
         : { description: first!.help, anyOf: different.map(({ schema }) => schema) };
     if (first!.fromBytes !== undefined)
-      properties[keyOf(`${name}-file`)] = { description: `File with ${name}`, ...FILE };
+      properties[yamlKeyOf(`${name}-file`)] = { description: `File with ${name}`, ...FILE };
   }
   return { title: "Options (sealift.yaml)", $schema: DIALECT, type: "object", properties, additionalProperties: false };
 }

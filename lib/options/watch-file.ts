@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { usageError } from "../contract/errors.ts";
 import { closestTo } from "../support/suggestion.ts";
 import { readYaml } from "../support/yaml-file.ts";
-import { type Given, keyOf, type Option } from "./option.ts";
+import { type Given, type Option, yamlKeyOf } from "./option.ts";
 import { isGiven } from "./options-file.ts";
 import { targetOptions } from "./watch.ts";
 
@@ -32,8 +32,8 @@ export const MAX_TARGETS = 1000;
 export function watchKeys(): Map<string, Option> {
   const keys = new Map<string, Option>();
   for (const option of [...Object.values(targetOptions.project), ...Object.values(targetOptions.marketplace)]) {
-    if (!option.secret) keys.set(keyOf(option.name), option);
-    else if (option.fromBytes !== undefined) keys.set(keyOf(`${option.name}-file`), option);
+    if (!option.secret) keys.set(yamlKeyOf(option.name), option);
+    else if (option.fromBytes !== undefined) keys.set(yamlKeyOf(`${option.name}-file`), option);
   }
   return keys;
 }

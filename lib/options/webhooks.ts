@@ -1,5 +1,5 @@
 import { WEBHOOK_EVENTS, WEBHOOK_FORMATS } from "../contract/webhook-events.ts";
-import { placeOf } from "./addresses.ts";
+import { parsePlace } from "./addresses.ts";
 import { connection } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { choice, duration, list, secret, text } from "./kinds.ts";
@@ -22,7 +22,7 @@ export const webhookServing = group("Server", {
         help: "Host, address or network (CIDR) that webhooks may lead to",
         defaultText: "the public internet by https",
       },
-      placeOf,
+      parsePlace,
     ),
   ),
 });

@@ -4,7 +4,7 @@ import type { TargetName } from "../contract/target.ts";
 import { statsOf } from "../support/files.ts";
 import { adoptData } from "./data-folders.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
-import { exchange, exchangesEnded } from "./exchange.ts";
+import { exchangePaths, exchangesEnded } from "./exchange.ts";
 import type { JournalEntry } from "./journal.ts";
 import type { Item, Layout } from "./layout.ts";
 import { addLink, replaceLink } from "./links.ts";
@@ -44,7 +44,7 @@ async function adoptFolder(layout: Layout, target: TargetName, item: Item, place
   await makeDurableFolder(layout, dirname(place));
   if ((await statsOf(place)) === undefined) await symlink(layout.linkText(target, item), place);
   await syncNames(layout, dirname(place));
-  await exchange(layout, folder, place);
+  await exchangePaths(layout, folder, place);
   await syncNames(layout, dirname(place));
   await syncNames(layout, dirname(folder));
 }

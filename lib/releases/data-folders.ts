@@ -5,7 +5,7 @@ import { deploymentError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, makeFolder, statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
-import { exchange } from "./exchange.ts";
+import { exchangePaths } from "./exchange.ts";
 import type { Item, Layout } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
@@ -135,7 +135,7 @@ export async function adoptData(layout: Layout, item: Item, folder: string): Pro
     if (existing?.isDirectory()) await rmdir(data);
     if (existing?.isSymbolicLink() !== true) await symlink(layout.dataText(item), data);
     await syncNames(layout, dirname(data));
-    await exchange(layout, own, data);
+    await exchangePaths(layout, own, data);
   } else {
     await makeDurableFolder(layout, data);
     if (stats === undefined) await symlink(layout.dataText(item), own);

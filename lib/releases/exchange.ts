@@ -35,7 +35,7 @@ const LATE_POLL_MS = 10;
  * @param folder path of a folder, to be replaced by the link
  * @param link path of a link, to be replaced by the folder
  */
-export async function exchange(layout: Layout, folder: string, link: string): Promise<void> {
+export async function exchangePaths(layout: Layout, folder: string, link: string): Promise<void> {
   const names = [forChildren(folder), forChildren(link)];
   const env = { PATH: process.env.PATH, LC_ALL: "C", [MARK]: await markOf(layout) };
   if (await succeeds(["mv", "--exchange", "--no-target-directory", "--", ...names], env)) return;

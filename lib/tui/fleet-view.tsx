@@ -13,7 +13,7 @@ import {
 } from "./fleet-model.ts";
 import type { PaneSize } from "./layout.ts";
 import { Line, type LinePart } from "./line.tsx";
-import { bar, count, fit, moment, percent, widthOf } from "./text.ts";
+import { bar, fit, formatCount, moment, percent, widthOf } from "./text.ts";
 import type { Theme } from "./theme.ts";
 
 interface Props extends PaneSize {
@@ -75,9 +75,9 @@ export function FleetView(props: Props): ReactNode {
 }
 
 function summary(fleet: FleetModel): LinePart[] {
-  const parts: LinePart[] = [[`  ${counted(fleet.size, "host", count(fleet.size))}`, "strong"]];
-  if (fleet.failing > 0) parts.push([`  ${count(fleet.failing)} failing`, "bad"]);
-  if (fleet.stale > 0) parts.push([`  ${count(fleet.stale)} stale`, "attention"]);
+  const parts: LinePart[] = [[`  ${counted(fleet.size, "host", formatCount(fleet.size))}`, "strong"]];
+  if (fleet.failing > 0) parts.push([`  ${formatCount(fleet.failing)} failing`, "bad"]);
+  if (fleet.stale > 0) parts.push([`  ${formatCount(fleet.stale)} stale`, "attention"]);
   if (!fleet.complete) parts.push(["  reading…", "busy"]);
   if (fleet.error !== undefined) parts.push([`  ${fleet.error}`, "bad"]);
   return parts;
@@ -112,14 +112,15 @@ function versionLines(fleet: FleetModel, latest: string | null, place: PaneSize)
       [name(version), version === latest ? "strong" : "plain"],
       [hasBars ? bar(share, size, " ") : "", look],
       [graph === undefined ? "" : before + graph.of((each) => (isRest ? !named.has(each) : each === version)), look],
-      [` ${percent(share)} ${count(hosts).padStart(8)}`],
-      [failing > 0 ? `  ${count(failing)} failing` : "", "bad"],
+      [` ${percent(share)} ${formatCount(hosts).padStart(8)}`],
+      [failing > 0 ? `  ${formatCount(failing)} failing` : "", "bad"],
     ];
   });
   if (graph === undefined) return lines;
   const left = hasBars ? " ".repeat(size) + before : "";
   const { row, most } = graph.failed;
-  if (most > 0) lines.push([[name("failed on a day")], [left + row, "bad"], [` at most ${count(most)}`, "quiet"]]);
+  if (most > 0)
+    lines.push([[name("failed on a day")], [left + row, "bad"], [` at most ${formatCount(most)}`, "quiet"]]);
   lines.push([[name(`last ${counted(fleet.adoption!.days.length, "day")}`) + left + graph.axis, "quiet"]]);
   return lines;
 }
@@ -143,7 +144,10 @@ function versionRows(fleet: FleetModel, graph: AdoptionGraph | undefined, shown:
 }
 
 function searchLine(query: FleetQuery, searching: boolean, found: number, start: number, page: number): LinePart[] {
-  const shown = found === 0 ? "none" : `${count(start + 1)}–${count(Math.min(found, start + page))} of ${count(found)}`;
+  const shown =
+    found === 0
+      ? "none"
+      : `${formatCount(start + 1)}–${formatCount(Math.min(found, start + page))} of ${formatCount(found)}`;
   const search: LinePart =
     searching || query.search !== ""
       ? [`  / ${query.search}${searching ? "▏" : ""}`, searching ? "busy" : "plain"]

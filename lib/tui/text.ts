@@ -62,7 +62,7 @@ export const moment = (at: number, now: number): string =>
   day(at) === day(now) ? clock(at) : `${day(at)} ${clock(at).slice(0, 5)}`;
 
 /** Formats a whole number with thousands separated: `100,000`. */
-export const count = (value: number): string => value.toLocaleString("en-US");
+export const formatCount = (value: number): string => value.toLocaleString("en-US");
 
 /**
  * Breaks a text into lines of at most `width` columns, at spaces if there are any. Keeps the text's own line breaks.

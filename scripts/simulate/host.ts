@@ -1,5 +1,5 @@
 /** Host of the simulation: what it runs, and what its agent decides, with the product's own decision. */
-import { decide, type Decision } from "../../lib/agent/watch/decide.ts";
+import { decideDeployment, type Decision } from "../../lib/agent/watch/decide.ts";
 import type { QuarantineEntry } from "../../lib/releases/quarantine.ts";
 import type { HostReport, HostRequest, HubAnswer } from "./hubs.ts";
 import { isStepDown } from "./oracle/order.ts";
@@ -49,7 +49,7 @@ export class SimulatedHost {
 
   /** Decides about an answer as its agent does. @param gone versions that it hears were yanked or deleted */
   decide({ version, withdrawn }: HubAnswer, gone: readonly string[]): Decision {
-    return decide({
+    return decideDeployment({
       ...{ running: this.running, quarantine: this.#quarantine, ran: this.ran },
       latest: { version, identity: null, yanked: gone, withdrawn: withdrawn ?? null },
       ...{ paused: false, damaged: false, allowDowngrade: false },

@@ -2,7 +2,7 @@
 import { HubError } from "../../lib/hub/base/errors.ts";
 import { actOnRollout, startRollout } from "../../lib/hub/features/rollouts/commands.ts";
 import { listRollouts, statusOf } from "../../lib/hub/features/rollouts/records.ts";
-import { approve, reject } from "../../lib/hub/features/staging/approve.ts";
+import { approveVersion, rejectVersion } from "../../lib/hub/features/staging/approve.ts";
 import type { HostAnswer } from "../../lib/hub/gate/answer.ts";
 import { answerHost } from "../../lib/hub/gate/host-answer.ts";
 import { answerEtag, detailFor } from "../../lib/hub/gate/latest.ts";
@@ -129,12 +129,12 @@ export class Hubs {
   /** @param isOwn whether the approving key is the one that staged it */
   approveStaged(hub: number, version: string, isOwn: boolean): Promise<Verdict> {
     const asked = { project_id: this.#target.id, version, sha256: SHA256 };
-    return this.#run(hub, (transaction, now) => approve(transaction, keyOf(isOwn), asked, now));
+    return this.#run(hub, (transaction, now) => approveVersion(transaction, keyOf(isOwn), asked, now));
   }
 
   rejectStaged(hub: number, version: string): Promise<Verdict> {
     const what = { projectId: this.#target.id, version };
-    return this.#run(hub, (transaction, now) => reject(transaction, keyOf(false), what, now));
+    return this.#run(hub, (transaction, now) => rejectVersion(transaction, keyOf(false), what, now));
   }
 
   /** @param lost whether its bytes were lost, and are published again */

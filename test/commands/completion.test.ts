@@ -12,7 +12,7 @@ import t, { type Test } from "tap";
 import { answerFile, isFirstToAsk, keepAnswer, readAnswer } from "../../commands/shell/completion/answers.ts";
 import { candidates } from "../../commands/shell/completion/candidates.ts";
 import { specOf } from "../../commands/shell/completion/question.ts";
-import { factsOf } from "../../commands/shell/facts.ts";
+import { allCommandFacts } from "../../commands/shell/facts.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { writeContexts } from "../../lib/options/contexts.ts";
 import { createProject, startHub } from "../support/hub/harness.ts";
@@ -182,7 +182,7 @@ t.test("what a hub and this host know is offered, from memory for a minute, and 
       there: { hub_url: "http://127.0.0.1:9", api_key: "k" },
     },
   });
-  const facts = factsOf(COMMANDS);
+  const facts = allCommandFacts(COMMANDS);
   const limit = new AbortController();
   t.teardown(() => limit.abort());
   const patiently = () => sleep(10_000, undefined, { signal: limit.signal }).catch(() => {});

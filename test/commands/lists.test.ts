@@ -1,6 +1,6 @@
 import type { CommandClass } from "clipanion";
 import t from "tap";
-import { placeOf } from "../../commands/shell/place.ts";
+import { commandPlace } from "../../commands/shell/place.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
@@ -16,7 +16,7 @@ import { temporaryFolder } from "../support/temporary-folder.ts";
 function run(line: string, options?: { isTTY: boolean }): Promise<Ended> {
   const words = line.split(" ");
   // Clipanion takes a quarter of a second to compile the options of all.
-  const { command: called } = placeOf(COMMANDS, words);
+  const { command: called } = commandPlace(COMMANDS, words);
   return runHere(called === undefined ? COMMANDS : [called], words, options);
 }
 

@@ -4,14 +4,14 @@ import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t from "tap";
 import { ROLES } from "../../commands/shell/completion/tree.ts";
-import { factsOf } from "../../commands/shell/facts.ts";
+import { allCommandFacts } from "../../commands/shell/facts.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import packageJson from "../../package.json" with { type: "json" };
 import { needs } from "../support/programs/optional.ts";
 
 const run = promisify(execFile);
 const fileOf = (program: string): string => fileURLToPath(new URL(`../../dist/man/${program}.1`, import.meta.url));
-const facts = factsOf(COMMANDS);
+const facts = allCommandFacts(COMMANDS);
 /** roff writes a hyphen that is one as `\-`. */
 const unescaped = (text: string): string => text.replaceAll("\\-", "-");
 

@@ -6,7 +6,7 @@ import type { SealiftCommand } from "../../commands/shell/base.ts";
 import { commandFacts } from "../../commands/shell/facts.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { optionsByName } from "../../lib/options/all.ts";
-import { keyOf, type Option, type OptionTable, variableOf } from "../../lib/options/option.ts";
+import { type Option, type OptionTable, variableOf, yamlKeyOf } from "../../lib/options/option.ts";
 
 /** "Every option is a flag, an environment variable or a key of sealift.yaml", for every option of every command. */
 
@@ -120,7 +120,7 @@ const places: Record<string, (table: OptionTable) => Parameters<typeof resolved>
     file: samples(table)
       // watch.yaml takes the place of this file.
       .filter(([{ name }]) => name !== "watch-config")
-      .map(([{ name }, value]) => `${keyOf(name)}: ${JSON.stringify(value)}\n`)
+      .map(([{ name }, value]) => `${yamlKeyOf(name)}: ${JSON.stringify(value)}\n`)
       .join(""),
   }),
 };

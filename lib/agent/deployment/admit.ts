@@ -52,7 +52,7 @@ export function refuseDowngrade(
  *
  * @throws DeploymentError `downgrade_refused`, `policy_refused`
  */
-export async function admit(run: Run, resolved: Resolved, running: Release | undefined): Promise<Admitted> {
+export async function admitVersion(run: Run, resolved: Resolved, running: Release | undefined): Promise<Admitted> {
   const { source, options, layout, emit } = run;
   const { version, identity } = resolved;
   if (running !== undefined) refuseDowngrade(source, options, running.version, version);

@@ -21,7 +21,7 @@ export interface StagedTree extends AsyncDisposable {
  * Fetches and verifies a version in a private folder. Holds only the target's own lock meanwhile, so that a slow hub
  * delays no other target. The folder records its run: if this process dies, the next run reports it.
  */
-export async function stage(run: Run, { resolved, evidence }: Admitted): Promise<StagedTree> {
+export async function stageTree(run: Run, { resolved, evidence }: Admitted): Promise<StagedTree> {
   const { source, layout, options, emit, signal, draft } = run;
   const { target } = source;
   const attempt: Attempt = {

@@ -5,12 +5,12 @@ import type { Release } from "../../releases/release.ts";
 import { printable } from "../../support/printable.ts";
 import { traced } from "../../support/work.ts";
 import type { Resolved } from "../sources/source.ts";
-import { admit, alreadyRuns } from "./admit.ts";
+import { admitVersion, alreadyRuns } from "./admit.ts";
 import type { Filling } from "./fill-steps.ts";
 import { install, type Installed } from "./install.ts";
 import type { WalkEnd } from "./pipeline.ts";
 import { errorOf, type Run } from "./run.ts";
-import { stage, type StagedTree } from "./stage.ts";
+import { type StagedTree, stageTree } from "./stage.ts";
 
 /** Verified tree that may replace the running release. */
 export interface Arrived {
@@ -32,8 +32,8 @@ export async function walk<T>(run: Run, previous: Release | undefined, end: Walk
   }
   const running = await alreadyRuns(run, previous, resolved);
   if (running !== undefined) return end.unchanged(running);
-  const admitted = await traced("admit", {}, () => admit(run, resolved, previous));
-  await using staged = await traced("stage", {}, () => stage(run, admitted)).catch(async (thrown: unknown) => {
+  const admitted = await traced("admit", {}, () => admitVersion(run, resolved, previous));
+  await using staged = await traced("stage", {}, () => stageTree(run, admitted)).catch(async (thrown: unknown) => {
     await condemn(run, resolved, errorOf(run, thrown), false);
     throw thrown;
   });

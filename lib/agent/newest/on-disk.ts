@@ -4,7 +4,7 @@ import { isDowngrade } from "../../contract/versions.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readReports } from "../reports/report.ts";
 import type { Latest } from "../watch/decide.ts";
-import { decide } from "../watch/decide.ts";
+import { decideDeployment } from "../watch/decide.ts";
 import { readPin, WatchMemory } from "../watch/state.ts";
 import { factsOnDisk } from "../watch/target-on-disk.ts";
 import type { Situation } from "./why.ts";
@@ -19,7 +19,7 @@ export async function situationOnDisk(layout: Layout, target: TargetName, answer
   const memory = await new WatchMemory({ layout }, target).read();
   const latest = answer ?? memory.latest ?? undefined;
   const facts = await factsOnDisk(layout, target, { paused: memory.paused, latest: latest ?? null });
-  const decision = decide({ ...facts, damaged: false, allowDowngrade: false });
+  const decision = decideDeployment({ ...facts, damaged: false, allowDowngrade: false });
   const [last] = await readReports(layout, target, 1);
   // A failure of a version older than the running one has been fixed by hand.
   const isCurrent =

@@ -4,7 +4,7 @@ import { dropAhead, type FetchedAhead, hasAhead, readAhead } from "../../release
 import { layoutOf } from "../../releases/layout.ts";
 import { openProjectRoot } from "../../releases/project-root.ts";
 import type { Source } from "../sources/source.ts";
-import { decide, type TargetFacts } from "./decide.ts";
+import { decideDeployment, type TargetFacts } from "./decide.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 
 /** Pause before a failed fetch is tried again, in milliseconds. */
@@ -32,7 +32,7 @@ export function aheadWish(facts: TargetFacts, isWished: boolean): AheadWish {
   const version = next ?? latest.version;
   if (!isWished || version === null || version === running) return { version: null, fetch: false, running };
   const open = { ...latest, version, identity: null, withdrawn: null };
-  const decision = decide({ ...facts, latest: open, asked: undefined });
+  const decision = decideDeployment({ ...facts, latest: open, asked: undefined });
   const waits = decision.do === "hold" && (decision.reason === "paused" || decision.reason === "rights");
   const isWanted = (decision.do === "deploy" || waits) && decision.version === version;
   return { version: isWanted ? version : null, fetch: isWanted && !waits && next !== null, running };

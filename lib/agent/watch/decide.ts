@@ -81,7 +81,7 @@ const sameBytes = (a: string | null, b: string | null): boolean => a === null ||
  * this host has run the lower one before, or when `allowDowngrade` is set. From a version that a rollout took back it
  * goes back to what this host keeps.
  */
-export function decide(facts: TargetFacts): Decision {
+export function decideDeployment(facts: TargetFacts): Decision {
   const {
     running,
     latest,

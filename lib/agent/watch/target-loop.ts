@@ -10,7 +10,7 @@ import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
 import { doneEvent, endedTurn, goBack, heldTurn, holdAfter, type TurnResult } from "./check-result.ts";
-import { decide, type Decision, type TargetFacts } from "./decide.ts";
+import { decideDeployment, type Decision, type TargetFacts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
@@ -18,7 +18,7 @@ import { nextDelay, untilAborted } from "./schedule.ts";
 import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
-import { describeTarget, factsOf, isDamaged, policyLookAt, runningVersion, titleOf } from "./target-on-disk.ts";
+import { decisionFacts, describeTarget, isDamaged, policyLookAt, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
 /** Endless loop of one target: ask, decide, deploy, wait. Only its signal ends it. */
@@ -246,13 +246,13 @@ export class TargetLoop implements AsyncDisposable {
     const facts = await this.#facts();
     this.#pin = facts.pin;
     this.#held = null;
-    return decide(facts);
+    return decideDeployment(facts);
   }
 
   async #facts(): Promise<TargetFacts & { pin: string | null }> {
     this.#damaged ??= await isDamaged(this.#layout, this.#source.target);
     const loop = { damaged: this.#damaged, asked: this.#asked };
-    return factsOf(this.#layout, this.#target, await this.#memory.read(), loop);
+    return decisionFacts(this.#layout, this.#target, await this.#memory.read(), loop);
   }
 
   /** Reports once why a version is not followed, not at every check. */

@@ -54,7 +54,7 @@ async function awaitingConsent(layout: Layout, target: TargetName): Promise<Held
 }
 
 /** Collects the facts that a decision about a target needs, in addition to those that only its loop knows. */
-export async function factsOf(
+export async function decisionFacts(
   layout: Layout,
   { source, options }: Pick<WatchTarget, "source" | "options">,
   { paused, latest }: WatchState,

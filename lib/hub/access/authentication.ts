@@ -7,7 +7,7 @@ import { findKey, findRemovedHost, findSession, type Session } from "../records/
 import type { KeyUse } from "../records/key-use.ts";
 import type { Records } from "../records/port.ts";
 import { hostOf } from "../records/sightings.ts";
-import { bearerOf, credentialHash, keyOf, MAX_CREDENTIAL_CHARACTERS } from "./credentials.ts";
+import { apiKeyOf, bearerOf, credentialHash, MAX_CREDENTIAL_CHARACTERS } from "./credentials.ts";
 import { requireOwnHost } from "./own-host.ts";
 import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS, type RateLimits } from "./rate-limits.ts";
 import type { SessionTokens } from "./session-tokens.ts";
@@ -22,7 +22,7 @@ export function refuseAnonymous(app: FastifyInstance): void {
     if (requirements === undefined || requirements.some((requirement) => Object.keys(requirement).length === 0)) return;
     const takes = (scheme: string): boolean => requirements.some((requirement) => scheme in requirement);
     const check = async (request: FastifyRequest): Promise<void> => {
-      if (takes("apiKey") && keyOf(request) !== undefined) return;
+      if (takes("apiKey") && apiKeyOf(request) !== undefined) return;
       if (takes("session") && bearerOf(request) !== undefined) return;
       throw takes("apiKey") ? keyMissing() : keyMissing("a session's access token in Authorization: Bearer");
     };
@@ -74,7 +74,7 @@ export interface MountOptions<Parts> {
 function failureLimits({ rateLimits, rateCounts }: AuthenticationParts): Authentication["rejected"] {
   if (rateLimits === undefined) return (_request, error) => error;
   const { failuresPerMinute } = rateLimits;
-  return (request, error, secret = keyOf(request) ?? bearerOf(request) ?? "") => {
+  return (request, error, secret = apiKeyOf(request) ?? bearerOf(request) ?? "") => {
     // PostgreSQL stores no NUL: one in a rejected key would make it refuse the counts of everyone.
     const prefix = shownPrefix(secret).replace(/[^!-~]/g, "?");
     const isExceeded = (key: string, max: number) => {
@@ -117,7 +117,7 @@ export function createAuthentication(
   };
 
   const key = async (request: FastifyRequest): Promise<Principal> => {
-    if (keyOf(request) === undefined) throw keyMissing();
+    if (apiKeyOf(request) === undefined) throw keyMissing();
     const hash = credentialHash(request);
     const principal = hash === undefined ? undefined : await findKey(statements, hash, context.now());
     if (principal === undefined) throw rejected(request, await refusal(hash));
@@ -130,7 +130,7 @@ export function createAuthentication(
     if (token === undefined) throw keyMissing("a session's access token in Authorization: Bearer");
     // The cached hash is the API key's when the request carries both.
     const hash =
-      keyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL_CHARACTERS));
+      apiKeyOf(request) === undefined ? credentialHash(request) : hashOf(token.slice(0, MAX_CREDENTIAL_CHARACTERS));
     const found =
       hash === undefined ? undefined : await findSession(statements, hash, context.now(), hostOf(request.headers));
     if (found !== undefined) {

@@ -17,7 +17,7 @@ declare module "fastify" {
 }
 
 /** Returns the API key of a request. */
-export const keyOf = (request: FastifyRequest): string | undefined => {
+export const apiKeyOf = (request: FastifyRequest): string | undefined => {
   const value = request.headers[API_KEY];
   return typeof value === "string" && value !== "" ? value : undefined;
 };
@@ -47,7 +47,7 @@ export function bearerOf({ headers, raw }: FastifyRequest): string | undefined {
 /** Returns the hash of the request's credential, or undefined without one. */
 export function credentialHash(request: FastifyRequest): string | undefined {
   if (request.credentialHash !== null) return request.credentialHash;
-  const secret = keyOf(request) ?? bearerOf(request);
+  const secret = apiKeyOf(request) ?? bearerOf(request);
   if (secret === undefined || secret.length > MAX_CREDENTIAL_CHARACTERS) return undefined;
   return (request.credentialHash = hashOf(secret));
 }

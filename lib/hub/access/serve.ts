@@ -5,7 +5,7 @@ import { forbidden } from "../base/errors.ts";
 import { isAdministrator, type Principal, requireScope } from "../base/principal.ts";
 import type { Session } from "../records/access.ts";
 import type { Authentication } from "./authentication.ts";
-import { keyOf } from "./credentials.ts";
+import { apiKeyOf } from "./credentials.ts";
 
 /** Request for a route, with its parts as the route's schemas have parsed them. */
 export type Asked<R extends Route> = FastifyRequest<{
@@ -120,7 +120,7 @@ async function callerOf(
   who: Who,
 ): Promise<Principal | Session | { principal: Principal } | undefined> {
   if ("everyone" in who) return undefined;
-  if ("optionalKey" in who) return keyOf(request) === undefined ? undefined : authentication.key(request);
+  if ("optionalKey" in who) return apiKeyOf(request) === undefined ? undefined : authentication.key(request);
   if ("session" in who || "keyOrSession" in who) {
     const caller = await ("session" in who ? authentication.session(request) : authentication.sessionOrKey(request));
     requireOneOf(caller.principal, scopesOf(who));

@@ -147,9 +147,9 @@ export function sendError(
   error: FastifyError,
   request: FastifyRequest,
   reply: FastifyReply,
-  witnesses: ErrorListeners,
+  listeners: ErrorListeners,
 ): void {
-  const answer = answerTo(error, request, reply, witnesses);
+  const answer = answerTo(error, request, reply, listeners);
   if (answer === undefined) return;
   void reply
     .code(answer.statusCode)
@@ -190,8 +190,8 @@ const asksForPage = ({ method, headers }: FastifyRequest): boolean =>
   (method === "GET" || method === "HEAD") && /\btext\/html\b/.test(headers.accept ?? "");
 
 /** Gives every error of the app, also of unknown routes, the one body that the contract's clients read. */
-export function answerErrors(app: FastifyInstance, witnesses: ErrorListeners, unknownPaths: UnknownPaths): void {
-  app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, witnesses));
+export function answerErrors(app: FastifyInstance, listeners: ErrorListeners, unknownPaths: UnknownPaths): void {
+  app.setErrorHandler<FastifyError>((error, request, reply) => sendError(error, request, reply, listeners));
   app.setNotFoundHandler(async (request, reply) => {
     if (unknownPaths.show !== undefined && asksForPage(request))
       return unknownPaths.show(notFound("There is no such page."), request, reply);

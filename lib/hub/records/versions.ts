@@ -3,9 +3,9 @@ import type { VersionContent, VersionMarks } from "../../contract/surfaces/versi
 import { approvalRequired } from "../base/errors.ts";
 import { may, type Principal } from "../base/principal.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
-import { admit } from "./hooks.ts";
+import { admitUpload } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";
-import { findMarks, stage, stateRecord } from "./latest/states.ts";
+import { findMarks, stageVersion, stateRecord } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { deleteWhere, updateWhere } from "./rows.ts";
@@ -141,7 +141,7 @@ export function insertVersion(
       if (isSame) await giveWay(transaction, before);
       else {
         if (lost !== undefined) await deleteWhere(transaction, "versions", { id: lost }).execute();
-        await admit(transaction, { project: target, bytes: size_bytes, versions: 1 });
+        await admitUpload(transaction, { project: target, bytes: size_bytes, versions: 1 });
       }
       // A version that is published again keeps its rank and state. An approval does not cover other bytes.
       const kept = { ...(existing && carryOver(existing)), ...(!isSame && UNAPPROVED) };
@@ -157,7 +157,7 @@ export function insertVersion(
       if (visibility !== undefined)
         await updateWhere(transaction, "projects", { id: project_id }).set({ visibility }).execute();
       touch(version);
-      if (isStaged && !isSame) await stage(transaction, target, version, now);
+      if (isStaged && !isSame) await stageVersion(transaction, target, version, now);
       else if (existing === undefined) await tell({ what: "publish", version });
       return { ...row, ...(await findMarks(transaction, project_id, version)), ...bytes };
     }),

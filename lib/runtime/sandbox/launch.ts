@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { IS_ONE_FILE, ownProcess } from "../../support/one-file.ts";
 import type { PermissionModel } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
-import type { Enclosed, Program, View, Wall } from "../walls/wall.ts";
+import type { Enclosed, ProcessView, Program, Wall } from "../walls/wall.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
 import type { MemoryShares } from "./memory-shares.ts";
 
@@ -24,7 +24,7 @@ export interface Confinement {
   /** Whether the process waits until it is in its control group. */
   grouped: boolean;
   permissionModel: PermissionModel;
-  network: View["network"];
+  network: ProcessView["network"];
   memory: MemoryShares;
   maxDiskMb: number;
   /** Size of its `/tmp` in megabytes; none without a wall that provides one. */

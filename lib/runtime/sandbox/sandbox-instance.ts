@@ -9,7 +9,7 @@ import type { GuestFacts } from "../guest/context.ts";
 import { type RuntimeFault, UnreadFault } from "../guest/fault.ts";
 import type { NetworkProxy } from "../network/proxy.ts";
 import { createPluginRouter, type PluginRouter } from "../router/plugin-router.ts";
-import type { View } from "../walls/wall.ts";
+import type { ProcessView } from "../walls/wall.ts";
 import { DiskLimit } from "./disk-limit.ts";
 import { sandboxLaunch } from "./launch.ts";
 import { sharesOf } from "./memory-shares.ts";
@@ -20,7 +20,7 @@ import { RestartPolicy } from "./restart-policy.ts";
 import { RouteExchange } from "./route-exchange.ts";
 import { SandboxProcess } from "./sandbox-process.ts";
 import { leastBusy, SandboxSeat, whenServing } from "./sandbox-seat.ts";
-import { heldBy, type SandboxSetting } from "./sandbox-setting.ts";
+import { confinedBy, type SandboxSetting } from "./sandbox-setting.ts";
 import { prepareWorkspace, type Workspace } from "./workspace.ts";
 
 const MEGABYTE = 1024 * 1024;
@@ -107,7 +107,7 @@ export class SandboxInstance implements PluginInstance {
     const memory = instances.reduce((sum, { memory_mb = 0 }) => sum + memory_mb, 0);
     return {
       restarts: instances.reduce((sum, { restarts }) => sum + restarts, 0),
-      held_by: heldBy(this.#setting),
+      held_by: confinedBy(this.#setting),
       disk: this.#disk.facts,
       ...(pid !== undefined && { pid }),
       ...(memory > 0 && { memory_mb: Math.round(memory * 10) / 10 }),
@@ -151,7 +151,7 @@ export class SandboxInstance implements PluginInstance {
     await this.#proxy?.[Symbol.asyncDispose]();
   }
 
-  get #network(): View["network"] {
+  get #network(): ProcessView["network"] {
     const { kind } = this.#setting.network;
     return kind === "names" ? { socket: this.#proxy?.socket ?? "" } : kind;
   }

@@ -34,7 +34,7 @@ export interface SandboxSetting {
 }
 
 /** Names what confines a sandbox, for status. */
-export function heldBy({ limits, permissionModel, wall, groups }: SandboxSetting): string[] {
+export function confinedBy({ limits, permissionModel, wall, groups }: SandboxSetting): string[] {
   const user = sandboxUser(limits);
   return [
     ...(permissionModel === "enforced" ? ["node"] : []),

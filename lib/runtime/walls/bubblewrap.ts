@@ -2,7 +2,7 @@ import { existsSync, readlinkSync, realpathSync } from "node:fs";
 import { NETWORK_SOCKET } from "../guest/way-out.ts";
 import { DEVICES, LOADER_CACHE, nameService, nodeFile, sharedLibraries, TIME_ZONE } from "./host-files.ts";
 import { FAMILY, seccompFilter } from "./seccomp.ts";
-import { type Enclosed, FILTER_FD, INFO_FD, type Program, type View, type Wall } from "./wall.ts";
+import { type Enclosed, FILTER_FD, INFO_FD, type ProcessView, type Program, type Wall } from "./wall.ts";
 
 /** Bubblewrap: namespaces of a process's own, made without any privilege. */
 
@@ -74,7 +74,7 @@ export function bubblewrap({ file, version, proc }: BubblewrapOptions): Wall {
     ],
     ownNetwork: true,
     scratch: hasSize,
-    enclose(program: Program, { reads, writes, cwd, network, scratchMb }: View): Enclosed {
+    enclose(program: Program, { reads, writes, cwd, network, scratchMb }: ProcessView): Enclosed {
       const filter = filterOf(typeof network === "object" ? "names" : network);
       return {
         file,

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEVICES, LOADER_CACHE, nameService, nodeFile, sharedLibraries, TIME_ZONE } from "./host-files.ts";
 import { FAMILY, seccompFilter } from "./seccomp.ts";
-import { type Enclosed, FILTER_FD, type Program, type View, type Wall } from "./wall.ts";
+import { type Enclosed, FILTER_FD, type ProcessView, type Program, type Wall } from "./wall.ts";
 
 /**
  * Landlock: kernel rules about the files of one process, made by setpriv without any privilege or namespaces. A filter
@@ -104,7 +104,7 @@ export class LandlockWall implements Wall {
     return none && all && new LandlockWall(options, none, all);
   }
 
-  enclose(program: Program, { reads, writes, network }: View): Enclosed {
+  enclose(program: Program, { reads, writes, network }: ProcessView): Enclosed {
     const named = network === "all" ? nameService(this.#libraries) : [];
     return {
       file: this.#file,

@@ -9,7 +9,7 @@ export interface Wall extends Disposable {
   /** Whether a process has a `/tmp` of its own, of the size in its view. */
   readonly scratch: boolean;
   /** Returns the program that runs `program` behind the wall. */
-  enclose(program: Program, view: View): Enclosed;
+  enclose(program: Program, view: ProcessView): Enclosed;
 }
 
 export interface Program {
@@ -32,7 +32,7 @@ export const INFO_FD = 4;
 export const FILTER_FD = 5;
 
 /** View of a process behind a wall, besides Node.js itself. */
-export interface View {
+export interface ProcessView {
   /** Real paths, of files or folders. */
   reads: readonly string[];
   /** Real paths of folders. */

@@ -12,7 +12,7 @@ import { unprocessable } from "../../hub/base/errors.ts";
 import { may, type Principal, requireScope } from "../../hub/base/principal.ts";
 import { act } from "../page/act.ts";
 import { callTo } from "../page/api.ts";
-import { field, principalOf, type Screen } from "../page/context.ts";
+import { field, requirePrincipal, type Screen } from "../page/context.ts";
 import { Check, Field, Opened, Remove, Select } from "../page/forms.tsx";
 import { ListPage } from "../page/list-page.tsx";
 import { Badge, Empty, Go, Time, type Tone } from "../page/parts.tsx";
@@ -43,7 +43,7 @@ const WITH_OWN = { of: [["", "with yours"]] } as const;
 
 /** Lists the keys that the caller may see, with a form for a new one. */
 export const keys: Screen = async ({ api, hub }, request) => {
-  const principal = principalOf(request);
+  const principal = requirePrincipal(request);
   requireScope(principal, "keys");
   const { items, ...page } = await api.page(request, callTo(routes.listKeys, { query: { limit: "50" } }));
   const projects = (await api.ask(request, callTo(listProjects, { query: { limit: "200" } })))?.items ?? [];

@@ -9,7 +9,7 @@ import type { HubFacts } from "../../contract/surfaces/keys.ts";
 import { notFound } from "../../hub/base/errors.ts";
 import { isAdministrator } from "../../hub/base/principal.ts";
 import { type Api, type ApiCall, callTo, type Listed } from "../page/api.ts";
-import { principalOf, queryOf, type Screen } from "../page/context.ts";
+import { queryOf, requirePrincipal, type Screen } from "../page/context.ts";
 import { Field, Filter } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
 import { ListPage } from "../page/list-page.tsx";
@@ -18,7 +18,7 @@ import { pagePaths } from "../page/view.ts";
 
 /** Answers 404 to everybody but administrators, as if the page did not exist. */
 function requireAdministrator(request: FastifyRequest): void {
-  if (!isAdministrator(principalOf(request))) throw notFound("There is no such page.");
+  if (!isAdministrator(requirePrincipal(request))) throw notFound("There is no such page.");
 }
 
 /** Shows the audit log, for administrators. */

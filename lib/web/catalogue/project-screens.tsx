@@ -2,7 +2,7 @@ import * as routes from "../../contract/projects/routes.ts";
 import { may } from "../../hub/base/principal.ts";
 import { callTo } from "../page/api.ts";
 import { deployCommand } from "../page/commands.ts";
-import { field, param, principalOf, queryOf, type Screen } from "../page/context.ts";
+import { field, param, queryOf, requirePrincipal, type Screen } from "../page/context.ts";
 import { Field, Opened, Select } from "../page/forms.tsx";
 import { ListPage } from "../page/list-page.tsx";
 import { Command, Empty, Facts, Go, Pager, Section, Size, Table, Time, withNotes } from "../page/parts.tsx";
@@ -13,7 +13,7 @@ import { Acts, managedVersions, Published, publishersOf, Version } from "./versi
 
 /** Lists the caller's projects, plugins and services, with a form for a new one. */
 export const projects: Screen = async ({ api }, request) => {
-  const principal = principalOf(request);
+  const principal = requirePrincipal(request);
   const { items, ...page } = await api.page(request, callTo(routes.listProjects, { query: { limit: "100" } }));
   return (
     <ListPage

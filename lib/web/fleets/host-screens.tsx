@@ -6,7 +6,7 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import { may } from "../../hub/base/principal.ts";
 import { type Api, callTo, unlessHidden } from "../page/api.ts";
-import { param, principalOf, type Screen } from "../page/context.ts";
+import { param, requirePrincipal, type Screen } from "../page/context.ts";
 import { Remove } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
 import { Badge, Facts, Go, Live, Pager, Section, Table, Time, type Tone } from "../page/parts.tsx";
@@ -106,7 +106,7 @@ export const host = fleetScreen(async ({ api }, request, target) => {
           </Section>
         )}
       </Live>
-      {may(principalOf(request), "projects") && (
+      {may(requirePrincipal(request), "projects") && (
         <Section id="forget" title="Forget this host">
           <Remove at={here} verb="Forget" thing={id}>
             Forget {id}? It leaves the fleet until it reports again.

@@ -49,7 +49,7 @@ export const field = (request: FastifyRequest, name: string): string | undefined
  * Returns the signed-in principal. @throws HubError 403 without a session; routes that need one have redirected to the
  * sign-in before
  */
-export function principalOf({ visitor }: FastifyRequest): Principal {
+export function requirePrincipal({ visitor }: FastifyRequest): Principal {
   if (visitor?.principal === undefined) throw forbidden("Sign in first.");
   return visitor.principal;
 }

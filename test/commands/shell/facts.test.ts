@@ -1,10 +1,10 @@
 import t from "tap";
 import { placesOf, ROLES } from "../../../commands/shell/completion/tree.ts";
-import { factsOf } from "../../../commands/shell/facts.ts";
+import { allCommandFacts } from "../../../commands/shell/facts.ts";
 import { COMMANDS } from "../../../commands/shell/registry.ts";
 import packageJson from "../../../package.json" with { type: "json" };
 
-const facts = factsOf(COMMANDS);
+const facts = allCommandFacts(COMMANDS);
 const find = (path: string) => facts.find(({ paths }) => paths.some((words) => words.join(" ") === path))!;
 const option = (path: string, name: string) => find(path).options.find((candidate) => candidate.name === name);
 

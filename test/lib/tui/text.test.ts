@@ -2,7 +2,7 @@ import fc from "fast-check";
 import t from "tap";
 import { clock, localTime, offset } from "../../../lib/support/local-time.ts";
 import { printable } from "../../../lib/support/printable.ts";
-import { bar, barChart, count, fit, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
+import { bar, barChart, fit, formatCount, moment, percent, span, spark, widthOf, wrap } from "../../../lib/tui/text.ts";
 
 t.test("a cell has exactly its width, whatever the text is", async (t) => {
   fc.assert(
@@ -44,7 +44,7 @@ t.test("a bar has its width and grows with its share", async (t) => {
 t.test("numbers and times read as people say them", async (t) => {
   t.equal(percent(0.999), " 99 %", "what is not whole is not 100 %");
   t.equal(percent(1), "100 %");
-  t.equal(count(100000), "100,000");
+  t.equal(formatCount(100000), "100,000");
   t.equal(span(45), "45 ms");
   t.equal(span(2400), "2.4 s");
   t.equal(span(59_400), "59 s");

@@ -107,7 +107,7 @@ export const enter = (
     .executeTakeFirst();
 
 /** Approves a host. @returns its previous state; undefined for an unknown host */
-export async function approve(transaction: Transacted, named: Named): Promise<string | undefined> {
+export async function approveJoined(transaction: Transacted, named: Named): Promise<string | undefined> {
   const approved = await updateWhere(own(transaction), "joined_hosts", { ...named, state: "pending" })
     .set({ state: "approved" })
     .returning("host_id")

@@ -12,7 +12,7 @@ import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { inTransaction, type Records } from "../../records/port.ts";
 import { findProject } from "../../records/projects.ts";
-import { approve, listJoined, remove, rename } from "./host-records.ts";
+import { approveJoined, listJoined, remove, rename } from "./host-records.ts";
 import { insertInvite, listInvites, lockInvite, revokeInvites } from "./invite-records.ts";
 import { join, taken } from "./join.ts";
 
@@ -99,7 +99,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       const { id: project_id } = await projectOf(principal, request.params.id);
       const { host: host_id } = request.params;
       await audited(hub, request, principal, async (transaction, tell) => {
-        const state = await approve(transaction, { project_id, host_id });
+        const state = await approveJoined(transaction, { project_id, host_id });
         if (state === undefined) throw noSuchHost();
         if (state !== "pending") throw conflict(`${host_id} was let in already.`);
         await tell({ action: "host.approve", subject: project_id, facts: { host_id } });

@@ -68,7 +68,7 @@ function isReached(rules: Rules, { open, approved }: RolloutStatus, { tally }: R
  * Decides the next status of a rollout from its rules, its progress, the hosts' reports and the time. Opens at most one
  * wave. Only a person resumes a halted or paused rollout; a paused one can still halt.
  */
-export function decide(rules: Rules, status: RolloutStatus, facts: RolloutFacts): RolloutStatus {
+export function decideRollout(rules: Rules, status: RolloutStatus, facts: RolloutFacts): RolloutStatus {
   const { now } = facts;
   if (status.state !== "running" && status.state !== "paused") return status;
   const still = { ...status, waitingFor: null, until: null };

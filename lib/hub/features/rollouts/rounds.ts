@@ -6,7 +6,7 @@ import { changeTarget } from "../../records/latest/change-target.ts";
 import { open } from "../../records/latest/states.ts";
 import { type Database, inTransaction, type Transacted } from "../../records/port.ts";
 import { subjectOf } from "../../records/subjects.ts";
-import { decide } from "./decide.ts";
+import { decideRollout } from "./decide.ts";
 import { RolloutFleet } from "./fleet.ts";
 import {
   changeRollout,
@@ -114,7 +114,7 @@ export class RolloutRounds {
     const tally = await known.fleet.at(now);
     const before = statusOf(row);
     const isPublished = row.gate !== null && gateOf(row.gate).rolling?.id === row.id;
-    const after = decide(decisionRules(row), before, { now, isPublished, tally });
+    const after = decideRollout(decisionRules(row), before, { now, isPublished, tally });
     known.dueAt = Math.min(after.until ?? Number.POSITIVE_INFINITY, now + DECIDED_MS);
     const changes = { ...statusColumns(after), progress: progressText(tally) };
     if (changes.standing === row.standing && changes.state === row.state && changes.progress === row.progress) return;

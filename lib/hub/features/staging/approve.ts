@@ -52,7 +52,7 @@ async function requireAnother(transaction: Transacted, staged: StagedRow, { keyI
  * @throws HubError 403 for the one who has staged it, and for a signer that may sign no more; 404; 409 for other bytes,
  *   and for a version that is published or yanked
  */
-export function approve(
+export function approveVersion(
   transaction: Transacted,
   principal: Principal,
   { project_id: projectId, version, sha256 }: ApprovedVersion,
@@ -89,7 +89,7 @@ export function approve(
  * @returns the version, and the ids of blobs that are no longer needed
  * @throws HubError 404; 409 for a version that is published
  */
-export function reject(
+export function rejectVersion(
   transaction: Transacted,
   principal: Principal,
   what: { projectId: string; version: string },

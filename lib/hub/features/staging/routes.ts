@@ -13,7 +13,7 @@ import { lockProject } from "../../records/projects.ts";
 import { updateWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
-import { approve, reject } from "./approve.ts";
+import { approveVersion, rejectVersion } from "./approve.ts";
 import { type Approver, findStaged, listStaged, stagedRecord } from "./records.ts";
 
 /** Routes of versions that wait for approval (docs/contract/staging.md). */
@@ -44,11 +44,11 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
       if (names.size < versions.length) throw unprocessable("versions: name each version once.");
       for (const { project_id } of versions) await projectOf(principal, project_id);
       const done = await audited(hub, request, principal, async (transaction, tell) => {
-        const published = new Map<(typeof versions)[number], Awaited<ReturnType<typeof approve>>["published"]>();
+        const published = new Map<(typeof versions)[number], Awaited<ReturnType<typeof approveVersion>>["published"]>();
         // Approvals lock several targets: always in the same order, so that no two deadlock.
         const sorted = versions.toSorted((a, b) => (a.project_id < b.project_id ? -1 : 1));
         for (const wanted of sorted) {
-          const { staged, published: version } = await approve(transaction, principal, wanted, hub.clock());
+          const { staged, published: version } = await approveVersion(transaction, principal, wanted, hub.clock());
           const [subject, facts] = [subjectOf({ ...staged, id: staged.project_id }), bytesOf(version)];
           await tell({ action: "version.approve", subject, facts: { ...facts, staged_by: staged.published_by } });
           await tell({ action: "version.publish", subject, facts });
@@ -70,7 +70,7 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
       const { reason } = request.body;
       await projectOf(principal, projectId);
       const unneeded = await audited(hub, request, principal, async (transaction, tell) => {
-        const { staged, blobs } = await reject(transaction, principal, { projectId, version }, hub.clock());
+        const { staged, blobs } = await rejectVersion(transaction, principal, { projectId, version }, hub.clock());
         const facts = { ...bytesOf(staged), reason, staged_by: staged.published_by };
         await tell({ action: "version.reject", subject: subjectOf({ ...staged, id: projectId }), facts });
         return blobs;

@@ -84,7 +84,12 @@ export async function hold(transaction: Transacted, target: TargetRow, version: 
  * Stages a version that has just been stored: no host gets it before its approval. Writes an audit entry, as for a
  * hold.
  */
-export async function stage(transaction: Transacted, target: TargetRow, version: string, now: number): Promise<void> {
+export async function stageVersion(
+  transaction: Transacted,
+  target: TargetRow,
+  version: string,
+  now: number,
+): Promise<void> {
   const at = new Date(now).toISOString();
   const marks = { ...OPEN, state: "staged", state_cause: "uploaded", state_since: at, told_at: at } as const;
   await markVersion(transaction, { project_id: target.id, version }, marks);

@@ -5,7 +5,7 @@ import { labelsText } from "../../../contract/labels.ts";
 import { may } from "../../../hub/base/principal.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
-import { field, param, principalOf } from "../../page/context.ts";
+import { field, param, requirePrincipal } from "../../page/context.ts";
 import { Ask, Field, Opened, Remove } from "../../page/forms.tsx";
 import { targetScreen } from "../../page/named-target.ts";
 import { Badge, Empty, Go, Pager, type Row, Section, Table, Time, type Tone, withNotes } from "../../page/parts.tsx";
@@ -36,7 +36,7 @@ export const joinedHosts = targetScreen(async (context, request, { id, name }) =
   const { items: waiting } = await api.call(request, pending);
   const listed = callTo(routes.listInvites, { ...of, query: { limit: "50" } });
   const invites = await api.page(request, listed, INVITES_CURSOR);
-  const mayManage = may(principalOf(request), "keys");
+  const mayManage = may(requirePrincipal(request), "keys");
   const signers = mayManage ? await signersOf(context, request, id) : [];
   const here = hostsPath(id);
   const joined = items.filter(({ state }) => state !== "pending");

@@ -3,7 +3,7 @@ import * as routes from "../../../contract/rollouts/routes.ts";
 import { notFound } from "../../../hub/base/errors.ts";
 import { may } from "../../../hub/base/principal.ts";
 import { callTo } from "../../page/api.ts";
-import { field, param, principalOf } from "../../page/context.ts";
+import { field, param, requirePrincipal } from "../../page/context.ts";
 import { targetScreen } from "../../page/named-target.ts";
 import { Badge, Empty, Live, Pager, Section, Table, Time, withNotes } from "../../page/parts.tsx";
 import { TargetLayout } from "../../page/target-layout.tsx";
@@ -18,7 +18,7 @@ const isOver = ({ ended_at: at }: RolloutRecord): boolean => at !== null;
 export const rollouts = targetScreen(async ({ api }, request, { kind, slug, id, name, latest }) => {
   const asked = callTo(routes.listRollouts, { params: { id }, query: { limit: "20" } });
   const { items, cursor, next } = await api.page(request, asked);
-  const principal = principalOf(request);
+  const principal = requirePrincipal(request);
   const mayChange = may(principal, "publish", "projects");
   const allowed = ROLLOUT_ACTIONS.filter((action) => (action === "approve" ? may(principal, "projects") : mayChange));
   const here = rolloutsPath(kind, slug);

@@ -2,7 +2,7 @@ import { showProject } from "../../../contract/projects/routes.ts";
 import * as routes from "../../../contract/staging/routes.ts";
 import { may } from "../../../hub/base/principal.ts";
 import { callTo } from "../../page/api.ts";
-import { field, principalOf } from "../../page/context.ts";
+import { field, requirePrincipal } from "../../page/context.ts";
 import { Opened } from "../../page/forms.tsx";
 import { type NamedTarget, targetScreen } from "../../page/named-target.ts";
 import { Badge, Command, Facts, Go } from "../../page/parts.tsx";
@@ -30,7 +30,7 @@ export const approval = targetScreen(async ({ api }, request, target) => {
           Whoever may publish gives a version to every host, unless it is published with <code>--stage</code>.
         </p>
       )}
-      {may(principalOf(request), "projects") ? (
+      {may(requirePrincipal(request), "projects") ? (
         <div className="acts">
           <Change {...{ ...target, isRequired }} />
         </div>

@@ -11,7 +11,7 @@ import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../../lib/agent/deplo
 import { readReports } from "../../../../lib/agent/reports/report.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
-import { decide } from "../../../../lib/agent/watch/decide.ts";
+import { decideDeployment } from "../../../../lib/agent/watch/decide.ts";
 import { readDeployed } from "../../../../lib/releases/deployed.ts";
 import { readJournal } from "../../../../lib/releases/journal.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
@@ -241,7 +241,7 @@ t.test("a watch leaves the version alone that was left, until a newer one or res
   const h = await hostWith(t, ["1.0.0", "2.0.0"], { name: "none" });
   await h.back();
   const decision = async (version: string) =>
-    decide({
+    decideDeployment({
       ...{ running: "1.0.0", paused: false, damaged: false, allowDowngrade: false, ran: new Set() },
       latest: { version, identity: `signature of ${version}`, yanked: [] },
       quarantine: await readQuarantine(h.layout, TARGET),

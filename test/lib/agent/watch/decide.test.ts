@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import t from "tap";
-import { decide, type TargetFacts } from "../../../../lib/agent/watch/decide.ts";
+import { decideDeployment, type TargetFacts } from "../../../../lib/agent/watch/decide.ts";
 import { isDowngrade } from "../../../../lib/contract/versions.ts";
 
 const facts = (
@@ -35,25 +35,32 @@ const anyFacts: fc.Arbitrary<TargetFacts> = fc.record({
 });
 
 t.test("every change of the latest version is followed, also to labels that have no order", (t) => {
-  t.same(decide(facts({})), { do: "deploy", version: "2.0.0", reinstall: false });
-  t.same(decide(facts({ running: null })), { do: "deploy", version: "2.0.0", reinstall: false });
-  t.match(decide(facts({ running: "nightly-2", version: "nightly-1" })), { do: "deploy", version: "nightly-1" });
-  t.same(decide(facts({ version: null })), { do: "nothing" });
-  t.same(decide(facts({ version: null, asked: "redeploy" })), { do: "nothing" });
-  t.same(decide(facts({ running: "2.0.0" })), { do: "nothing" });
+  t.same(decideDeployment(facts({})), { do: "deploy", version: "2.0.0", reinstall: false });
+  t.same(decideDeployment(facts({ running: null })), { do: "deploy", version: "2.0.0", reinstall: false });
+  t.match(decideDeployment(facts({ running: "nightly-2", version: "nightly-1" })), {
+    do: "deploy",
+    version: "nightly-1",
+  });
+  t.same(decideDeployment(facts({ version: null })), { do: "nothing" });
+  t.same(decideDeployment(facts({ version: null, asked: "redeploy" })), { do: "nothing" });
+  t.same(decideDeployment(facts({ running: "2.0.0" })), { do: "nothing" });
   t.end();
 });
 
 t.test("a pinned version is kept, also against a newer one, but not against quarantine and pause", (t) => {
-  t.same(decide(facts({ running: "1.0.0", pin: "1.0.0" })), { do: "nothing" });
-  t.same(decide(facts({ running: "2.0.0", pin: "1.0.0" })), { do: "deploy", version: "1.0.0", reinstall: false });
-  t.same(decide(facts({ running: null, version: null, pin: "1.0.0" })), {
+  t.same(decideDeployment(facts({ running: "1.0.0", pin: "1.0.0" })), { do: "nothing" });
+  t.same(decideDeployment(facts({ running: "2.0.0", pin: "1.0.0" })), {
     do: "deploy",
     version: "1.0.0",
     reinstall: false,
   });
-  t.match(decide(facts({ pin: "1.5.0", quarantine: [bad("1.5.0")] })), { do: "hold", reason: "quarantined" });
-  t.match(decide(facts({ pin: "1.5.0", paused: true })), { do: "hold", reason: "paused" });
+  t.same(decideDeployment(facts({ running: null, version: null, pin: "1.0.0" })), {
+    do: "deploy",
+    version: "1.0.0",
+    reinstall: false,
+  });
+  t.match(decideDeployment(facts({ pin: "1.5.0", quarantine: [bad("1.5.0")] })), { do: "hold", reason: "quarantined" });
+  t.match(decideDeployment(facts({ pin: "1.5.0", paused: true })), { do: "hold", reason: "paused" });
   t.end();
 });
 
@@ -61,7 +68,7 @@ t.test("a version that was refused without a signature comes in once its author 
   const unsigned = { ...bad("2.0.0"), code: "signature_missing" };
   const latest = { version: "2.0.0", identity: "bytes", yanked: [] };
   const decided = (isSigned: boolean, entry = unsigned) =>
-    decide(facts({ quarantine: [entry], latest: { ...latest, isSigned } }));
+    decideDeployment(facts({ quarantine: [entry], latest: { ...latest, isSigned } }));
   t.match(decided(false), { do: "hold", reason: "quarantined" });
   t.match(decided(true), { do: "deploy", version: "2.0.0" });
   t.match(decided(true, bad("2.0.0")), { do: "hold", reason: "quarantined" }, "a signature heals nothing else");
@@ -70,22 +77,26 @@ t.test("a version that was refused without a signature comes in once its author 
 
 t.test("what is in quarantine stays out until its bytes are others or a person asks", (t) => {
   const quarantine = [bad("1.5.0"), bad("2.0.0")];
-  t.match(decide(facts({ quarantine })), {
+  t.match(decideDeployment(facts({ quarantine })), {
     do: "hold",
     version: "2.0.0",
     reason: "quarantined",
     message: /rolled back/,
   });
-  t.match(decide(facts({ quarantine, version: "2.0.1" })), { do: "deploy", version: "2.0.1" });
-  t.match(decide(facts({ quarantine, identity: "other bytes" })), { do: "deploy" });
-  t.match(decide(facts({ quarantine: [bad("2.0.0", null)] })), { do: "hold" }, "unknown bytes may be the same");
+  t.match(decideDeployment(facts({ quarantine, version: "2.0.1" })), { do: "deploy", version: "2.0.1" });
+  t.match(decideDeployment(facts({ quarantine, identity: "other bytes" })), { do: "deploy" });
+  t.match(
+    decideDeployment(facts({ quarantine: [bad("2.0.0", null)] })),
+    { do: "hold" },
+    "unknown bytes may be the same",
+  );
   for (const asked of ["retry", "redeploy"] as const) {
-    t.match(decide(facts({ quarantine, asked })), { do: "deploy", version: "2.0.0", reinstall: false });
+    t.match(decideDeployment(facts({ quarantine, asked })), { do: "deploy", version: "2.0.0", reinstall: false });
   }
   fc.assert(
     fc.property(anyFacts, (given) => {
       const { latest, quarantine: entries, asked } = given;
-      const decision = decide(given);
+      const decision = decideDeployment(given);
       const same = (entry: { identity: string | null }): boolean =>
         entry.identity === null || latest.identity === null || entry.identity === latest.identity;
       const held = entries.some((entry) => entry.version === latest.version && same(entry));
@@ -97,19 +108,23 @@ t.test("what is in quarantine stays out until its bytes are others or a person a
 
 t.test("a lower version is taken only if it ran here and the running one is yanked, or if that is allowed", (t) => {
   const lower = { running: "2.0.0", version: "1.0.0" };
-  t.match(decide(facts(lower)), { do: "hold", version: "1.0.0", reason: "downgrade" });
-  t.match(decide(facts({ ...lower, asked: "redeploy" })), { do: "hold", reason: "downgrade" });
+  t.match(decideDeployment(facts(lower)), { do: "hold", version: "1.0.0", reason: "downgrade" });
+  t.match(decideDeployment(facts({ ...lower, asked: "redeploy" })), { do: "hold", reason: "downgrade" });
   const ran = new Set(["1.0.0"]);
-  t.match(decide(facts({ ...lower, ran, yanked: ["2.0.0"] })), { do: "deploy", version: "1.0.0" });
-  t.match(decide(facts({ ...lower, ran, yanked: ["3.0.0"] })), { do: "hold" }, "it is the running one that counts");
+  t.match(decideDeployment(facts({ ...lower, ran, yanked: ["2.0.0"] })), { do: "deploy", version: "1.0.0" });
+  t.match(
+    decideDeployment(facts({ ...lower, ran, yanked: ["3.0.0"] })),
+    { do: "hold" },
+    "it is the running one that counts",
+  );
   const unknown = { do: "hold", reason: "downgrade", message: /has never run 1\.0\.0/ };
-  t.match(decide(facts({ ...lower, yanked: ["2.0.0"] })), unknown);
-  t.match(decide(facts({ ...lower, yanked: ["2.0.0"], asked: "retry" })), unknown, "whoever asks");
-  t.match(decide(facts({ ...lower, allowDowngrade: true })), { do: "deploy", version: "1.0.0" });
+  t.match(decideDeployment(facts({ ...lower, yanked: ["2.0.0"] })), unknown);
+  t.match(decideDeployment(facts({ ...lower, yanked: ["2.0.0"], asked: "retry" })), unknown, "whoever asks");
+  t.match(decideDeployment(facts({ ...lower, allowDowngrade: true })), { do: "deploy", version: "1.0.0" });
   fc.assert(
     fc.property(anyFacts, (given) => {
       const { running, latest, allowDowngrade, ran } = given;
-      const decision = decide(given);
+      const decision = decideDeployment(given);
       const lowered = decision.do === "deploy" && running !== null && isDowngrade(running, decision.version);
       return !lowered || allowDowngrade || (latest.yanked.includes(running) && ran.has(decision.version));
     }),
@@ -118,13 +133,21 @@ t.test("a lower version is taken only if it ran here and the running one is yank
 });
 
 t.test("a redeploy of what runs installs it anew, a retry of it does nothing", (t) => {
-  t.same(decide(facts({ running: "2.0.0", asked: "redeploy" })), { do: "deploy", version: "2.0.0", reinstall: true });
-  t.same(decide(facts({ running: "2.0.0", asked: "retry" })), { do: "nothing" });
-  t.same(decide(facts({ running: "2.0.0", damaged: true })), { do: "deploy", version: "2.0.0", reinstall: true });
-  t.same(decide(facts({ running: "2.0.0", damaged: true, paused: true })), { do: "nothing" });
+  t.same(decideDeployment(facts({ running: "2.0.0", asked: "redeploy" })), {
+    do: "deploy",
+    version: "2.0.0",
+    reinstall: true,
+  });
+  t.same(decideDeployment(facts({ running: "2.0.0", asked: "retry" })), { do: "nothing" });
+  t.same(decideDeployment(facts({ running: "2.0.0", damaged: true })), {
+    do: "deploy",
+    version: "2.0.0",
+    reinstall: true,
+  });
+  t.same(decideDeployment(facts({ running: "2.0.0", damaged: true, paused: true })), { do: "nothing" });
   fc.assert(
     fc.property(anyFacts, (given) => {
-      const decision = decide(given);
+      const decision = decideDeployment(given);
       const anew = decision.do === "deploy" && decision.version === given.running;
       return (
         anew === (decision.do === "deploy" && decision.reinstall) &&
@@ -140,42 +163,50 @@ t.test("a version that waits for consent is held, other bytes and a person's req
     ...{ version: "2.0.0", identity: "bytes", over: "1.0.0-1", running_version: "1.0.0" },
     ...{ rights: ["a: network: all"], at: "2026-01-01T00:00:00Z" },
   };
-  t.match(decide(facts({ rights })), {
+  t.match(decideDeployment(facts({ rights })), {
     do: "hold",
     version: "2.0.0",
     reason: "rights",
     rights: ["a: network: all"],
     message: /2\.0\.0 asks for more rights than the running 1\.0\.0: a: network: all/,
   });
-  t.match(decide(facts({ rights, paused: true })), { reason: "rights" });
-  t.match(decide(facts({ rights: { ...rights, identity: null } })), { reason: "rights" }, "unknown bytes");
-  t.match(decide(facts({ rights, identity: "others" })), { do: "deploy" });
-  t.match(decide(facts({ rights, version: "2.0.1" })), { do: "deploy" });
-  t.match(decide(facts({ rights, asked: "retry" })), { do: "deploy" });
+  t.match(decideDeployment(facts({ rights, paused: true })), { reason: "rights" });
+  t.match(decideDeployment(facts({ rights: { ...rights, identity: null } })), { reason: "rights" }, "unknown bytes");
+  t.match(decideDeployment(facts({ rights, identity: "others" })), { do: "deploy" });
+  t.match(decideDeployment(facts({ rights, version: "2.0.1" })), { do: "deploy" });
+  t.match(decideDeployment(facts({ rights, asked: "retry" })), { do: "deploy" });
   t.end();
 });
 
 t.test("a version that a policy holds stays out until it is looked at again, or a person checks", (t) => {
   const policy = { version: "2.0.0", identity: "bytes", message: "2.0.0 does not meet the rule sbom" };
-  t.match(decide(facts({ policy })), { do: "hold", version: "2.0.0", reason: "policy", message: policy.message });
-  t.match(decide(facts({ policy: { ...policy, identity: null } })), { reason: "policy" }, "unknown bytes");
-  t.match(decide(facts({ policy, identity: "others" })), { do: "deploy" });
-  t.match(decide(facts({ policy, version: "2.0.1" })), { do: "deploy", version: "2.0.1" });
+  t.match(decideDeployment(facts({ policy })), {
+    do: "hold",
+    version: "2.0.0",
+    reason: "policy",
+    message: policy.message,
+  });
+  t.match(decideDeployment(facts({ policy: { ...policy, identity: null } })), { reason: "policy" }, "unknown bytes");
+  t.match(decideDeployment(facts({ policy, identity: "others" })), { do: "deploy" });
+  t.match(decideDeployment(facts({ policy, version: "2.0.1" })), { do: "deploy", version: "2.0.1" });
   for (const asked of ["check", "retry", "redeploy"] as const)
-    t.match(decide(facts({ policy, asked })), { do: "deploy", version: "2.0.0" }, asked);
+    t.match(decideDeployment(facts({ policy, asked })), { do: "deploy", version: "2.0.0" }, asked);
   const asked = "check";
-  t.match(decide(facts({ policy, asked, paused: true })), { reason: "paused" }, "a check ends no pause");
-  t.match(decide(facts({ policy, asked, quarantine: [bad("2.0.0")] })), { reason: "quarantined" });
-  t.same(decide(facts({ asked, running: "2.0.0" })), { do: "nothing" });
+  t.match(decideDeployment(facts({ policy, asked, paused: true })), { reason: "paused" }, "a check ends no pause");
+  t.match(decideDeployment(facts({ policy, asked, quarantine: [bad("2.0.0")] })), { reason: "quarantined" });
+  t.same(decideDeployment(facts({ asked, running: "2.0.0" })), { do: "nothing" });
   t.end();
 });
 
 t.test("a pause holds every deployment that nobody asks for", (t) => {
-  t.match(decide(facts({ paused: true })), { do: "hold", version: "2.0.0", reason: "paused" });
-  t.match(decide(facts({ paused: true, asked: "redeploy" })), { do: "deploy" });
-  t.same(decide(facts({ paused: true, running: "2.0.0" })), { do: "nothing" }, "there is nothing to hold");
+  t.match(decideDeployment(facts({ paused: true })), { do: "hold", version: "2.0.0", reason: "paused" });
+  t.match(decideDeployment(facts({ paused: true, asked: "redeploy" })), { do: "deploy" });
+  t.same(decideDeployment(facts({ paused: true, running: "2.0.0" })), { do: "nothing" }, "there is nothing to hold");
   fc.assert(
-    fc.property(anyFacts, (given) => !(given.paused && !isForced(given.asked) && decide(given).do === "deploy")),
+    fc.property(
+      anyFacts,
+      (given) => !(given.paused && !isForced(given.asked) && decideDeployment(given).do === "deploy"),
+    ),
   );
   t.end();
 });

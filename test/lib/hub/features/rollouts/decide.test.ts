@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import t from "tap";
 import type { RolloutState } from "../../../../../lib/contract/rollouts/records.ts";
-import { decide, type RolloutFacts, type Rules } from "../../../../../lib/hub/features/rollouts/decide.ts";
+import { decideRollout, type RolloutFacts, type Rules } from "../../../../../lib/hub/features/rollouts/decide.ts";
 import { FIRST_STATUS, type RolloutStatus } from "../../../../../lib/hub/features/rollouts/records.ts";
 import { FleetTally, type ReportedHost, SILENT_MS } from "../../../../../lib/hub/features/rollouts/tally.ts";
 import { waveOf, wavesOf } from "../../../../../lib/hub/gate/waves.ts";
@@ -39,35 +39,39 @@ const FRESH: [number, number, number][] = [
 const FIRST_DONE: [number, number, number][] = [[10, 9, 1], ...FRESH.slice(1)];
 
 t.test("a wave opens when the one before has soaked, a person has approved, and the window is open", (t) => {
-  t.match(decide(rules(), standing(), facts(FRESH, { isPublished: false })), {
+  t.match(decideRollout(rules(), standing(), facts(FRESH, { isPublished: false })), {
     open: 0,
     waitingFor: "publication",
   });
-  const first = decide(rules(), standing(), facts(FRESH));
+  const first = decideRollout(rules(), standing(), facts(FRESH));
   t.match(first, { open: 1, openedAt: NOW, waitingFor: "hosts", soakingSince: null });
-  t.match(decide(rules(), first, facts([[10, 8, 1], ...FRESH.slice(1)])), { open: 1, waitingFor: "hosts" });
-  const soaking = decide(rules(), first, facts(FIRST_DONE));
+  t.match(decideRollout(rules(), first, facts([[10, 8, 1], ...FRESH.slice(1)])), { open: 1, waitingFor: "hosts" });
+  const soaking = decideRollout(rules(), first, facts(FIRST_DONE));
   t.match(soaking, { open: 1, waitingFor: "soak", soakingSince: NOW, until: NOW + 1000 });
-  t.match(decide(rules(), soaking, facts(FIRST_DONE, { now: NOW + 999 })), { open: 1, waitingFor: "soak" });
+  t.match(decideRollout(rules(), soaking, facts(FIRST_DONE, { now: NOW + 999 })), { open: 1, waitingFor: "soak" });
   const later = { now: NOW + 1000 };
-  t.match(decide(rules(), soaking, facts(FIRST_DONE, later)), { open: 2, openedAt: NOW + 1000, soakingSince: null });
+  t.match(decideRollout(rules(), soaking, facts(FIRST_DONE, later)), {
+    open: 2,
+    openedAt: NOW + 1000,
+    soakingSince: null,
+  });
   t.match(
-    decide(rules(), soaking, facts(FRESH, later)),
+    decideRollout(rules(), soaking, facts(FRESH, later)),
     { open: 1, soakingSince: null },
     "one that falls back soaks anew",
   );
 
   const approve = rules({ approve: true });
-  t.match(decide(approve, soaking, facts(FIRST_DONE, later)), { open: 1, waitingFor: "approval", until: null });
-  t.match(decide(approve, { ...soaking, approved: 2 }, facts(FIRST_DONE, later)), { open: 2 });
+  t.match(decideRollout(approve, soaking, facts(FIRST_DONE, later)), { open: 1, waitingFor: "approval", until: null });
+  t.match(decideRollout(approve, { ...soaking, approved: 2 }, facts(FIRST_DONE, later)), { open: 2 });
   const closed = rules({ window: parseWindow("Wed 09:00-10:00 UTC") });
   const opens = Date.parse("2026-11-25T09:00:00Z");
-  t.match(decide(closed, soaking, facts(FIRST_DONE, later)), { open: 1, waitingFor: "window", until: opens });
-  t.match(decide(closed, standing(), facts(FRESH)), { open: 0, waitingFor: "window", until: opens });
-  t.match(decide(closed, soaking, facts(FIRST_DONE, { now: opens })), { open: 2 });
+  t.match(decideRollout(closed, soaking, facts(FIRST_DONE, later)), { open: 1, waitingFor: "window", until: opens });
+  t.match(decideRollout(closed, standing(), facts(FRESH)), { open: 0, waitingFor: "window", until: opens });
+  t.match(decideRollout(closed, soaking, facts(FIRST_DONE, { now: opens })), { open: 2 });
   const last = standing({ open: 3, soakingSince: NOW - 1000 });
   const done: [number, number, number][] = FRESH.map(([hosts]) => [hosts, hosts, 0]);
-  t.match(decide(rules(), last, facts(done)), { state: "completed", endedAt: NOW });
+  t.match(decideRollout(rules(), last, facts(done)), { state: "completed", endedAt: NOW });
   t.end();
 });
 
@@ -75,13 +79,16 @@ t.test("a rollout halts for failures beyond its limit, also while paused", (t) =
   const open = standing({ open: 1, soakingSince: NOW });
   for (const state of ["running", "paused"] as const) {
     const before = { ...open, state };
-    t.match(decide(rules(), before, facts([[10, 8, 2], ...FRESH.slice(1)])), { state: "halted", reason: /2 hosts/ });
+    t.match(decideRollout(rules(), before, facts([[10, 8, 2], ...FRESH.slice(1)])), {
+      state: "halted",
+      reason: /2 hosts/,
+    });
   }
-  t.match(decide(rules(), open, facts(FIRST_DONE)), { state: "running" }, "the limit itself is allowed");
+  t.match(decideRollout(rules(), open, facts(FIRST_DONE)), { state: "running" }, "the limit itself is allowed");
   const three = rules({ maxFailing: { value: 3, isShare: false } });
-  t.match(decide(three, open, facts([[10, 0, 3], ...FRESH.slice(1)])), { state: "running" });
-  t.match(decide(three, open, facts([[10, 0, 3], [20, 0, 1], ...FRESH.slice(2)])), { state: "halted" });
-  t.match(decide(rules(), { ...open, state: "paused" }, facts(FIRST_DONE, { now: NOW + HOUR })), {
+  t.match(decideRollout(three, open, facts([[10, 0, 3], ...FRESH.slice(1)])), { state: "running" });
+  t.match(decideRollout(three, open, facts([[10, 0, 3], [20, 0, 1], ...FRESH.slice(2)])), { state: "halted" });
+  t.match(decideRollout(rules(), { ...open, state: "paused" }, facts(FIRST_DONE, { now: NOW + HOUR })), {
     ...{ state: "paused", open: 1, soakingSince: null },
   });
   t.end();
@@ -90,11 +97,11 @@ t.test("a rollout halts for failures beyond its limit, also while paused", (t) =
 t.test("shares are exact: 77 of 2,750 hosts are 2.8 %, and no more", (t) => {
   const open = standing({ open: 1 });
   const share = rules({ maxFailing: { value: 2.8, isShare: true }, labelled: [false] });
-  t.match(decide(share, open, facts([[2750, 0, 77]])), { state: "running" });
-  t.match(decide(share, open, facts([[2750, 0, 78]])), { state: "halted" });
+  t.match(decideRollout(share, open, facts([[2750, 0, 77]])), { state: "running" });
+  t.match(decideRollout(share, open, facts([[2750, 0, 78]])), { state: "halted" });
   const enough = rules({ minDone: { value: 7, isShare: true }, labelled: [false, false] });
   t.match(
-    decide(
+    decideRollout(
       enough,
       open,
       facts([
@@ -114,20 +121,24 @@ t.test("a wave that a label chooses passes only after a host of it ran the versi
     [5, 0, 0],
     [5, 0, 0],
   ];
-  const waits = decide(byLabel, standing({ open: 1 }), facts(empty));
+  const waits = decideRollout(byLabel, standing({ open: 1 }), facts(empty));
   t.match(waits, { open: 1, waitingFor: "hosts", soakingSince: null });
-  t.match(decide(byLabel, { ...waits, approved: 2 }, facts(empty)), { open: 2 }, "a person may let it pass");
-  t.match(decide(byLabel, waits, facts([[1, 1, 0], ...empty.slice(1)])), { open: 2 });
-  t.match(decide(rules({ soakMs: 0 }), standing({ open: 1 }), facts(empty)), { open: 2 }, "an empty share passes");
+  t.match(decideRollout(byLabel, { ...waits, approved: 2 }, facts(empty)), { open: 2 }, "a person may let it pass");
+  t.match(decideRollout(byLabel, waits, facts([[1, 1, 0], ...empty.slice(1)])), { open: 2 });
+  t.match(
+    decideRollout(rules({ soakMs: 0 }), standing({ open: 1 }), facts(empty)),
+    { open: 2 },
+    "an empty share passes",
+  );
   t.end();
 });
 
 t.test("nothing completes before a host ran the version, or a person said so", (t) => {
   const last = standing({ open: 1 });
   const one = rules({ labelled: [false], soakMs: 0 });
-  t.match(decide(one, last, facts([[0, 0, 0]])), { state: "running", waitingFor: "hosts" });
-  t.match(decide(one, { ...last, approved: 2 }, facts([[0, 0, 0]])), { state: "completed" });
-  t.match(decide(one, last, facts([[1, 1, 0]])), { state: "completed" });
+  t.match(decideRollout(one, last, facts([[0, 0, 0]])), { state: "running", waitingFor: "hosts" });
+  t.match(decideRollout(one, { ...last, approved: 2 }, facts([[0, 0, 0]])), { state: "completed" });
+  t.match(decideRollout(one, last, facts([[1, 1, 0]])), { state: "completed" });
   t.end();
 });
 
@@ -163,7 +174,7 @@ t.test("no wave opens early, out of turn or out of its hours, and what is halted
       const hosts = given.waves.map(([rest, done, failing]): [number, number, number] => [
         ...([rest + done + failing, done, failing] as const),
       ]);
-      const after = decide(given.rules, before, facts(hosts, given));
+      const after = decideRollout(given.rules, before, facts(hosts, given));
       if (after.open === before.open) return before.state === "running" || after.state !== "running";
       const { window, soakMs, approve } = given.rules;
       const soaked = before.open === 0 || (before.soakingSince !== null && given.now - before.soakingSince >= soakMs);
