@@ -88,7 +88,7 @@ export class OpenCalls {
   open(
     action: string,
     payload: string,
-    { requestId, depth, trace, timeoutMs, graceMs }: CallFacts & CallLimits,
+    { requestId, depth, trace, ...limits }: CallFacts & CallLimits,
   ): Promise<string> {
     // Unguessable: a plugin must not be able to answer a call that it was not given.
     const id = randomUUID();
@@ -103,9 +103,8 @@ export class OpenCalls {
           reject(new RuntimeFault("result_not_serialisable", "The plugin's reply is not JSON."));
         }
       };
-      const late = `The action ${action} took longer than ${timeoutMs / 1000} s.`;
-      const limits = { timeoutMs, graceMs };
-      const timer = timeoutMs < 2 * AHEAD_MS ? this.#deadline(id, late, limits) : this.#ahead(id, late, limits);
+      const late = `The action ${action} took longer than ${limits.timeoutMs / 1000} s.`;
+      const timer = limits.timeoutMs < 2 * AHEAD_MS ? this.#deadline(id, late, limits) : this.#ahead(id, late, limits);
       const call: OpenCall = { replied, reject, timer, requestId, depth, trace, progress: "waiting" };
       const send = (): void => {
         const isQuiet = this.#calls.size > 1 && performance.now() - this.#heardAt > QUIET_MS;
@@ -127,7 +126,7 @@ export class OpenCalls {
     header: Record<string, unknown>,
     bytes: Uint8Array,
     exchange: OpenExchange,
-    { requestId, depth, trace, timeoutMs, graceMs }: CallFacts & CallLimits,
+    { requestId, depth, trace, ...limits }: CallFacts & CallLimits,
   ): ExchangeControl {
     this.#admit();
     const id = randomUUID();
@@ -137,8 +136,7 @@ export class OpenCalls {
     } catch (error) {
       throw new RuntimeFault("bad_request", `The request's head is too large: ${(error as Error).message}.`);
     }
-    const limits = { timeoutMs, graceMs };
-    const late = `The plugin's route did not go on for ${timeoutMs / 1000} s.`;
+    const late = `The plugin's route did not go on for ${limits.timeoutMs / 1000} s.`;
     let wasIts = true;
     const call: OpenCall = {
       replied: (frame) => exchange.replied(frame),
@@ -161,7 +159,7 @@ export class OpenCalls {
         // The plugin is not to blame for a client that has disconnected, and gets the time of a call to notice.
         this.#cancelled.set(id, true);
         this.#channel.send({ t: "cancel", id, gone: true });
-        this.#forget(id, timeoutMs + graceMs);
+        this.#forget(id, limits.timeoutMs + limits.graceMs);
       },
     };
   }
