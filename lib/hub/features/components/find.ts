@@ -75,7 +75,7 @@ function seenAs({ kind, slug, name, version }: Using, { owner }: Principal): See
 }
 
 /**
- * Groups versions into statements that read their hosts: each of at most {@link MOST_HOSTS} hosts, or of one version
+ * Groups versions into queries that read their hosts: each of at most {@link MOST_HOSTS} hosts, or of one version
  * with more.
  */
 function together(versions: readonly Seen[]): Seen[][] {

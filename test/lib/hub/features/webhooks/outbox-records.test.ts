@@ -101,7 +101,8 @@ t.test(
   async (t) => {
     const url = await startPostgres(t);
     if (url === undefined) return void t.plan(0, "PostgreSQL is not installed");
-    const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir(), url });
+    // They wait for each other's rows, and not, for three seconds, for a connection.
+    const database = await openDatabase({ hooks: FEATURES, dataDir: t.testdir(), url, poolSize: 60 });
     t.teardown(() => database.close());
     const { kysely: db } = database;
     const data = { target: "plugin:tide", name: "Tide", version: "1.0.0" };
