@@ -74,8 +74,13 @@ export async function startWorkflow(
 export const publisherFill: FeatureFill = {
   options: { issuerAllow: ["127.0.0.1"] },
   byHand: { publishers: { last_used_at: AT } },
-  async fill({ t, done, project }) {
-    const issuer = await startIssuer(t);
+  async fill({ t, hub, done, project }) {
+    const { issuer, trust, run } = await startWorkflow(t, { hub });
+    await trust({ target: `project:${project.id}` });
+    await done("POST", "/devkeys/exchange", {
+      key: null,
+      json: { target: `project:${project.id}`, token: await run() },
+    });
     const name = HOSTILE.replace(/\u2028/g, "");
     const json = { name, issuer: issuer.url, audience: name, claims: { [name]: name } };
     await done("POST", "/devkeys/publishers", { json: { ...json, creates: { kind: "plugin", slug: "new", name } } });

@@ -48,7 +48,6 @@ export const publisherKeys = table(
     key: ["key_id"],
     indexes: { publisher_keys_publisher: ["publisher_id"] },
     references: { key_id: { table: apiKeys, cascades: true }, publisher_id: { table: publishers, cascades: true } },
-    copied: false,
   },
 );
 
@@ -60,7 +59,7 @@ export const usedTokens = table(
     hash: sha256Hex,
     expires_at: time,
   },
-  { key: ["hash"], indexes: { used_tokens_expiry: ["expires_at"] }, copied: false },
+  { key: ["hash"], indexes: { used_tokens_expiry: ["expires_at"] } },
 );
 
 /** The rows of each table, as kysely reads and writes them. */

@@ -1,7 +1,10 @@
+import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
+import { backupHub, restoreHub } from "../../../../lib/hub/backup/backup.ts";
+import { FEATURES } from "../../../../lib/hub/features.ts";
 import { createHub } from "../../../../lib/hub/hub.ts";
-import { call, createProject, type RunningHub } from "../../../support/hub/harness.ts";
+import { call, createProject, type RunningHub, startHub } from "../../../support/hub/harness.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 import { AUDIENCE, publicationForm, startWorkflow } from "../../../support/hub/publishers.ts";
 
@@ -58,6 +61,25 @@ t.test("a publisher that is removed ends at once, with the keys that it got", as
   t.equal((await hub.call("GET", "/devkeys/key", { key: got.body.key })).status, 401);
   t.equal((await exchange(`project:${id}`, await run())).status, 403);
   t.equal((await hub.call("DELETE", `/devkeys/publishers/${body.id}`)).status, 404);
+});
+
+t.test("a restored hub takes no token twice, and ends the keys of a publisher that is removed", async (t) => {
+  const folder = t.testdir();
+  const { hub, trust, run, exchange } = await startWorkflow(t, { dataDir: join(folder, "hub") });
+  const { id } = await createProject(hub);
+  const { body } = await trust({ target: `project:${id}` });
+  const token = await run();
+  const got = await exchange(`project:${id}`, token);
+  await backupHub({ hooks: FEATURES, dataDir: hub.dataDir }, join(folder, "backup"));
+  await hub.hub.close();
+  const dataDir = join(folder, "restored");
+  await restoreHub(join(folder, "backup"), { hooks: FEATURES, dataDir }, { trust: "unsigned" });
+  for (const name of ["admin.key", "kek.json"]) await copyFile(join(hub.dataDir, name), join(dataDir, name));
+  const restored = await startHub(t, { dataDir, issuerAllow: ["127.0.0.1"] });
+  t.match(await exchange(`project:${id}`, token, restored), { status: 401, body: { code: "key_rejected" } });
+  t.equal((await restored.call("GET", "/devkeys/key", { key: got.body.key })).status, 200);
+  t.equal((await restored.call("DELETE", `/devkeys/publishers/${body.id}`)).status, 204);
+  t.equal((await restored.call("GET", "/devkeys/key", { key: got.body.key })).status, 401);
 });
 
 t.test("a pending publisher creates its target with its first run, once", async (t) => {
