@@ -32,8 +32,18 @@ export function admitUpload(
   };
 }
 
-/** @throws HubError 401 for a key that somebody has ended since, 403 for a target that the key acts on no more */
-async function requireStill(transaction: Transacted, { principal, projectId }: Upload, now: string): Promise<void> {
+/**
+ * Requires that a request that has taken long may still do what it might when it began.
+ *
+ * @param request projectId is null for one that acts on no target
+ * @param now ISO 8601
+ * @throws HubError 401 for a key that somebody has ended since, 403 for a target that the key acts on no more
+ */
+export async function requireStill(
+  transaction: Transacted,
+  { principal, projectId }: { principal: Principal; projectId: string | null },
+  now: string,
+): Promise<void> {
   const { keyId: id, expiresAt } = principal;
   const key = await selectWhere(transaction, "api_keys", { id })
     .select(["revoked_at", "expires_at", "owner"])
@@ -41,7 +51,7 @@ async function requireStill(transaction: Transacted, { principal, projectId }: U
   // A key that ends as it was to end lets its last upload through.
   const hasEnded = key.expires_at !== null && key.expires_at !== expiresAt && key.expires_at <= now;
   if (key.revoked_at !== null || hasEnded) throw keyRejected();
-  const project = await findProject(transaction, projectId);
+  const project = projectId === null ? undefined : await findProject(transaction, projectId);
   if (project !== undefined && !controls({ ...principal, owner: key.owner }, project))
     throw forbidden("The target went to another owner meanwhile.");
 }

@@ -7,6 +7,7 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { viewOf } from "../../access/key-rights.ts";
 import { newProject } from "../../access/new-project.ts";
 import { serve, type Served } from "../../access/serve.ts";
+import { requireStill } from "../../access/uploads.ts";
 import { conflict, forbidden, HubError, notFound, unprocessable } from "../../base/errors.ts";
 import { recordId } from "../../base/identity.ts";
 import { type Principal, requireScope } from "../../base/principal.ts";
@@ -14,7 +15,7 @@ import { controls } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
 import type { Queries } from "../../records/port.ts";
 import { deletedAt } from "../../records/project-deletion.ts";
-import type { Project } from "../../records/projects.ts";
+import { lockProject, type Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
 import type { Core } from "../feature.ts";
 import { differencesOf } from "./claims.ts";
@@ -57,6 +58,9 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
         ...{ claims: JSON.stringify(claims), created_at: hub.now(), created_by: principal.keyId, last_used_at: null },
       };
       await audited(hub, request, principal, async (transaction, tell) => {
+        // The issuer may have taken its time: meanwhile the target can have gone to another owner.
+        if (row.project_id !== null) await lockProject(transaction, row.project_id);
+        await requireStill(transaction, { principal, projectId: row.project_id }, hub.now());
         await insertPublisher(transaction, row);
         const facts = { name, issuer, target: place.pending ?? targetText(place.project!), scope, claims: row.claims };
         await tell({ action: "publisher.add", subject: row.id, facts });
