@@ -1,4 +1,5 @@
 import { type Principal, scopesOf } from "../base/principal.ts";
+import { CONTROLS } from "../base/rights.ts";
 import { joinPollingHost, POLLING_HOST, type PollingHost, pollingHostOf } from "./polling-host.ts";
 import type { PreparedStatements } from "./port.ts";
 
@@ -12,7 +13,7 @@ const REMOVED = "SELECT k.host FROM api_keys k WHERE k.hash = ? AND k.host IS NO
 
 const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version, p.gate,
     ${POLLING_HOST}
-  FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id
+  FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id AND ${CONTROLS}
   ${joinPollingHost("''", "p.id")} WHERE s.hash = ?`;
 
 export interface KeyRow {
@@ -72,7 +73,8 @@ export async function findRemovedHost(statements: PreparedStatements, hash: stri
 }
 
 /**
- * Finds the live session with this hash, its live key, and its project's latest version: one indexed statement.
+ * Finds the live session with this hash, its live key, and its project's latest version: one indexed statement. None
+ * for a project that has gone to another owner.
  *
  * @param now ISO 8601 @param hostId of the polling host, if it names itself
  */

@@ -37,7 +37,7 @@ const FIND_VERSION = `SELECT ${KEY_COLUMNS}, p.id AS target_id, p.owner AS targe
  * bytes.
  */
 const SHOWN = `SELECT k.id AS key_id,
-    CASE WHEN b.part <> 'archive' OR p.id IS NOT NULL THEN b.size_bytes END AS size, b.sha256
+    CASE WHEN p.id IS NOT NULL THEN b.size_bytes END AS size, b.sha256
   FROM (SELECT CAST(? AS text) AS id, CAST(? AS text) AS blob, CAST(? AS text) AS moment) q
   JOIN api_keys k ON k.id = q.id AND k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > q.moment)
   LEFT JOIN blobs b ON b.id = q.blob
