@@ -6,6 +6,7 @@ import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey, renewedExpiry, viewOf } from "../access/key-rights.ts";
 import { addProject, newProject, requireFreeName } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
+import { requireStill } from "../access/uploads.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../base/errors.ts";
 import { isAdministrator, may, type Principal, requireScope } from "../base/principal.ts";
 import { controlled, controls } from "../base/rights.ts";
@@ -32,6 +33,12 @@ const shownOnce = ({ record, key, credential }: IssuedKey) => ({
   ...{ ...record, key },
   ...(credential !== undefined && { deployment_credential: credential }),
 });
+
+/** Requires a key that is not revoked and has not expired. @param now ISO 8601 @throws HubError 409 */
+function requireLive(key: ApiKeyRecord | undefined, now: string): void {
+  if (key === undefined || key.revoked_at !== null || (key.expires_at !== null && key.expires_at <= now))
+    throw conflict("The key has ended; create another one.");
+}
 
 /** Routes of API keys and projects (docs/contract/keys.md). */
 export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
@@ -70,6 +77,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       }
       const withCredential = project?.kind === "project" && wanted.scopes.includes("deploy");
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
+        await requireStill(transaction, { principal, projectId: wanted.projectId }, hub.now());
         const actsFor = await grantorOf(transaction, principal.keyId);
         const key = await issueKey(transaction, { ...wanted, actsFor, withCredential }, hub.clock());
         const { id: subject, owner, scopes, project_id, host, expires_at } = key.record;
@@ -103,8 +111,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const { id } = request.params;
       const old = await changeable(principal, id);
       const now = hub.now();
-      if (old.revoked_at !== null || (old.expires_at !== null && old.expires_at <= now))
-        throw conflict("The key has ended; create another one.");
+      requireLive(old, now);
       if (id === ADMIN_KEY) throw conflict("The administrator's first key is renewed by `sealift hub admin-key`.");
       const ends = new Date(hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000).toISOString();
       const { name, owner, scopes, project_id: projectId, host = null } = old;
@@ -113,6 +120,8 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const withCredential = kind === "project" && scopes.includes("deploy");
       const wanted = { name, owner, scopes, projectId, host, expiresAt, withCredential };
       const issued = await audited(hub, request, principal, async (transaction, tell) => {
+        await requireStill(transaction, { principal, projectId }, hub.now());
+        requireLive(await findVisibleKey(transaction, viewOf(principal), id), now);
         const actsFor = await renewedActor(transaction, principal, old);
         const key = await issueKey(transaction, { ...wanted, actsFor }, hub.clock());
         await endKey(transaction, id, ends);

@@ -7,6 +7,7 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { grantableKey } from "../../access/key-rights.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
+import { requireStill } from "../../access/uploads.ts";
 import { conflict, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
@@ -42,6 +43,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       const unusable = body.signers.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
       if (unusable !== undefined) throw unprocessable(`signers: no verifier accepts ${unusable}.`);
       return audited(hub, request, principal, async (transaction, tell) => {
+        await requireStill(transaction, { principal, projectId: id }, hub.now());
         const facts = { projectId: id, owner, keysEndAt, createdBy: principal.keyId, now: hub.clock() };
         const invite = await insertInvite(transaction, body, facts);
         const { id: invite_id, uses, expires_at, approve: needsApproval } = invite;

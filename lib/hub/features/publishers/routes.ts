@@ -15,7 +15,7 @@ import { controls } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
 import type { Queries } from "../../records/port.ts";
 import { deletedAt } from "../../records/project-deletion.ts";
-import { lockProject, type Project } from "../../records/projects.ts";
+import type { Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
 import type { Core } from "../feature.ts";
 import { differencesOf } from "./claims.ts";
@@ -59,7 +59,6 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
       };
       await audited(hub, request, principal, async (transaction, tell) => {
         // The issuer may have taken its time: meanwhile the target can have gone to another owner.
-        if (row.project_id !== null) await lockProject(transaction, row.project_id);
         await requireStill(transaction, { principal, projectId: row.project_id }, hub.now());
         await insertPublisher(transaction, row);
         const facts = { name, issuer, target: place.pending ?? targetText(place.project!), scope, claims: row.claims };
