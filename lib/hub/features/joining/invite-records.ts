@@ -2,7 +2,7 @@ import type { InviteRecord, InviteRequest } from "../../../contract/joining/reco
 import type { Labels } from "../../../contract/labels.ts";
 import { hashOf, issue, recordId } from "../../base/identity.ts";
 import type { PageRange, Queries, Transacted } from "../../records/port.ts";
-import { newestWhere, updateWhere } from "../../records/rows.ts";
+import { newestWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { type HostInvitesTable, own } from "./tables.ts";
 
 /** Facts of an invite that are not in the request. */
@@ -108,6 +108,11 @@ export async function removeOldInvites(db: Queries, now: number): Promise<void> 
     )
     .execute();
 }
+
+export const findInvite = (db: Queries, token: string): Promise<HostInvitesTable | undefined> =>
+  selectWhere(own(db), "host_invites", { hash: hashOf(token) })
+    .selectAll()
+    .executeTakeFirst();
 
 /** Locks the row of the invite with this token, so that joins with it take turns. */
 export const lockInvite = (transaction: Transacted, token: string): Promise<HostInvitesTable | undefined> =>

@@ -12,9 +12,9 @@ import { conflict, keyRejected, notFound, unprocessable } from "../../base/error
 import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { inTransaction, type Records } from "../../records/port.ts";
-import { findProject } from "../../records/projects.ts";
+import { findProject, lockProject } from "../../records/projects.ts";
 import { approveJoined, listJoined, remove, rename } from "./host-records.ts";
-import { insertInvite, listInvites, lockInvite, revokeInvites } from "./invite-records.ts";
+import { findInvite, insertInvite, listInvites, lockInvite, revokeInvites } from "./invite-records.ts";
 import { join, taken } from "./join.ts";
 
 const noSuchHost = () => notFound("No host of this name has joined the project, or waits for approval.");
@@ -71,6 +71,9 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
     serve(routes.join, async (request) => {
       const { body, ip: address } = request;
       const { invite, host } = await inTransaction(db, async (transaction) => {
+        const asked = await findInvite(transaction, body.token);
+        // A transfer ends the keys that it sees: this one comes before it, or finds the invite revoked.
+        if (asked !== undefined) await lockProject(transaction, asked.project_id);
         const invite = await lockInvite(transaction, body.token);
         if (invite === undefined) throw authentication.rejected(request, keyRejected("join token"), body.token);
         const { host, isNew } = await join(transaction, body, { invite, address, now: hub.clock() });

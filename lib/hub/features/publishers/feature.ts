@@ -1,4 +1,5 @@
 import { Destinations } from "../../base/destinations.ts";
+import { inTransaction } from "../../records/port.ts";
 import { projectOfSubject } from "../../records/projects.ts";
 import type { HubFeature } from "../feature.ts";
 import { Issuers } from "./issuers.ts";
@@ -20,7 +21,7 @@ export const publishers: HubFeature<PublisherOptions> = {
     if (action !== "project.transfer") return;
     const id = await projectOfSubject(db, subject);
     if (facts["keep_keys"] === true) await givePublishers(db, id, String(facts["to"]));
-    else await removePublishersOf(db, id, new Date(now).toISOString());
+    else await inTransaction(db, (transaction) => removePublishersOf(transaction, id, new Date(now).toISOString()));
   },
   async onDelete(transaction, { id }) {
     await removePublishersOf(transaction, id, new Date().toISOString());

@@ -107,16 +107,26 @@ export const countTargets = (publishers: readonly Publisher[]): number =>
   ).size;
 
 /** Removes a publisher, and ends its keys. @param now ISO 8601 */
-export async function removePublisher(db: Queries, id: string, now: string): Promise<void> {
-  const keys = await own(db).selectFrom("publisher_keys").where("publisher_id", "=", id).select("key_id").execute();
-  for (const { key_id: key } of keys) await revokeKey(db, key, now);
-  await own(db).deleteFrom("publishers").where("id", "=", id).execute();
+export async function removePublisher(transaction: Transacted, id: string, now: string): Promise<void> {
+  // An exchange holds the row: the key that it gives is seen here.
+  await lockPublisher(transaction, id);
+  const keys = await own(transaction)
+    .selectFrom("publisher_keys")
+    .where("publisher_id", "=", id)
+    .select("key_id")
+    .execute();
+  for (const { key_id: key } of keys) await revokeKey(transaction, key, now);
+  await own(transaction).deleteFrom("publishers").where("id", "=", id).execute();
 }
 
 /** Removes the publishers of a project, plugin or service, and revokes their keys. */
-export async function removePublishersOf(db: Queries, projectId: string, now: string): Promise<void> {
-  const found = await own(db).selectFrom("publishers").where("project_id", "=", projectId).select("id").execute();
-  for (const { id } of found) await removePublisher(db, id, now);
+export async function removePublishersOf(transaction: Transacted, projectId: string, now: string): Promise<void> {
+  const found = await own(transaction)
+    .selectFrom("publishers")
+    .where("project_id", "=", projectId)
+    .select("id")
+    .execute();
+  for (const { id } of found) await removePublisher(transaction, id, now);
 }
 
 /** Moves the publishers of a project, plugin or service to another owner. */

@@ -15,7 +15,7 @@ import { controls } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
 import type { Queries } from "../../records/port.ts";
 import { deletedAt } from "../../records/project-deletion.ts";
-import type { Project } from "../../records/projects.ts";
+import { lockProject, type Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
 import type { Core } from "../feature.ts";
 import { differencesOf } from "./claims.ts";
@@ -74,8 +74,10 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
     ),
 
     serve(routes.removePublisher, async (request, principal) => {
-      const { id, name } = await owned(principal, request.params.publisher);
+      const { id, name, project_id: projectId } = await owned(principal, request.params.publisher);
       await audited(hub, request, principal, async (transaction, tell) => {
+        // The order in which a transfer locks.
+        if (projectId !== null) await lockProject(transaction, projectId);
         await removePublisher(transaction, id, hub.now());
         await tell({ action: "publisher.remove", subject: id, facts: { name } });
       });
