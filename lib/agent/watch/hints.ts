@@ -52,6 +52,14 @@ interface Group {
   names: Map<string, string[]>;
 }
 
+/** State of a group's connection over all of its streams. */
+interface Hearing {
+  lastEventId: string | undefined;
+  toldAs: "nothing" | "open" | "lost";
+  /** Whether the hub accepted the key since it last refused it. */
+  wasOpen: boolean;
+}
+
 /** Groups targets by hub and key, each group small enough for one stream. @returns the groups by their keys */
 function groupsOf(targets: readonly WatchTarget[]): Map<string, Group> {
   const groups = new Set<Group>();
@@ -122,14 +130,19 @@ export class Hints implements AsyncDisposable {
   async #listen(group: Group, signal: AbortSignal): Promise<void> {
     const { random } = this.#options;
     const { spreadMs, provenMs } = this.#times;
-    const hearing = { lastEventId: undefined as string | undefined, toldAs: "nothing" as "nothing" | "open" | "lost" };
+    const hearing: Hearing = { lastEventId: undefined, toldAs: "nothing", wasOpen: false };
     const pause = (ms: number): Promise<void> => sleep(ms, undefined, { signal }).catch(() => {});
     await pause(spreadMs * random());
     for (let failures = 0; !signal.aborted;) {
       const began = performance.now();
       const error = await this.#follow(group, signal, hearing);
-      // A removed host learns of it in its next check, and stops listening.
-      if (signal.aborted || error?.code === "host_removed") return;
+      if (signal.aborted) return;
+      // Whether the key is no longer accepted is for a check to say.
+      if (hearing.wasOpen && error?.kind === "AuthenticationError") {
+        hearing.wasOpen = false;
+        this.#heard({ targets: [...group.names.keys()], spread_ms: 0 }, group.names);
+      }
+      if (error?.code === "host_removed") return;
       failures = performance.now() - began > provenMs ? 0 : failures + 1;
       const delay = failures === 0 ? spreadMs * random() : this.#pauseAfter(error, failures);
       const { code, message } = error ?? { code: "connection_failed" as const, message: "The stream of hints ended." };
@@ -145,7 +158,7 @@ export class Hints implements AsyncDisposable {
   async #follow(
     { hub, connection, names }: Group,
     signal: AbortSignal,
-    hearing: { lastEventId: string | undefined; toldAs: string },
+    hearing: Hearing,
   ): Promise<ReturnType<typeof asSealiftError> | undefined> {
     try {
       await followHints(
@@ -155,6 +168,7 @@ export class Hints implements AsyncDisposable {
           ...{ lastEventId: hearing.lastEventId, silenceMs: this.#times.silenceMs },
           onOpen: () => {
             hearing.toldAs = "open";
+            hearing.wasOpen = true;
             this.#options.emit({ event: "hints.connected", hub, targets: names.size });
           },
           onHint: (hint, id) => {

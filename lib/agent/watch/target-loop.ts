@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT } from "../../contract/codes.ts";
-import { asSealiftError } from "../../contract/errors.ts";
+import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { releaseLeft } from "../../releases/quarantine.ts";
@@ -32,7 +32,7 @@ export class TargetLoop implements AsyncDisposable {
   #target: WatchTarget;
   #asked: TargetFacts["asked"];
   #failures = 0;
-  #retryAfterMs: number | undefined;
+  #lastError: SealiftError | undefined;
   #announced: string | undefined;
   /** Reason why the version is not followed by the last decision; the next field is the pinned version. */
   #held: HoldReason | null = null;
@@ -106,13 +106,14 @@ export class TargetLoop implements AsyncDisposable {
       refusal === undefined ? await onRequests(this.#root, this.#source.target, () => this.wake()) : undefined;
     while (!ending.aborted) {
       this.#nudge = new AbortController();
-      const { error } = await this.turn(signal, dropped);
+      await this.turn(signal, dropped);
       const woken = AbortSignal.any([ending, this.#nudge.signal]);
-      if (ending.aborted || (error?.code === "host_removed" && (await untilAborted(woken)))) continue;
+      if (ending.aborted || (this.#lastError?.code === "host_removed" && (await untilAborted(woken)))) continue;
       const lookAt = this.#held === "policy" ? await policyLookAt(this.#layout, this.#source.target) : Infinity;
       const delay = nextDelay(
         {
-          ...{ intervalMs: this.#target.intervalMs, failures: this.#failures, retryAfterMs: this.#retryAfterMs },
+          ...{ intervalMs: this.#target.intervalMs, failures: this.#failures },
+          retryAfterMs: this.#lastError?.retryAfterMs,
           dueInMs: Math.min(this.#opensAt ?? Infinity, lookAt) - Date.now(),
         },
         this.#context.random(),
@@ -152,9 +153,9 @@ export class TargetLoop implements AsyncDisposable {
     if (action === "redeploy" || action === "retry") this.#asked = action;
   }
 
-  /** Ends the wait for the next check. */
-  wake(): void {
-    this.#nudge.abort();
+  /** Ends the wait for the next check. A host that was removed waits for a person, and heeds no hint. */
+  wake(by: "person" | "hint" = "person"): void {
+    if (by === "person" || this.#lastError?.code !== "host_removed") this.#nudge.abort();
   }
 
   /**
@@ -188,7 +189,7 @@ export class TargetLoop implements AsyncDisposable {
     // A held version waits for a newer version or a person, so retries are useless.
     const failed = result.exitCode !== EXIT.done && result.outcome !== "held";
     this.#failures = failed ? this.#failures + 1 : 0;
-    this.#retryAfterMs = result.error?.retryAfterMs;
+    this.#lastError = result.error;
     return result;
   }
 
@@ -220,18 +221,14 @@ export class TargetLoop implements AsyncDisposable {
     const answer = await polling(this.#target.hub, () =>
       this.#target.poll(before.latest?.etag ?? undefined, signal, running),
     );
-    if (answer.changed) {
-      await this.#memory.change({
-        latest: { ...answer.latest, yanked: [...answer.latest.yanked], etag: answer.etag },
-      });
-    }
+    if (answer.changed)
+      await this.#memory.change({ latest: { ...answer.latest, yanked: [...answer.latest.yanked], etag: answer.etag } });
     const { latest } = await this.#memory.read();
     const opensAt = Date.parse(latest?.nextAt ?? "");
     this.#opensAt = opensAt > Date.now() ? opensAt : undefined;
-    const { projectName } = answer;
     // If the hub does not state the name, the running release does.
-    const title =
-      projectName === undefined ? await titleOf(this.#layout, this.#source.target) : `project:${projectName}`;
+    const { projectName: name } = answer;
+    const title = name === undefined ? await titleOf(this.#layout, this.#source.target) : `project:${name}`;
     emit({
       event: "check.done",
       ...{ at: new Date().toISOString(), target: this.name },

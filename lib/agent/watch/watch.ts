@@ -76,7 +76,7 @@ export class Watch {
     await locks.take(this.#targets);
     this.#signal = signal;
     await using hints = new Hints({
-      look: (name) => this.#running.get(name)?.loop.wake(),
+      look: (name) => this.#running.get(name)?.loop.wake("hint"),
       ...{ emit: this.#emit, random: this.#context.random, times: this.#hintTimes },
     });
     this.#hints = hints;

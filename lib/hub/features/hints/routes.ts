@@ -7,6 +7,7 @@ import { parseTarget } from "../../../contract/target.ts";
 import { matchesEtag } from "../../../support/network/entity-tags.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { credentialHash } from "../../access/credentials.ts";
+import { speaksFor } from "../../access/own-host.ts";
 import { serve, type Served, serveRaw } from "../../access/serve.ts";
 import { askedBy, type TargetAccessParts } from "../../access/target-access.ts";
 import { notFound } from "../../base/errors.ts";
@@ -88,17 +89,18 @@ export function hintRoutes({ hub }: MountOptions<TargetAccessParts>, hints: Hint
     serveRaw(routes.followChanges, async (request, reply, principal) => {
       const { targets } = request.query;
       const keyHash = hashIn(request);
+      const host = hostOf(request.headers);
       hints.requireRoom(principal.owner);
       const visible = await visibleTargets(targets, principal, keyHash);
       if (visible.size === 0) throw notFound("There are no such targets, or none that you may see.");
       if (request.method === "HEAD") return reply.type(EVENT_STREAM_TYPE).send("");
       const subscription = {
-        id: `${keyHash} ${targets.toSorted().join(",")}`,
+        id: JSON.stringify([keyHash, host, targets.toSorted()]),
         owner: principal.owner,
         visible,
         look: async (): Promise<VisibleTargets | undefined> => {
           const live = await findKey(statements, keyHash, hub.now());
-          return live && visibleTargets(targets, live, keyHash);
+          return live && speaksFor(live, host) ? visibleTargets(targets, live, keyHash) : undefined;
         },
       };
       const lastEventId = request.headers["last-event-id"];

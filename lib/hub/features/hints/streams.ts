@@ -42,13 +42,13 @@ const TIMES: StreamTimes = { beatMs: 15_000, recheckMs: 30_000, stuckMs: 30_000 
 /** Targets that a caller may see: names by the ids of their rows. */
 export type VisibleTargets = ReadonlyMap<string, string>;
 
-/** Key with the targets of its streams: streams that agree in both share checks and hints. */
+/** Key with the host and targets of its streams: streams that agree in all three share checks and hints. */
 export interface HintSubscription {
   /** Identifies the key and its targets. */
   id: string;
   owner: string;
   visible: VisibleTargets;
-  /** Checks again. @returns undefined when the key is no longer live */
+  /** Checks again. @returns undefined when the key is no longer live, or speaks for another host by now */
   look: () => Promise<VisibleTargets | undefined>;
 }
 
