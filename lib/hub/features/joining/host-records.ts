@@ -6,6 +6,7 @@ import { forgetHost, renameHost } from "../../records/host-rows.ts";
 import { revokeKeysOfHost } from "../../records/keys.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "../../records/port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import { isRevoked } from "./invite-records.ts";
 import { clonesOf, heardOf, type Machine } from "./machines.ts";
 import { type JoinedHostsTable, own } from "./tables.ts";
 
@@ -106,14 +107,25 @@ export const enter = (
     .returning("host_id")
     .executeTakeFirst();
 
-/** Approves a host. @returns its previous state; undefined for an unknown host */
-export async function approveJoined(transaction: Transacted, named: Named): Promise<string | undefined> {
+/**
+ * Approves a host, unless its invite was revoked: that ends for everybody.
+ *
+ * @returns its previous state, or `revoked`; undefined for an unknown host
+ */
+export async function approveJoined(
+  transaction: Transacted,
+  named: Named,
+): Promise<JoinedHostsTable["state"] | "revoked" | undefined> {
+  const host = await selectWhere(own(transaction), "joined_hosts", named)
+    .select(["state", "invite_id"])
+    .executeTakeFirst();
+  if (host?.state !== "pending") return host?.state;
+  if (host.invite_id !== null && (await isRevoked(transaction, host.invite_id))) return "revoked";
   const approved = await updateWhere(own(transaction), "joined_hosts", { ...named, state: "pending" })
     .set({ state: "approved" })
     .returning("host_id")
     .executeTakeFirst();
-  if (approved !== undefined) return "pending";
-  return (await selectWhere(own(transaction), "joined_hosts", named).select("state").executeTakeFirst())?.state;
+  return approved === undefined ? approveJoined(transaction, named) : "pending";
 }
 
 /**

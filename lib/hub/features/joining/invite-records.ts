@@ -81,6 +81,15 @@ export async function revokeInvites(
   return Number(numUpdatedRows);
 }
 
+/** Tells whether an invite was revoked, and locks its row so that it stays as it is. */
+export async function isRevoked(transaction: Transacted, id: string): Promise<boolean> {
+  const invite = await updateWhere(own(transaction), "host_invites", { id })
+    .set((eb) => ({ used: eb.ref("used") }))
+    .returning("revoked_at")
+    .executeTakeFirst();
+  return invite !== undefined && invite.revoked_at !== null;
+}
+
 /** Days for which an expired invite stays in the list. */
 const KEPT_DAYS = 30;
 

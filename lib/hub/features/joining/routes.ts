@@ -106,6 +106,8 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       await audited(hub, request, principal, async (transaction, tell) => {
         const state = await approveJoined(transaction, { project_id, host_id });
         if (state === undefined) throw noSuchHost();
+        if (state === "revoked")
+          throw conflict(`The invite of ${host_id} was revoked. Remove the host, and let it join with another invite.`);
         if (state !== "pending") throw conflict(`${host_id} was let in already.`);
         await tell({ action: "host.approve", subject: project_id, facts: { host_id } });
       });

@@ -132,6 +132,25 @@ t.test("a host that must be approved has nothing until somebody approves it", as
   isErrorBody(t, await hub.call("POST", `${at}/joined-hosts/nobody/approve`), 404, "not_found");
 });
 
+t.test("a host whose invite was revoked while it waits is not approved any more", async (t) => {
+  const hub = await startHub(t);
+  const { at, invite, join, list } = await invited(hub);
+  const { id, token } = await invite({ approve: true });
+  const own = ownSecrets();
+  await join(token, "pier-7", own);
+  await hub.call("DELETE", `${at}/host-invites/${id}`);
+  const refused = await hub.call("POST", `${at}/joined-hosts/pier-7/approve`);
+  isErrorBody(t, refused, 409, "conflict");
+  t.match(refused.body.error, /invite of pier-7 was revoked/);
+  t.match(await list(), [{ state: "pending" }]);
+  const actions = (await hub.call("GET", "/devkeys/audit?limit=200")).body.items as { action: string }[];
+  t.notOk(actions.some(({ action }) => action === "host.approve"));
+
+  t.equal((await hub.call("DELETE", `${at}/joined-hosts/pier-7`)).status, 204);
+  const another = await invite();
+  t.match((await join(another.token, "pier-7", own)).body, { state: "joined" }, "by another invite it comes in");
+});
+
 t.test("nobody joins twice under a name, or under one that has reported before", async (t) => {
   const hub = await startHub(t);
   const { project, invite, join } = await invited(hub);
