@@ -25,8 +25,11 @@ import type { RouteExchange } from "./route-exchange.ts";
 
 /** One process of one sandboxed plugin, from its start to its end. What comes out of it is hostile until checked. */
 
-/** Share of the room for payloads beyond which callers are blamed for an end by memory. */
-const CALLERS_PART = 1 / 4;
+/**
+ * Share of the room for payloads beyond which callers are blamed for an end by memory. The room is an eighth of the
+ * memory, and nested empty lists take fifty times the bytes of their text.
+ */
+const CALLERS_PART = 1 / 16;
 /** Grace period after a process announces its exit, in milliseconds. */
 const LAST_WORDS_MS = 1000;
 /** Time for which frames of an ended process may still arrive, in milliseconds. */

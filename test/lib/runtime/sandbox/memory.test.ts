@@ -72,6 +72,19 @@ box("callers that leave, or never read their answers, end no plugin", ECHO, {}, 
   t.match(await host.status("box"), { state: "loaded", restarts: 0 });
 });
 
+const few = { sandbox: { max_restarts: 1 }, ...patient };
+
+box("callers whose small texts are large values are to blame for what they end", ECHO, few, async (t, host) => {
+  const body = `{"payload":${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}}`;
+  for (let call = 0; call < 4; call++) {
+    const headers = { "x-plugin-key": KEY };
+    const answer = await fetch(`${host.url}/plugin/ipc/box/pid`, { method: "POST", headers, body });
+    t.match(await answer.json(), { code: "memory_exceeded" });
+  }
+  t.equal(await host.result("box", "echo", 1), 1, "it is there for others");
+  t.match(await host.status("box"), { state: "loaded" });
+});
+
 const LARGE_HEAP = actions(
   `
   // 300 MB of live objects, with garbage on the way.
