@@ -36,11 +36,13 @@ t.test("… and a key that is revoked meanwhile trusts none", async (t) => {
     json: { name: "thief", scopes: ["keys", "projects", "publish"] },
   });
   issuer.answers.set("/.well-known/openid-configuration", (response) => {
-    void hub.call("DELETE", `/devkeys/api-keys/${body.id}`).then(() =>
-      response
-        .writeHead(200, { "content-type": "application/json" })
-        .end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` })),
-    );
+    void hub
+      .call("DELETE", `/devkeys/api-keys/${body.id}`)
+      .then(() =>
+        response
+          .writeHead(200, { "content-type": "application/json" })
+          .end(JSON.stringify({ issuer: issuer.url, jwks_uri: `${issuer.url}/keys` })),
+      );
   });
   const creates = { kind: "plugin", slug: "fresh", name: "Fresh" } as const;
   t.match(await trust({ creates }, body.key as string), { status: 401, body: { code: "key_rejected" } });
