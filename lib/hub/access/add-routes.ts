@@ -1,8 +1,9 @@
 import multipart from "@fastify/multipart";
-import type { FastifyContextConfig, FastifyInstance } from "fastify";
+import type { FastifyContextConfig, FastifyError, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import * as z from "zod";
 import type { Route, Who } from "../../contract/route.ts";
 import { MOUNTS } from "../../contract/surfaces/paths.ts";
+import { HubError } from "../base/errors.ts";
 import { errors, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { unvalidated } from "../http/validation.ts";
@@ -73,13 +74,36 @@ function addRoute(app: FastifyInstance, url: string, { route, handle }: Served, 
       response: { ...route.ok, ...errors(...(route.errors ?? [])), ...route.faults },
     },
     async handler(request, reply) {
+      handled.add(request);
       try {
         return await handle(request, reply, authentication);
       } catch (error) {
         throw withoutSecrets(error, request.body, route.secret);
       }
     },
+    ...(credentials && { errorHandler: countingInvented(route.who, authentication) }),
   });
+}
+
+/** Requests whose credential the route's handler has checked, or is checking. */
+const handled = new WeakSet<FastifyRequest>();
+
+/**
+ * Returns an error handler that checks the credential of a request whose body or fields were refused, so that a client
+ * that invents one for each request is limited as one that guesses. The answer stays the refusal, up to the limit.
+ */
+function countingInvented(who: Who, authentication: Authentication) {
+  const check = "session" in who ? "session" : "keyOrSession" in who ? "sessionOrKey" : "key";
+  return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
+    const { statusCode = 500 } = error;
+    if (handled.has(request) || statusCode === 429 || statusCode >= 500) return void reply.send(error);
+    void authentication[check](request)
+      .then(
+        () => error,
+        (refusal: unknown) => (refusal instanceof HubError && refusal.statusCode === 429 ? refusal : error),
+      )
+      .then((answer) => reply.send(answer));
+  };
 }
 
 /** Returns the schema of a path's parameters; undefined for a path without any. */
