@@ -1,8 +1,7 @@
-import { readFileSync } from "node:fs";
 import http from "node:http";
 import tls from "node:tls";
 import { usageError } from "../../lib/contract/errors.ts";
-import { readFault } from "../../lib/support/files.ts";
+import { readFault, readKeyFile } from "../../lib/support/files.ts";
 
 /** Returns the proxies that the environment names, as programs read them. */
 export function proxyVariables(environment: NodeJS.ProcessEnv = process.env): Record<string, string> {
@@ -29,7 +28,7 @@ export function prepareNetwork({ caFile, usesTls }: { caFile: string | undefined
 function certificatesOf(file: string): string[] {
   let text: string;
   try {
-    text = readFileSync(file, "utf8");
+    text = readKeyFile(file).toString();
   } catch (error) {
     throw usageError("config_invalid", `--ca-file ${file} cannot be read: ${readFault(error)}.`, {
       cause: error,

@@ -1,9 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { parsePrivateKey, parsePublicKeys } from "../../lib/artifact/signatures/key-files.ts";
 import { refusePrivateAsPublic, refusePublicAsPrivate } from "../../lib/artifact/signatures/mistaken-keys.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { Layer } from "../../lib/options/layers.ts";
-import { readFault } from "../../lib/support/files.ts";
+import { readFault, readKeyFile } from "../../lib/support/files.ts";
 
 /** Matches a key in hex, base64 or PEM on the command line itself. */
 const IS_KEY = /^(?:[0-9a-f]{64}|[A-Za-z0-9+/_-]{43}=?|-----BEGIN [^]*)$/i;
@@ -29,7 +28,7 @@ export async function publicKeysFrom(given: readonly string[]): Promise<Uint8Arr
 
 async function publicKeysIn(given: string, option: string): Promise<Uint8Array[]> {
   let isFile = true;
-  const content = await readFile(given).catch((error: NodeJS.ErrnoException) => {
+  const content = await Promise.try(readKeyFile, given).catch((error: NodeJS.ErrnoException) => {
     isFile = false;
     if (IS_KEY.test(given.trim())) return Buffer.from(given);
     if (error.code === "ENOENT") {

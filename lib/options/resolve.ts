@@ -1,6 +1,5 @@
-import { readFileSync } from "node:fs";
 import { SealiftError, usageError } from "../contract/errors.ts";
-import { readFault } from "../support/files.ts";
+import { readFault, readKeyFile } from "../support/files.ts";
 import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
 import { type Option, type OptionTable, type Values, variableOf, yamlKeyOf } from "./option.ts";
 
@@ -163,11 +162,11 @@ function readSecret(path: string, option: string, label: string): Buffer {
     });
   }
   try {
-    if (path !== "-") return notEmpty(readFileSync(path), label);
+    if (path !== "-") return notEmpty(readKeyFile(path), label);
     if (stdin.option !== undefined && stdin.option !== option)
       throw new Error(`standard input is already used by --${stdin.option}-file`);
     stdin.option = option;
-    stdin.content ??= readFileSync(0);
+    stdin.content ??= readKeyFile(0);
     return notEmpty(stdin.content, label);
   } catch (error) {
     if (error instanceof SealiftError) throw error;

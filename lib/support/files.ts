@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { Stats } from "node:fs";
+import { closeSync, openSync, readSync, type Stats } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 
@@ -120,4 +120,27 @@ export async function readTextFile(path: string, maxBytes: number): Promise<stri
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
+}
+
+/** Largest key, credential or certificate file that is read, in bytes. */
+const MAX_KEY_FILE_BYTES = 1024 * 1024;
+
+/**
+ * Reads a file of keys, credentials or certificates, and of a device or a wrong file no more than the limit.
+ *
+ * @param file path or descriptor
+ * @throws RangeError when it is larger; the file system's error when it cannot be read
+ */
+export function readKeyFile(file: string | number): Buffer {
+  const descriptor = typeof file === "number" ? file : openSync(file, "r");
+  try {
+    const content = Buffer.allocUnsafe(MAX_KEY_FILE_BYTES + 1);
+    let length = 0;
+    for (let read = -1; read !== 0 && length < content.length; length += read)
+      read = readSync(descriptor, content, length, content.length - length, null);
+    if (length > MAX_KEY_FILE_BYTES) throw new RangeError(`it is larger than ${MAX_KEY_FILE_BYTES} bytes`);
+    return Buffer.from(content.subarray(0, length));
+  } finally {
+    if (descriptor !== file) closeSync(descriptor);
+  }
 }

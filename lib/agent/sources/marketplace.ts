@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Readable } from "node:stream";
 import { ArchiveVerifier } from "../../artifact/signatures/archive-hmac.ts";
@@ -14,7 +14,8 @@ import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { type FetchedAhead, readAhead, sealedAhead, writeAhead } from "../../releases/ahead.ts";
-import { readFault } from "../../support/files.ts";
+import { YAML_LIMITS } from "../../support/documents/limits.ts";
+import { readFault, readTextFile } from "../../support/files.ts";
 import { printableJson } from "../../support/printable.ts";
 import { parsePlan, readDescriptor } from "../base/documents.ts";
 import { checkSupervised, orderPlan } from "../base/plan.ts";
@@ -60,7 +61,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
   const readPlan = async (): Promise<InstallPlan> => {
     const { installPlan: file } = options;
     if (file === undefined) return { format_version: "1", project_id: slug, version: options.version, steps: [] };
-    const text = await readFile(file, "utf8").catch((error: NodeJS.ErrnoException) => {
+    const text = await readTextFile(file, YAML_LIMITS.maxBytes).catch((error: NodeJS.ErrnoException) => {
       throw usageError("config_invalid", `--install-plan ${file} cannot be read: ${readFault(error)}.`, {
         hint: `\`sealift plan init ${slug}\` writes a plan to start from.`,
       });

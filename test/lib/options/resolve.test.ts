@@ -135,6 +135,15 @@ t.test("of a secret the stronger place counts, whether it is written out or in a
   t.same((await resolveOptions({ seed }, [flagsLayer({ "seed-file": file })])).seed, Buffer.from([255, 0, 10]));
 });
 
+t.test("of a device or a wrong file no more is read than the largest secret", async (t) => {
+  const large = join(t.testdir(), "large");
+  await writeFile(large, "x".repeat(2 * 1024 * 1024));
+  for (const path of [large, "/dev/zero"]) {
+    const resolved = resolveOptions({ requiredKey }, [flagsLayer({ "api-key-file": path })]);
+    await t.rejects(resolved, { code: "credential_unreadable", message: /cannot be read: it is larger than 1048576/ });
+  }
+});
+
 t.test("standard input is read once, for one option, however often the options are resolved", async (t) => {
   const program = fileURLToPath(new URL("../../support/programs/read-secrets.ts", import.meta.url));
   const child = spawn(process.execPath, [program], { env: { PATH: process.env.PATH } });
