@@ -19,7 +19,7 @@ export class SimulatedHost {
   /** Versions that it ran since the last action of a person. */
   trail: string[] = [];
   /** Consecutive polls at which it did not run what it was told. */
-  misses = 0;
+  #misses = 0;
   #quarantine: QuarantineEntry[] = [];
 
   constructor(plan: HostPlan, owner: string | undefined, first: string) {
@@ -66,6 +66,14 @@ export class SimulatedHost {
     return !gone.includes(running) || !this.ran.has(version);
   }
 
+  /** Counts consecutive polls at which it does not run what it is told, and could. */
+  countMisses({ version, withdrawn }: HubAnswer, gone: readonly string[]): number {
+    const hasNothingToGoBackTo = withdrawn !== undefined && this.kept === null;
+    const isRight = version === null || version === this.running || hasNothingToGoBackTo || this.mayStay(version, gone);
+    this.#misses = isRight ? 0 : this.#misses + 1;
+    return this.#misses;
+  }
+
   /** Ends a deployment. @returns its report */
   finish(isBad: boolean, now: number): Omit<HostReport, "owner"> {
     const { version, isBack } = this.deploying!;
@@ -80,7 +88,7 @@ export class SimulatedHost {
     this.kept = isBack ? null : this.running;
     this.running = version;
     this.ran.add(version);
-    this.misses = 0;
+    this.#misses = 0;
     return { ...facts, status: "success", running: version };
   }
 
@@ -92,7 +100,7 @@ export class SimulatedHost {
     this.#quarantine = [];
     this.deploying = undefined;
     this.trail = [];
-    this.misses = 0;
+    this.#misses = 0;
     this.isDead = false;
   }
 }

@@ -246,12 +246,10 @@ class Game implements Scene {
     const answer = await this.hubs.answer(hub, host.request, true);
     this.#answers.require(host, answer, this.oracle.answer(host.asking, this.hubs.clock(hub)));
     const gone = await this.#answers.goneFor(host, answer);
-    const { version } = answer;
-    if (version === null || version === host.running || host.mayStay(version, gone)) host.misses = 0;
-    else if (++host.misses > POLLS && (answer.withdrawn === undefined || host.kept !== null))
+    if (host.countMisses(answer, gone) > POLLS)
       throw new Broken(
         "hosts reach their version within three polls",
-        `${host.id} runs ${host.running}, not ${version}`,
+        `${host.id} runs ${host.running}, not ${answer.version}`,
       );
     const decision = host.decide(answer, gone);
     if (decision.do !== "deploy" && decision.do !== "go-back") return;

@@ -75,7 +75,8 @@ export const joiningFill: FeatureFill = {
       })) as unknown as { id: string; token: string };
       const own = ownSecrets();
       await done("POST", "/devkeys/join", { json: { token: invite.token, host_id: host, ...own }, key: null });
-      if (!approve) await askAsClones(hub, own.key, host);
+      if (approve) continue;
+      await askAsClones(hub, own.key, host);
       await done("DELETE", `${base}/host-invites/${invite.id}`);
     }
   },

@@ -76,11 +76,16 @@ const few = { sandbox: { max_restarts: 1 }, ...patient };
 
 box("callers whose small texts are large values are to blame for what they end", ECHO, few, async (t, host) => {
   const body = `{"payload":${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}}`;
-  for (let call = 0; call < 4; call++) {
+  // The collector may have been in time for one of them.
+  let ends = 0;
+  for (let call = 0; call < 20 && ends < 4; call++) {
     const headers = { "x-plugin-key": KEY };
     const answer = await fetch(`${host.url}/plugin/ipc/box/pid`, { method: "POST", headers, body });
-    t.match(await answer.json(), { code: "memory_exceeded" });
+    const { code } = (await answer.json()) as { code?: string };
+    if (code === "memory_exceeded") ends++;
+    else t.equal(code, undefined);
   }
+  t.equal(ends, 4);
   t.equal(await host.result("box", "echo", 1), 1, "it is there for others");
   t.match(await host.status("box"), { state: "loaded" });
 });
