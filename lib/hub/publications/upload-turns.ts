@@ -4,10 +4,10 @@ interface Waiting {
 }
 
 /**
- * Bytes of uploads handled in one turn of the event loop, or at most twice that: hashing them takes two milliseconds.
+ * Bytes of uploads handled in one turn of the event loop, or at most twice that: hashing them takes half a millisecond.
  * Otherwise thirty publishers would fill a turn with megabytes, for which every poll would wait.
  */
-const TURN_BYTES = 512 * 1024;
+const TURN_BYTES = 128 * 1024;
 
 /** Shares the turns of the event loop among uploads, first come, first served. */
 export class UploadTurns {
