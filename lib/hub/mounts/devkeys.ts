@@ -6,7 +6,7 @@ import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey, renewedExpiry, viewOf } from "../access/key-rights.ts";
 import { addProject, newProject, requireFreeName } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
-import { requireStill } from "../access/uploads.ts";
+import { requireStill } from "../access/still-allowed.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../base/errors.ts";
 import { isAdministrator, may, type Principal, requireScope } from "../base/principal.ts";
 import { controlled, controls } from "../base/rights.ts";

@@ -1,6 +1,6 @@
 import type { Principal } from "../base/principal.ts";
 import { seesStaged } from "../base/rights.ts";
-import { admitUpload } from "./hooks.ts";
+import { admitBytes } from "./hooks.ts";
 import type { Queries, Transacted } from "./port.ts";
 import { lockProject } from "./projects.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
@@ -30,7 +30,7 @@ export async function insertDelta(
   const same = existing.find(({ base_version }) => base_version === delta.base_version);
   if (same !== undefined) return same;
   if (existing.length >= MAX_DELTAS) return undefined;
-  await admitUpload(transaction, { project, bytes: delta.size_bytes, versions: 0 });
+  await admitBytes(transaction, { project, bytes: delta.size_bytes, versions: 0 });
   await insertBlob(transaction, delta, dek);
   return delta;
 }

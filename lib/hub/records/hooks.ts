@@ -79,7 +79,7 @@ export function hooksOf(db: Queries): readonly RecordHooks[] {
 }
 
 /** Requires that every feature admits an upload. @throws HubError */
-export async function admitUpload(transaction: Transacted, upload: Upload): Promise<void> {
+export async function admitBytes(transaction: Transacted, upload: Upload): Promise<void> {
   for (const hooks of hooksOf(transaction)) await hooks.admit?.(transaction, upload);
 }
 

@@ -3,7 +3,7 @@ import type { VersionContent, VersionMarks } from "../../contract/surfaces/versi
 import { approvalRequired } from "../base/errors.ts";
 import { may, type Principal } from "../base/principal.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
-import { admitUpload } from "./hooks.ts";
+import { admitBytes } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";
 import { findMarks, stageVersion, stateRecord } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
@@ -141,7 +141,7 @@ export function insertVersion(
       if (isSame) await giveWay(transaction, before);
       else {
         if (lost !== undefined) await deleteWhere(transaction, "versions", { id: lost }).execute();
-        await admitUpload(transaction, { project: target, bytes: size_bytes, versions: 1 });
+        await admitBytes(transaction, { project: target, bytes: size_bytes, versions: 1 });
       }
       // A version that is published again keeps its rank and state. An approval does not cover other bytes.
       const kept = { ...(existing && carryOver(existing)), ...(!isSame && UNAPPROVED) };

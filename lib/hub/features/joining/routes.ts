@@ -7,7 +7,7 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { grantableKey } from "../../access/key-rights.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
-import { requireStill } from "../../access/uploads.ts";
+import { requireStill } from "../../access/still-allowed.ts";
 import { conflict, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";

@@ -7,7 +7,7 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { viewOf } from "../../access/key-rights.ts";
 import { newProject } from "../../access/new-project.ts";
 import { serve, type Served } from "../../access/serve.ts";
-import { requireStill } from "../../access/uploads.ts";
+import { requireStill } from "../../access/still-allowed.ts";
 import { conflict, forbidden, HubError, notFound, unprocessable } from "../../base/errors.ts";
 import { recordId } from "../../base/identity.ts";
 import { type Principal, requireScope } from "../../base/principal.ts";

@@ -1,6 +1,6 @@
 import type { StatementKind, StatementRecord } from "../../../contract/statements/statements.ts";
 import { HubError, notFound } from "../../base/errors.ts";
-import { admitUpload } from "../../records/hooks.ts";
+import { admitBytes } from "../../records/hooks.ts";
 import type { Queries, Transacted } from "../../records/port.ts";
 import { lockProject } from "../../records/projects.ts";
 import { deleteWhere, updateWhere } from "../../records/rows.ts";
@@ -79,7 +79,7 @@ export async function insertStatement(
   if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
   const existing = await findStatement(transaction, version_id, facts.kind);
   if (existing !== undefined) return endorse(transaction, existing, { ...facts, sha256 });
-  await admitUpload(transaction, { project, bytes: size_bytes, versions: 0 });
+  await admitBytes(transaction, { project, bytes: size_bytes, versions: 0 });
   const ledger = { id: facts.id, version_id, project_id, part: "statement", base_version: facts.kind } as const;
   await insertBlob(transaction, { ...ledger, base_content_sha256: null, size_bytes, sha256, ...UNSIGNED }, null);
   await own(transaction).insertInto("statements").values(facts).execute();
