@@ -3,6 +3,7 @@ import type { ActionName } from "../../contract/audit-actions.ts";
 import type { Principal } from "../base/principal.ts";
 import { insertAudit } from "../records/audit.ts";
 import { inTransaction, type Records, type Transacted } from "../records/port.ts";
+import { type Authority, requireStill } from "./still-allowed.ts";
 
 /** An audit log entry. Never contains a secret. */
 export interface AuditEntry {
@@ -33,7 +34,7 @@ export type AuditWriter = (transaction: Transacted, entry: AuditEntry) => Promis
 /** Actor of an audit entry: owner and id of a key. */
 type Actor = Pick<Principal, "owner" | "keyId">;
 
-/** Returns the audit writer of a request. */
+/** Returns the audit writer of a request whose rights are decided in the transaction itself. */
 export function auditWriterOf(
   { clock }: Pick<Records, "clock">,
   request: FastifyRequest,
@@ -53,15 +54,36 @@ export function auditWriterOf(
   };
 }
 
-/** Runs `work` in a transaction; `tell` writes audit entries. If `work` throws, nothing is changed. */
+/**
+ * Returns the audit writer of a request that takes its time before it makes its change, such as an upload. It refuses
+ * what comes by a key that was revoked meanwhile, or for a target that its owner has lost ({@link requireStill}).
+ */
+export function lateAuditWriter(
+  hub: Pick<Records, "clock">,
+  request: FastifyRequest,
+  authority: Authority,
+): AuditWriter {
+  const writeAudit = auditWriterOf(hub, request, authority.principal);
+  return async (transaction, entry) => {
+    await requireStill(transaction, authority, new Date(hub.clock()).toISOString());
+    await writeAudit(transaction, entry);
+  };
+}
+
+/**
+ * Runs `work` in a transaction; `tell` writes audit entries. If `work` throws, nothing is changed.
+ *
+ * @throws HubError if the request may not do it any more ({@link requireStill}); rejects with what `work` throws
+ */
 export function audited<T>(
   hub: Pick<Records, "clock" | "database">,
   request: FastifyRequest,
-  principal: Actor,
+  authority: Authority,
   work: (transaction: Transacted, tell: (entry: AuditEntry) => Promise<void>) => Promise<T>,
 ): Promise<T> {
-  const writeAudit = auditWriterOf(hub, request, principal);
-  return inTransaction(hub.database.kysely, (transaction) =>
-    work(transaction, (entry) => writeAudit(transaction, entry)),
-  );
+  const writeAudit = auditWriterOf(hub, request, authority.principal);
+  return inTransaction(hub.database.kysely, async (transaction) => {
+    await requireStill(transaction, authority, new Date(hub.clock()).toISOString());
+    return work(transaction, (entry) => writeAudit(transaction, entry));
+  });
 }

@@ -153,7 +153,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
 
     serve(fleets.forgetProjectHost, access.manageable, async (request, principal) => {
       const { project_id: target, host_id: host } = request.params;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [target] }, async (transaction, tell) => {
         if (!(await forgetHost(transaction, { holder: "", target }, host))) throw noSuchHost();
         await tell({ action: "host.forget", subject: target, facts: { host_id: host } });
       });

@@ -99,7 +99,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
         if (target?.id !== principal.projectId) throw forbidden(`The key is not for this ${kind}.`);
       }
       const view = fleetOf({ kind, slug, owner: principal.owner });
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         if (!(await forgetHost(transaction, view, host))) throw noSuchHost();
         await tell({ action: "host.forget", subject: view.target, facts: { host_id: host } });
       });

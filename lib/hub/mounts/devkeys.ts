@@ -6,7 +6,6 @@ import type { MountOptions } from "../access/authentication.ts";
 import { grantableKey, renewedExpiry, viewOf } from "../access/key-rights.ts";
 import { addProject, newProject, requireFreeName } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
-import { requireStill } from "../access/still-allowed.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../base/errors.ts";
 import { isAdministrator, may, type Principal, requireScope } from "../base/principal.ts";
 import { controlled, controls } from "../base/rights.ts";
@@ -76,15 +75,19 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
         throw notFound("There is no such project.");
       }
       const withCredential = project?.kind === "project" && wanted.scopes.includes("deploy");
-      const issued = await audited(hub, request, principal, async (transaction, tell) => {
-        await requireStill(transaction, { principal, projectId: wanted.projectId }, hub.now());
-        const actsFor = await grantorOf(transaction, principal.keyId);
-        const key = await issueKey(transaction, { ...wanted, actsFor, withCredential }, hub.clock());
-        const { id: subject, owner, scopes, project_id, host, expires_at } = key.record;
-        const facts = { owner, scopes: scopes.join(" "), project_id, ...(host && { host }), expires_at };
-        await tell({ action: "key.create", subject, facts });
-        return key;
-      });
+      const issued = await audited(
+        hub,
+        request,
+        { principal, projectIds: [wanted.projectId] },
+        async (transaction, tell) => {
+          const actsFor = await grantorOf(transaction, principal.keyId);
+          const key = await issueKey(transaction, { ...wanted, actsFor, withCredential }, hub.clock());
+          const { id: subject, owner, scopes, project_id, host, expires_at } = key.record;
+          const facts = { owner, scopes: scopes.join(" "), project_id, ...(host && { host }), expires_at };
+          await tell({ action: "key.create", subject, facts });
+          return key;
+        },
+      );
       return shownOnce(issued);
     }),
 
@@ -101,7 +104,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
     serve(keys.revokeKey, async (request, principal) => {
       const { id } = request.params;
       const key = await changeable(principal, id);
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [key.project_id] }, async (transaction, tell) => {
         await revokeKey(transaction, id, hub.now());
         await tell({ action: "key.revoke", subject: id, facts: { owner: key.owner } });
       });
@@ -119,8 +122,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const expiresAt = renewedExpiry(principal, old, now);
       const withCredential = kind === "project" && scopes.includes("deploy");
       const wanted = { name, owner, scopes, projectId, host, expiresAt, withCredential };
-      const issued = await audited(hub, request, principal, async (transaction, tell) => {
-        await requireStill(transaction, { principal, projectId }, hub.now());
+      const issued = await audited(hub, request, { principal, projectIds: [projectId] }, async (transaction, tell) => {
         requireLive(await findVisibleKey(transaction, viewOf(principal), id), now);
         const actsFor = await renewedActor(transaction, principal, old);
         const key = await issueKey(transaction, { ...wanted, actsFor }, hub.clock());
@@ -134,7 +136,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
     serve(projects.createProject, async (request, principal) => {
       const project = newProject(request.body, principal.owner, hub.clock());
       const { id: subject, kind, slug } = project;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         if (request.body.same_name !== true) await requireFreeName(transaction, project);
         await addProject(transaction, project);
         await tell({ action: "project.create", subject, facts: { kind, slug } });

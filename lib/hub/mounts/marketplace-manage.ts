@@ -29,7 +29,7 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
     why: { reason: string | null } | undefined,
   ) {
     const { slug, version } = request.params;
-    const record = await audited(hub, request, principal, async (transaction, tell) => {
+    const record = await audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
       const change = { version, yanked: why !== undefined, reason: why?.reason ?? null };
       await yankVersion(transaction, { id }, change, hub.clock());
       const row = await findVersion(transaction, id, version);
@@ -53,7 +53,7 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
     serve(routes.changeTarget[kind], access.controlled, async (request, { id, principal }) => {
       const { slug } = request.params;
       const facts = { changed: Object.keys(request.body).join(" "), visibility: request.body.visibility ?? null };
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
         await describeTarget(transaction, id, request.body, hub.clock());
         await tell({ action: "target.change", subject: subjectOf({ kind, slug }), facts });
       });
@@ -66,7 +66,7 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
     ),
 
     serve(routes.addGrant[kind], access.controlled, async (request, { id, principal }) =>
-      audited(hub, request, principal, async (transaction, tell) => {
+      audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
         const added = await addGrant(transaction, id, request.body.owner, hub.now());
         await tell({
           action: "grant.add",
@@ -79,7 +79,7 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
 
     serve(routes.removeGrant[kind], access.controlled, async (request, { id, principal }) => {
       const { slug, owner } = request.params;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
         if (!(await removeGrant(transaction, id, owner))) throw notFound("There is no such grant.");
         await tell({ action: "grant.remove", subject: subjectOf({ kind, slug }), facts: { owner } });
       });

@@ -52,7 +52,7 @@ export function projectManage({
   ): Promise<void> {
     const { id, version } = request.params;
     const project = await projectOf(principal, id);
-    await audited(hub, request, principal, async (transaction, tell) => {
+    await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
       const change = { version, yanked: why !== undefined, reason: why?.reason ?? null };
       if (!(await yankVersion(transaction, project, change, hub.clock()))) throw noSuchVersion();
       const action = why === undefined ? "version.unyank" : "version.yank";
@@ -68,7 +68,7 @@ export function projectManage({
   ): Promise<void> {
     const { id, version } = request.params;
     const project = await projectOf(principal, id);
-    await audited(hub, request, principal, async (transaction, tell) => {
+    await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
       if (!(await deprecateVersion(transaction, project, { version, advice }, hub.clock()))) throw noSuchVersion();
       const action = advice === null ? "version.undeprecate" : "version.deprecate";
       const facts = advice && { reason: advice.message, replaced_by: advice.replaced_by };
@@ -92,7 +92,7 @@ export function projectManage({
     serve(projects.renameProject, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       const { name } = request.body;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
         if (request.body.same_name !== true) await requireFreeName(transaction, { ...project, name });
         if (project.kind === "project") await renameProject(transaction, project.id, name);
         else await describeTarget(transaction, project.id, { name }, hub.clock());
@@ -110,12 +110,17 @@ export function projectManage({
       if (!(await hasLiveKey(db, owner, now))) {
         throw unprocessable(`owner: no live key belongs to ${owner}; create one first.`);
       }
-      const revoked = await audited(hub, request, principal, async (transaction, tell) => {
-        const keys = await transferProject(transaction, project, { owner, keepKeys, now });
-        const facts = { from: project.owner, to: owner, keep_keys: keepKeys, revoked_keys: keys };
-        await tell({ action: "project.transfer", subject: subjectOf(project), facts });
-        return keys;
-      });
+      const revoked = await audited(
+        hub,
+        request,
+        { principal, projectIds: [project.id] },
+        async (transaction, tell) => {
+          const keys = await transferProject(transaction, project, { owner, keepKeys, now });
+          const facts = { from: project.owner, to: owner, keep_keys: keepKeys, revoked_keys: keys };
+          await tell({ action: "project.transfer", subject: subjectOf(project), facts });
+          return keys;
+        },
+      );
       return { ...projectRecord({ ...project, owner }), revoked_keys: revoked };
     }),
 
@@ -127,16 +132,21 @@ export function projectManage({
     serve(projects.deleteProject, async (request, principal) => {
       const project = await deletable(principal, request.params.id);
       const { force, reason } = request.query;
-      const { contents, blobs } = await audited(hub, request, principal, async (transaction, tell) => {
-        const { kind, name, owner } = await lockProject(transaction, project.id);
-        const contents = await contentsOf(transaction, project, silentBefore(hub.clock()));
-        const { versions, hosts, keys, reporting_hosts: reporting } = contents;
-        if (reporting > 0 && force !== "true") throw inUse(project, reporting);
-        const blobs = await deleteProject(transaction, project, hub.now());
-        const facts = { kind, name, owner, versions, hosts, keys, forced: reporting > 0, reason: reason ?? null };
-        await tell({ action: "project.delete", subject: subjectOf(project), facts });
-        return { contents, blobs };
-      });
+      const { contents, blobs } = await audited(
+        hub,
+        request,
+        { principal, projectIds: [project.id] },
+        async (transaction, tell) => {
+          const { kind, name, owner } = await lockProject(transaction, project.id);
+          const contents = await contentsOf(transaction, project, silentBefore(hub.clock()));
+          const { versions, hosts, keys, reporting_hosts: reporting } = contents;
+          if (reporting > 0 && force !== "true") throw inUse(project, reporting);
+          const blobs = await deleteProject(transaction, project, hub.now());
+          const facts = { kind, name, owner, versions, hosts, keys, forced: reporting > 0, reason: reason ?? null };
+          await tell({ action: "project.delete", subject: subjectOf(project), facts });
+          return { contents, blobs };
+        },
+      );
       await trashBlobs(hub, blobs);
       // A fleet may be large: upkeep continues the work, and the caller does not wait for it.
       void clearFleets(db, hub.now).catch((error: unknown) => {
@@ -172,13 +182,18 @@ export function projectManage({
       const { id, version } = request.params;
       const project = await projectOf(principal, id);
       const reason = request.body?.reason ?? null;
-      const released = await audited(hub, request, principal, async (transaction, tell) => {
-        const done = await releaseVersion(transaction, project, version, hub.clock());
-        if (done === undefined) throw noSuchVersion();
-        const facts = { version, reason };
-        if (done) await tell({ action: "version.release", subject: subjectOf(project), facts });
-        return done;
-      });
+      const released = await audited(
+        hub,
+        request,
+        { principal, projectIds: [project.id] },
+        async (transaction, tell) => {
+          const done = await releaseVersion(transaction, project, version, hub.clock());
+          if (done === undefined) throw noSuchVersion();
+          const facts = { version, reason };
+          if (done) await tell({ action: "version.release", subject: subjectOf(project), facts });
+          return done;
+        },
+      );
       return { version, released };
     }),
 
@@ -186,7 +201,7 @@ export function projectManage({
       const { version } = request.params;
       const project = await projectOf(principal, request.params.id);
       const { reason } = request.query;
-      const blobs = await audited(hub, request, principal, async (transaction, tell) => {
+      const blobs = await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
         const unneeded = await deleteVersion(transaction, project, { version, reason, now: hub.now() });
         if (unneeded === undefined) throw noSuchVersion();
         await tell({ action: "version.delete", subject: subjectOf(project), facts: { version, reason } });

@@ -1,6 +1,6 @@
 import { isUsablePublicKey } from "../../artifact/signatures/ed25519.ts";
 import * as routes from "../../contract/signers/routes.ts";
-import { audited, auditWriterOf } from "../access/audit.ts";
+import { audited, lateAuditWriter } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { controlledBy } from "../access/project-access.ts";
 import { serve, type Served } from "../access/serve.ts";
@@ -29,7 +29,7 @@ export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): read
       const project = await projectOf(principal, request.params.id);
       const { key } = request.params;
       const reason = request.body?.reason ?? null;
-      return audited(hub, request, principal, async (transaction, tell) => {
+      return audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
         await endSigner(transaction, project.id, { key, how, by: principal.owner, reason, now: hub.now() });
         const record = await findSigner(transaction, project.id, key);
         if (record === undefined) throw notFound("The project has no such signer.");
@@ -48,7 +48,7 @@ export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): read
       const project = await projectOf(principal, request.params.id);
       const { public_key: key, name = "" } = request.body;
       if (!isUsablePublicKey(Buffer.from(key, "hex"))) throw unprocessable("public_key: no verifier accepts this key.");
-      return audited(hub, request, principal, async (transaction, tell) => {
+      return audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
         const facts = { key, name, by: principal.owner, now: hub.now() };
         const added = await addSigner(transaction, project.id, facts);
         if (added.state === "revoked") throw conflict("The signer was revoked, and stays so; make a new key.");
@@ -62,17 +62,11 @@ export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): read
       const { version } = request.params;
       // Nothing moves on the connection while the stored bytes are read.
       request.raw.socket.setTimeout(0);
-      await addSignature(hub, project, version, request.body, (transaction, { sha256, signer_public_key: signer }) =>
-        auditWriterOf(
-          hub,
-          request,
-          principal,
-        )(transaction, {
-          action: "version.sign",
-          subject: subjectOf(project),
-          facts: { version, sha256, signer },
-        }),
-      );
+      const writeAudit = lateAuditWriter(hub, request, { principal, projectIds: [project.id] });
+      await addSignature(hub, project, version, request.body, (transaction, { sha256, signer_public_key: signer }) => {
+        const facts = { version, sha256, signer };
+        return writeAudit(transaction, { action: "version.sign", subject: subjectOf(project), facts });
+      });
     }),
 
     end(routes.retireSigner, "retired", "signer.retire"),

@@ -17,7 +17,7 @@ export function signingKey({ hub }: MountOptions<Records & { keyring: Keyring }>
     serve(routes.registerSigningKey, async (request, principal) => {
       const { owner } = principal;
       const now = hub.now();
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         await storeSecret(transaction, hub.keyring, {
           name: signingSecretName(owner),
           secret: Buffer.from(request.body.secret),
@@ -37,7 +37,7 @@ export function signingKey({ hub }: MountOptions<Records & { keyring: Keyring }>
 
     serve(routes.forgetSigningKey, async (request, principal) => {
       const { owner } = principal;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         const isForgotten = await removeSecret(transaction, signingSecretName(owner));
         if (!isForgotten) throw notFound("No signing secret is registered.");
         await tell({ action: "signing-key.forget", subject: owner });

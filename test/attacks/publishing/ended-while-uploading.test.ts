@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { newSigner, publication, publishForm, storedFiles } from "../../support/hub/harness.ts";
-import { uploadSlowly } from "../../support/hub/slow-upload.ts";
+import { sendSlowly } from "../../support/hub/slow-upload.ts";
 import { startStaging } from "../../support/hub/staging.ts";
 
 t.test("an upload whose key is ended meanwhile, or whose target changes hands, publishes nothing", async (t) => {
@@ -12,7 +12,7 @@ t.test("an upload whose key is ended meanwhile, or whose target changes hands, p
   const signer = newSigner();
   const path = `/app/deploy/v1/projects/${project}/publish`;
   const publish = (key: string, version: string, meanwhile: () => Promise<unknown>) =>
-    uploadSlowly(hub, { path, key, form: publishForm(publication(version, { signer })) }, meanwhile);
+    sendSlowly(hub, { path, key, body: publishForm(publication(version, { signer })) }, meanwhile);
   const versions = async () => (await hub.call("GET", `/devkeys/projects/${project}/versions`)).body.items as unknown[];
 
   const before = (await storedFiles(hub)).length;

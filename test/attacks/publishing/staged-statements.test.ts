@@ -1,6 +1,6 @@
 import t from "tap";
 import { newSigner, publication, publishForm } from "../../support/hub/harness.ts";
-import { uploadSlowly } from "../../support/hub/slow-upload.ts";
+import { sendSlowly } from "../../support/hub/slow-upload.ts";
 import { startStaging } from "../../support/hub/staging.ts";
 import {
   billOf,
@@ -44,9 +44,9 @@ t.test("statements of a staged version are for its stager and approvers alone, u
 
   const urgent = Buffer.from('{"reason": "now"}');
   const approved: number[] = [];
-  const onItsWay = await uploadSlowly(
+  const onItsWay = await sendSlowly(
     hub,
-    { path, key: stager.key, form: statementForm("urgent", urgent, endorsed(stated, "urgent", urgent)) },
+    { path, key: stager.key, body: statementForm("urgent", urgent, endorsed(stated, "urgent", urgent)) },
     async () => approved.push((await approve(approver.key, "1.1.0")).status),
   );
   t.same(approved, [200]);

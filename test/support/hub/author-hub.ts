@@ -1,5 +1,6 @@
 /** A hub with the plugin {@link SLUG}, whose versions an author may have signed. */
 import type { Test } from "tap";
+import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { descriptorEntry, forgedZip } from "../forged/zip.ts";
 import type { Author } from "../host/author.ts";
 import { SLUG } from "../host/marketplace-host.ts";
@@ -25,8 +26,8 @@ export interface AuthorHub {
   signer: (verb: "add" | "retire" | "revoke", author: Author) => Promise<Answer>;
 }
 
-export async function authorHub(t: Test): Promise<AuthorHub> {
-  const hub = await startHub(t, { rateLimits: false });
+export async function authorHub(t: Test, options: Partial<HubOptions> = {}): Promise<AuthorHub> {
+  const hub = await startHub(t, { rateLimits: false, ...options });
   const created = await hub.call("POST", "/devkeys/projects", { json: { name: "Tides", kind: "plugin", slug: SLUG } });
   await hub.call("POST", "/devkeys/signing-key", { json: { secret: DEVELOPER_SECRET } });
   const base = `/devkeys/projects/${created.body.id}`;

@@ -1,17 +1,26 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { RunningHub } from "./harness.ts";
 
-const TAIL_BYTES = 100;
+const TAIL_BYTES = 10;
 /** Time in which a hub has read what was sent. */
 const READ_MS = 200;
 
-/** Sends a form but for its end, has `meanwhile` done, and sends the rest. @returns the status */
-export async function uploadSlowly(
+/** A request whose body takes its time. */
+interface SlowRequest {
+  path: string;
+  key: string;
+  body: FormData | string;
+  /** Content type of a body that is text. */
+  type?: string;
+}
+
+/** Sends a body but for its end, has `meanwhile` done, and sends the rest. @returns the status */
+export async function sendSlowly(
   { url }: Pick<RunningHub, "url">,
-  { path, key, form }: { path: string; key: string; form: FormData },
+  { path, key, body: content, type }: SlowRequest,
   meanwhile: () => Promise<unknown>,
 ): Promise<number> {
-  const whole = new Response(form);
+  const whole = new Response(content);
   const bytes = new Uint8Array(await whole.arrayBuffer());
   const body = new ReadableStream({
     async start(stream) {
@@ -22,6 +31,6 @@ export async function uploadSlowly(
       stream.close();
     },
   });
-  const headers = { "x-api-key": key, "content-type": whole.headers.get("content-type")! };
+  const headers = { "x-api-key": key, "content-type": type ?? whole.headers.get("content-type")! };
   return (await fetch(url + path, { method: "POST", headers, body, duplex: "half" })).status;
 }

@@ -7,7 +7,6 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { grantableKey } from "../../access/key-rights.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
-import { requireStill } from "../../access/still-allowed.ts";
 import { conflict, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
@@ -42,8 +41,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       if (new Date(body.expires_at).toISOString() <= hub.now()) throw unprocessable("expires_at: lies in the past.");
       const unusable = body.signers.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
       if (unusable !== undefined) throw unprocessable(`signers: no verifier accepts ${unusable}.`);
-      return audited(hub, request, principal, async (transaction, tell) => {
-        await requireStill(transaction, { principal, projectId: id }, hub.now());
+      return audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
         const facts = { projectId: id, owner, keysEndAt, createdBy: principal.keyId, now: hub.clock() };
         const invite = await insertInvite(transaction, body, facts);
         const { id: invite_id, uses, expires_at, approve: needsApproval } = invite;
@@ -61,7 +59,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
     serve(routes.revokeInvite, async (request, principal) => {
       const { id } = await projectOf(principal, request.params.id);
       const { invite } = request.params;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
         const revoked = await revokeInvites(transaction, { project_id: id, id: invite }, hub.now());
         if (revoked === 0) throw notFound("The project has no such invite, or it was revoked before.");
         await tell({ action: "invite.revoke", subject: id, facts: { invite_id: invite } });
@@ -103,7 +101,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
     serve(routes.approveHost, async (request, principal) => {
       const { id: project_id } = await projectOf(principal, request.params.id);
       const { host: host_id } = request.params;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [project_id] }, async (transaction, tell) => {
         const state = await approveJoined(transaction, { project_id, host_id });
         if (state === undefined) throw noSuchHost();
         if (state === "revoked")
@@ -117,7 +115,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       const { id: project_id } = await projectOf(principal, request.params.id);
       const { host: host_id } = request.params;
       const { host_id: to } = request.body;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [project_id] }, async (transaction, tell) => {
         const isDone = await rename(transaction, { project_id, host_id }, to);
         if (isDone === undefined) throw noSuchHost();
         if (!isDone) throw taken(to);
@@ -128,7 +126,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
     serve(routes.removeHost, async (request, principal) => {
       const { id: project_id } = await projectOf(principal, request.params.id);
       const { host: host_id } = request.params;
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [project_id] }, async (transaction, tell) => {
         const keys = await remove(transaction, { project_id, host_id }, hub.now());
         if (keys === undefined) throw noSuchHost();
         await tell({ action: "host.remove", subject: project_id, facts: { host_id, keys } });

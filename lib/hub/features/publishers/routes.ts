@@ -7,7 +7,6 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { viewOf } from "../../access/key-rights.ts";
 import { newProject } from "../../access/new-project.ts";
 import { serve, type Served } from "../../access/serve.ts";
-import { requireStill } from "../../access/still-allowed.ts";
 import { conflict, forbidden, HubError, notFound, unprocessable } from "../../base/errors.ts";
 import { recordId } from "../../base/identity.ts";
 import { type Principal, requireScope } from "../../base/principal.ts";
@@ -15,7 +14,7 @@ import { controls } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
 import type { Queries } from "../../records/port.ts";
 import { deletedAt } from "../../records/project-deletion.ts";
-import { lockProject, type Project } from "../../records/projects.ts";
+import type { Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
 import type { Core } from "../feature.ts";
 import { differencesOf } from "./claims.ts";
@@ -57,9 +56,7 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
         ...{ pending: place.pending, pending_name: place.pendingName, issuer, audience, scope },
         ...{ claims: JSON.stringify(claims), created_at: hub.now(), created_by: principal.keyId, last_used_at: null },
       };
-      await audited(hub, request, principal, async (transaction, tell) => {
-        // The issuer may have taken its time: meanwhile the target can have gone to another owner.
-        await requireStill(transaction, { principal, projectId: row.project_id }, hub.now());
+      await audited(hub, request, { principal, projectIds: [row.project_id] }, async (transaction, tell) => {
         await insertPublisher(transaction, row);
         const facts = { name, issuer, target: place.pending ?? targetText(place.project!), scope, claims: row.claims };
         await tell({ action: "publisher.add", subject: row.id, facts });
@@ -75,9 +72,7 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
 
     serve(routes.removePublisher, async (request, principal) => {
       const { id, name, project_id: projectId } = await owned(principal, request.params.publisher);
-      await audited(hub, request, principal, async (transaction, tell) => {
-        // The order in which a transfer locks.
-        if (projectId !== null) await lockProject(transaction, projectId);
+      await audited(hub, request, { principal, projectIds: [projectId] }, async (transaction, tell) => {
         await removePublisher(transaction, id, hub.now());
         await tell({ action: "publisher.remove", subject: id, facts: { name } });
       });

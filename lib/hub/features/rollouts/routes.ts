@@ -28,7 +28,7 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
     serve(route, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       const change = request.body ?? {};
-      const row = await audited(hub, request, principal, async (transaction, tell) => {
+      const row = await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
         const asked = { id: request.params.rollout, action, change, now: hub.clock() };
         const changed = await actOnRollout(transaction, project, asked);
         const facts = { rollout: changed.id, version: changed.version, reason: change.reason ?? null };
@@ -43,7 +43,7 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
     serve(routes.startRollout, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       const { version, replace = null } = request.body;
-      const row = await audited(hub, request, principal, async (transaction, tell) => {
+      const row = await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
         const about = { owner: principal.owner, now: hub.clock() };
         const started = await startRollout(transaction, project.id, request.body, about);
         const subject = subjectOf(project);
@@ -76,7 +76,7 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
       const project = await projectOf(principal, request.params.id);
       const { host_id: host } = request.params;
       const text = request.body.labels === null ? null : JSON.stringify(request.body.labels);
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
         if (!(await labelHost(transaction, fleetOf(project), host, text))) throw noSuchHost();
         await tell({ action: "host.label", subject: subjectOf(project), facts: { host_id: host, labels: text } });
       });

@@ -9,9 +9,9 @@ import { pageOf } from "../../http/documentation.ts";
 import { trashBlobs } from "../../publications/trash-blobs.ts";
 import { actorsOf } from "../../records/keys.ts";
 import { stateRecord } from "../../records/latest/states.ts";
-import { lockProject } from "../../records/projects.ts";
 import { updateWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
+import type { Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
 import { approveVersion, rejectVersion } from "./approve.ts";
 import { type Approver, findStaged, listStaged, stagedRecord } from "./records.ts";
@@ -42,19 +42,18 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
       const { versions } = request.body;
       const names = new Set(versions.map(({ project_id, version }) => JSON.stringify([project_id, version])));
       if (names.size < versions.length) throw unprocessable("versions: name each version once.");
-      for (const { project_id } of versions) await projectOf(principal, project_id);
-      const done = await audited(hub, request, principal, async (transaction, tell) => {
-        const published = new Map<(typeof versions)[number], Awaited<ReturnType<typeof approveVersion>>["published"]>();
-        // Approvals lock several targets: always in the same order, so that no two deadlock.
-        const sorted = versions.toSorted((a, b) => (a.project_id < b.project_id ? -1 : 1));
-        for (const wanted of sorted) {
+      const projectIds = versions.map(({ project_id }) => project_id);
+      for (const id of projectIds) await projectOf(principal, id);
+      const done = await audited(hub, request, { principal, projectIds }, async (transaction, tell) => {
+        const approved: Version[] = [];
+        for (const wanted of versions) {
           const { staged, published: version } = await approveVersion(transaction, principal, wanted, hub.clock());
           const [subject, facts] = [subjectOf({ ...staged, id: staged.project_id }), bytesOf(version)];
           await tell({ action: "version.approve", subject, facts: { ...facts, staged_by: staged.published_by } });
           await tell({ action: "version.publish", subject, facts });
-          published.set(wanted, version);
+          approved.push(version);
         }
-        return versions.map((wanted) => published.get(wanted)!);
+        return approved;
       });
       return {
         versions: done.map((row) => {
@@ -69,20 +68,24 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
       const { id: projectId, version } = request.params;
       const { reason } = request.body;
       await projectOf(principal, projectId);
-      const unneeded = await audited(hub, request, principal, async (transaction, tell) => {
-        const { staged, blobs } = await rejectVersion(transaction, principal, { projectId, version }, hub.clock());
-        const facts = { ...bytesOf(staged), reason, staged_by: staged.published_by };
-        await tell({ action: "version.reject", subject: subjectOf({ ...staged, id: projectId }), facts });
-        return blobs;
-      });
+      const unneeded = await audited(
+        hub,
+        request,
+        { principal, projectIds: [projectId] },
+        async (transaction, tell) => {
+          const { staged, blobs } = await rejectVersion(transaction, principal, { projectId, version }, hub.clock());
+          const facts = { ...bytesOf(staged), reason, staged_by: staged.published_by };
+          await tell({ action: "version.reject", subject: subjectOf({ ...staged, id: projectId }), facts });
+          return blobs;
+        },
+      );
       await trashBlobs(hub, unneeded);
     }),
 
     serve(routes.requireApproval, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       const { required } = request.body;
-      await audited(hub, request, principal, async (transaction, tell) => {
-        await lockProject(transaction, project.id);
+      await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
         const requires_approval = required ? 1 : 0;
         await updateWhere(transaction, "projects", { id: project.id }).set({ requires_approval }).execute();
         await tell({ action: "project.approval", subject: subjectOf(project), facts: { required } });

@@ -118,7 +118,7 @@ export function webhooks(
         ...{ target: target === undefined ? null : subjectOfTarget(target), created_at: now, last_delivered_at: null },
         ...{ failing_since: null, last_error: null, disabled_at: null, dropped: 0 },
       };
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         if (!(await insertWebhook(transaction, row))) throw conflict(`An owner has at most ${MAX_WEBHOOKS} webhooks.`);
         const sealed = { name: webhookSecretName(id), secret: sealedText({ url: href, secret }), now, replace: false };
         await storeSecret(transaction, hub.keyring, sealed);
@@ -166,7 +166,7 @@ export function webhooks(
       const secret = newSecret();
       const until = hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000;
       const sealed = sealedText({ url: old.url, secret, previous: { secret: old.secret, until } });
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         const stored = { name: webhookSecretName(id), secret: sealed, now: hub.now(), replace: true };
         await storeSecret(transaction, hub.keyring, stored);
         await tell({ action: "webhook.rotate", subject: id });
@@ -176,7 +176,7 @@ export function webhooks(
 
     serve(routes.enableWebhook, async (request, principal) => {
       const webhook = await owned(principal, request.params.webhook);
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         await enableWebhook(transaction, webhook.id);
         await tell({ action: "webhook.enable", subject: webhook.id });
       });
@@ -185,7 +185,7 @@ export function webhooks(
 
     serve(routes.removeWebhook, async (request, principal) => {
       const webhook = await owned(principal, request.params.webhook);
-      await audited(hub, request, principal, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         if (!(await removeWebhook(transaction, webhook.id))) throw notFound("There is no such webhook.");
         await tell({ action: "webhook.remove", subject: webhook.id, facts: { origin: webhook.origin } });
       });
