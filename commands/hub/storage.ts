@@ -14,13 +14,13 @@ function keksOf({ kekFile, kekCommand }: Values<typeof hubStorage>): KekLocation
   throw usageError("usage", "The keys come from --kek-file or from --kek-command, not from both.");
 }
 
-type Given = Values<typeof hubStorage>;
+type StorageOptions = Values<typeof hubStorage>;
 
 /** Converts the options of a database to the library's form. */
 export async function databaseOf({
   dataDir,
   databaseUrl,
-}: Pick<Given, "dataDir" | "databaseUrl">): Promise<DatabasePlace> {
+}: Pick<StorageOptions, "dataDir" | "databaseUrl">): Promise<DatabasePlace> {
   const { FEATURES: hooks } = await import("../../lib/hub/features.ts");
   return { dataDir, hooks, ...(databaseUrl !== undefined && { databaseUrl }) };
 }
@@ -29,12 +29,12 @@ export async function databaseOf({
 export async function hubPlaceOf({
   blobUrl,
   ...options
-}: Pick<Given, "dataDir" | "databaseUrl"> & { blobUrl: string | undefined }): Promise<HubStorage> {
+}: Pick<StorageOptions, "dataDir" | "databaseUrl"> & { blobUrl: string | undefined }): Promise<HubStorage> {
   return { ...(await databaseOf(options)), ...(blobUrl !== undefined && { blobUrl }) };
 }
 
 /** Converts the options of records and keys to the hub's form. @throws UsageError `usage` */
-export async function storageOf(options: Given): Promise<DatabasePlace & { keks?: KekLocation }> {
+export async function storageOf(options: StorageOptions): Promise<DatabasePlace & { keks?: KekLocation }> {
   const keks = keksOf(options);
   return { ...(await databaseOf(options)), ...(keks !== undefined && { keks }) };
 }

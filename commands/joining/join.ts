@@ -10,7 +10,7 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS } from "../shell/connection.ts";
 
 /** Files of a host, by their names. */
-interface Place {
+interface HostFiles {
   folder: string;
   keys: string;
   signers: string;
@@ -19,7 +19,7 @@ interface Place {
   isService: boolean;
 }
 
-async function placeOf(out: string, unit: WatchUnit | undefined): Promise<Place> {
+async function placeOf(out: string, unit: WatchUnit | undefined): Promise<HostFiles> {
   if (unit !== undefined) return { folder: unit.folder, ...unit.names, isService: true };
   const { HOST_KEYS: keys } = await import("../../lib/agent/starters.ts");
   return { folder: out, keys, signers: "signer.pub", watch: "watch.yaml", isService: false };
@@ -124,7 +124,7 @@ export class Join extends withOptions(join) {
   }
 
   /** Shows what the command will do, and asks. @throws UsageError `usage` without consent */
-  async #consent(hubUrl: string, projectRoot: string, { fingerprint }: JoinToken, place: Place): Promise<void> {
+  async #consent(hubUrl: string, projectRoot: string, { fingerprint }: JoinToken, place: HostFiles): Promise<void> {
     const { yes, hostId, systemd } = this.options;
     if (yes) return;
     const { stdin, stderr } = this.context as unknown as { stdin: NodeJS.ReadStream; stderr: NodeJS.WriteStream };
@@ -147,7 +147,7 @@ export class Join extends withOptions(join) {
   }
 
   /** Writes what the watch needs beside its secrets. @returns the paths of the files */
-  async #write(answer: JoinAnswer, hubUrl: string, projectRoot: string, place: Place): Promise<string[]> {
+  async #write(answer: JoinAnswer, hubUrl: string, projectRoot: string, place: HostFiles): Promise<string[]> {
     const [{ starterWatch }, { readWatchFile }] = await Promise.all([
       import("../../lib/agent/starters.ts"),
       import("../../lib/options/watch-file.ts"),

@@ -180,8 +180,8 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
   get #withheld(): string | undefined {
     if (this.#file === undefined || this.#file.withheld.size === 0) return undefined;
     const { guarded, withheld } = this.#file;
-    const told = [...withheld].map((key) => `${key}: ${withoutPassword(String(guarded.get(key)))}`).join(", ");
-    return `The sealift.yaml of this folder gives ${told}. That does not count before you have read the file and run \`sealift trust-folder\`.`;
+    const values = [...withheld].map((key) => `${key}: ${withoutPassword(String(guarded.get(key)))}`).join(", ");
+    return `The sealift.yaml of this folder gives ${values}. That does not count before you have read the file and run \`sealift trust-folder\`.`;
   }
 
   /** Returns layers with the lowest priority: what is kept with the command's target. */

@@ -110,8 +110,8 @@ export function overview(name: string, commands: readonly CommandClass[], versio
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([category, members]) => {
       const lines = members!.toSorted((a, b) => (a.words < b.words ? -1 : 1));
-      const told = lines.flatMap(({ words, what }) => entryLines(words, what, column, width));
-      return `${category}\n${told.join("\n")}\n`;
+      const entries = lines.flatMap(({ words, what }) => entryLines(words, what, column, width));
+      return `${category}\n${entries.join("\n")}\n`;
     });
   return `Sealift ${version}\n\n${sections.join("\n")}\n\`${name} COMMAND --help\` explains one of them.\n`;
 }

@@ -193,15 +193,15 @@ const NEARLY_FULL = 0.8;
 /** Reports the hub's room for further connections and files. Yields nothing if the hub does not state it. */
 async function* roomFinding(hub: HubConnection): AsyncGenerator<Finding> {
   const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/readyz?verbose` };
-  const told = await send(request, hub)
+  const room = await send(request, hub)
     .then((response) => readJson(response, request, roomOfHub))
     .catch(() => undefined);
-  if (told === undefined) return;
-  const { open, most, shed } = told.connections;
-  const { open: files, limit } = told.descriptors ?? { open: 0, limit: Infinity };
+  if (room === undefined) return;
+  const { open, most, shed } = room.connections;
+  const { open: files, limit } = room.descriptors ?? { open: 0, limit: Infinity };
   const message =
     `${open} of ${most} connections are open` +
-    (told.descriptors === undefined ? "" : `, and ${files} of ${limit} descriptors`) +
+    (room.descriptors === undefined ? "" : `, and ${files} of ${limit} descriptors`) +
     (shed === 0 ? "" : `; ${shed} were closed for want of room`);
   const hint = "Raise the hub's limit of open files (LimitNOFILE=), or add a hub.";
   const hasRoom = open < most * NEARLY_FULL && files < limit * NEARLY_FULL;

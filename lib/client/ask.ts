@@ -28,7 +28,7 @@ export interface Asking {
   hub: HubConnection;
 }
 
-type Answer<R extends Route> = AnswerOf<R> extends null ? void : AnswerOf<R>;
+type AnswerBody<R extends Route> = AnswerOf<R> extends null ? void : AnswerOf<R>;
 
 /** Returns the method, address and body of a request of a route. */
 export function callOf<R extends Route>(
@@ -66,14 +66,14 @@ export function requestOf<R extends Route>(route: R, question: RouteInput<R>, { 
  *
  * @throws AuthenticationError on 401 and 403; other errors of the operation
  */
-export async function ask<R extends Route>(route: R, question: RouteInput<R>, asking: Asking): Promise<Answer<R>> {
+export async function ask<R extends Route>(route: R, question: RouteInput<R>, asking: Asking): Promise<AnswerBody<R>> {
   const request = requestOf(route, question, asking);
   const [[status, schema]] = Object.entries(route.ok) as [[string, z.ZodType]];
-  if (status !== "204") return (await call(request, schema, asking.hub)) as Answer<R>;
+  if (status !== "204") return (await call(request, schema, asking.hub)) as AnswerBody<R>;
   const response = await send(request, asking.hub);
   if (response.status !== 204) throw await statusError(response, request);
   response.body.resume();
-  return undefined as Answer<R>;
+  return undefined as AnswerBody<R>;
 }
 
 /** Items of a route that answers with pages. */

@@ -6,7 +6,7 @@ import { openRequest } from "../support/network/exchange.ts";
 /** Statuses whose answers never have a body (RFC 9110, 6.4.1). */
 const BODILESS: ReadonlySet<number> = new Set([204, 304]);
 
-interface Answer {
+interface JsonResponse {
   status: number;
   headers: Record<string, string | string[] | undefined>;
   body: Readable;
@@ -20,7 +20,7 @@ export function exchangeJson(
   headers: Record<string, string>,
   request: { method: string; json?: unknown },
   { timeoutMs, signal }: { timeoutMs: number; signal?: AbortSignal },
-): Promise<Answer> {
+): Promise<JsonResponse> {
   let sent: ClientRequest | undefined;
   let isOver = false;
   const stream: Request = got.stream(url, {
@@ -40,8 +40,8 @@ export function exchangeJson(
   // Without a body got leaves the request open for writing.
   if (request.method !== "GET" && request.json === undefined) stream.end();
   return new Promise((resolve, reject) => {
-    let response: Answer | undefined;
-    stream.once("response", (answer: { statusCode: number; headers: Answer["headers"] }) => {
+    let response: JsonResponse | undefined;
+    stream.once("response", (answer: { statusCode: number; headers: JsonResponse["headers"] }) => {
       const { statusCode: status, headers } = answer;
       const discard = (): void => {
         stream.on("error", () => {});

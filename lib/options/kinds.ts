@@ -43,7 +43,7 @@ function option<T>(
 }
 
 /** `T`, or undefined unless there is a default. */
-type Found<T, F> = F extends { default: NonNullable<unknown> } ? Option<T> : Option<T | undefined>;
+type OptionOf<T, F> = F extends { default: NonNullable<unknown> } ? Option<T> : Option<T | undefined>;
 
 const TEXT_SCHEMA = { type: "string", minLength: 1 };
 
@@ -54,7 +54,7 @@ function nonEmpty(given: Given): string {
 }
 
 /** Creates an option of any text, or with `form` of one that fits a schema. */
-export function text<const F extends OptionDeclaration<string> & { form?: Form }>(facts: F): Found<string, F> {
+export function text<const F extends OptionDeclaration<string> & { form?: Form }>(facts: F): OptionOf<string, F> {
   const own = { schema: { anyOf: [TEXT_SCHEMA, { type: "number" }] }, parse: nonEmpty, form: facts.form };
   return option<string>("text", facts, own);
 }
@@ -63,7 +63,7 @@ export function text<const F extends OptionDeclaration<string> & { form?: Form }
 export function parsed<T, const F extends OptionDeclaration<string> = OptionDeclaration<string>>(
   facts: F,
   parse: (text: string) => T,
-): Found<T, F> {
+): OptionOf<T, F> {
   const { default: otherwise, ...rest } = facts;
   const own = {
     schema: { anyOf: [TEXT_SCHEMA, { type: "number" }] },
@@ -96,7 +96,7 @@ export function flag(facts: OptionDeclaration<boolean>): Option<boolean> {
 export function choice<const W extends string, const F extends OptionDeclaration<W>>(
   choices: readonly W[],
   facts: F & OptionDeclaration<W>,
-): Found<W, F> {
+): OptionOf<W, F> {
   const own = {
     choices,
     metavar: choices.length <= 3 ? choices.join("|") : "WORD",
@@ -113,7 +113,7 @@ export function choice<const W extends string, const F extends OptionDeclaration
 /** Creates an option of a whole number within a range. */
 export function whole<const F extends OptionDeclaration<number> & { min?: number; max?: number }>(
   facts: F,
-): Found<number, F> {
+): OptionOf<number, F> {
   const { min = 0, max = Number.MAX_SAFE_INTEGER } = facts;
   const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`;
   const own = {
@@ -130,7 +130,7 @@ export function whole<const F extends OptionDeclaration<number> & { min?: number
 }
 
 /** Creates an option of a size in bytes: a number, or with K, M, G or T (powers of 1024). */
-export function size<const F extends OptionDeclaration<number>>(facts: F): Found<number, F> {
+export function size<const F extends OptionDeclaration<number>>(facts: F): OptionOf<number, F> {
   const own = {
     metavar: "SIZE",
     ...(facts.default !== undefined && { shownDefault: sizeText(facts.default) }),
@@ -167,7 +167,9 @@ export function parseDuration(text: string): number {
 }
 
 /** Creates an option of a duration in milliseconds, written in seconds or with ms, s, m, h or d. */
-export function duration<const F extends OptionDeclaration<number> & { minMs?: number }>(facts: F): Found<number, F> {
+export function duration<const F extends OptionDeclaration<number> & { minMs?: number }>(
+  facts: F,
+): OptionOf<number, F> {
   const { minMs = 0 } = facts;
   const own = {
     metavar: "DURATION",
@@ -193,7 +195,7 @@ function durationText(ms: number): string {
 }
 
 /** Creates an option of a file or folder. With `orText`, a value that names no file is taken as text. */
-export function path<const F extends OptionDeclaration<string> & { orText?: boolean }>(facts: F): Found<string, F> {
+export function path<const F extends OptionDeclaration<string> & { orText?: boolean }>(facts: F): OptionOf<string, F> {
   const own = {
     metavar: "PATH",
     schema: TEXT_SCHEMA,
@@ -204,7 +206,7 @@ export function path<const F extends OptionDeclaration<string> & { orText?: bool
 }
 
 /** Creates an option of an http or https URL, without credentials. */
-export function url<const F extends OptionDeclaration<string>>(facts: F): Found<string, F> {
+export function url<const F extends OptionDeclaration<string>>(facts: F): OptionOf<string, F> {
   const own = {
     metavar: "URL",
     schema: TEXT_SCHEMA,

@@ -4,7 +4,7 @@ import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
 import { type Option, type OptionTable, type Values, variableOf, yamlKeyOf } from "./option.ts";
 
 /** Value, and the name of its source in messages. */
-interface Found {
+interface SourcedValue {
   value: unknown;
   label: string;
   /** Only hub that an API key may be sent to. */
@@ -66,7 +66,7 @@ function quietly(option: Option, layers: readonly Layer[]): unknown {
   }
 }
 
-function plain(option: Option, layers: readonly Layer[]): Found | undefined {
+function plain(option: Option, layers: readonly Layer[]): SourcedValue | undefined {
   for (const layer of layers) {
     const given = layer.get(option.name);
     if (given === undefined) continue;
@@ -80,7 +80,7 @@ function plain(option: Option, layers: readonly Layer[]): Found | undefined {
   return option.default === undefined ? undefined : { value: option.default, label: option.flag };
 }
 
-async function checkForm(option: Option, { value, label }: Found): Promise<void> {
+async function checkForm(option: Option, { value, label }: SourcedValue): Promise<void> {
   if (option.form === undefined) return;
   const checked = (await option.form()).safeParse(value);
   if (checked.success) return;
@@ -89,7 +89,7 @@ async function checkForm(option: Option, { value, label }: Found): Promise<void>
 }
 
 /** Rejects sending an API key to another hub than the one it is bound to. */
-function checkHubOfKey({ label, keyHub }: Found, hubUrl: unknown): void {
+function checkHubOfKey({ label, keyHub }: SourcedValue, hubUrl: unknown): void {
   if (keyHub === undefined || typeof hubUrl !== "string" || isSameHub(keyHub, hubUrl)) return;
   throw usageError("usage", `${label} is a key for the hub ${keyHub}, and this command asks ${hubUrl}.`, {
     hint: `Give the key of that hub, or the hub of that key (${KEY_HUB_VARIABLE}, or the login).`,
@@ -97,7 +97,7 @@ function checkHubOfKey({ label, keyHub }: Found, hubUrl: unknown): void {
 }
 
 /** Finds a secret. Within one layer the secret itself wins over the file that holds it. */
-function secret(option: Option, layers: readonly Layer[]): Found | undefined {
+function secret(option: Option, layers: readonly Layer[]): SourcedValue | undefined {
   for (const layer of layers) {
     const given = layer.get(option.name);
     if (typeof given === "string" || typeof given === "number") {

@@ -62,8 +62,8 @@ export function readableLog(line: string): string {
     String(msg),
     ...facts.map(([key, value]) => `${key}=${typeof value === "string" ? value : JSON.stringify(value)}`),
   ];
-  const told = printable(parts.join(" ")).trimEnd();
-  return `${told}\n${stack === undefined ? "" : `${printableLines(stack.replace(/^/gm, "  "))}\n`}`;
+  const head = printable(parts.join(" ")).trimEnd();
+  return `${head}\n${stack === undefined ? "" : `${printableLines(stack.replace(/^/gm, "  "))}\n`}`;
 }
 
 /** Most bytes waiting for a stalled reader; further lines are lost. */

@@ -2,7 +2,7 @@
 export type RedirectFault = "invalid" | "insecure" | "loop" | "too_many";
 
 /** Answer whose body may still be unread. */
-interface Answer {
+interface RedirectHead {
   status: number;
   /** `Location` header as received. */
   location: string | undefined;
@@ -11,7 +11,7 @@ interface Answer {
 }
 
 /** One program's rules for redirects; {@link followRedirects} enforces those common to all. */
-export interface RedirectRules<T extends Answer> {
+export interface RedirectRules<T extends RedirectHead> {
   /** Most redirects followed. */
   max: number;
   /** Makes one exchange, without following its redirect. */
@@ -37,7 +37,7 @@ const REDIRECTS = [301, 302, 303, 307, 308];
  * @returns the first answer that is no redirect, and its address
  * @throws as `ask`, `admit` and `refused`
  */
-export async function followRedirects<T extends Answer>(
+export async function followRedirects<T extends RedirectHead>(
   first: URL,
   rules: RedirectRules<T>,
 ): Promise<{ answer: T; url: URL }> {

@@ -111,14 +111,14 @@ function stageRow(stage: Stage, deployment: DeploymentModel, width: number): Vie
     [` ${bar(stage.fraction, size)}`, stage.status === "waiting" ? "quiet" : look],
     [` ${percent(stage.fraction)}  `],
     [facts, "quiet"],
-    [courseOf(stage, deployment, room), "busy"],
+    [throughputChart(stage, deployment, room), "busy"],
   ];
 }
 
 /** Returns a small chart of a stage's throughput over the last seconds, where that is useful. */
-function courseOf({ name }: Stage, { transfer, unpacking }: DeploymentModel, room: number): string {
-  const course = name === "download" ? transfer : name === "unpack" ? unpacking : undefined;
-  const seconds = course?.bytesPerSecond(room) ?? [];
+function throughputChart({ name }: Stage, { transfer, unpacking }: DeploymentModel, room: number): string {
+  const throughput = name === "download" ? transfer : name === "unpack" ? unpacking : undefined;
+  const seconds = throughput?.bytesPerSecond(room) ?? [];
   return seconds.length < 2 || !seconds.some((bytes) => bytes > 0) ? "" : `  ${spark(seconds)}`;
 }
 

@@ -14,7 +14,7 @@ export interface OverlaySubject {
   watching: boolean;
 }
 
-interface Place {
+interface OverlayFrame {
   overlay: Overlay;
   subject: OverlaySubject;
   width: number;
@@ -22,7 +22,7 @@ interface Place {
 }
 
 /** Returns the rows shown instead of the views, in total and at a time. */
-export function overlayRows({ overlay, subject, width, height }: Place): Required<Shown>["overlay"] {
+export function overlayRows({ overlay, subject, width, height }: OverlayFrame): Required<Shown>["overlay"] {
   switch (overlay.kind) {
     case "detail":
       return { rows: detailRows(subject.detail, width).length, page: height - 1 };
@@ -34,7 +34,7 @@ export function overlayRows({ overlay, subject, width, height }: Place): Require
 }
 
 /** Shows the help, the details, or a log in place of a dashboard's lists and views. */
-export function OverlayView(place: Place): ReactNode {
+export function OverlayView(place: OverlayFrame): ReactNode {
   return (
     <Box flexDirection="column" height={place.height} overflow="hidden">
       {shown(place)}
@@ -42,7 +42,7 @@ export function OverlayView(place: Place): ReactNode {
   );
 }
 
-function shown({ overlay, subject, width, height }: Place): ReactNode {
+function shown({ overlay, subject, width, height }: OverlayFrame): ReactNode {
   const size = { width, height };
   switch (overlay.kind) {
     case "help":

@@ -38,7 +38,7 @@ export function TargetsView(props: Props): ReactNode {
       <Title text="Targets" note={notes.filter(Boolean).join(" ─ ")} width={width} strong />
       <Line width={width} parts={[titlesOf(columns)]} />
       {targets.slice(start, start + page).map((target) => (
-        <Row
+        <TargetRow
           key={target.name}
           target={target}
           columns={columns}
@@ -59,7 +59,7 @@ interface RowProps {
   selected: boolean;
 }
 
-function Row({ target, columns, width, now, selected }: RowProps): ReactNode {
+function TargetRow({ target, columns, width, now, selected }: RowProps): ReactNode {
   const { title, running, latest } = target;
   const behind = latest !== null && latest !== running;
   const parts = rowOf(columns, selected ? "› " : "  ", {

@@ -17,9 +17,9 @@ import type { Archives } from "./page/archive.ts";
 import { ASSETS, assets } from "./page/assets.ts";
 import { compressed } from "./page/compression.ts";
 import type { PageContext } from "./page/context.ts";
+import { linksFor } from "./page/navigation.ts";
 import { pagePaths, TARGET_KINDS, type View, withQuery } from "./page/view.ts";
 import { Cookies, requireOwnForm } from "./page/visitor.ts";
-import { waysOf } from "./page/ways.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -53,7 +53,7 @@ export const PAGES: readonly Page[] = [
   ...webFeatures.flatMap(({ pages }) => pages),
 ];
 const PUBLIC = new Set(PAGES.filter(({ isPublic }) => isPublic === true).map(({ path }) => path));
-const WAYS = webFeatures.flatMap(({ ways = [] }) => ways);
+const FEATURE_LINKS = webFeatures.flatMap(({ links = [] }) => links);
 const TABS = webFeatures.flatMap(({ tabs = [] }) => tabs);
 
 /** Pages of the hub in a browser (docs/hub.md#the-hub-in-a-browser). */
@@ -95,7 +95,15 @@ export const pages: Web = async (root, options) => {
       const formToken = hub.webSessions.formToken(cookie);
       const issuer = hub.signIn && new URL(hub.signIn.issuer).host;
       const facts = { assets: ASSETS, now: hub.clock(), hubUrl: hub.publicUrl(), issuer };
-      return { base: base(), path, principal, ways: waysOf(principal, WAYS), tabs: TABS, formToken, ...facts };
+      return {
+        base: base(),
+        path,
+        principal,
+        links: linksFor(principal, FEATURE_LINKS),
+        tabs: TABS,
+        formToken,
+        ...facts,
+      };
     };
 
     const send = (request: FastifyRequest, reply: FastifyReply, html: string): FastifyReply => {
@@ -139,11 +147,15 @@ export const pages: Web = async (root, options) => {
       request: FastifyRequest,
       reply: FastifyReply,
     ): Promise<FastifyReply | undefined> => {
-      const told = answerTo(error, request, reply, hub);
-      if (told === undefined) return undefined;
+      const answer = answerTo(error, request, reply, hub);
+      if (answer === undefined) return undefined;
       const { failure } = await rendering();
-      void reply.code(told.statusCode).headers(told.headers);
-      return send(request, reply, failure(viewOf(request), error instanceof HubError ? error : told, nextOf(request)));
+      void reply.code(answer.statusCode).headers(answer.headers);
+      return send(
+        request,
+        reply,
+        failure(viewOf(request), error instanceof HubError ? error : answer, nextOf(request)),
+      );
     };
     app.setErrorHandler<FastifyError>(fail);
     unknownPaths.show = async (error, request, reply) => {

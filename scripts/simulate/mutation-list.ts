@@ -133,7 +133,7 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("hosts of other owners are in the last wave", ASKED, ["id: isOwners ? id : undefined", "id"]),
   mutation("an operator's labels beat a host's own", ASKED, ["labels: given ?? labelsOf", "labels: labelsOf"]),
   mutation("a host's word beats its last report", ASKED, [
-    "told === undefined ? record && runningVersion(record) : told",
+    "running === undefined ? record && runningVersion(record) : running",
     "record && runningVersion(record)",
   ]),
   mutation("a hub decides about what others changed", "features/rollouts/rounds.ts", [

@@ -123,8 +123,8 @@ export function describeFailure(result: ProgramResult, timeoutMs: number): strin
   const ending = result.code === null ? "it was ended by a signal" : `it ended with exit code ${result.code}`;
   const lines = result.tail.split("\n");
   const message = lines.findLastIndex((line) => MESSAGE.test(line));
-  const told = message === -1 ? lines.slice(-3) : [lines[message], ...lines.slice(message + 1).slice(-2)];
+  const messageLines = message === -1 ? lines.slice(-3) : [lines[message], ...lines.slice(message + 1).slice(-2)];
   // The surrounding sentence has a full stop of its own.
-  const said = told.join(" / ").replace(/[.\s]+$/, "");
+  const said = messageLines.join(" / ").replace(/[.\s]+$/, "");
   return said === "" ? ending : `${ending}: ${said}`;
 }

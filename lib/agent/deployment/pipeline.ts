@@ -161,9 +161,9 @@ export async function switchOver(
     await replace(run, journal, await prepare());
   } catch (thrown) {
     const error = await blamed(run, errorOf(run, thrown));
-    const told = await traced("undo", {}, () => undo(run, journal, error));
+    const failure = await traced("undo", {}, () => undo(run, journal, error));
     await condemn?.(error, journal.entry.phase === "switching");
-    throw told;
+    throw failure;
   }
   const report = await traced("settle", {}, () => settle(run, journal));
   return { outcome: "deployed", release: journal.entry.release, report, previous };

@@ -98,9 +98,9 @@ function rightsBetween(before: Compared["descriptors"], after: Compared["descrip
     const [a, b] = [before.get(plugin), after.get(plugin)];
     const more = (from: Descriptor | undefined, to: Descriptor | undefined): string[] =>
       to === undefined ? [] : from === undefined ? rightsOf(to) : moreRights(from, to);
-    const told = (change: "added" | "removed", rights: string[]): Difference[] =>
+    const rightChanges = (change: "added" | "removed", rights: string[]): Difference[] =>
       rights.map((right) => ({ what: "right", change, plugin, right }));
-    return [...told("removed", more(b, a)), ...told("added", more(a, b))];
+    return [...rightChanges("removed", more(b, a)), ...rightChanges("added", more(a, b))];
   });
 }
 

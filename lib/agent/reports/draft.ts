@@ -17,7 +17,7 @@ const MAX_CAUSES = 10;
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "signer" | "plugins">;
 
 /** Returns the fields of a report about the running version; none if it is unknown. */
-const toldOf = (running: RunningRelease | undefined): Pick<LocalReport, "running_version" | "running_signer"> =>
+const runningFields = (running: RunningRelease | undefined): Pick<LocalReport, "running_version" | "running_signer"> =>
   running === undefined ? {} : { running_version: running.version, running_signer: running.signer };
 
 /** Builds a report during a deployment, from its public events and from what was fetched. */
@@ -92,7 +92,7 @@ export function reportOf(
     code: error === undefined ? null : causeCode(error),
     ...(error?.cause !== undefined && { causes: causesOf(error) }),
     ...draft.facts(),
-    ...toldOf(running),
+    ...runningFields(running),
   };
 }
 
@@ -134,6 +134,6 @@ export function interruptedReport(attempt: Attempt, status: DeploymentStatus, ru
     artifact_sha256: null,
     plugins: [],
     warnings: [],
-    ...toldOf(running),
+    ...runningFields(running),
   };
 }

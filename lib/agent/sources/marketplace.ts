@@ -177,7 +177,7 @@ async function authorChecks(
 }
 
 /** Version of the marketplace, the names that its headers may state, and the operator's plan for it. */
-interface Wanted {
+interface WantedArchive {
   version: string;
   names: readonly string[];
   plan: InstallPlan;
@@ -185,7 +185,7 @@ interface Wanted {
 
 async function fetchArchive(
   options: MarketplaceSourceOptions,
-  { version, names, plan }: Wanted,
+  { version, names, plan }: WantedArchive,
   context: FetchContext,
 ): Promise<Fetched> {
   const { kind, slug } = options;

@@ -171,8 +171,8 @@ export const targetsText = (size: number): string => counted(size, "target");
 /** Summarizes the states of all targets in one line: `3 targets, 1 deploying, 1 held`. */
 function summaryOf(targets: readonly TargetFacts[]): string {
   const counts = countStates(targets);
-  const told = (["deploying", "queued", "held", "failing", "paused", "pinned"] as const).filter((state) =>
+  const named = (["deploying", "queued", "held", "failing", "paused", "pinned"] as const).filter((state) =>
     counts.has(state),
   );
-  return [targetsText(targets.length), ...told.map((state) => `${counts.get(state)} ${state}`)].join(", ");
+  return [targetsText(targets.length), ...named.map((state) => `${counts.get(state)} ${state}`)].join(", ");
 }

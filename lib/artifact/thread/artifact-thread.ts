@@ -24,7 +24,7 @@ export const plainError = ({ kind, code, message, hint }: SealiftError): PlainEr
 const errorOf = ({ kind, code, message, hint }: PlainError): SealiftError =>
   new SealiftError(kind, code, message, hint === undefined ? {} : { hint });
 
-interface Asked {
+interface PendingJob {
   answer: PromiseWithResolvers<unknown>;
   onTold: ((told: never) => void) | undefined;
 }
@@ -36,7 +36,7 @@ interface Asked {
 export class ArtifactThread implements AsyncDisposable {
   readonly #worker: Worker;
   /** Pending jobs, in order. */
-  readonly #asked: Asked[] = [];
+  readonly #asked: PendingJob[] = [];
   #failure: SealiftError | undefined;
 
   /** Starts the thread, which takes a moment: best while the first bytes still arrive. */

@@ -53,7 +53,7 @@ type JsonHandler<R extends Route, Found> = (
 
 type RawHandler<R extends Route, Found> = (request: Asked<R>, reply: FastifyReply, found: Found) => unknown;
 
-type Given = (...given: never[]) => unknown;
+type Handler = (...given: never[]) => unknown;
 
 /**
  * Serves a route that answers with JSON or nothing. The handler gets a caller that {@link Route.who} admits, or the
@@ -65,7 +65,7 @@ export function serve<R extends ByScopes, Found>(
   find: Find<R, Found>,
   handler: JsonHandler<R, Awaited<Found>>,
 ): Served;
-export function serve(route: Route, ...work: Given[]): Served {
+export function serve(route: Route, ...work: Handler[]): Served {
   const status = Number(Object.keys(route.ok)[0]);
   const handler = work.pop() as JsonHandler<Route, unknown>;
   return served(route, work, async (request, reply, found) =>
@@ -80,12 +80,12 @@ export function serveRaw<R extends ByScopes, Found>(
   find: Find<R, Found>,
   handler: RawHandler<R, Awaited<Found>>,
 ): Served;
-export function serveRaw(route: Route, ...work: Given[]): Served {
+export function serveRaw(route: Route, ...work: Handler[]): Served {
   const handler = work.pop() as RawHandler<Route, unknown>;
   return served(route, work, handler);
 }
 
-function served(route: Route, [find]: Given[], handler: RawHandler<Route, unknown>): Served {
+function served(route: Route, [find]: Handler[], handler: RawHandler<Route, unknown>): Served {
   const { who } = route;
   return {
     route,

@@ -81,13 +81,13 @@ export class SharedCounts implements Disposable {
     this.#exchanging = true;
     const windowStart = this.#windowStart;
     const counters = new Map([...this.#counters, ...this.#near]);
-    const told = [...counters]
+    const due = [...counters]
       .filter(([, { shared, own, max }]) => own > 0 && shared + own >= max * EXCHANGED_PART)
       .map(([key, { own }]) => ({ key, own }));
     try {
-      if (told.length > 0) {
-        const sums = await addCounts(this.#database.kysely, windowStart, told);
-        for (const { key, own } of told) {
+      if (due.length > 0) {
+        const sums = await addCounts(this.#database.kysely, windowStart, due);
+        for (const { key, own } of due) {
           const counter = counters.get(key);
           if (counter === undefined) continue;
           counter.own -= own;

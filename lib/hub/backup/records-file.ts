@@ -26,12 +26,12 @@ export interface RecordsFacts {
 const lineOf = ({ names }: CopiedTables) => z.tuple([z.enum(names), z.record(z.string(), z.json()), z.number()]);
 const checkOf = (table: string, row: unknown): number => crc32(JSON.stringify([table, row]));
 
-class Facts {
+class LineTally {
   readonly #hash = createHash("sha256");
   readonly #counts: Record<string, number> = {};
 
   /** Counts and hashes the bytes of the file as they pass. */
-  readonly tap = async function* (this: Facts, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  readonly tap = async function* (this: LineTally, chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
     for await (const chunk of chunks) {
       this.#hash.update(chunk);
       yield chunk;
@@ -47,7 +47,7 @@ class Facts {
   }
 }
 
-async function* linesOf(rows: AsyncIterable<CopiedRow>, facts: Facts): AsyncGenerator<string> {
+async function* linesOf(rows: AsyncIterable<CopiedRow>, facts: LineTally): AsyncGenerator<string> {
   let lines = "";
   for await (const { table, row } of rows) {
     facts.add(table);
@@ -65,7 +65,7 @@ export async function writeRecords(
   rows: AsyncIterable<CopiedRow>,
   signal?: AbortSignal,
 ): Promise<RecordsFacts> {
-  const facts = new Facts();
+  const facts = new LineTally();
   const file = createWriteStream(path, { mode: 0o600, flush: true });
   await pipeline(linesOf(rows, facts), createGzip(), facts.tap, file, { signal });
   return facts.end();
@@ -84,7 +84,7 @@ export async function* readRecords(
   omissions: Omissions,
   { onEnd }: { onEnd?: (facts: RecordsFacts) => void } = {},
 ): AsyncGenerator<CopiedRow, void> {
-  const facts = new Facts();
+  const facts = new LineTally();
   const line = lineOf(omissions.tables);
   const items = streams(
     createReadStream(path),

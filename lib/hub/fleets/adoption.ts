@@ -12,7 +12,7 @@ const KEPT_FLEETS = 100;
 const LARGE_HOSTS = 1000;
 const LARGE_KEPT_MS = 60_000;
 
-interface Kept {
+interface ReadAdoption {
   changes: number;
   hosts: number;
   /** Milliseconds since 1970. */
@@ -25,7 +25,7 @@ const dayOf = (time: number): string => new Date(time).toISOString().slice(0, 10
 /** Versions of fleets day by day, read once for all readers until a host reports. */
 export class FleetAdoptions {
   readonly #statements: PreparedStatements;
-  readonly #kept = new LRUCache<string, Kept>({ max: KEPT_FLEETS });
+  readonly #kept = new LRUCache<string, ReadAdoption>({ max: KEPT_FLEETS });
 
   constructor(statements: PreparedStatements) {
     this.#statements = statements;

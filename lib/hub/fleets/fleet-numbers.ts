@@ -17,7 +17,7 @@ const KEPT_MS = 30_000;
 const LARGE_HOSTS = 5000;
 const LARGE_KEPT_MS = 2000;
 
-interface Kept {
+interface ReadCounts {
   changes: number;
   /** Milliseconds since 1970. */
   countedAt: number;
@@ -27,7 +27,7 @@ interface Kept {
 /** Numbers of fleets, counted once for all readers until a host changes. */
 export class FleetNumbers {
   readonly #statements: PreparedStatements;
-  readonly #kept = new LRUCache<string, Kept>({ max: KEPT_FLEETS });
+  readonly #kept = new LRUCache<string, ReadCounts>({ max: KEPT_FLEETS });
   /** Counts under way, shared by concurrent readers. */
   readonly #underWay = new Map<string, Promise<FleetCounts>>();
 

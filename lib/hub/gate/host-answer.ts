@@ -63,13 +63,13 @@ export function answerHost(
   const id = hostOf(headers);
   const record = row && (JSON.parse(row.record) as HostRecord);
   const given = row?.labels ? (JSON.parse(row.labels) as Labels) : undefined;
-  const told = runningIn(headers);
+  const running = runningIn(headers);
   const host: AskingHost = {
     id: isOwners ? id : undefined,
     labels: given ?? labelsOf(headers) ?? record?.labels ?? {},
     firstChange: row?.firstChange,
     isBound: row?.isBound ?? false,
-    running: told === undefined ? record && runningVersion(record) : told,
+    running: running === undefined ? record && runningVersion(record) : running,
   };
   if (view !== undefined && id !== undefined && row?.seenAt === null) void sightings.noteFirst(view, id, clock());
   return answerTo(gateOf(gate), latestVersion, host, clock());

@@ -56,21 +56,21 @@ function sqlitePath({ dataDir, url }: DatabaseOptions): string {
 function heard(statements: PreparedStatements, hear: NonNullable<DatabaseOptions["onStatement"]>): PreparedStatements {
   const timed = <T>(text: string, ask: () => T | Promise<T>): T | Promise<T> => {
     const started = performance.now();
-    const told = (failed: boolean): void => hear(text, performance.now() - started, failed);
+    const report = (failed: boolean): void => hear(text, performance.now() - started, failed);
     let answer: T | Promise<T>;
     try {
       answer = ask();
     } catch (error) {
-      told(true);
+      report(true);
       throw error;
     }
     // SQLite answers synchronously.
     if (answer instanceof Promise) {
       answer.then(
-        () => told(false),
-        () => told(true),
+        () => report(false),
+        () => report(true),
       );
-    } else told(false);
+    } else report(false);
     return answer;
   };
   return {

@@ -22,12 +22,12 @@ export function inTransaction<T>(db: Queries, work: (transaction: Transacted) =>
 export const isPostgres = (db: Queries): boolean => db.getExecutor().adapter instanceof PostgresAdapter;
 
 /** Answer of a database; SQLite answers synchronously. */
-type Answer<T> = T | Promise<T>;
+type SyncOrAsync<T> = T | Promise<T>;
 
 /** Constant statements for the routes that every agent polls, prepared once. Placeholders are `?` in both databases. */
 export interface PreparedStatements {
-  first(text: string, parameters: readonly Value[]): Answer<StatementRow | undefined>;
-  all(text: string, parameters: readonly Value[]): Answer<StatementRow[]>;
+  first(text: string, parameters: readonly Value[]): SyncOrAsync<StatementRow | undefined>;
+  all(text: string, parameters: readonly Value[]): SyncOrAsync<StatementRow[]>;
   close(): void | Promise<void>;
 }
 

@@ -12,7 +12,7 @@ import type { PageRange, Queries } from "./port.ts";
 import type { Schema } from "./schema.ts";
 
 /** Values that columns must have; null stands for `is null`. */
-type Facts<S, T extends keyof S> = Partial<S[T]>;
+type ColumnValues<S, T extends keyof S> = Partial<S[T]>;
 
 /** Drops undefined fields, that is, filters that were not given. */
 export const given = <T extends object>(facts: T) =>
@@ -32,22 +32,34 @@ type Any = "hosts";
 const anyTable = <S>(db: Connection<S>): Queries => db as unknown as Queries;
 
 /** Starts a query for the rows of a table with these values. */
-export const selectWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Select<S, T> =>
+export const selectWhere = <S, T extends keyof S>(
+  db: Connection<S>,
+  table: T,
+  facts: ColumnValues<S, T>,
+): Select<S, T> =>
   anyTable(db)
     .selectFrom(table as Any)
-    .where((eb) => eb.and(facts as Facts<Schema, Any>)) as unknown as Select<S, T>;
+    .where((eb) => eb.and(facts as ColumnValues<Schema, Any>)) as unknown as Select<S, T>;
 
 /** Starts an update of the rows of a table with these values. */
-export const updateWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Update<S, T> =>
+export const updateWhere = <S, T extends keyof S>(
+  db: Connection<S>,
+  table: T,
+  facts: ColumnValues<S, T>,
+): Update<S, T> =>
   anyTable(db)
     .updateTable(table as Any)
-    .where((eb) => eb.and(facts as Facts<Schema, Any>)) as unknown as Update<S, T>;
+    .where((eb) => eb.and(facts as ColumnValues<Schema, Any>)) as unknown as Update<S, T>;
 
 /** Starts a deletion of the rows of a table with these values. */
-export const deleteWhere = <S, T extends keyof S>(db: Connection<S>, table: T, facts: Facts<S, T>): Delete<S, T> =>
+export const deleteWhere = <S, T extends keyof S>(
+  db: Connection<S>,
+  table: T,
+  facts: ColumnValues<S, T>,
+): Delete<S, T> =>
   anyTable(db)
     .deleteFrom(table as Any)
-    .where((eb) => eb.and(facts as Facts<Schema, Any>)) as unknown as Delete<S, T>;
+    .where((eb) => eb.and(facts as ColumnValues<Schema, Any>)) as unknown as Delete<S, T>;
 
 /** Counts the rows of a table by their state, as a gauge has it. */
 export async function countByState(
@@ -63,7 +75,7 @@ export async function countByState(
 export const newestWhere = <S, T extends keyof S>(
   db: Connection<S>,
   table: T,
-  facts: Facts<S, T>,
+  facts: ColumnValues<S, T>,
   { after, limit }: PageRange,
 ): Select<S, T> =>
   (selectWhere(db, table, facts) as unknown as Select<Schema, Any | "audit">)

@@ -74,7 +74,7 @@ export interface TargetQuery {
   now: string;
 }
 
-interface Asked {
+interface Viewer {
   /** Undefined without a live key. */
   principal: Principal | undefined;
 }
@@ -90,11 +90,11 @@ export interface VisibleTarget {
 }
 
 /** Target with its detail record, if the caller may see one. */
-interface FoundTarget extends Asked {
+interface FoundTarget extends Viewer {
   target: (VisibleTarget & { detail: string; etag: string }) | undefined;
 }
 
-const askedBy = (row: StatementRow, now: string): Asked => ({
+const askedBy = (row: StatementRow, now: string): Viewer => ({
   principal: row["key_id"] === null ? undefined : principalOf(row as unknown as KeyRow, now),
 });
 
@@ -148,7 +148,7 @@ export interface VisibleVersion {
 export async function findVisibleVersion(
   statements: PreparedStatements,
   { kind, slug, credentialHash, hostId, now, version }: TargetQuery & { version: string | undefined },
-): Promise<Asked & { target: VisibleTarget | undefined; version: VisibleVersion | undefined }> {
+): Promise<Viewer & { target: VisibleTarget | undefined; version: VisibleVersion | undefined }> {
   const parameters = [credentialHash ?? null, now, kind, slug, hostId ?? null, version ?? null];
   const row = (await statements.first(FIND_VERSION, parameters))!;
   const { principal } = askedBy(row, now);

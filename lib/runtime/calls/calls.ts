@@ -44,10 +44,10 @@ export class Calls {
   }
 
   #traced(plugin: string, action: string, payload: unknown, facts: CallFacts): Promise<string> {
-    const told = { "sealift.plugin": plugin, "sealift.action": action, "sealift.request_id": facts.requestId };
+    const attributes = { "sealift.plugin": plugin, "sealift.action": action, "sealift.request_id": facts.requestId };
     return traced(
       `call ${plugin} ${action}`,
-      told,
+      attributes,
       async ({ trace }) => this.#call(plugin, action, payload, { ...facts, trace }),
       // Requests of a sandbox arrive without the asynchronous context of the call.
       { parent: facts.trace ?? "around" },

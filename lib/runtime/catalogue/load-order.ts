@@ -3,7 +3,7 @@ import valid from "semver/functions/valid.js";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
-type Facts = Pick<Descriptor, "name" | "version" | "requires">;
+type Loadable = Pick<Descriptor, "name" | "version" | "requires">;
 
 export interface LoadOrder {
   /** Waves of plugins, in order: plugins of one wave may load at the same time, and need only earlier waves. */
@@ -20,7 +20,7 @@ export function satisfies(version: string, range: string): boolean {
 
 /** Returns why the requirements do not hold with the given plugins; undefined if they do. */
 export function missingRequirement(
-  { name, requires }: Facts,
+  { name, requires }: Loadable,
   versionOf: (name: string) => string | undefined,
 ): RuntimeFault | undefined {
   for (const { name: required, version: range } of requires) {
@@ -40,7 +40,7 @@ export function missingRequirement(
  * Orders plugins by `requires`. A missing requirement or a cycle fails only the plugins concerned and those that need
  * them.
  */
-export function loadOrder(plugins: readonly Facts[]): LoadOrder {
+export function loadOrder(plugins: readonly Loadable[]): LoadOrder {
   const failed = new Map<string, RuntimeFault>();
   const waiting = new Map(plugins.map((plugin) => [plugin.name, plugin]));
   const placed = new Map<string, string>();

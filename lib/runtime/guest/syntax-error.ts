@@ -10,14 +10,14 @@ const MAX_FILES = 500;
 const MODULES = /\.(?:[cm]?js|[cm]?ts)$/;
 const PASSED_BY: ReadonlySet<string> = new Set(["node_modules", "data", ".git"]);
 
-interface Place {
+interface SourcePlace {
   file: string;
   line: number;
   column: number | undefined;
 }
 
 /** Reads the place that Node writes above the stack of some syntax errors: file and line, the line, a caret. */
-function placeInStack(stack: string): Place | undefined {
+function placeInStack(stack: string): SourcePlace | undefined {
   const lines = stack.split("\n");
   const [, location, line] = /^(file:\/\/\/.*|\/.*?):(\d+)$/.exec(lines[0] ?? "") ?? [];
   if (location === undefined) return undefined;
@@ -33,7 +33,7 @@ const modulesOf = (folder: string): string[] =>
     .map((path) => join(folder, path));
 
 /** Finds a syntax error by the parser that strips types, since V8 does not locate those in ES modules. */
-function placeByParsing(folder: string): Place | undefined {
+function placeByParsing(folder: string): SourcePlace | undefined {
   for (const file of modulesOf(folder)) {
     try {
       stripTypeScriptTypes(readFileSync(file, "utf8"), { sourceUrl: pathToFileURL(file).href });
@@ -47,7 +47,7 @@ function placeByParsing(folder: string): Place | undefined {
 /** Matches a decorator, which the parser that strips types accepts and V8 does not know. */
 const DECORATOR = /^\s*@[A-Za-z_$]/;
 
-function placeOfDecorator(folder: string): Place | undefined {
+function placeOfDecorator(folder: string): SourcePlace | undefined {
   for (const path of modulesOf(folder)) {
     const lines = readFileSync(path, "utf8").split("\n");
     const line = lines.findIndex((text) => DECORATOR.test(text));

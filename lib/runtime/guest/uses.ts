@@ -11,11 +11,11 @@ type Tell = (use: { what: "host"; host: string } | { what: "node"; permission: s
 
 /** Reports what this process does that a sandbox would be refused, each thing once. */
 export function reportUses(tell: Tell): void {
-  const told = new Set<string>();
+  const reported = new Set<string>();
   const once: Tell = (use) => {
     const key = JSON.stringify(use);
-    if (told.has(key) || told.size >= MAX_USES) return;
-    told.add(key);
+    if (reported.has(key) || reported.size >= MAX_USES) return;
+    reported.add(key);
     tell(use);
   };
   for (const name of PERMISSIONS) {

@@ -16,7 +16,7 @@ const MAX_WIRE_BYTES = MAX_ANSWER_BYTES + 1024 * 1024;
 /** PostgreSQL's code for a statement that cannot run inside of a transaction. */
 const IN_TRANSACTION = "25001";
 
-interface Answer {
+interface SqlResult {
   rows: Record<string, unknown>[];
   changes: number;
 }
@@ -96,7 +96,7 @@ export class PostgresDatabase implements Service {
   }
 
   /** Runs one statement in a session that nothing else has used or will use in the state that it leaves. */
-  async #alone(statement: Statement): Promise<Answer> {
+  async #alone(statement: Statement): Promise<SqlResult> {
     const client = await this.#connect();
     const isReading = statement.method === "query";
     let isClean = false;
@@ -132,7 +132,7 @@ export class PostgresDatabase implements Service {
   }
 
   /** Runs one statement, and cuts the connection as soon as its answer is too large. */
-  async #run(client: pg.PoolClient, { sql, values }: Statement): Promise<Answer> {
+  async #run(client: pg.PoolClient, { sql, values }: Statement): Promise<SqlResult> {
     const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
     let bytes = 0;
     const count = (chunk: Buffer): void => {
@@ -141,7 +141,7 @@ export class PostgresDatabase implements Service {
     };
     stream.on("data", count);
     try {
-      return await new Promise<Answer>((resolve, reject) => {
+      return await new Promise<SqlResult>((resolve, reject) => {
         const rows: Record<string, unknown>[] = [];
         // The extended protocol takes one statement only: no plugin can close the transaction that makes it a reader.
         const query = new this.#pg.Query({ text: sql, values, queryMode: "extended" } as pg.QueryConfig);

@@ -11,12 +11,12 @@ const MAX_FAULT_CHARACTERS = 300;
 
 /** Describes the first faults of a document, shortened, with a last line that counts the others. */
 export function cutFaults<T>(faults: readonly T[], describe: (fault: T) => string): string[] {
-  const told = faults.slice(0, MAX_FAULTS).map((fault) => {
+  const shown = faults.slice(0, MAX_FAULTS).map((fault) => {
     const text = printable(describe(fault)).trim();
     return text.length > MAX_FAULT_CHARACTERS ? `${text.slice(0, MAX_FAULT_CHARACTERS)}…` : text;
   });
-  if (faults.length > MAX_FAULTS) told.push(`and ${faults.length - MAX_FAULTS} more`);
-  return told;
+  if (faults.length > MAX_FAULTS) shown.push(`and ${faults.length - MAX_FAULTS} more`);
+  return shown;
 }
 
 /** Place of a value in a document. */

@@ -45,7 +45,7 @@ export function RolloutView(props: RolloutViewProps): ReactNode {
   });
   const { helping } = place.current;
   const height = Math.max(0, rows - 4);
-  const told = outcome();
+  const result = outcome();
   return (
     <Box flexDirection="column" width={width} height={rows - 1} overflow="hidden">
       <Header title="Sealift rollout" facts={[]} width={width} now={now} />
@@ -58,7 +58,7 @@ export function RolloutView(props: RolloutViewProps): ReactNode {
             .map((line, index) => <Line key={index} width={width} parts={[[` ${line}`, lookOf(line)]]} />)
         )}
       </Box>
-      <Line width={width} parts={[[told === undefined ? "" : ` ${told}`, "attention"]]} />
+      <Line width={width} parts={[[result === undefined ? "" : ` ${result}`, "attention"]]} />
       <Line width={width} parts={footer(place.current, props)} />
     </Box>
   );

@@ -13,7 +13,7 @@ import { queryOf, requirePrincipal, type Screen } from "../page/context.ts";
 import { Field, Filter } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
 import { ListPage } from "../page/list-page.tsx";
-import { Badge, Empty, Facts, Go, Section, Size, Table, Time, withNotes } from "../page/parts.tsx";
+import { Badge, Empty, FactList, Go, Section, Size, Table, Time, withNotes } from "../page/parts.tsx";
 import { pagePaths } from "../page/view.ts";
 
 /** Answers 404 to everybody but administrators, as if the page did not exist. */
@@ -145,7 +145,7 @@ export const health: Screen = async ({ api }, request) => {
 };
 
 const processFacts = ({ connections, descriptors, lost_blobs: lost = 0 }: Readiness, facts: HubFacts) => (
-  <Facts
+  <FactList
     of={{
       Started: <Time at={facts.started_at} />,
       Memory: <Size bytes={facts.resident_bytes} />,

@@ -59,8 +59,8 @@ export const finishSignOn: Screen = async (context, request) => {
   const finished = way.finish(cookies.attempt(request), answer).catch((error: HubError) => {
     hub.logger?.info({ requestId: request.id, reason: reasonOf(error) }, "a sign-in by the identity provider failed");
     if (error.statusCode !== 401) throw error;
-    const told = authentication.rejected(request, error, "");
-    throw told.statusCode === 401 ? new SignInFailed(told, "/") : told;
+    const rejection = authentication.rejected(request, error, "");
+    throw rejection.statusCode === 401 ? new SignInFailed(rejection, "/") : rejection;
   });
   const { person, grant, next } = await finished;
   if (grant === undefined) {

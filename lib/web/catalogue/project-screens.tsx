@@ -5,7 +5,7 @@ import { deployCommand } from "../page/commands.ts";
 import { field, param, queryOf, requirePrincipal, type Screen } from "../page/context.ts";
 import { Field, Opened, Select } from "../page/forms.tsx";
 import { ListPage } from "../page/list-page.tsx";
-import { Command, Empty, Facts, Go, Pager, Section, Size, Table, Time, withNotes } from "../page/parts.tsx";
+import { Command, Empty, FactList, Go, Pager, Section, Size, Table, Time, withNotes } from "../page/parts.tsx";
 import { TargetLayout } from "../page/target-layout.tsx";
 import { Signer } from "../page/version-marks.tsx";
 import { pagePaths } from "../page/view.ts";
@@ -119,7 +119,7 @@ export const project: Screen = async ({ api, hub }, request) => {
             </Section>
           )}
           <Section id="facts" title="Facts">
-            <Facts
+            <FactList
               of={{
                 Latest: latest === null ? "none" : <span className="num">{latest}</span>,
                 Owner: project.owner,

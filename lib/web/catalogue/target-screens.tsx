@@ -15,7 +15,7 @@ import {
   Away,
   Command,
   Empty,
-  Facts,
+  FactList,
   Go,
   Pager,
   RightsUnknown,
@@ -125,7 +125,7 @@ export const target =
               </Section>
             )}
             <Section id="facts" title="Facts">
-              <Facts
+              <FactList
                 of={{
                   Latest: latest === "" ? "none" : <span className="num">{latest}</span>,
                   Owner: detail.owner,

@@ -1,6 +1,6 @@
 import type { Principal } from "../../hub/base/principal.ts";
 import type { Screen } from "../page/context.ts";
-import type { Tab, Way } from "../page/view.ts";
+import type { NavigationLink, Tab } from "../page/view.ts";
 
 /** Page, or a form that leads to one. */
 export interface Page {
@@ -21,7 +21,7 @@ export interface WebFeature {
   name: string;
   pages: readonly Page[];
   /** Links to it from every page. */
-  ways?: readonly (Way & { isFor(principal: Principal): boolean })[];
+  links?: readonly (NavigationLink & { isFor(principal: Principal): boolean })[];
   /** Links to it from the pages of a target. */
   tabs?: readonly Tab[];
 }

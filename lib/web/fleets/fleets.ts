@@ -12,7 +12,7 @@ import {
 } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus, FleetCounts, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { naturally } from "../../support/natural-order.ts";
-import { type Api, type ApiCall, callTo, type Question } from "../page/api.ts";
+import { type Api, type ApiCall, callTo, type RouteCall } from "../page/api.ts";
 import type { NamedTarget } from "../page/named-target.ts";
 
 type Target = Pick<NamedTarget, "kind" | "slug">;
@@ -97,7 +97,7 @@ export function fleetCall<R extends Route>(
   host = "",
 ): ApiCall<AnswerOf<R>> {
   const params = { project_id: slug, kind, slug, host_id: host };
-  return callTo(kind === "project" ? ofProject : ofTarget, { params } as unknown as Question<Route>) as ApiCall<
+  return callTo(kind === "project" ? ofProject : ofTarget, { params } as unknown as RouteCall<Route>) as ApiCall<
     AnswerOf<R>
   >;
 }
@@ -134,7 +134,7 @@ export async function readTrouble(api: Api, request: FastifyRequest, target: Tar
   return { failing: failed.records.length, isMore: failed.next !== undefined, held: held.records.length };
 }
 
-interface Wanted {
+interface FleetPage {
   target: Target;
   filter: FleetFilter;
   after: string;
@@ -145,7 +145,7 @@ interface Wanted {
 export async function readHosts(
   api: Api,
   request: FastifyRequest,
-  { target, filter, after, limit }: Wanted,
+  { target, filter, after, limit }: FleetPage,
 ): Promise<HostScreen> {
   const { state, ...others } = filter;
   const isCursor = isState(after.split(/:|%3A/)[0]!);

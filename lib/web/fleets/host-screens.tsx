@@ -9,7 +9,7 @@ import { type Api, callTo, unlessHidden } from "../page/api.ts";
 import { param, requirePrincipal, type Screen } from "../page/context.ts";
 import { Remove } from "../page/forms.tsx";
 import { Layout } from "../page/layout.tsx";
-import { Badge, Facts, Go, Live, Pager, Section, Table, Time, type Tone } from "../page/parts.tsx";
+import { Badge, FactList, Go, Live, Pager, Section, Table, Time, type Tone } from "../page/parts.tsx";
 import { KeyName } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind } from "../page/view.ts";
 import { StateBadge } from "./fleet-parts.tsx";
@@ -44,7 +44,7 @@ export const host = fleetScreen(async ({ api }, request, target) => {
       </p>
       <h1>{id}</h1>
       <Live id="host" of={pagePaths.target(kind, slug)}>
-        <Facts
+        <FactList
           of={{
             State: <StateBadge of={host} />,
             Runs: <span className="num">{host.version}</span>,

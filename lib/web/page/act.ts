@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { ParamsIn, Route } from "../../contract/route.ts";
-import { callTo, type Question } from "./api.ts";
+import { callTo, type RouteCall } from "./api.ts";
 import { paramsOf, type Screen } from "./context.ts";
 
 interface Sent<R extends Route> {
@@ -16,7 +16,7 @@ interface Sent<R extends Route> {
 export const act =
   <R extends Route>(route: R, { to, params, body }: Sent<R>): Screen =>
   async ({ api }, request) => {
-    const question = { params: (params ?? paramsOf)(request), body: body?.(request) } as unknown as Question<R>;
+    const question = { params: (params ?? paramsOf)(request), body: body?.(request) } as unknown as RouteCall<R>;
     await api.call(request, callTo(route, question));
     return { goTo: to(request) };
   };

@@ -12,7 +12,7 @@ import { queryOf } from "./context.ts";
 const NEXT = NEXT_HEADER.toLowerCase();
 
 /** Answer of a route, with any status. */
-interface Answer {
+interface ApiAnswer {
   status: number;
   headers: Record<string, string | string[] | number | undefined>;
   bytes: Buffer;
@@ -48,7 +48,7 @@ export interface ApiCall<Answer = unknown> {
 }
 
 /** Input of a route's call. The body is what a person has entered: the route validates it. */
-export type Question<R extends Route> = ([ParamsIn<R>] extends [never]
+export type RouteCall<R extends Route> = ([ParamsIn<R>] extends [never]
   ? { params?: undefined }
   : { params: Readonly<Record<ParamsIn<R>, string>> }) & {
   query?: Partial<Readonly<Record<keyof QueryOf<R> & string, string | undefined>>>;
@@ -56,7 +56,7 @@ export type Question<R extends Route> = ([ParamsIn<R>] extends [never]
 };
 
 /** Returns the call of a route. @throws HubError 404 for a parameter that can name nothing */
-export function callTo<R extends Route>(route: R, { params, query, body }: Question<R>): ApiCall<AnswerOf<R>> {
+export function callTo<R extends Route>(route: R, { params, query, body }: RouteCall<R>): ApiCall<AnswerOf<R>> {
   let path: string;
   try {
     path = pathOf(route, ...([params] as unknown as PathParams<R>));
@@ -84,7 +84,7 @@ export class Api {
     this.#calls = calls;
   }
 
-  async send(request: Caller, { method, path, query = {}, json, headers }: ApiCall): Promise<Answer> {
+  async send(request: Caller, { method, path, query = {}, json, headers }: ApiCall): Promise<ApiAnswer> {
     const given = Object.entries(query).filter((each): each is [string, string] => (each[1] ?? "") !== "");
     const search = given.length === 0 ? "" : `?${new URLSearchParams(given).toString()}`;
     const keyHash = request.visitor?.keyHash;
@@ -141,7 +141,7 @@ export async function unlessHidden<T>(answer: Promise<T>): Promise<T | undefined
 }
 
 /** Requires a successful answer. @throws HubError as the route answered it */
-export function requireDone({ status, headers, bytes }: Answer): void {
+export function requireDone({ status, headers, bytes }: ApiAnswer): void {
   if (status < 400) return;
   const { error, code } = (bytes.length > 0 ? JSON.parse(bytes.toString()) : {}) as { error?: string; code?: Code };
   const wait = headers["retry-after"];

@@ -45,7 +45,7 @@ const Hidden = ({ of }: { of: Fields }) =>
  *
  * @param sends fields sent with it @param title distinguishes the button from others like it
  */
-export const Act = ({
+export const ActionButton = ({
   to,
   className = "plain",
   sends = {},
@@ -68,7 +68,7 @@ export const Opened = ({ to, className = "act", title, children }: Sent & { titl
   </details>
 );
 
-interface Question {
+interface Confirmation {
   /** Address of the subject; the action's path is below it. */
   at: string;
   /** Verb that opens the question. */
@@ -83,7 +83,7 @@ interface Question {
 }
 
 /** Form that opens with a question, and has the button that sends it below: no single click acts. */
-export const Ask = ({ at, verb, thing, sends = {}, isRemoval = false, children }: Question) => (
+export const Ask = ({ at, verb, thing, sends = {}, isRemoval = false, children }: Confirmation) => (
   <details className="act">
     <summary className={isRemoval ? "bad-text" : undefined} aria-label={`${verb} ${thing}`}>
       {verb}
@@ -99,7 +99,7 @@ export const Ask = ({ at, verb, thing, sends = {}, isRemoval = false, children }
 );
 
 /** Form like {@link Ask}, for removing something. */
-export const Remove = (question: Question) => <Ask {...question} isRemoval />;
+export const Remove = (question: Confirmation) => <Ask {...question} isRemoval />;
 
 /** Field of a form below its label. */
 export const Field = ({ label, ...input }: { label: string } & InputHTMLAttributes<HTMLInputElement>) => (

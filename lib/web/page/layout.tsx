@@ -14,7 +14,7 @@ export function Layout({
   goOn?: string;
   children: ReactNode;
 }) {
-  const { base, path, principal, ways, assets } = useView();
+  const { base, path, principal, links, assets } = useView();
   const isHere = (to: string) =>
     to === "/" ? path === "/" || /^\/(plugin|service)s\//.test(path) : path === to || path.startsWith(`${to}/`);
   return (
@@ -49,7 +49,7 @@ export function Layout({
                   <summary>Menu</summary>
                 </details>
                 <nav aria-label="Hub">
-                  {ways.map(({ title: name, path: to }) => (
+                  {links.map(({ title: name, path: to }) => (
                     <a key={to} href={base + to} aria-current={isHere(to) ? "page" : undefined}>
                       {name}
                     </a>

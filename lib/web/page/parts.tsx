@@ -199,7 +199,7 @@ export function Pager({ to, query = {}, at, next, name = "cursor" }: Paged) {
 }
 
 /** Names and values. Undefined ones are left out. */
-export const Facts = ({ of }: { of: Record<string, ReactNode> }) => (
+export const FactList = ({ of }: { of: Record<string, ReactNode> }) => (
   <dl className="facts">
     {Object.entries(of).map(
       ([name, value]) =>

@@ -19,7 +19,7 @@ interface Target {
 /** Page about a plugin, service or project, with links to its other pages. */
 export function TargetLayout({ kind, slug, name, at = OVERVIEW, lead, children }: Target) {
   const { base, principal, tabs } = useView();
-  const ways = [
+  const links = [
     { title: OVERVIEW, to: pagePaths.target(kind, slug) },
     { title: "Fleet", to: pagePaths.fleet(kind, slug) },
     ...tabs.filter(({ kinds }) => kinds.includes(kind)).map(({ title, path }) => ({ title, to: path(kind, slug) })),
@@ -33,7 +33,7 @@ export function TargetLayout({ kind, slug, name, at = OVERVIEW, lead, children }
         {lead}
         {principal !== undefined && (
           <nav className="tabs" aria-label={name}>
-            {ways.map(({ title, to }) => (
+            {links.map(({ title, to }) => (
               <a key={title} href={base + to} aria-current={title === at ? "page" : undefined}>
                 {title}
               </a>

@@ -6,7 +6,7 @@ export type TargetKind = MarketplaceKind | "project";
 export const TARGET_KINDS = ["plugin", "service", "project"] as const satisfies readonly TargetKind[];
 
 /** Link at the top of every page. */
-export interface Way {
+export interface NavigationLink {
   title: string;
   path: string;
 }
@@ -27,7 +27,7 @@ export interface View {
   path: string;
   principal: Principal | undefined;
   /** Links for the visitor; none without a session. */
-  ways: readonly Way[];
+  links: readonly NavigationLink[];
   /** Links from a target to pages of features. */
   tabs: readonly Tab[];
   /** Token of this page's forms. */

@@ -221,10 +221,10 @@ export class HintStreams implements AsyncDisposable {
       changed === undefined
         ? [...this.#groups.values()]
         : [...new Set([...changed].flatMap((id) => [...(this.#byProject.get(id) ?? [])]))];
-    const told = groups.reduce((sum, { streams }) => sum + streams.size, 0);
+    const streamCount = groups.reduce((sum, { streams }) => sum + streams.size, 0);
     const frames = groups.map((group): [StreamGroup, Buffer] => {
       const named = [...group.visible].flatMap(([id, name]) => ((changed?.has(id) ?? true) ? [name] : []));
-      return [group, this.#frame(named, told)];
+      return [group, this.#frame(named, streamCount)];
     });
     this.#telling = this.#telling.then(() => this.#tell(frames));
   }

@@ -45,8 +45,8 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
         const facts = { projectId: id, owner, keysEndAt, createdBy: principal.keyId, now: hub.clock() };
         const invite = await insertInvite(transaction, body, facts);
         const { id: invite_id, uses, expires_at, approve: needsApproval } = invite;
-        const told = { invite_id, uses, expires_at, approve: needsApproval };
-        await tell({ action: "invite.create", subject: id, facts: told });
+        const inviteFacts = { invite_id, uses, expires_at, approve: needsApproval };
+        await tell({ action: "invite.create", subject: id, facts: inviteFacts });
         return invite;
       });
     }),

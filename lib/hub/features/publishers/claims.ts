@@ -2,7 +2,7 @@ import type { ClaimDifference } from "../../../contract/publishers/publishers.ts
 import type { VerifiedClaims } from "./issuers.ts";
 
 /** Part of a publisher that a token is compared with. */
-interface Wanted {
+interface Expectation {
   audience: string;
   claims: Readonly<Record<string, string>>;
 }
@@ -14,7 +14,7 @@ function textOf(value: unknown): string | null {
 }
 
 /** Returns the claims in which a token differs from a publisher; none if it matches. */
-export function differencesOf({ audience, claims }: Wanted, token: VerifiedClaims): ClaimDifference[] {
+export function differencesOf({ audience, claims }: Expectation, token: VerifiedClaims): ClaimDifference[] {
   const audiences = [token.aud ?? []].flat();
   const ofAudience = audiences.includes(audience)
     ? []

@@ -112,7 +112,7 @@ function requireIds(issuer: string, claims: object): void {
 }
 
 /** Target of a new publisher: an existing one, or one that it will create. */
-interface Place {
+interface PublisherTarget {
   owner: string;
   project?: Project;
   pending: string | null;
@@ -123,7 +123,11 @@ interface Place {
  * Returns the target of a new publisher. @throws HubError 403, 404 or 409 for a target that is not the caller's, or
  * cannot be created; 422 for none or two
  */
-async function placeOf(db: Queries, principal: Principal, { target, creates }: PublisherRequest): Promise<Place> {
+async function placeOf(
+  db: Queries,
+  principal: Principal,
+  { target, creates }: PublisherRequest,
+): Promise<PublisherTarget> {
   if ((target === undefined) === (creates === undefined)) throw unprocessable("Give either target or creates.");
   if (target !== undefined) {
     const project = await selectWhere(db, "projects", parseTarget(target)).selectAll().executeTakeFirst();

@@ -160,7 +160,7 @@ export async function actOnRollout(
 const refusal = ({ id, state }: StoredRollout, why: string): HubError =>
   conflict(`The rollout ${id} is ${state}: ${why}.`);
 
-type Act = (
+type RolloutAct = (
   transaction: Transacted,
   target: TargetRow,
   row: StoredRollout,
@@ -168,7 +168,7 @@ type Act = (
   now: number,
 ) => Promise<void>;
 
-const ACTIONS: Record<RolloutAction, Act> = {
+const ACTIONS: Record<RolloutAction, RolloutAct> = {
   async pause(transaction, _target, row, { reason = null }) {
     if (row.state !== "running") throw refusal(row, "only a running one can be paused");
     const paused = { ...idle(row), state: "paused" as const, reason, soakingSince: null };

@@ -12,11 +12,11 @@ import { own, type WebhooksTable } from "./tables.ts";
 const MAX_WAITING = 1000;
 const MAX_TEXT = 500;
 
-type Facts = Omit<WebhookMessage["data"], "target" | "name">;
+type EventData = Omit<WebhookMessage["data"], "target" | "name">;
 
 interface Occurrence {
   type: WebhookEvent;
-  data: Facts;
+  data: EventData;
 }
 
 /** Audit entry as webhooks report it. */
@@ -117,7 +117,7 @@ export async function tellOfAudit(db: Queries, { action, subject, actor, facts }
   const subscribers = await subscribersOf(db, subject);
   if (subscribers.length === 0) return;
   const { version = null, reason, replaced_by, sha256, rollout, open } = facts;
-  const data: Facts = {
+  const data: EventData = {
     ...{ version: version as string | null, actor },
     ...(reason !== undefined && { reason: reason === null ? null : cut(String(reason)) }),
     ...(replaced_by !== undefined && { replaced_by: replaced_by as string | null }),

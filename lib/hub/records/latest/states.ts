@@ -136,9 +136,9 @@ export function untoldHolds(db: Queries, before: string): Promise<HeldVersion[]>
 /** Announces a continuing hold again, unless another hub did. @param now milliseconds since 1970 */
 export async function tellAgain(transaction: Transacted, row: HeldVersion, now: number): Promise<void> {
   const { project_id: id, kind, slug, version, told_at } = row;
-  const told = { told_at: new Date(now).toISOString() };
+  const announced = { told_at: new Date(now).toISOString() };
   // Another hub may have announced it, or the hold may be over.
-  if (!(await markVersion(transaction, { project_id: id, version, told_at }, told))) return;
+  if (!(await markVersion(transaction, { project_id: id, version, told_at }, announced))) return;
   const facts = { version, rollout: row.state_rollout, cause: row.state_cause, reason: row.state_reason };
   await runAuditHooks(
     transaction,

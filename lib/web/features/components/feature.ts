@@ -6,6 +6,6 @@ const { get } = pagesOf(() => import("./screens.tsx"));
 
 export const components: WebFeature = {
   name: "components",
-  ways: [{ ...{ title: "Components", path: componentsPath }, isFor: (principal) => may(principal, "read") }],
+  links: [{ ...{ title: "Components", path: componentsPath }, isFor: (principal) => may(principal, "read") }],
   pages: [get(componentsPath, (screens) => screens.components)],
 };

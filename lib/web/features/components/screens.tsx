@@ -26,7 +26,7 @@ export const components: Screen = async ({ api }, request) => {
         <input id="q" name="q" type="search" defaultValue={q} maxLength={500} placeholder="lodash@<4.17.21" />
         <button>Find</button>
       </Filter>
-      {found !== undefined && <Found q={q} found={found} />}
+      {found !== undefined && <SearchResult q={q} found={found} />}
       <p className="help">
         A component is a name or a package URL, alone or with a range. It is found in versions that were published with
         an SBOM: <code>sealift project publish --sbom bom.json</code>.
@@ -35,7 +35,7 @@ export const components: Screen = async ({ api }, request) => {
   );
 };
 
-function Found({ q, found: { versions, truncated, uncompared } }: { q: string; found: FoundComponents }) {
+function SearchResult({ q, found: { versions, truncated, uncompared } }: { q: string; found: FoundComponents }) {
   return (
     <>
       <Table

@@ -6,7 +6,7 @@ const { get, post } = pagesOf(() => import("./screens.tsx"));
 
 export const publishers: WebFeature = {
   name: "publishers",
-  ways: [{ ...{ title: "Publishers", path: publishersPath }, isFor: (principal) => may(principal, "keys") }],
+  links: [{ ...{ title: "Publishers", path: publishersPath }, isFor: (principal) => may(principal, "keys") }],
   pages: [
     get("/publishers", (screens) => screens.publishers),
     post("/publishers", ({ addPublisher }) => addPublisher),

@@ -5,6 +5,6 @@ const { get } = pagesOf(() => import("./screens.tsx"));
 
 export const quotas: WebFeature = {
   name: "quotas",
-  ways: [{ ...{ title: "Quotas", path: quotasPath }, isFor: () => true }],
+  links: [{ ...{ title: "Quotas", path: quotasPath }, isFor: () => true }],
   pages: [get(quotasPath, (screens) => screens.quotas)],
 };

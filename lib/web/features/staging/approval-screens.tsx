@@ -5,7 +5,7 @@ import { callTo } from "../../page/api.ts";
 import { field, requirePrincipal } from "../../page/context.ts";
 import { Opened } from "../../page/forms.tsx";
 import { type NamedTarget, targetScreen } from "../../page/named-target.ts";
-import { Badge, Command, Facts, Go } from "../../page/parts.tsx";
+import { Badge, Command, FactList, Go } from "../../page/parts.tsx";
 import { TargetLayout } from "../../page/target-layout.tsx";
 import { approvalPath, stagingPath } from "./paths.ts";
 
@@ -15,7 +15,7 @@ export const approval = targetScreen(async ({ api }, request, target) => {
   const { requires_approval: isRequired = false } = await api.call(request, callTo(showProject, { params: { id } }));
   return (
     <TargetLayout {...{ kind, slug, name }} at="Approval">
-      <Facts
+      <FactList
         of={{
           "New versions": isRequired ? <Badge tone="good">need approval</Badge> : <Badge tone="calm">go out</Badge>,
         }}

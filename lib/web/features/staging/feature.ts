@@ -8,7 +8,7 @@ const ofApproval = pagesOf(() => import("./approval-screens.tsx"));
 
 export const staging: WebFeature = {
   name: "staging",
-  ways: [{ ...{ title: "Approvals", path: stagingPath }, isFor: (principal) => may(principal, "publish", "stage") }],
+  links: [{ ...{ title: "Approvals", path: stagingPath }, isFor: (principal) => may(principal, "publish", "stage") }],
   tabs: [{ title: "Approval", kinds: TARGET_KINDS, path: approvalPath }],
   pages: [
     get("/staging", (screens) => screens.staging),

@@ -13,7 +13,18 @@ import { ChangedFiles, MoreRights, Rights } from "../../page/differences.tsx";
 import { Ask, Field, Opened } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
 import { ListPage } from "../../page/list-page.tsx";
-import { Badge, Command, Empty, Facts, Go, RightsUnknown, Section, Size, Time, withNotes } from "../../page/parts.tsx";
+import {
+  Badge,
+  Command,
+  Empty,
+  FactList,
+  Go,
+  RightsUnknown,
+  Section,
+  Size,
+  Time,
+  withNotes,
+} from "../../page/parts.tsx";
 import { Digest, shortHex, Signer } from "../../page/version-marks.tsx";
 import { pagePaths } from "../../page/view.ts";
 import { stagedPath, stagingPath } from "./paths.ts";
@@ -84,7 +95,7 @@ export const staged: Screen = async (context, request) => {
       <h1>
         <span className="num">{version}</span> waits for approval
       </h1>
-      <Facts
+      <FactList
         of={{
           Staged: <Time at={staged.staged_at} />,
           By: staged.published_by ?? "unknown",

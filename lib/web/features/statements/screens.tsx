@@ -6,7 +6,7 @@ import { callTo } from "../../page/api.ts";
 import { queryOf } from "../../page/context.ts";
 import { Filter, Select } from "../../page/forms.tsx";
 import { targetScreen } from "../../page/named-target.ts";
-import { Command, Empty, Facts, type Row, Section, Size, Table, Time, withNotes } from "../../page/parts.tsx";
+import { Command, Empty, FactList, type Row, Section, Size, Table, Time, withNotes } from "../../page/parts.tsx";
 import { TargetLayout } from "../../page/target-layout.tsx";
 import { Signer } from "../../page/version-marks.tsx";
 import { statementsPath } from "./paths.ts";
@@ -79,7 +79,7 @@ const signerOf = (base64: string | null) => (base64 === null ? "nobody" : <Signe
 
 /** Shows where a version comes from. @param listed its record, for a key that may see who published it */
 const Origin = ({ of, listed }: { of: StatementsAnswer; listed: ManagedVersion | undefined }) => (
-  <Facts
+  <FactList
     of={{
       Published: <Time at={of.created_at} />,
       By: listed?.published_by ?? undefined,

@@ -6,7 +6,7 @@ const { get, post } = pagesOf(() => import("./screens.tsx"));
 
 export const webhooks: WebFeature = {
   name: "webhooks",
-  ways: [
+  links: [
     {
       ...{ title: "Webhooks", path: webhooksPath },
       isFor: (principal) => may(principal, "projects") && principal.projectId === null,

@@ -6,10 +6,10 @@ import { notFound } from "../../../hub/base/errors.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type PageContext, param, type Screen } from "../../page/context.ts";
-import { Act, Ask, Check, Field, Opened, Remove, Select } from "../../page/forms.tsx";
+import { ActionButton, Ask, Check, Field, Opened, Remove, Select } from "../../page/forms.tsx";
 import { Layout } from "../../page/layout.tsx";
 import { ListPage } from "../../page/list-page.tsx";
-import { Badge, Empty, Facts, Go, Pager, type Row, Table, Time, withNotes } from "../../page/parts.tsx";
+import { Badge, Empty, FactList, Go, Pager, type Row, Table, Time, withNotes } from "../../page/parts.tsx";
 import { SecretsPage } from "../../page/secrets-page.tsx";
 import { webhookPath, webhooksPath } from "./paths.ts";
 
@@ -116,7 +116,7 @@ async function shown(context: PageContext, request: FastifyRequest, tested?: Web
           {tested.delivered ? "The message has arrived." : `The message has not arrived: ${tested.error ?? ""}.`}
         </p>
       )}
-      <Facts
+      <FactList
         of={{
           Receiver: webhook.origin,
           Format: webhook.format,
@@ -130,16 +130,16 @@ async function shown(context: PageContext, request: FastifyRequest, tested?: Web
         }}
       />
       <div className="actions">
-        <Act to={`${here}/test`} className="">
+        <ActionButton to={`${here}/test`} className="">
           Send a test
-        </Act>
+        </ActionButton>
         {webhook.state === "disabled" && (
           <Ask at={here} verb="Enable" thing={title}>
             Enable {title}? It gets messages again.
           </Ask>
         )}
         {webhook.dead > 0 && webhook.state === "enabled" && (
-          <Act to={`${here}/redeliver`}>Send all dead ones again</Act>
+          <ActionButton to={`${here}/redeliver`}>Send all dead ones again</ActionButton>
         )}
         <Opened title="New secret" to={`${here}/rotate`}>
           <Select label="The old one signs, too, for" name="hours" value="24" of={GRACES} />
@@ -172,9 +172,13 @@ function deliveryRow(delivery: DeliveryRecord, { id, state }: WebhookRecord): Ro
     <Time at={delivery.next_attempt_at} none="" />,
     <Time at={delivery.created_at} />,
     isDead && state === "enabled" && (
-      <Act to={`${webhookPath(id)}/redeliver`} sends={{ delivery: delivery.id }} title={`Send ${delivery.id} again`}>
+      <ActionButton
+        to={`${webhookPath(id)}/redeliver`}
+        sends={{ delivery: delivery.id }}
+        title={`Send ${delivery.id} again`}
+      >
         Send again
-      </Act>
+      </ActionButton>
     ),
   ];
 }
