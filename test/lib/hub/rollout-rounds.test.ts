@@ -1,5 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import pg from "pg";
+import { pino } from "pino";
 import t from "tap";
 import { createProject, publication, startHub } from "../../support/hub/harness.ts";
+import { startPostgres } from "../../support/hub/postgres-server.ts";
 import { FLEET_SCOPES, fleetOf, operatedFleet, until } from "../../support/hub/project-fleet.ts";
 import { QUICK } from "../../support/hub/rollouts.ts";
 
@@ -75,4 +79,32 @@ t.test("a rollout of a plugin ends when its owner changes, and its version stays
   t.match((await hub.call("GET", `${rollouts}/${(started.body as { id: string }).id}`)).body, {
     ...{ state: "aborted", reason: /changed its owner/ },
   });
+});
+
+t.test("a target that is deleted while a hub decides about its rollout is no failure", async (t) => {
+  const databaseUrl = await startPostgres(t);
+  if (databaseUrl === undefined) return t.plan(0, "PostgreSQL is not installed");
+  const lines: string[] = [];
+  const logger = pino({ level: "warn" }, { write: (line: string) => void lines.push(line) });
+  const hub = await startHub(t, { databaseUrl, logger });
+  const fleet = await operatedFleet(hub);
+  await fleet.publish("1.0.0");
+  await fleet.report("a", "1.0.0");
+  await fleet.start({ version: "2.0.0", waves: ["100%"], ...QUICK, soak_seconds: 1 });
+  await fleet.publish("2.0.0");
+  await fleet.report("a", "2.0.0");
+  const rival = new pg.Client({ connectionString: databaseUrl });
+  await rival.connect();
+  t.teardown(() => rival.end());
+  // Rows that name the project stay: only the project is locked.
+  await rival.query("SET session_replication_role = replica");
+  await rival.query("BEGIN");
+  await rival.query("DELETE FROM projects WHERE id = $1", [fleet.project.id]);
+  const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  const waits = async () => (await rival.query(waiting)).rows.length;
+  t.equal(await until(waits, (count) => count > 0), 1, "the soak is over, and the hub moves on");
+  await rival.query("COMMIT");
+  // Another round, and time for its words.
+  await sleep(1500);
+  t.same(lines, []);
 });

@@ -5,6 +5,7 @@ import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { changeTarget } from "../../records/latest/change-target.ts";
 import { open } from "../../records/latest/states.ts";
 import { type Database, inTransaction, type Transacted } from "../../records/port.ts";
+import { findProject } from "../../records/projects.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import { decideRollout } from "./decide.ts";
 import { RolloutFleet } from "./fleet.ts";
@@ -103,6 +104,9 @@ export class RolloutRounds {
       const now = new Date(clock()).toISOString();
       for (const row of await changingRollouts(database.kysely, projectId, now)) await this.#decideOne(row);
     } catch (error) {
+      // A target that was deleted meanwhile has nothing left to decide.
+      const project = await findProject(database.kysely, projectId).catch(() => "unknown");
+      if (project === undefined) return;
       onFailure();
       logger?.error({ err: error, project: projectId }, "could not decide about a rollout; tried again in a second");
     }
