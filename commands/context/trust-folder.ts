@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { folderTrust } from "../../lib/options/login.ts";
+import { withoutPasswords } from "../../lib/support/printable.ts";
 import { withOptions } from "../shell/base.ts";
-import { withoutPassword } from "../shell/output/failure.ts";
 
 export class TrustFolder extends withOptions(folderTrust) {
   static override paths = [["trust-folder"]];
@@ -51,7 +51,7 @@ export class TrustFolder extends withOptions(folderTrust) {
     }
     const { text, guarded } = (await optionsFile(regularFile(file) ?? file))!;
     const { path, digest } = await files.trustFile(file, text);
-    for (const [key, value] of guarded) this.note(`  ${key}: ${withoutPassword(String(value))}`);
+    for (const [key, value] of guarded) this.note(`  ${key}: ${withoutPasswords(String(value))}`);
     this.note(`${path} is trusted as it is now (${digest}).`);
     return this.done({ path, digest, keys: [...guarded.keys()] });
   }

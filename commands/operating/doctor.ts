@@ -3,12 +3,12 @@ import type { DoctorOptions, Finding } from "../../lib/agent/doctor.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { examination } from "../../lib/options/agent.ts";
 import type { Layer } from "../../lib/options/layers.ts";
+import { withoutPasswords } from "../../lib/support/printable.ts";
 import { lastDeployment } from "../deploying/last-deployment.ts";
 import { supervisorFrom } from "../deploying/supervision.ts";
 import { projectRootAt, targetsAt } from "../host/targets.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
-import { withoutPassword } from "../shell/output/failure.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 
 const SIGNS: Record<Finding["status"], string> = { ok: "ok     ", warning: "warning", failed: "FAILED " };
@@ -117,7 +117,7 @@ export class Doctor extends withOptions(examination) {
 /** Yields the findings, and how the hub is reached if not directly. */
 async function* withNetwork(findings: AsyncIterable<Finding>, caFile: string | undefined): AsyncGenerator<Finding> {
   const { proxyVariables } = await import("../shell/network.ts");
-  const proxies = Object.entries(proxyVariables()).map(([name, value]) => `${name}=${withoutPassword(value)}`);
+  const proxies = Object.entries(proxyVariables()).map(([name, value]) => `${name}=${withoutPasswords(value)}`);
   if (proxies.length > 0) yield { check: "proxy", status: "ok", message: proxies.join(", ") };
   if (caFile !== undefined)
     yield { check: "certificates", status: "ok", message: `those of ${caFile} are trusted, too` };

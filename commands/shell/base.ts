@@ -6,11 +6,11 @@ import { network } from "../../lib/options/connection.ts";
 import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../../lib/options/layers.ts";
 import { type Given, type OptionTable, type Values, variableOf } from "../../lib/options/option.ts";
 import type { OptionsFile } from "../../lib/options/options-file.ts";
-import { printableJson, printableLine, printableLines } from "../../lib/support/printable.ts";
+import { printableJson, printableLine, printableLines, withoutPasswords } from "../../lib/support/printable.ts";
 import { wantsTraces } from "../../lib/support/tracing/wanted.ts";
 import { traced } from "../../lib/support/work.ts";
 import { declareFlags, meansYes } from "./flags.ts";
-import { describeError, failedResult, withHint, withoutPassword } from "./output/failure.ts";
+import { describeError, failedResult, withHint } from "./output/failure.ts";
 import type { Print } from "./output/print.ts";
 import { RecordWriter } from "./output/records.ts";
 import { version } from "./version.ts";
@@ -180,7 +180,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
   get #withheld(): string | undefined {
     if (this.#file === undefined || this.#file.withheld.size === 0) return undefined;
     const { guarded, withheld } = this.#file;
-    const values = [...withheld].map((key) => `${key}: ${withoutPassword(String(guarded.get(key)))}`).join(", ");
+    const values = [...withheld].map((key) => `${key}: ${withoutPasswords(String(guarded.get(key)))}`).join(", ");
     return `The sealift.yaml of this folder gives ${values}. That does not count before you have read the file and run \`sealift trust-folder\`.`;
   }
 

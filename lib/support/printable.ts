@@ -21,3 +21,6 @@ const unitsOf = (character: string): string =>
 
 /** Formats a value as one line of JSON with such characters escaped: the same value for every reader. */
 export const printableJson = (value: unknown): string => JSON.stringify(value).replace(OBEYED, unitsOf);
+
+/** Returns a text without the user names and passwords of its URLs. */
+export const withoutPasswords = (text: string): string => text.replaceAll(/\/\/[^/?#\s]*@/g, "//…@");

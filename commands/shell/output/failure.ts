@@ -1,5 +1,5 @@
 import { SealiftError } from "../../../lib/contract/errors.ts";
-import { printableLines } from "../../../lib/support/printable.ts";
+import { printableLines, withoutPasswords } from "../../../lib/support/printable.ts";
 
 /** The errors of commands, as people and programs get them. */
 
@@ -28,13 +28,10 @@ function causesOf(error: Error): string[] {
   const found: string[] = [];
   for (let cause = error.cause; cause instanceof Error && found.length < 10; cause = cause.cause) {
     const { name, message, code } = cause as NodeJS.ErrnoException;
-    found.push(withoutPassword(`${code ?? name}: ${message}`).replaceAll(/\?[^\s"')]+/g, "?…"));
+    found.push(withoutPasswords(`${code ?? name}: ${message}`).replaceAll(/\?[^\s"')]+/g, "?…"));
   }
   return [...new Set(found)];
 }
-
-/** Returns a URL without its password. */
-export const withoutPassword = (url: string): string => url.replace(/\/\/[^@/]*@/, "//…@");
 
 /** Returns an error with one more hint. */
 export const withHint = (error: SealiftError, more: string): SealiftError =>

@@ -1,6 +1,7 @@
 import type { JWTPayload, JWTVerifyGetKey } from "jose";
 import * as z from "zod";
 import { boundedFetch } from "../../../support/network/bounded-fetch.ts";
+import { withoutPasswords } from "../../../support/printable.ts";
 import { BadDestination, type Destinations } from "../../base/destinations.ts";
 import { HubError, unprocessable } from "../../base/errors.ts";
 
@@ -62,7 +63,7 @@ export class Issuers {
       await this.#destinations.checkNow(this.#destinations.parse(issuer));
       await this.#keysOf(issuer);
     } catch (error) {
-      throw unprocessable(`issuer: ${issuer} ${reasonOf(error)}.`);
+      throw unprocessable(`issuer: ${withoutPasswords(issuer)} ${reasonOf(error)}.`);
     }
   }
 

@@ -176,6 +176,9 @@ t.test("nobody trusts more than they may do themselves", async (t) => {
   t.equal(await add(other, { target: "plugin:tide" }), 404, "another owner's");
   t.same((await hub.call("GET", "/devkeys/publishers", { key: other })).body.items, []);
   t.equal((await trust({})).status, 422, "neither target nor creates");
+  const secret = await trust({ target: `project:${id}`, issuer: "https://me:p@ssw0rd@issuer.example" });
+  t.match(secret, { status: 422, body: { detail: /user name or password/ } });
+  t.notMatch(secret.body.detail, /ssw0rd/, "the password is not repeated");
 });
 
 t.test("a publisher of GitHub or GitLab names ids and the workflow", async (t) => {
