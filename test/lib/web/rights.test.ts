@@ -1,4 +1,5 @@
 import t from "tap";
+import { featureRights } from "../../support/hub/features.ts";
 import { startHub } from "../../support/hub/harness.ts";
 import { fillShownHub, publishFiles } from "../../support/hub/shown-hub.ts";
 import { Visitor } from "../../support/hub/web.ts";
@@ -31,6 +32,7 @@ t.test("each kind of key gets on a page what it gets from the API, and 404 or 40
     }),
   };
   const market = "/app/marketplace/plugins";
+  const featurePages = featureRights({ project: project.id, plugin: pluginId, secret: secretId });
   const pages: Record<string, string> = {
     "/": market,
     "/plugins/tide-table": `${market}/tide-table/versions`,
@@ -38,27 +40,13 @@ t.test("each kind of key gets on a page what it gets from the API, and 404 or 40
     "/plugins/missing": `${market}/missing/versions`,
     "/plugins/tide-table/fleet": "/app/deployments/deployments/plugin/tide-table/hosts",
     "/plugins/secret/fleet": "/app/deployments/deployments/plugin/secret/hosts",
-    "/plugins/tide-table/rollouts": `/devkeys/projects/${pluginId}/rollouts`,
     [`/projects/${project.id}`]: `/devkeys/projects/${project.id}/versions`,
     [`/projects/${project.id}/fleet`]: `/app/deploy/v1/projects/${project.id}/hosts`,
-    [`/projects/${project.id}/rollouts`]: `/devkeys/projects/${project.id}/rollouts`,
-    [`/projects/${project.id}/hosts`]: `/devkeys/projects/${project.id}/joined-hosts`,
-    "/plugins/tide-table/approval": `/devkeys/projects/${pluginId}`,
-    "/plugins/tide-table/statements": `${market}/tide-table/versions/1.2.0/statements`,
-    "/plugins/secret/approval": `/devkeys/projects/${secretId}`,
-    "/plugins/secret/statements": `${market}/secret/versions/1.0.0/statements`,
-    [`/projects/${project.id}/approval`]: `/devkeys/projects/${project.id}`,
-    [`/projects/${project.id}/statements`]: `/devkeys/projects/${project.id}`,
-    "/components?q=lodash": "/app/deployments/deployments/components?q=lodash",
     "/fleets": "/app/deployments/deployments/fleets",
     "/projects": "/devkeys/projects",
     "/keys": "/devkeys/api-keys",
-    "/webhooks": "/devkeys/webhooks",
-    "/staging": "/devkeys/staging",
-    [`/staging/${pluginId}/1.3.0`]: `/devkeys/staging/${pluginId}/1.3.0`,
-    "/publishers": "/devkeys/publishers",
-    "/quotas": "/devkeys/quotas",
     "/audit": "/devkeys/audit",
+    ...featurePages,
   };
   for (const [name, key] of Object.entries(keys)) {
     const visitor = await new Visitor(hub.url).signIn(key);
@@ -71,7 +59,8 @@ t.test("each kind of key gets on a page what it gets from the API, and 404 or 40
     }
   }
   const hidden = await new Visitor(hub.url).signIn(keys["another owner's"]!);
-  for (const path of ["", "/compare?from=1&to=2", "/fleet", "/fleet/quay-01", "/rollouts"]) {
+  const featureTabs = Object.keys(featurePages).flatMap((page) => /^\/plugins\/secret(\/.*)/.exec(page)?.[1] ?? []);
+  for (const path of ["", "/compare?from=1&to=2", "/fleet", "/fleet/quay-01", ...featureTabs]) {
     const [secret, missing] = [
       await hidden.request(`/plugins/secret${path}`),
       await hidden.request(`/plugins/missing${path}`),

@@ -1,6 +1,6 @@
 import type { HubOptions } from "../../../lib/hub/hub.ts";
 import { componentFill } from "./components.ts";
-import type { FeatureFill, Listing, Lists } from "./filling.ts";
+import type { FeatureFill, Guarded, Listing, Lists } from "./filling.ts";
 import { joiningFill } from "./joining.ts";
 import { publisherFill } from "./publishers.ts";
 import { quotaFill } from "./quotas.ts";
@@ -35,3 +35,7 @@ export async function featureLists(at: Listing): Promise<Lists> {
 /** Paths of the features' pages, by name. */
 export const featurePages = (projectId: string): Record<string, string> =>
   Object.fromEntries(FILLS.flatMap(({ pages }) => Object.entries(pages?.(projectId) ?? {})));
+
+/** Paths of the features' pages, each with the path of the route that answers the same keys. */
+export const featureRights = (at: Guarded): Record<string, string> =>
+  Object.fromEntries(FILLS.flatMap(({ rights }) => Object.entries(rights?.(at) ?? {})));

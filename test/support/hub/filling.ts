@@ -36,6 +36,15 @@ export interface Showing {
   project: ProjectAccess;
 }
 
+/** A hub to look at that also has the plugin `secret`, which is private and has the version 1.0.0. */
+export interface Guarded {
+  project: string;
+  /** The plugin `tide-table` by its id, with the versions 1.0.0 to 1.3.0. */
+  plugin: string;
+  /** The private plugin by its id. */
+  secret: string;
+}
+
 /** A hub with a plugin and a project, for features to have something in their lists. */
 export interface Listing {
   hub: RunningHub;
@@ -60,6 +69,8 @@ export interface FeatureFill {
   show?: (at: Showing) => Promise<void>;
   /** Its pages of the hub to look at, by name. */
   pages?: (projectId: string) => Readonly<Record<string, string>>;
+  /** Paths of pages, each with the path of the route that answers the same keys. */
+  rights?: (at: Guarded) => Readonly<Record<string, string>>;
   /** Its lists among the commands, after something was put into them. */
   lists?: (at: Listing) => Lists | Promise<Lists>;
 }

@@ -92,6 +92,7 @@ export const joiningFill: FeatureFill = {
     }
   },
   pages: (projectId) => ({ hosts: `/projects/${projectId}/hosts` }),
+  rights: ({ project }) => ({ [`/projects/${project}/hosts`]: `/devkeys/projects/${project}/joined-hosts` }),
   async lists({ hub, project }) {
     const json = { signers: [signerHex()], expires_at: soon() };
     await hub.call("POST", `/devkeys/projects/${project}/host-invites`, { json });

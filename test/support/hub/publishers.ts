@@ -87,5 +87,6 @@ export const publisherFill: FeatureFill = {
     await done("POST", "/devkeys/publishers", { json: { ...json, target: `project:${project.id}` } });
   },
   pages: () => ({ publishers: "/publishers" }),
+  rights: () => ({ "/publishers": "/devkeys/publishers" }),
   lists: () => ({ "publisher list": ["publisher list", false] }),
 };

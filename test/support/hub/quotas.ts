@@ -9,5 +9,6 @@ export const quotaFill: FeatureFill = {
     await setQuota({ hooks: FEATURES, dataDir }, quota);
   },
   pages: () => ({ quotas: "/quotas" }),
+  rights: () => ({ "/quotas": "/devkeys/quotas" }),
   lists: ({ hub: { dataDir } }) => ({ "hub quota list": [`hub quota list --data-dir ${dataDir}`, false] }),
 };

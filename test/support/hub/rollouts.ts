@@ -19,6 +19,11 @@ export const rolloutFill: FeatureFill = {
     await done("POST", `${base}/${id}/abort`, { json: { reason: HOSTILE } });
   },
   pages: () => ({ rollouts: "/plugins/tide-table/rollouts" }),
+  rights: ({ project, plugin, secret }) => ({
+    "/plugins/tide-table/rollouts": `/devkeys/projects/${plugin}/rollouts`,
+    "/plugins/secret/rollouts": `/devkeys/projects/${secret}/rollouts`,
+    [`/projects/${project}/rollouts`]: `/devkeys/projects/${project}/rollouts`,
+  }),
   async lists({ hub, plugin }) {
     await hub.call("POST", `/devkeys/projects/${plugin}/rollouts`, { json: { version: "1.0.0" } });
     return { "rollout list": [`rollout list ${plugin}`, true] };

@@ -87,5 +87,12 @@ export async function startStaging(t: Test, options: Partial<HubOptions> = {}): 
 
 export const stagingFill: FeatureFill = {
   pages: () => ({ approvals: "/staging", approval: "/plugins/tide-table/approval" }),
+  rights: ({ project, plugin, secret }) => ({
+    "/plugins/tide-table/approval": `/devkeys/projects/${plugin}`,
+    "/plugins/secret/approval": `/devkeys/projects/${secret}`,
+    [`/projects/${project}/approval`]: `/devkeys/projects/${project}`,
+    "/staging": "/devkeys/staging",
+    [`/staging/${plugin}/1.3.0`]: `/devkeys/staging/${plugin}/1.3.0`,
+  }),
   lists: () => ({ "stage diff": ["stage diff plugin:tides 1.0.0", false], "stage list": ["stage list", false] }),
 };

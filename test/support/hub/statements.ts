@@ -126,6 +126,11 @@ export const statementFill: FeatureFill = {
     await state({ hub, target, version: "1.2.0", artifact_sha256: "", content_sha256: null }, "sbom", sbom);
   },
   pages: () => ({ statements: "/plugins/tide-table/statements?version=1.2.0" }),
+  rights: ({ project }) => ({
+    "/plugins/tide-table/statements": "/app/marketplace/plugins/tide-table/versions/1.2.0/statements",
+    "/plugins/secret/statements": "/app/marketplace/plugins/secret/versions/1.0.0/statements",
+    [`/projects/${project}/statements`]: `/devkeys/projects/${project}`,
+  }),
   async lists({ hub, folder }) {
     const stated = await statedProject(hub);
     await state(stated, "sbom", billOf([{ name: "lodash" }]));

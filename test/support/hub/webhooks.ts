@@ -22,6 +22,7 @@ export const webhookFill: FeatureFill = {
       await done("POST", "/devkeys/webhooks", { json: { url: "https://127.0.0.1:1/", name: HOSTILE, ...more } });
   },
   pages: () => ({ webhooks: "/webhooks" }),
+  rights: () => ({ "/webhooks": "/devkeys/webhooks" }),
   async lists({ hub }) {
     const json = { name: "ops", url: "https://127.0.0.1:9443/", events: ["host.failed"] };
     await hub.call("POST", "/devkeys/webhooks", { json });
