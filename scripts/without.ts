@@ -99,8 +99,7 @@ function cutOf(name: ts.Node, text: string): [from: number, to: number] {
 function copyTo(folder: string): void {
   const { stdout } = spawnSync("git", ["ls-files", "-co", "--exclude-standard"], { encoding: "utf8" });
   for (const path of stdout.split("\n")) if (path !== "" && existsSync(path)) cpSync(path, join(folder, path));
-  for (const path of ["node_modules", ".tap"])
-    if (existsSync(path)) symlinkSync(join(process.cwd(), path), join(folder, path));
+  symlinkSync(join(process.cwd(), "node_modules"), join(folder, "node_modules"));
 }
 
 /** Features that others are made of, which stay. */
@@ -155,8 +154,9 @@ export function checkWithout(name: string, withTests: boolean): boolean {
       spawnSync(program, args, { cwd, stdio: "inherit" }).status === 0;
     const typed = run("npm", "run", "--silent", "typecheck");
     if (!typed || left.length > 0 || !withTests) return typed && left.length === 0;
-    // Some start programs of dist/.
+    // Some start programs of dist/, and some read their manual.
     if (!run("npm", "run", "--silent", "build", "--", "--fast")) return false;
+    if (!run(process.execPath, "scripts/manual.ts")) return false;
     // The runner of tap would run the tests of the folder that its plugins were built in.
     return BATCHES.filter((batch) => !run(process.execPath, ...TEST_ARGUMENTS, batch)).length === 0;
   } finally {
