@@ -1,4 +1,3 @@
-import { labelHost as labelHostRoute } from "../../../contract/fleets/routes.ts";
 import type { RolloutAction } from "../../../contract/rollouts/records.ts";
 import * as routes from "../../../contract/rollouts/routes.ts";
 import { audited } from "../../access/audit.ts";
@@ -6,11 +5,9 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
 import { notFound } from "../../base/errors.ts";
-import { noSuchHost } from "../../fleets/fleet-view.ts";
 import { pageOf } from "../../http/documentation.ts";
-import { labelHost } from "../../records/host-rows.ts";
 import type { Records } from "../../records/port.ts";
-import { fleetOf, subjectOf } from "../../records/subjects.ts";
+import { subjectOf } from "../../records/subjects.ts";
 import { actOnRollout, startRollout } from "./commands.ts";
 import type { RolloutDecider } from "./decider.ts";
 import { findRollout, listRollouts } from "./records.ts";
@@ -71,15 +68,5 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
     act(routes.resumeRollout, "resume"),
     act(routes.approveRollout, "approve"),
     act(routes.abortRollout, "abort"),
-
-    serve(labelHostRoute, async (request, principal) => {
-      const project = await projectOf(principal, request.params.id);
-      const { host_id: host } = request.params;
-      const text = request.body.labels === null ? null : JSON.stringify(request.body.labels);
-      await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-        if (!(await labelHost(transaction, fleetOf(project), host, text))) throw noSuchHost();
-        await tell({ action: "host.label", subject: subjectOf(project), facts: { host_id: host, labels: text } });
-      });
-    }),
   ];
 }
