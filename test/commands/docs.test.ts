@@ -18,11 +18,11 @@ t.test("every command has a page", (t) => {
 });
 
 t.test("in a pipe, a topic and each command's page are printed without the marks of tests", async (t) => {
-  const page = readFileSync(new URL("../../docs/rollouts.md", import.meta.url), "utf8");
+  const page = readFileSync(new URL("../../docs/watch.md", import.meta.url), "utf8");
   t.match(page, /<!--/);
-  const { stdout } = await docs("rollouts");
+  const { stdout } = await docs("watch");
   t.equal(stdout, page.replaceAll(/<!--[\s\S]*?-->\n*/g, ""));
-  for (const words of [["rollout", "start"], ["rollout"]]) t.equal((await docs(...words)).stdout, stdout);
+  for (const words of [["watch", "init"], ["fleet"]]) t.equal((await docs(...words)).stdout, stdout);
   t.match((await docs("hub-serve")).stdout, /^# Running a hub/);
 });
 

@@ -6,21 +6,8 @@ import t from "tap";
 import type { TargetName } from "../../lib/contract/target.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
+import { doctor, doctorOf } from "../support/host/doctor.ts";
 import { World } from "../support/host/world.ts";
-import { commandLine } from "../support/programs/command-line.ts";
-
-/** `sealift doctor --json`, whatever its exit code. */
-async function doctor(args: readonly string[], env: Record<string, string>) {
-  const { code, stdout } = await commandLine(["doctor", ...args, "--json"], {
-    env: { PATH: process.env.PATH, ...env },
-  });
-  const events = stdout
-    .trim()
-    .split("\n")
-    .map((line) => JSON.parse(line) as Record<string, string>);
-  const finding = (check: string) => events.find((event) => event["check"] === check);
-  return { code, events, finding, result: events.at(-1) };
-}
 
 t.test("a host that is fit is told so, and one that is not learns what is wrong", { timeout: 120_000 }, async (t) => {
   await using world = await World.make();
@@ -45,25 +32,13 @@ t.test("a host that is fit is told so, and one that is not learns what is wrong"
 
   await t.test("why a target does not run its newest version", async (t) => {
     const target = `project:${world.projectId}`;
-    const why = async (env: Record<string, string>) => {
-      const { code, result } = await doctor([target, "--project-root", root, "--host-id", "pier-1"], env);
-      return { code, reason: result?.["reason"], message: result?.["message"] };
-    };
+    const why = (env: Record<string, string>) => doctorOf(target, ["--project-root", root, "--host-id", "pier-1"], env);
     const hub = (...words: string[]) => world.programs.run("sealift", words, world.admin);
     t.match(await why(world.hostSecrets()), { code: 0, reason: "newest", message: `${target} runs 1.0.0, the newest` });
-    await hub("rollout", "start", target, "1.1.0", "--waves", "env=canary,100%", "--allow-empty-wave", "--soak", "1h");
     await world.publish("1.1.0");
-    t.match(await why(world.hostSecrets()), {
-      code: 0,
-      reason: "wave",
-      message: /and not 1\.1\.0: .*\(1 of 2 waves open\)/,
-    });
-    await hub("rollout", "abort", target, "--reason", "loses data");
-    t.match(await why(world.hostSecrets()), { code: 0, reason: "held", message: /\(aborted\): loses data\.$/ });
     await hub("version", "yank", target, "1.1.0", "--reason", "loses more");
     t.match(await why(world.hostSecrets()), { code: 0, reason: "yanked", message: /was yanked: loses more\.$/ });
     await hub("version", "unyank", target, "1.1.0");
-    await hub("version", "release", target, "1.1.0");
     t.match(await why(world.hostSecrets()), { code: 1, reason: "unheard", message: /no watch runs here/ });
     await world.programs.run("sealift", ["pin", target, "--project-root", root, "--reason", "audit"], {});
     t.match(await why(world.hostSecrets()), { code: 0, reason: "pinned", message: /pinned to 1\.0\.0: audit\.$/ });

@@ -1,8 +1,5 @@
-import { once } from "node:events";
 import { join } from "node:path";
-import { createParser } from "eventsource-parser";
 import t, { type Test } from "tap";
-import { createHub } from "../../../lib/hub/hub.ts";
 import { zipOf } from "../../support/hub/archives.ts";
 import {
   createProject,
@@ -13,73 +10,11 @@ import {
   type RunningHub,
   startHub,
 } from "../../support/hub/harness.ts";
+import { CHANGES, follow, followBoth, startSecond } from "../../support/hub/hints.ts";
 import { signatureOf } from "../../support/hub/marketplace-hub.ts";
 import { startPostgresServer } from "../../support/hub/postgres-server.ts";
 
-const CHANGES = "/app/deployments/v1/changes";
 const POLL = "/app/deployments/v1/poll";
-
-interface Hint {
-  id: string | undefined;
-  targets: string[];
-}
-
-/** A stream of hints as an agent reads it. */
-async function follow(t: Test, hub: Pick<RunningHub, "url">, key: string, targets: string[], lastEventId?: string) {
-  const leaving = new AbortController();
-  t.teardown(() => leaving.abort());
-  const answer = await fetch(`${hub.url}${CHANGES}?targets=${targets.join(",")}`, {
-    headers: { "x-api-key": key, ...(lastEventId !== undefined && { "last-event-id": lastEventId }) },
-    signal: leaving.signal,
-  });
-  const hints: Hint[] = [];
-  let comments = 0;
-  let news = Promise.withResolvers<void>();
-  const told = (): void => {
-    news.resolve();
-    news = Promise.withResolvers();
-  };
-  const parser = createParser({
-    onEvent: ({ id, data, event }) => {
-      if (event === "changed") hints.push({ id, targets: (JSON.parse(data) as { targets: string[] }).targets });
-      told();
-    },
-    onComment: () => {
-      comments++;
-      told();
-    },
-  });
-  const ended = (async () => {
-    const decoder = new TextDecoder();
-    try {
-      for await (const chunk of answer.body ?? []) parser.feed(decoder.decode(chunk as Uint8Array, { stream: true }));
-    } catch (error) {
-      if (!leaving.signal.aborted) throw error;
-    } finally {
-      told();
-    }
-  })();
-  return {
-    status: answer.status,
-    headers: answer.headers,
-    hints,
-    ended,
-    leave: () => leaving.abort(),
-    comments: () => comments,
-    /** The hint after the first `count` ones. */
-    async next(count: number): Promise<Hint> {
-      const limit = AbortSignal.timeout(10_000);
-      while (hints.length <= count) {
-        limit.throwIfAborted();
-        await Promise.race([news.promise, once(limit, "abort")]);
-      }
-      return hints[count]!;
-    },
-    async quiet(): Promise<void> {
-      while (comments === 0) await news.promise;
-    },
-  };
-}
 
 const publish = async (t: Test, project: ProjectAccess, version: string, signer: ReturnType<typeof newSigner>) =>
   t.equal((await project.publish(publication(version, { signer }))).status, 201);
@@ -90,61 +25,26 @@ async function hintsOfAll(t: Test, first: RunningHub, second: Pick<RunningHub, "
   const other = await createProject(first);
   const signer = newSigner();
   const name = `project:${project.id}`;
-  const here = await follow(t, first, project.key, [name, `project:${other.id}`]);
-  const there = await follow(t, second, project.key, [name]);
-  t.match(here.headers.get("content-type"), /^text\/event-stream/);
-  t.strictSame((await here.next(0)).targets, [name], "a new stream is told to look, at what its key may see");
-  await there.next(0);
-
-  let count = 1;
-  const hinted = async (what: string): Promise<void> => {
-    t.strictSame((await here.next(count)).targets, [name], what);
-    t.strictSame((await there.next(count)).targets, [name], `${what}, on another hub`);
-    count++;
-  };
+  const { key } = project;
+  const targets = [name, `project:${other.id}`];
+  const { hinted, leave } = await followBoth(t, [first, second], { key, targets, name });
   await publish(t, project, "1.0.0", signer);
   await hinted("a publication");
   await publish(t, project, "2.0.0", signer);
   await hinted("another one");
   const at = `/devkeys/projects/${project.id}`;
-  const { key } = project;
   t.equal((await first.call("POST", `${at}/versions/2.0.0/yank`, { key, json: { reason: "bad" } })).status, 204);
   await hinted("a yank");
   t.equal((await first.call("DELETE", `${at}/versions/2.0.0/yank`, { key })).status, 204);
   await hinted("what takes it back");
   t.equal((await first.call("DELETE", `${at}/versions/2.0.0?reason=bad`, { key })).status, 204);
   await hinted("a deletion");
-  // No wave opens within the test, which would be one more hint.
-  const yesterday = new Date(Date.now() - 86_400_000).toLocaleDateString("en-US", {
-    weekday: "short",
-    timeZone: "UTC",
-  });
-  const json = { version: "3.0.0", waves: ["100%"], window: `${yesterday} 00:00-00:01 UTC` };
-  const started = await first.call("POST", `${at}/rollouts`, { key, json });
-  t.equal(started.status, 201);
-  await publish(t, project, "3.0.0", signer);
-  await hinted("a version that is rolled out");
-  const { id } = started.body as { id: string };
-  t.equal((await first.call("POST", `${at}/rollouts/${id}/abort`, { key, json: {} })).status, 200);
-  await hinted("and that ends");
 
   await publish(t, other, "1.0.0", signer);
   await publish(t, project, "1.5.0", signer);
   await publish(t, project, "2.1.0", signer);
   await hinted("and not of others, nor of what is no news");
-  here.leave();
-  there.leave();
-}
-
-/** A second hub of the same database, blobs and KEKs. */
-async function startSecond(t: Test, first: RunningHub, databaseUrl: string): Promise<Pick<RunningHub, "url">> {
-  const { dataDir } = first;
-  const hub = await createHub({
-    ...{ dataDir: join(dataDir, "second"), databaseUrl, blobUrl: join(dataDir, "blobs") },
-    ...{ keks: { file: join(dataDir, "kek.json") }, listen: { host: "127.0.0.1", port: 0 } },
-  });
-  t.teardown(() => hub.close());
-  return { url: await hub.listen() };
+  leave();
 }
 
 t.test("streams tell agents to look whenever the latest version may have changed", async (t) => {

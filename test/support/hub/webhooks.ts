@@ -10,7 +10,7 @@ export const allowing = (...webhookAllow: string[]): Partial<HubOptions> => ({
   webhookAllow: webhookAllow.length === 0 ? ["127.0.0.0/8"] : webhookAllow,
 });
 
-/** Fills a webhook of the owner, and one of a project. */
+/** Fills a webhook of the owner and one of a project, which both hear of a version. */
 export const webhookFill: FeatureFill = {
   options: allowing(),
   byHand: {
@@ -20,6 +20,9 @@ export const webhookFill: FeatureFill = {
   async fill({ done, project }) {
     for (const more of [{}, { target: `project:${project.id}` }])
       await done("POST", "/devkeys/webhooks", { json: { url: "https://127.0.0.1:1/", name: HOSTILE, ...more } });
+    const yank = `/devkeys/projects/${project.id}/versions/1.2.0/yank`;
+    await done("POST", yank, { json: { reason: HOSTILE } });
+    await done("DELETE", yank);
   },
   pages: () => ({ webhooks: "/webhooks" }),
   rights: () => ({ "/webhooks": "/devkeys/webhooks" }),

@@ -37,11 +37,6 @@ async function goesItsWay(t: Test, databaseUrl?: string): Promise<void> {
   t.match(await staged(approver.key), [
     { version: "1.1.0", name: "Harbour", may_approve: true, published_by: "stage" },
   ]);
-  const rollout = { version: "1.1.0", allow_empty_wave: true };
-  t.match(await hub.call("POST", `/devkeys/projects/${project}/rollouts`, { key: approver.key, json: rollout }), {
-    status: 409,
-    body: { detail: /1\.1\.0 is staged/ },
-  });
   const release = `/devkeys/projects/${project}/versions/1.1.0/release`;
   t.match(await hub.call("POST", release, { key: approver.key }), { status: 409, body: { detail: /stage approve/ } });
 
@@ -164,18 +159,12 @@ t.test("a target that requires approval refuses what is not staged, before its b
   t.equal((await upload(publisher.key, "1.1.0")).status, 201);
 });
 
-t.test("an approved version is held, or rolled out, as one that is published at that moment", async (t) => {
+t.test("a version that was yanked while it waited is not approved", async (t) => {
   const { hub, project, stager, approver, upload, approve } = await startStaging(t);
   await upload(approver.key, "1.0.0");
-  await upload(stager.key, "1.2.0", "true");
   await upload(stager.key, "1.1.0", "true");
   await hub.call("POST", `/devkeys/projects/${project}/versions/1.1.0/yank`, { key: approver.key });
   t.match(await approve(approver.key, "1.1.0"), { status: 409, body: { detail: /was yanked/ } });
   await hub.call("DELETE", `/devkeys/projects/${project}/versions/1.1.0/yank`, { key: approver.key });
-  const json = { version: "1.3.0", waves: ["100%"] };
-  const started = await hub.call("POST", `/devkeys/projects/${project}/rollouts`, { key: approver.key, json });
-  t.equal(started.status, 201, started.bytes.toString());
-  await upload(stager.key, "1.3.0", "true");
-  t.match(await approve(approver.key, "1.2.0"), { body: { versions: [{ state: { name: "held", cause: "beside" } }] } });
-  t.match(await approve(approver.key, "1.3.0"), { body: { versions: [{ state: { name: "rolling" } }] } });
+  t.equal((await approve(approver.key, "1.1.0")).status, 200);
 });
