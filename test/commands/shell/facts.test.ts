@@ -18,7 +18,7 @@ t.test("every command is there, with all of its options and what they take", asy
     }
   }
   t.match(option("marketplace publish", "--signing-secret"), { takesValue: true, values: [] });
-  t.match(option("marketplace publish", "--import"), { takesValue: false });
+  t.match(option("marketplace publish", "--json"), { takesValue: false });
   t.match(option("watch", "--no-tui"), { takesValue: false, description: "Print lines on a terminal, too" });
   t.equal(option("watch", "--tui"), undefined);
 });
