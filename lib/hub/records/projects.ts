@@ -6,7 +6,7 @@ import type { ProjectsTable } from "./core-tables.ts";
 import { hooksOf } from "./hooks.ts";
 import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./polling-host.ts";
 import type { Database, PageRange, PreparedStatements, Queries, Transacted } from "./port.ts";
-import { given, selectWhere, updateWhere } from "./rows.ts";
+import { given, lowered, selectWhere, updateWhere } from "./rows.ts";
 
 export type Project = Selectable<ProjectsTable>;
 
@@ -34,7 +34,7 @@ export async function namesake(
   return selectWhere(db, "projects", { owner, kind })
     .select(["id", "slug", "name"])
     .where("id", "!=", id)
-    .where((of) => of(of.fn<string>("lower", ["name"]), "=", of.fn<string>("lower", [of.val(name)])))
+    .where((of) => of(of.fn<string>("lower", ["name"]), "=", lowered(name)))
     .orderBy("id")
     .limit(1)
     .executeTakeFirst();
@@ -54,7 +54,7 @@ export async function projectIdCalled(db: Queries, text: string): Promise<string
     .selectFrom("projects")
     .select("id")
     .where((eb) =>
-      eb.or([eb("id", "=", text), eb("slug", "=", text), eb(eb.fn("lower", ["name"]), "=", text.toLowerCase())]),
+      eb.or([eb("id", "=", text), eb("slug", "=", text), eb(eb.fn("lower", ["name"]), "=", lowered(text))]),
     )
     .execute();
   const [only, ...others] = found.some(({ id }) => id === text) ? [{ id: text }] : found;

@@ -83,5 +83,8 @@ export const newestWhere = <S, T extends keyof S>(
     .orderBy("id", "desc")
     .limit(limit) as unknown as Select<S, T>;
 
+/** Returns a text in lower case as `lower(column)` does on both databases: no letter beyond ASCII changes. */
+export const lowered = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase());
+
 /** Returns the pattern that finds a text anywhere in a lower-case one: for `LIKE … ESCAPE '!'`. */
-export const patternOf = (text: string): string => `%${text.toLowerCase().replace(/[!%_]/g, "!$&")}%`;
+export const patternOf = (text: string): string => `%${lowered(text).replace(/[!%_]/g, "!$&")}%`;
