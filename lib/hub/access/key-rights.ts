@@ -93,6 +93,10 @@ export function grantableKey(principal: Principal, wanted: CreateKeyRequest, now
   };
 }
 
+/** Tells whether a key may end another one that it sees: itself, or one that it could have created. */
+export const mayEnd = (principal: Principal, { id, scopes }: Pick<ApiKeyRecord, "id" | "scopes">): boolean =>
+  id === principal.keyId || (may(principal, "keys") && scopes.every((scope) => may(principal, scope)));
+
 /** Returns which records a key sees: its owner's, its project's if bound to one, everyone's for an administrator. */
 export const viewOf = (principal: Principal): KeyView => ({
   owner: isAdministrator(principal) ? undefined : principal.owner,

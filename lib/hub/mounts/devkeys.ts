@@ -3,11 +3,11 @@ import * as projects from "../../contract/projects/routes.ts";
 import { type ApiKeyRecord, DEFAULT_SCOPES } from "../../contract/surfaces/keys.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { grantableKey, renewedExpiry, viewOf } from "../access/key-rights.ts";
+import { grantableKey, mayEnd, renewedExpiry, viewOf } from "../access/key-rights.ts";
 import { addProject, newProject, requireFreeName } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../base/errors.ts";
-import { isAdministrator, may, type Principal, requireScope } from "../base/principal.ts";
+import { isAdministrator, type Principal, requireScope } from "../base/principal.ts";
 import { controlled, controls } from "../base/rights.ts";
 import { pageOf } from "../http/documentation.ts";
 import {
@@ -48,8 +48,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
     if (id !== principal.keyId) requireScope(principal, "keys");
     const key = await findVisibleKey(db, viewOf(principal), id);
     if (key === undefined) throw notFound("There is no such key.");
-    if (id !== principal.keyId && !key.scopes.every((scope) => may(principal, scope)))
-      throw forbidden("The key has scopes that yours lacks.");
+    if (!mayEnd(principal, key)) throw forbidden("The key has scopes that yours lacks.");
     return key;
   }
 

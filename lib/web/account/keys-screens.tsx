@@ -8,6 +8,7 @@ import {
   type ProjectRecord,
   type Scope,
 } from "../../contract/surfaces/keys.ts";
+import { mayEnd } from "../../hub/access/key-rights.ts";
 import { unprocessable } from "../../hub/base/errors.ts";
 import { may, type Principal, requireScope } from "../../hub/base/principal.ts";
 import { act } from "../page/act.ts";
@@ -69,7 +70,7 @@ export const keys: Screen = async ({ api, hub }, request) => {
           <Time at={key.created_at} />,
           <Time at={key.expires_at} none="never" />,
           <Time at={key.last_used_at} none="never" />,
-          text === "live" && (
+          text === "live" && mayEnd(principal, key) && (
             <Remove at={`${pagePaths.keys()}/${encodeURIComponent(key.id)}`} verb="Revoke" thing={key.name}>
               Revoke the key {key.name}? Whatever uses it stops working at once.
             </Remove>
@@ -96,7 +97,7 @@ const CreateForm = ({ principal, projects }: { principal: Principal; projects: r
     <fieldset>
       <legend>It may</legend>
       {SCOPES.filter((scope) => may(principal, scope)).map((scope) => (
-        <Check key={scope} name="scope" value={scope} isChecked={["deploy", "report", "read"].includes(scope)}>
+        <Check key={scope} name="scope" value={scope} isChecked={DEFAULT_SCOPES.includes(scope)}>
           <b>{scope}</b> <span className="faint">{SCOPE_WORDS[scope]}</span>
         </Check>
       ))}
@@ -129,9 +130,10 @@ function expiryOf(days: string | undefined, now: number): string | null {
 /** Creates a key, and shows its secrets this only time. */
 export const createKey: Screen = async ({ api, hub }, request) => {
   const scopes = (request.body as URLSearchParams).getAll("scope");
+  if (scopes.length === 0) throw unprocessable("scopes: choose at least one right.");
   const body = {
     name: field(request, "name") ?? "",
-    scopes: scopes.length > 0 ? scopes : DEFAULT_SCOPES,
+    scopes,
     project_id: field(request, "project_id"),
     expires_at: expiryOf(field(request, "days"), hub.clock()),
   };
