@@ -84,6 +84,8 @@ t.test("no token counts that is not for this hub, this question and this moment"
     "no subject": ({ sub: _sub, ...claims }) => claims,
     "an empty subject": (claims) => ({ ...claims, sub: "" }),
     "a long subject": (claims) => ({ ...claims, sub: "a".repeat(256) }),
+    "a subject that the database would store as another one": (claims) => ({ ...claims, sub: "\ud800" }),
+    "a subject that PostgreSQL cannot store": (claims) => ({ ...claims, sub: "a\0b" }),
   };
   for (const [name, lie] of Object.entries(lies)) {
     issuer.change = lie;

@@ -135,7 +135,8 @@ export class SignOn implements SignInWay {
     }
     if (claims.iat > this.#clock() / 1000 + CLOCK_AHEAD_SECONDS)
       throw refused("The identity provider's answer is from the future: its clock or the hub's is wrong.");
-    if (claims.sub === "" || claims.sub.length > MAX_SUBJECT_CHARACTERS)
+    // Unpaired surrogates are stored as U+FFFD: two people would become one.
+    if (claims.sub.length > MAX_SUBJECT_CHARACTERS || !/^[^\p{Cc}\p{Cs}]+$/u.test(claims.sub))
       throw refused("The identity provider gave no usable name of you.");
     const next = body.toString("utf8", SEED_BYTES + EXPIRY_BYTES);
     return { person: { subject: claims.sub, issuer: this.issuer }, grant: this.#grantOf(claims), next };
