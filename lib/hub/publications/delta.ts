@@ -7,8 +7,11 @@ import type { Principal } from "../base/principal.ts";
 import { findArtifact, type SealedBlob } from "../records/artifacts.ts";
 import { findBlob } from "../records/blobs.ts";
 import { insertDelta, insertIndex } from "../records/deltas.ts";
-import { inTransaction } from "../records/port.ts";
+import { findMarks } from "../records/latest/states.ts";
+import { inTransaction, type Queries, type Transacted } from "../records/port.ts";
+import { lockProject, type Project } from "../records/projects.ts";
 import { type BlobsTable, UNSIGNED } from "../records/version-tables.ts";
+import { findVersionById } from "../records/versions.ts";
 import { requireCompletable } from "./approval.ts";
 import { PassingSignature } from "./passing-signature.ts";
 import { type OnPublished, publish, type Published, versionExists } from "./publication.ts";
@@ -39,10 +42,39 @@ async function completedArtifact(
 }
 
 /**
+ * Locks the target, and requires again what an upload required when it began.
+ *
+ * @param id of the version's artifact
+ * @throws HubError 403 for a version that was approved meanwhile, 404 for one that was deleted or replaced
+ */
+async function lockCompleted(
+  transaction: Transacted,
+  { projectId, principal }: CompletedVersion,
+  id: string,
+): Promise<Project> {
+  const project = await lockProject(transaction, projectId);
+  const version = await findVersionById(transaction, id);
+  if (version === undefined) throw notFound("The version was deleted meanwhile.");
+  requireCompletable(principal, version);
+  return project;
+}
+
+/** Requires the published base of a delta: the delta's location reveals it to every host. @throws HubError 404 */
+async function requireBase(
+  db: Queries,
+  projectId: string,
+  { base_version, base_content_sha256 }: Pick<z.output<typeof deltaFields>, "base_version" | "base_content_sha256">,
+): Promise<void> {
+  const base = await findMarks(db, projectId, base_version);
+  if (base?.content_sha256 !== base_content_sha256 || base.state === "staged")
+    throw notFound("The project has no such base version, or one with another tree.");
+}
+
+/**
  * Receives a delta that leads to a published version, verifies it and makes it visible. Only the version's own signer
  * may add one: hosts that pin the signer would reject any other.
  *
- * @throws HubError 400, 403 for another signer, 404, 409 for a second delta from this base, or for too many
+ * @throws HubError 400, 403 for another signer, 404, 409 for a second delta from this base, or for too many, 413
  */
 export async function publishDelta(
   hub: SealedParts,
@@ -50,7 +82,7 @@ export async function publishDelta(
   request: FastifyRequest,
   onPublished: OnPublished<BlobsTable>,
 ): Promise<Published<BlobsTable>> {
-  const { projectId, version, principal } = completed;
+  const { projectId, version } = completed;
   const artifact = await completedArtifact(hub, completed);
   const signature = new PassingSignature(request, deltaFields);
   await using upload = await receiveUpload(request, {
@@ -62,10 +94,7 @@ export async function publishDelta(
   const { fields, file } = completeForm(upload, ARTIFACT_PART.name, deltaFields);
   if (canonical(fields.signer_public_key) !== artifact.signer_public_key)
     throw new HubError(403, "forbidden", "The delta was signed by another key than the version.");
-  const base = await findArtifact(hub.database.statements, projectId, fields.base_version, principal);
-  // The location of the delta would reveal its base to every host.
-  const isBase = base?.artifact.content_sha256 === fields.base_content_sha256 && base.artifact.state !== "staged";
-  if (!isBase) throw notFound("The project has no such base version, or one with another tree.");
+  await requireBase(hub.database.kysely, projectId, fields);
   await signature.check(fields, file.blob);
 
   const id = recordId("dlt", hub.clock());
@@ -84,7 +113,9 @@ export async function publishDelta(
       insertSealed(hub, {
         ...{ id, projectId, now, fields, onPublished },
         async insert(transaction, dek) {
-          const record = await insertDelta(transaction, delta, dek, lost);
+          const project = await lockCompleted(transaction, completed, artifact.id);
+          await requireBase(transaction, projectId, fields);
+          const record = await insertDelta(transaction, project, { delta, dek, lost });
           if (record === undefined) throw conflict("The version has as many deltas as it may have.");
           return record;
         },
@@ -104,7 +135,7 @@ const MAX_INDEX_BYTES = 256 * 1024 * 1024;
 /**
  * Receives the sealed index of a published version, which the hub cannot read.
  *
- * @throws HubError 404 for an unknown version, 409 when it has another index
+ * @throws HubError 403, 404 for an unknown version, 409 when it has another index, 413 beyond a quota
  */
 export async function publishIndex(
   hub: SealedParts,
@@ -133,7 +164,8 @@ export async function publishIndex(
     find: () => findBlob(db, id),
     insert: (lost) =>
       inTransaction(db, async (transaction) => {
-        const record = await insertIndex(transaction, index, lost);
+        const project = await lockCompleted(transaction, completed, artifact.id);
+        const record = await insertIndex(transaction, project, { index, lost });
         if (record.id === id) await onPublished(transaction, record);
         return record;
       }),

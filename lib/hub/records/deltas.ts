@@ -2,7 +2,7 @@ import type { Principal } from "../base/principal.ts";
 import { seesStaged } from "../base/rights.ts";
 import { admitBytes } from "./hooks.ts";
 import type { Queries, Transacted } from "./port.ts";
-import { lockProject } from "./projects.ts";
+import type { Project } from "./projects.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 import type { BlobsTable, SealedDek } from "./version-tables.ts";
 import { insertBlob, PUBLISHED } from "./versions.ts";
@@ -11,19 +11,18 @@ import { insertBlob, PUBLISHED } from "./versions.ts";
 export const MAX_DELTAS = 8;
 
 /**
- * Makes a delta visible. Locks the project's row: concurrent publishers see each other's.
+ * Makes a delta visible.
  *
+ * @param project locked: concurrent publishers see each other's deltas
  * @param lost id of a delta whose bytes are gone, which the new one replaces
  * @returns the delta from this base to this version, new or earlier; undefined when the version has the most deltas
  *   allowed
  */
 export async function insertDelta(
   transaction: Transacted,
-  delta: BlobsTable,
-  dek: SealedDek,
-  lost?: string,
+  project: Project,
+  { delta, dek, lost }: { delta: BlobsTable; dek: SealedDek; lost: string | undefined },
 ): Promise<BlobsTable | undefined> {
-  const project = await lockProject(transaction, delta.project_id);
   if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
   const { version_id, part } = delta;
   const existing = await selectWhere(transaction, "blobs", { version_id, part }).selectAll().execute();
@@ -38,18 +37,22 @@ export async function insertDelta(
 /**
  * Stores the index of a version.
  *
+ * @param project locked
  * @param lost id of an index whose bytes are gone, which the new one replaces
  * @returns the index that the version now has, new or earlier
  */
-export async function insertIndex(transaction: Transacted, index: BlobsTable, lost?: string): Promise<BlobsTable> {
+export async function insertIndex(
+  transaction: Transacted,
+  project: Project,
+  { index, lost }: { index: BlobsTable; lost: string | undefined },
+): Promise<BlobsTable> {
   if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
-  await transaction
-    .insertInto("blobs")
-    .values(index)
-    .onConflict((conflict) => conflict.columns(["version_id", "part", "base_version"]).doNothing())
-    .execute();
   const { version_id, part } = index;
-  return selectWhere(transaction, "blobs", { version_id, part }).selectAll().executeTakeFirstOrThrow();
+  const existing = await selectWhere(transaction, "blobs", { version_id, part }).selectAll().executeTakeFirst();
+  if (existing !== undefined) return existing;
+  await admitBytes(transaction, { project, bytes: index.size_bytes, versions: 0 });
+  await insertBlob(transaction, index, null);
+  return index;
 }
 
 /** Reads the bases and sizes of the deltas that lead to versions, newest first, by the ids of the versions. */
