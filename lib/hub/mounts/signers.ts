@@ -30,10 +30,11 @@ export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): read
       const { key } = request.params;
       const reason = request.body?.reason ?? null;
       return audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-        await endSigner(transaction, project.id, { key, how, by: principal.owner, reason, now: hub.now() });
+        const ending = { key, how, by: principal.owner, reason, now: hub.now() };
+        const hasChanged = await endSigner(transaction, project.id, ending);
         const record = await findSigner(transaction, project.id, key);
         if (record === undefined) throw notFound("The project has no such signer.");
-        await tell({ action, subject: project.id, facts: { signer: key, reason } });
+        if (hasChanged) await tell({ action, subject: project.id, facts: { signer: key, reason } });
         return record;
       });
     });

@@ -51,7 +51,12 @@ export async function addSigner(
   return (await findSigner(db, projectId, key))!;
 }
 
-/** Retires or revokes a signer; one that has already ended stays as it is. @param key hexadecimal */
+/**
+ * Retires or revokes a signer; one that has ended so already stays as it is, and so does a revoked one that is retired.
+ *
+ * @param key hexadecimal
+ * @returns whether the signer has changed
+ */
 export async function endSigner(
   db: Queries,
   projectId: string,
@@ -62,11 +67,16 @@ export async function endSigner(
     reason,
     now,
   }: { key: string; how: "retired" | "revoked"; by: string; reason: string | null; now: string },
-): Promise<void> {
-  await updateWhere(db, "signers", { project_id: projectId, public_key: base64Of(key) })
+): Promise<boolean> {
+  const signer = { project_id: projectId, public_key: base64Of(key), revoked_at: null };
+  const { numUpdatedRows } = await updateWhere(
+    db,
+    "signers",
+    how === "retired" ? { ...signer, retired_at: null } : signer,
+  )
     .set(how === "retired" ? { retired_at: now, retired_by: by, reason } : { revoked_at: now, revoked_by: by, reason })
-    .where(`${how}_at`, "is", null)
-    .execute();
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 /** Lists the signers of a project by their keys. @param after hexadecimal */

@@ -100,3 +100,16 @@ t.test(
     t.ok(keys.every(({ last_used_at: at }) => at !== null));
   },
 );
+
+t.test("a revoked signer keeps the reason of its revocation, whoever retires it afterwards", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const { publicKey } = publication("1.0.0");
+  const key = publicKey.toString("hex");
+  const path = `/devkeys/projects/${project.id}/signers`;
+  await hub.call("POST", path, { json: { public_key: key } });
+  await hub.call("POST", `${path}/${key}/revoke`, { json: { reason: "stolen" } });
+  const { status, body } = await hub.call("POST", `${path}/${key}/retire`, { json: { reason: "no longer used" } });
+  t.equal(status, 200);
+  t.match(body, { state: "revoked", reason: "stolen", retired_at: null, retired_by: null });
+});
