@@ -104,8 +104,8 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       const { id } = request.params;
       const key = await changeable(principal, id);
       await audited(hub, request, { principal, projectIds: [key.project_id] }, async (transaction, tell) => {
-        await revokeKey(transaction, id, hub.now());
-        await tell({ action: "key.revoke", subject: id, facts: { owner: key.owner } });
+        const hasChanged = await revokeKey(transaction, id, hub.now());
+        if (hasChanged) await tell({ action: "key.revoke", subject: id, facts: { owner: key.owner } });
       });
     }),
 

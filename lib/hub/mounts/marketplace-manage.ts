@@ -31,11 +31,11 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
     const { slug, version } = request.params;
     const record = await audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
       const change = { version, yanked: why !== undefined, reason: why?.reason ?? null };
-      await yankVersion(transaction, { id }, change, hub.clock());
+      const hasChanged = await yankVersion(transaction, { id }, change, hub.clock());
       const row = await findVersion(transaction, id, version);
       if (row === undefined) throw notFound(`The ${kind} has no such version.`);
       const action = why === undefined ? "version.unyank" : "version.yank";
-      await tell({ action, subject: subjectOf({ kind, slug }), facts: { version, ...why } });
+      if (hasChanged === true) await tell({ action, subject: subjectOf({ kind, slug }), facts: { version, ...why } });
       return versionRecord(row);
     });
     return record;
@@ -67,13 +67,10 @@ export function marketplaceManage(options: MountOptions<TargetAccessParts>, kind
 
     serve(routes.addGrant[kind], access.controlled, async (request, { id, principal }) =>
       audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
-        const added = await addGrant(transaction, id, request.body.owner, hub.now());
-        await tell({
-          action: "grant.add",
-          subject: subjectOf({ kind, slug: request.params.slug }),
-          facts: { owner: added.owner },
-        });
-        return added;
+        const { grant, isNew } = await addGrant(transaction, id, request.body.owner, hub.now());
+        const subject = subjectOf({ kind, slug: request.params.slug });
+        if (isNew) await tell({ action: "grant.add", subject, facts: { owner: grant.owner } });
+        return grant;
       }),
     ),
 

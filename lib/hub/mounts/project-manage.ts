@@ -54,9 +54,10 @@ export function projectManage({
     const project = await projectOf(principal, id);
     await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
       const change = { version, yanked: why !== undefined, reason: why?.reason ?? null };
-      if (!(await yankVersion(transaction, project, change, hub.clock()))) throw noSuchVersion();
+      const hasChanged = await yankVersion(transaction, project, change, hub.clock());
+      if (hasChanged === undefined) throw noSuchVersion();
       const action = why === undefined ? "version.unyank" : "version.yank";
-      await tell({ action, subject: subjectOf(project), facts: { version, ...why } });
+      if (hasChanged) await tell({ action, subject: subjectOf(project), facts: { version, ...why } });
     });
   }
 
@@ -69,10 +70,11 @@ export function projectManage({
     const { id, version } = request.params;
     const project = await projectOf(principal, id);
     await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-      if (!(await deprecateVersion(transaction, project, { version, advice }, hub.clock()))) throw noSuchVersion();
+      const hasChanged = await deprecateVersion(transaction, project, { version, advice }, hub.clock());
+      if (hasChanged === undefined) throw noSuchVersion();
       const action = advice === null ? "version.undeprecate" : "version.deprecate";
       const facts = advice && { reason: advice.message, replaced_by: advice.replaced_by };
-      await tell({ action, subject: subjectOf(project), facts: { version, ...facts } });
+      if (hasChanged) await tell({ action, subject: subjectOf(project), facts: { version, ...facts } });
     });
   }
 

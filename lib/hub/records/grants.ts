@@ -2,16 +2,22 @@ import type { GrantRecord } from "../../contract/surfaces/marketplace.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 
-/** Lets an owner's keys see a private target; repeating it keeps the first grant. */
-export async function addGrant(db: Queries, targetId: string, owner: string, now: string): Promise<GrantRecord> {
-  await db
+/** Lets an owner's keys see a private target; repeating it keeps the first grant. @returns the grant that it has now */
+export async function addGrant(
+  db: Queries,
+  targetId: string,
+  owner: string,
+  now: string,
+): Promise<{ grant: GrantRecord; isNew: boolean }> {
+  const { numInsertedOrUpdatedRows } = await db
     .insertInto("grants")
     .values({ target_id: targetId, grantee: owner, created_at: now })
     .onConflict((conflict) => conflict.columns(["target_id", "grantee"]).doNothing())
-    .execute();
-  return selectWhere(db, "grants", { target_id: targetId, grantee: owner })
+    .executeTakeFirst();
+  const grant = await selectWhere(db, "grants", { target_id: targetId, grantee: owner })
     .select(["grantee as owner", "created_at"])
     .executeTakeFirstOrThrow();
+  return { grant, isNew: numInsertedOrUpdatedRows === 1n };
 }
 
 /** Removes a grant. @returns false when there was none */

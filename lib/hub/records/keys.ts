@@ -130,11 +130,17 @@ export async function findVisibleKey(db: Queries, view: KeyView, id: string): Pr
   return row && keyRecord(row);
 }
 
-/** Revokes a key, and with it its sessions and its deployment credential, which are looked up through the key. */
-export async function revokeKey(db: Queries, id: string, now: string): Promise<void> {
-  await inTransaction(db, async (transaction) => {
-    await updateWhere(transaction, "api_keys", { id, revoked_at: null }).set({ revoked_at: now }).execute();
+/**
+ * Revokes a key, and with it its sessions and its deployment credential, which are looked up through the key.
+ *
+ * @returns false when it was revoked before
+ */
+export function revokeKey(db: Queries, id: string, now: string): Promise<boolean> {
+  return inTransaction(db, async (transaction) => {
+    const revoked = updateWhere(transaction, "api_keys", { id, revoked_at: null }).set({ revoked_at: now });
+    const { numUpdatedRows } = await revoked.executeTakeFirst();
     await deleteWhere(transaction, "sessions", { key_id: id }).execute();
+    return numUpdatedRows > 0n;
   });
 }
 

@@ -9,6 +9,7 @@ import { changeTarget } from "./latest/change-target.ts";
 import { findMarks, markVersion, open } from "./latest/states.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
 import type { Project } from "./projects.ts";
+import type { Marks, VersionsTable } from "./version-tables.ts";
 import { factsOf, forgetReplacements, newestVersions, removeVersion } from "./versions.ts";
 
 /** Version, with the id used for paging. */
@@ -57,24 +58,36 @@ async function factsOfFeatures(db: Queries, ids: readonly string[]): Promise<Map
   return gathered;
 }
 
+/** Changes marks of a version. @returns whether they differ from those before; undefined when there is no version */
+async function remark(
+  transaction: Transacted,
+  before: VersionsTable | undefined,
+  marks: Partial<Marks>,
+): Promise<boolean | undefined> {
+  if (before === undefined) return undefined;
+  const isSame = Object.entries(marks).every(([name, mark]) => before[name as keyof Marks] === mark);
+  return !isSame && markVersion(transaction, { project_id: before.project_id, version: before.version }, marks);
+}
+
 /**
  * Yanks or restores a version.
  *
- * @param now milliseconds since 1970 @returns false when there is no such version
+ * @param now milliseconds since 1970
+ * @returns whether that has changed it; undefined when there is no such version
  */
 export function yankVersion(
   db: Queries,
   { id }: Pick<Project, "id">,
   { version, yanked, reason }: { version: string; yanked: boolean; reason: string | null },
   now: number,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   return inTransaction(db, (transaction) =>
     changeTarget(transaction, id, now, async (_target, touch, tell) => {
-      const marks = { is_yanked: yanked ? 1 : 0, yanked_reason: reason };
-      if (!(await markVersion(transaction, { project_id: id, version }, marks))) return false;
+      const before = await findMarks(transaction, id, version);
+      const hasChanged = await remark(transaction, before, { is_yanked: yanked ? 1 : 0, yanked_reason: reason });
+      if (hasChanged !== true) return hasChanged;
       touch(version);
-      const isStaged = (await findMarks(transaction, id, version))?.state === "staged";
-      if (yanked && !isStaged) await tell({ what: "yank", version });
+      if (yanked && before?.state !== "staged") await tell({ what: "yank", version });
       return true;
     }),
   );
@@ -85,7 +98,7 @@ export function yankVersion(
  *
  * @param advice null takes it back
  * @param now milliseconds since 1970
- * @returns false when there is no such version
+ * @returns whether that has changed it; undefined when there is no such version
  * @throws HubError 422 when the replacement is not another published version
  */
 export function deprecateVersion(
@@ -93,7 +106,7 @@ export function deprecateVersion(
   { id }: Pick<Project, "id">,
   { version, advice }: { version: string; advice: Deprecation | null },
   now: number,
-): Promise<boolean> {
+): Promise<boolean | undefined> {
   return inTransaction(db, (transaction) =>
     changeTarget(transaction, id, now, async () => {
       const { message: deprecated_message = null, replaced_by = null } = advice ?? {};
@@ -101,7 +114,8 @@ export function deprecateVersion(
       const isAnother = other !== undefined && other.state !== "staged";
       if (replaced_by !== null && !isAnother)
         throw unprocessable(`replaced_by: ${replaced_by} is not another published version.`);
-      return markVersion(transaction, { project_id: id, version }, { deprecated_message, replaced_by });
+      const before = await findMarks(transaction, id, version);
+      return remark(transaction, before, { deprecated_message, replaced_by });
     }),
   );
 }

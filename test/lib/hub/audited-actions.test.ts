@@ -93,7 +93,7 @@ t.test("each action of the audit log is written by what does it", async (t) => {
   await done("DELETE", "/devkeys/signing-key");
   await done("DELETE", `/devkeys/projects/${project.id}/versions/1.0.0/yank`);
   await done("POST", `/devkeys/projects/${rolled.id}/versions/2.0.0/release`, {});
-  await done("DELETE", `/devkeys/projects/${rolled.id}/versions/2.0.0/deprecation`);
+  await done("DELETE", `/devkeys/projects/${project.id}/versions/1.0.0/deprecation`);
   await done("DELETE", "/app/deployments/deployments/plugin/tide/hosts/h");
   await done("POST", `/devkeys/api-keys/${project.keyId}/rotate`, {});
   await stageAndApprove(full, done);
