@@ -62,10 +62,20 @@ export async function removeWebhook(transaction: Transacted, id: string): Promis
   return numDeletedRows > 0n;
 }
 
-export async function enableWebhook(transaction: Transacted, id: string): Promise<void> {
-  await updateWhere(own(transaction), "webhooks", { id })
+/** Locks the row of a webhook until the transaction ends. @returns false when another request has removed it */
+export async function lockWebhook(transaction: Transacted, id: string): Promise<boolean> {
+  const { numUpdatedRows } = await updateWhere(own(transaction), "webhooks", { id })
+    .set((eb) => ({ name: eb.ref("name") }))
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Enables a webhook. @returns false when another request has removed it */
+export async function enableWebhook(transaction: Transacted, id: string): Promise<boolean> {
+  const { numUpdatedRows } = await updateWhere(own(transaction), "webhooks", { id })
     .set({ disabled_at: null, failing_since: null, last_error: null })
-    .execute();
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 /** Disables a webhook; its waiting messages become dead. @returns false when it was already disabled */

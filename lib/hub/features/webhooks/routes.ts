@@ -28,6 +28,7 @@ import {
   insertWebhook,
   listDeliveries,
   listWebhooks,
+  lockWebhook,
   MAX_WEBHOOKS,
   redeliver,
   removeWebhook,
@@ -54,6 +55,8 @@ const deliveryOf = ({ id, event, state, attempts, next_at, last_error, created_a
   next_attempt_at: state === "pending" ? next_at : null,
 });
 
+const noSuchWebhook = () => notFound("There is no such webhook.");
+
 /** Routes of webhooks, for their owner (docs/webhooks.md). */
 export function webhooks(
   options: MountOptions<TargetAccessParts & { keyring: Keyring }>,
@@ -67,13 +70,13 @@ export function webhooks(
   async function owned(principal: Principal, id: string): Promise<CountedWebhook> {
     const webhook = await findWebhook(db, id);
     if (webhook === undefined || (webhook.owner !== principal.owner && !isAdministrator(principal)))
-      throw notFound("There is no such webhook.");
+      throw noSuchWebhook();
     return webhook;
   }
 
   const found = async (id: string): Promise<WebhookRecord> => {
     const webhook = await findWebhook(db, id);
-    if (webhook === undefined) throw notFound("There is no such webhook.");
+    if (webhook === undefined) throw noSuchWebhook();
     return recordOf(webhook);
   };
 
@@ -161,12 +164,13 @@ export function webhooks(
     serve(routes.rotateWebhook, async (request, principal) => {
       const webhook = await owned(principal, request.params.webhook);
       const { id } = webhook;
-      const old = await openSealed(db, hub.keyring, id);
-      if (old === undefined) throw notFound("There is no such webhook.");
       const secret = newSecret();
       const until = hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000;
-      const sealed = sealedText({ url: old.url, secret, previous: { secret: old.secret, until } });
       await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
+        if (!(await lockWebhook(transaction, id))) throw noSuchWebhook();
+        const old = await openSealed(transaction, hub.keyring, id);
+        if (old === undefined) throw noSuchWebhook();
+        const sealed = sealedText({ url: old.url, secret, previous: { secret: old.secret, until } });
         const stored = { name: webhookSecretName(id), secret: sealed, now: hub.now(), replace: true };
         await storeSecret(transaction, hub.keyring, stored);
         await tell({ action: "webhook.rotate", subject: id });
@@ -177,7 +181,7 @@ export function webhooks(
     serve(routes.enableWebhook, async (request, principal) => {
       const webhook = await owned(principal, request.params.webhook);
       await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
-        await enableWebhook(transaction, webhook.id);
+        if (!(await enableWebhook(transaction, webhook.id))) throw noSuchWebhook();
         await tell({ action: "webhook.enable", subject: webhook.id });
       });
       return found(webhook.id);
@@ -186,7 +190,7 @@ export function webhooks(
     serve(routes.removeWebhook, async (request, principal) => {
       const webhook = await owned(principal, request.params.webhook);
       await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
-        if (!(await removeWebhook(transaction, webhook.id))) throw notFound("There is no such webhook.");
+        if (!(await removeWebhook(transaction, webhook.id))) throw noSuchWebhook();
         await tell({ action: "webhook.remove", subject: webhook.id, facts: { origin: webhook.origin } });
       });
     }),
