@@ -35,7 +35,7 @@ export class Login extends withOptions(login) {
       import("../shell/network.ts"),
     ]);
     const stored = readContexts();
-    prepareNetwork({ caFile: this.options.caFile, usesTls: hubUrl.startsWith("https:") });
+    await prepareNetwork({ caFile: this.options.caFile, usesTls: hubUrl.startsWith("https:") });
     const apiKey = this.options.apiKey ?? (await this.#askForKey(hubUrl));
     // Any answer but a refusal will do.
     const timeoutMs = this.options.timeoutMs ?? DEPLOY_TIMEOUT_MS;

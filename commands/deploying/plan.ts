@@ -1,7 +1,8 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { plan, planCheck } from "../../lib/options/plan.ts";
-import { readFault } from "../../lib/support/files.ts";
+import { YAML_LIMITS } from "../../lib/support/documents/limits.ts";
+import { readFault, readTextFile } from "../../lib/support/files.ts";
 import { managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";
 
@@ -96,13 +97,12 @@ export class PlanValidate extends withOptions(planCheck) {
   file = Option.String({ name: "FILE", required: true });
 
   override async run(): Promise<number> {
-    const [{ readFile }, { orderPlan, unnoticed }, { parsePlan }, { scopeOf }] = await Promise.all([
-      import("node:fs/promises"),
+    const [{ orderPlan, unnoticed }, { parsePlan }, { scopeOf }] = await Promise.all([
       import("../../lib/agent/base/plan.ts"),
       import("../../lib/agent/base/documents.ts"),
       import("../../lib/agent/starters.ts"),
     ]);
-    const text = await readFile(this.file, "utf8").catch((error: Error) => {
+    const text = await readTextFile(this.file, YAML_LIMITS.maxBytes).catch((error: Error) => {
       throw usageError("usage", `${this.file} cannot be read: ${readFault(error)}.`, {
         hint: "`sealift plan init NAME` writes a plan to start from.",
       });

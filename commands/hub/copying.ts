@@ -1,10 +1,9 @@
-import { readFile } from "node:fs/promises";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { CopyProgress } from "../../lib/hub/backup/backup.ts";
 import type { BackupTrust } from "../../lib/hub/backup/manifest.ts";
 import type { Omission } from "../../lib/hub/backup/omissions.ts";
 import { counted } from "../../lib/support/counted.ts";
-import { readFault } from "../../lib/support/files.ts";
+import { readFault, readKeyFile } from "../../lib/support/files.ts";
 import type { Surroundings } from "../shell/output/deployment.ts";
 import { openProgress } from "../shell/output/progress.ts";
 
@@ -53,7 +52,7 @@ export async function backupTrust({
 export async function backupSeed(file: string | undefined): Promise<Uint8Array | undefined> {
   if (file === undefined) return undefined;
   const { parsePrivateKey } = await import("../../lib/artifact/signatures/key-files.ts");
-  const content = await readFile(file).catch((error: unknown) => {
+  const content = await readKeyFile(file).catch((error: unknown) => {
     throw usageError("credential_unreadable", `--key ${file} cannot be read: ${readFault(error)}.`, {
       cause: error,
       hint: "Check the path.",

@@ -71,7 +71,7 @@ export class Join extends withOptions(join) {
     // The root of a service belongs to the service's user, and root writes nothing there.
     await this.#checkFolders([...(unit === undefined ? [projectRoot] : []), resolve(place.folder)]);
     await this.#consent(hubUrl, projectRoot, invite, place);
-    prepareNetwork({ caFile, usesTls: hubUrl.startsWith("https:") });
+    await prepareNetwork({ caFile, usesTls: hubUrl.startsWith("https:") });
     using interrupt = interruptible();
     await unit?.prepare();
     const secrets = await hostSecrets(place.folder, place.keys);

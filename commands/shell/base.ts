@@ -204,7 +204,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
   async #prepareHub(): Promise<void> {
     const { hubUrl, caFile } = this.options as { hubUrl?: string; caFile?: string };
     const { prepareNetwork } = await import("./network.ts");
-    prepareNetwork({ caFile, usesTls: hubUrl?.startsWith("http:") !== true });
+    await prepareNetwork({ caFile, usesTls: hubUrl?.startsWith("http:") !== true });
     if (this.#context !== undefined) this.note(`hub: ${hubUrl} (context ${this.#context})`);
   }
 

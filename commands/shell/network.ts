@@ -16,19 +16,25 @@ export function proxyVariables(environment: NodeJS.ProcessEnv = process.env): Re
  * @param usesTls whether a hub may be reached by https: reading the system's certificates takes a few milliseconds
  * @throws UsageError `config_invalid` when the file holds no certificate
  */
-export function prepareNetwork({ caFile, usesTls }: { caFile: string | undefined; usesTls: boolean }): void {
+export async function prepareNetwork({
+  caFile,
+  usesTls,
+}: {
+  caFile: string | undefined;
+  usesTls: boolean;
+}): Promise<void> {
   if (Object.keys(proxyVariables()).some((name) => !/^no_proxy$/i.test(name))) http.setGlobalProxyFromEnv?.();
   if (!usesTls) return;
-  const own = caFile === undefined ? [] : certificatesOf(caFile);
+  const own = caFile === undefined ? [] : await certificatesOf(caFile);
   tls.setDefaultCACertificates?.([
     ...new Set([...tls.getCACertificates("default"), ...tls.getCACertificates("system"), ...own]),
   ]);
 }
 
-function certificatesOf(file: string): string[] {
+async function certificatesOf(file: string): Promise<string[]> {
   let text: string;
   try {
-    text = readKeyFile(file).toString();
+    text = (await readKeyFile(file)).toString();
   } catch (error) {
     throw usageError("config_invalid", `--ca-file ${file} cannot be read: ${readFault(error)}.`, {
       cause: error,

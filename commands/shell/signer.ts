@@ -28,7 +28,7 @@ export async function publicKeysFrom(given: readonly string[]): Promise<Uint8Arr
 
 async function publicKeysIn(given: string, option: string): Promise<Uint8Array[]> {
   let isFile = true;
-  const content = await Promise.try(readKeyFile, given).catch((error: NodeJS.ErrnoException) => {
+  const content = await readKeyFile(given).catch((error: NodeJS.ErrnoException) => {
     isFile = false;
     if (IS_KEY.test(given.trim())) return Buffer.from(given);
     if (error.code === "ENOENT") {

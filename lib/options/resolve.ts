@@ -1,5 +1,5 @@
 import { SealiftError, usageError } from "../contract/errors.ts";
-import { readFault, readKeyFile } from "../support/files.ts";
+import { readFault, readKeyFile, readKeyInput } from "../support/files.ts";
 import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
 import { type Option, type OptionTable, type Values, variableOf, yamlKeyOf } from "./option.ts";
 
@@ -28,7 +28,7 @@ export async function resolveOptions<T extends OptionTable>(
   const values: Record<string, unknown> = {};
   const attempt = async (key: string, option: Option): Promise<void> => {
     try {
-      const found = option.fromBytes === undefined ? plain(option, layers) : secret(option, layers);
+      const found = option.fromBytes === undefined ? plain(option, layers) : await secret(option, layers);
       if (found === undefined && isRequired(option, values)) missing.push(option);
       if (found !== undefined) await checkForm(option, found);
       if (found !== undefined && option.name === "api-key") checkHubOfKey(found, values["hubUrl"] ?? hubUrl);
@@ -97,7 +97,7 @@ function checkHubOfKey({ label, keyHub }: SourcedValue, hubUrl: unknown): void {
 }
 
 /** Finds a secret. Within one layer the secret itself wins over the file that holds it. */
-function secret(option: Option, layers: readonly Layer[]): SourcedValue | undefined {
+async function secret(option: Option, layers: readonly Layer[]): Promise<SourcedValue | undefined> {
   for (const layer of layers) {
     const given = layer.get(option.name);
     if (typeof given === "string" || typeof given === "number") {
@@ -111,7 +111,7 @@ function secret(option: Option, layers: readonly Layer[]): SourcedValue | undefi
     const file = layer.get(`${option.name}-file`);
     if (typeof file !== "string") continue;
     const label = layer.label(`${option.name}-file`);
-    const content = assigned(readSecret(file, option.name, label), option, label);
+    const content = assigned(await readSecret(file, option.name, label), option, label);
     return { value: valueOf(option, content, label), label, keyHub: layer.keyHub };
   }
   return undefined;
@@ -151,10 +151,10 @@ function assigned(content: Buffer, { name }: Option, label: string): Buffer {
 }
 
 /** Content of standard input, and the option that read it: a process can read it only once. */
-const stdin: { option?: string; content?: Buffer } = {};
+const stdin: { option?: string; content?: Promise<Buffer> } = {};
 
 /** Reads a secret. @param path of the file; `-` is standard input */
-function readSecret(path: string, option: string, label: string): Buffer {
+async function readSecret(path: string, option: string, label: string): Promise<Buffer> {
   // Without PEM around it, a public key looks like the seed of a private one.
   if (path.endsWith(".pub")) {
     throw usageError("key_file_invalid", `${label} ${path} is a public key by its name, and a secret is needed.`, {
@@ -162,12 +162,12 @@ function readSecret(path: string, option: string, label: string): Buffer {
     });
   }
   try {
-    if (path !== "-") return notEmpty(readKeyFile(path), label);
+    if (path !== "-") return notEmpty(await readKeyFile(path), label);
     if (stdin.option !== undefined && stdin.option !== option)
       throw new Error(`standard input is already used by --${stdin.option}-file`);
     stdin.option = option;
-    stdin.content ??= readKeyFile(0);
-    return notEmpty(stdin.content, label);
+    stdin.content ??= readKeyInput();
+    return notEmpty(await stdin.content, label);
   } catch (error) {
     if (error instanceof SealiftError) throw error;
     throw usageError("credential_unreadable", `${label} ${path} cannot be read: ${readFault(error)}.`, {

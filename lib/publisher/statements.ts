@@ -1,4 +1,3 @@
-import { open } from "node:fs/promises";
 import { publicKeyOf } from "../artifact/signatures/ed25519.ts";
 import { readBill } from "../artifact/statements/cyclonedx.ts";
 import { readProvenance } from "../artifact/statements/provenance.ts";
@@ -7,6 +6,7 @@ import { type NewStatement, StatementsClient } from "../client/statements.ts";
 import { publishError, usageError } from "../contract/errors.ts";
 import { STATEMENT_BYTES, type StatementKind, type StatementRecord } from "../contract/statements/statements.ts";
 import type { Target } from "../contract/target.ts";
+import { readFault, readFileUpTo } from "../support/files.ts";
 
 /** Statements of a publication: files, and the reason for its urgency. */
 export interface GivenStatements {
@@ -27,15 +27,8 @@ async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
 
 /** Reads a file of a statement. @throws UsageError `usage` for one that cannot be read or is too large */
 async function readLimited(kind: StatementKind, file: string): Promise<Buffer> {
-  const unreadable = (error: Error) => usageError("usage", `--${kind} ${file} cannot be read: ${error.message}.`);
-  await using handle = await open(file).catch((error: Error) => {
-    throw unreadable(error);
-  });
-  const { size } = await handle.stat();
-  const most = STATEMENT_BYTES[kind];
-  if (size > most) throw usageError("usage", `--${kind} ${file} is larger than ${most} bytes.`);
-  return await handle.readFile().catch((error: Error) => {
-    throw unreadable(error);
+  return await readFileUpTo(file, STATEMENT_BYTES[kind]).catch((error: Error) => {
+    throw usageError("usage", `--${kind} ${file} cannot be read: ${readFault(error)}.`);
   });
 }
 

@@ -1,7 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, openSync, readSync, type Stats } from "node:fs";
+import { constants, read, type Stats } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
+import { setTimeout } from "node:timers/promises";
+import { promisify } from "node:util";
 
 /** True for the error of a path that does not exist. Every other error of a file system is a reason to stop. */
 export function missing(error: unknown): boolean {
@@ -21,6 +23,8 @@ export function readFault(error: unknown): string {
     case "EACCES":
     case "EPERM":
       return "you may not read it";
+    case "ENXIO":
+      return "it is a socket, or a device that is not there";
     default:
       return (error as Error).message;
   }
@@ -105,42 +109,68 @@ export async function writeFileAtomic(
   if (durable) await syncFolder(dirname(path));
 }
 
-/**
- * Reads a text file of at most `maxBytes`.
- *
- * @throws RangeError when it is larger; the file system's error when it cannot be read
- */
-export async function readTextFile(path: string, maxBytes: number): Promise<string> {
-  await using file = await open(path, "r");
+/** Longest silence of a pipe or terminal that is read as a file, in milliseconds. */
+const SILENCE_MS = 60_000;
+/** Wait between two looks at a silent pipe, in milliseconds. */
+const LOOK_MS = 20;
+const CHUNK_BYTES = 64 * 1024;
+
+const readInto = promisify(read);
+
+/** Reads what a descriptor gives next; undefined while a pipe or terminal has nothing. */
+async function readNext(descriptor: number): Promise<Buffer | undefined> {
+  const chunk = Buffer.allocUnsafe(CHUNK_BYTES);
+  try {
+    const { bytesRead } = await readInto(descriptor, chunk, 0, chunk.length, null);
+    return chunk.subarray(0, bytesRead);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EAGAIN") return undefined;
+    throw error;
+  }
+}
+
+async function readWhole(descriptor: number, maxBytes: number): Promise<Buffer> {
   const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of file.createReadStream({ autoClose: false }) as AsyncIterable<Buffer>) {
+  let heardAt = performance.now();
+  for (;;) {
+    const chunk = await readNext(descriptor);
+    if (chunk?.length === 0) return Buffer.concat(chunks);
+    if (chunk === undefined) {
+      if (performance.now() - heardAt > SILENCE_MS)
+        throw new Error(`nothing came from it for ${SILENCE_MS / 1000} seconds`);
+      await setTimeout(LOOK_MS);
+      continue;
+    }
+    heardAt = performance.now();
     bytes += chunk.length;
     if (bytes > maxBytes) throw new RangeError(`it is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
 }
+
+/**
+ * Reads a file of at most `maxBytes`. A pipe may stand in its place, as a shell's `<(…)`. Never waits for a writer.
+ *
+ * @throws RangeError when it is larger; Error for a pipe that gives nothing; the file system's error when it cannot be
+ *   read
+ */
+export async function readFileUpTo(path: string, maxBytes: number): Promise<Buffer> {
+  await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  const content = await readWhole(file.fd, maxBytes);
+  if (content.length === 0 && (await file.stat()).isFIFO()) throw new Error("it is a pipe, and nothing came from it");
+  return content;
+}
+
+/** Reads a text file of at most `maxBytes`. @throws as {@link readFileUpTo} does */
+export const readTextFile = async (path: string, maxBytes: number): Promise<string> =>
+  (await readFileUpTo(path, maxBytes)).toString("utf8");
 
 /** Largest key, credential or certificate file that is read, in bytes. */
 const MAX_KEY_FILE_BYTES = 1024 * 1024;
 
-/**
- * Reads a file of keys, credentials or certificates, and of a device or a wrong file no more than the limit.
- *
- * @param file path or descriptor
- * @throws RangeError when it is larger; the file system's error when it cannot be read
- */
-export function readKeyFile(file: string | number): Buffer {
-  const descriptor = typeof file === "number" ? file : openSync(file, "r");
-  try {
-    const content = Buffer.allocUnsafe(MAX_KEY_FILE_BYTES + 1);
-    let length = 0;
-    for (let read = -1; read !== 0 && length < content.length; length += read)
-      read = readSync(descriptor, content, length, content.length - length, null);
-    if (length > MAX_KEY_FILE_BYTES) throw new RangeError(`it is larger than ${MAX_KEY_FILE_BYTES} bytes`);
-    return Buffer.from(content.subarray(0, length));
-  } finally {
-    if (descriptor !== file) closeSync(descriptor);
-  }
-}
+/** Reads a file of keys, credentials or certificates, of at most 1 MiB. @throws as {@link readFileUpTo} does */
+export const readKeyFile = (path: string): Promise<Buffer> => readFileUpTo(path, MAX_KEY_FILE_BYTES);
+
+/** Reads a key or credential of at most 1 MiB from standard input. @throws as {@link readFileUpTo} does */
+export const readKeyInput = (): Promise<Buffer> => readWhole(0, MAX_KEY_FILE_BYTES);

@@ -192,6 +192,6 @@ async function hubOf(options: ReadonlyMap<string, string>): Promise<HubConnectio
   const below = contextBelow(layers) ?? [];
   const { hubUrl, apiKey, caFile } = await resolveOptions({ ...connection, ...network }, layers.concat(below));
   const { prepareNetwork } = await import("../network.ts");
-  prepareNetwork({ caFile, usesTls: !hubUrl.startsWith("http:") });
+  await prepareNetwork({ caFile, usesTls: !hubUrl.startsWith("http:") });
   return { hubUrl, apiKey, timeoutMs: LATER_MS };
 }

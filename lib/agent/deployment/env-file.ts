@@ -1,7 +1,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { deploymentError } from "../../contract/errors.ts";
-import { ifThere } from "../../support/files.ts";
+import { ifThere, readKeyFile } from "../../support/files.ts";
 
 export interface EnvFileOptions {
   plugin: string;
@@ -36,8 +36,8 @@ export async function prepareEnvFile(options: EnvFileOptions): Promise<boolean> 
   const allowed = options.allowed === undefined ? declared : new Set(options.allowed);
   const given = (name: string): string | undefined =>
     name.startsWith("SEALIFT_") || !declared.has(name) || !allowed.has(name) ? undefined : options.environment[name];
-  const existing = await ifThere(readFile(options.existing, "utf8"));
-  const content = existing ?? seeded(await readTemplate(options), required, given);
+  const existing = await ifThere(readKeyFile(options.existing));
+  const content = existing?.toString() ?? seeded(await readTemplate(options), required, given);
   const values = parseEnv(content);
   const empty = required.filter((name) => (values[name] ?? "") === "" && (given(name) ?? "") === "");
   if (empty.length > 0) {

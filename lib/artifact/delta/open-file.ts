@@ -1,12 +1,13 @@
 import { createReadStream, existsSync } from "node:fs";
-import { mkdir, mkdtemp, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, mkdtemp, open, rename, rm, stat } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import * as z from "zod";
 import { artifactError, type SealiftError, usageError } from "../../contract/errors.ts";
 import { type Manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { base64Of } from "../../contract/identifiers.ts";
-import { missing, readFault, writeFileAtomic } from "../../support/files.ts";
+import { JSON_LIMITS } from "../../support/documents/limits.ts";
+import { missing, readFault, readKeyFile, readTextFile, writeFileAtomic } from "../../support/files.ts";
 import { readChunks } from "../../support/read-chunks.ts";
 import { DEK_BYTES, type Limits } from "../limits.ts";
 import { openArtifact, readManifest } from "../project/open.ts";
@@ -54,7 +55,7 @@ export async function readOpeningKeys(
   given: { signature?: string | undefined; dekFile?: string | undefined },
 ): Promise<OpeningKeys> {
   const stored = openingKeys.safeParse(
-    await readFile(keysFile(file), "utf8")
+    await readTextFile(keysFile(file), JSON_LIMITS.maxBytes)
       .then((text) => JSON.parse(text) as unknown)
       .catch(() => undefined),
   ).data;
@@ -73,7 +74,7 @@ export async function readOpeningKeys(
 }
 
 async function readDek(path: string): Promise<Uint8Array> {
-  const content = await readFile(path).catch((error: NodeJS.ErrnoException) => {
+  const content = await readKeyFile(path).catch((error: NodeJS.ErrnoException) => {
     throw usageError("credential_unreadable", `--dek-file ${path} cannot be read: ${readFault(error)}.`, {
       cause: error,
       hint: "Check the path.",
@@ -126,6 +127,8 @@ export interface OpenedFile {
  */
 export async function openFile(file: string, options: OpenFileOptions): Promise<OpenedFile> {
   const { dek, signature, signerPublicKey, signal, out, base } = options;
+  const stats = await stat(file).catch((error: unknown) => Promise.reject(unreadable(error, file) as Error));
+  if (!stats.isFile()) throw usageError("usage", `${file} is no file.`);
   if (dek === undefined && (await isZip(file))) return openZip(file, options);
   if (dek === undefined) {
     if (out !== undefined || base !== undefined)

@@ -1,10 +1,10 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { open, readFile } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { RequestListener } from "node:http";
 import { createServer, type Server } from "node:https";
 import { createSecureContext } from "node:tls";
 import { usageError } from "../../contract/errors.ts";
-import { readFault } from "../../support/files.ts";
+import { readFault, readKeyFile } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 
 /** Files of a certificate, followed by its chain, and of its private key; both PEM. */
@@ -38,9 +38,8 @@ async function readKey(file: string): Promise<Buffer> {
   let mode: number;
   let bytes: Buffer;
   try {
-    await using handle = await open(file, "r");
-    ({ mode } = await handle.stat());
-    bytes = await handle.readFile();
+    ({ mode } = await stat(file));
+    bytes = await readKeyFile(file);
   } catch (error) {
     throw unreadable("--tls-key", file, error);
   }
@@ -51,7 +50,7 @@ async function readKey(file: string): Promise<Buffer> {
 
 /** Reads certificate and key. @throws UsageError `tls_invalid` */
 async function readPair({ certFile, keyFile }: TlsFiles): Promise<Pair> {
-  const cert = await readFile(certFile).catch((error: unknown) => {
+  const cert = await readKeyFile(certFile).catch((error: unknown) => {
     throw unreadable("--tls-cert", certFile, error);
   });
   const key = await readKey(keyFile);

@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
-import { readFault, writeFileAtomic } from "../../support/files.ts";
+import { readFault, readKeyFile, writeFileAtomic } from "../../support/files.ts";
 import { tryLock } from "../../support/process-lock.ts";
 
 /** Key-encryption key. A file may hold several; the last one is the newest and is used for sealing. */
@@ -37,7 +37,7 @@ export function newKek(now: number): Kek {
 export async function readKekFile(path: string): Promise<Kek[]> {
   let text: string;
   try {
-    text = await readFile(path, "utf8");
+    text = (await readKeyFile(path)).toString("utf8");
   } catch (error) {
     throw usageError("credential_unreadable", `The KEK file ${path} cannot be read: ${readFault(error)}.`, {
       cause: error,

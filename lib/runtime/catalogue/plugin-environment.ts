@@ -1,8 +1,7 @@
-import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
-import { ifThere } from "../../support/files.ts";
+import { ifThere, readKeyFile } from "../../support/files.ts";
 import type { PluginLocation } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 
@@ -11,7 +10,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 
 async function readEnvFile(path: string): Promise<Environment> {
-  return parseEnv((await ifThere(readFile(path, "utf8"))) ?? "");
+  return parseEnv((await ifThere(readKeyFile(path)))?.toString() ?? "");
 }
 
 /**

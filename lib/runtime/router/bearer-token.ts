@@ -1,9 +1,9 @@
 import { createPublicKey, createSecretKey } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { JWTPayload, JWTVerifyGetKey, KeyObject } from "jose";
 import { usageError } from "../../contract/errors.ts";
 import type { JwtConfiguration } from "../../contract/files/integration.ts";
+import { readKeyFile } from "../../support/files.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 
 /**
@@ -20,8 +20,8 @@ async function keyOf(configuration: JwtConfiguration, root: string): Promise<Key
   const { jwks_url, public_key_file, secret_file } = configuration;
   if (jwks_url !== undefined)
     return (await import("jose")).createRemoteJWKSet(new URL(jwks_url), { timeoutDuration: 5000 });
-  if (public_key_file !== undefined) return createPublicKey(await readFile(resolve(root, public_key_file)));
-  const secret = (await readFile(resolve(root, secret_file as string), "utf8")).trim();
+  if (public_key_file !== undefined) return createPublicKey(await readKeyFile(resolve(root, public_key_file)));
+  const secret = (await readKeyFile(resolve(root, secret_file as string))).toString().trim();
   // RFC 7518, section 3.2: a key for HS256 has at least as many bits as its hash.
   if (Buffer.byteLength(secret) < 32) throw new Error(`${secret_file} holds fewer than 32 bytes`);
   return createSecretKey(Buffer.from(secret, "utf8"));
