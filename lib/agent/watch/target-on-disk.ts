@@ -34,10 +34,14 @@ export async function isDamaged(layout: Layout, target: TargetName): Promise<boo
   return release !== undefined && (await damageOf(layout, target, release)) !== undefined;
 }
 
-/** Returns the version that does not meet the policy, until it is to be looked at again. */
+/**
+ * Returns the version that does not meet the policy, until it is to be looked at again. A refusal from the future does
+ * not count: the clock was set back since.
+ */
 async function stillRefused(layout: Layout, target: TargetName): Promise<HeldPolicy | undefined> {
   const held = await readHeldPolicy(layout, target);
-  return held !== undefined && Date.parse(held.again) > Date.now() ? held : undefined;
+  const now = Date.now();
+  return held !== undefined && Date.parse(held.at) <= now && now < Date.parse(held.again) ? held : undefined;
 }
 
 /** Returns when a version that does not meet the policy is to be looked at again, in milliseconds since 1970. */

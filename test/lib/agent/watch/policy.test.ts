@@ -1,5 +1,8 @@
+import { join } from "node:path";
 import t from "tap";
 import { lookAgainAt } from "../../../../lib/agent/deployment/policy.ts";
+import { readHeldPolicy, writeHeldPolicy } from "../../../../lib/releases/held-policy.ts";
+import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { installed, policyHost } from "../../../support/host/policy-host.ts";
 import { watching } from "../../../support/host/watching.ts";
 
@@ -63,6 +66,22 @@ t.test("a newer version that meets the policy is taken while another one is held
   await h.state("1.1.0", { sbom: true });
   await w.watch.act("project:Demo", "check");
   t.match(await w.until("deploy.done"), { outcome: "deployed", version: "1.1.0" });
+  await w.stop();
+});
+
+t.test("a refusal from a time when the clock was hours ahead is looked at again at once", async (t) => {
+  const h = await policyHost(t);
+  await h.publish("1.0.0");
+  const w = watching(t, [await h.target("sbom: true\n", 20)]);
+  await w.until("deploy.done", refused);
+  await w.until("check.scheduled");
+  const target = `project-${h.projectId}` as const;
+  const layout = layoutOf(join(h.folder, "root"));
+  const held = await readHeldPolicy(layout, target);
+  const ahead = (time: string) => new Date(Date.parse(time) + 6 * AN_HOUR).toISOString();
+  await h.state("1.0.0", { sbom: true });
+  await writeHeldPolicy(layout, target, { ...held!, at: ahead(held!.at), again: ahead(held!.again) });
+  t.match(await w.until("deploy.done"), { outcome: "deployed", version: "1.0.0" });
   await w.stop();
 });
 
