@@ -44,6 +44,7 @@ export class Lifecycle {
   readonly #callers = new WeakMap<PluginInstance, SlotCaller>();
   readonly #leaving = new Set<Promise<void>>();
   readonly #comebacks: Comebacks;
+  #closing = false;
 
   constructor(options: LifecycleOptions) {
     this.#options = options;
@@ -126,8 +127,9 @@ export class Lifecycle {
     await this.loadAll();
   }
 
-  /** Stops every plugin; waits at most `timeoutMs` milliseconds for calls in flight. */
+  /** Stops every plugin, and loads none from then on; waits at most `timeoutMs` milliseconds for calls in flight. */
   async close(timeoutMs: number): Promise<void> {
+    this.#closing = true;
     this.#comebacks[Symbol.dispose]();
     const stopping = this.#options.catalogue.all.map((slot) =>
       slot.exclusively(async () => {
@@ -160,6 +162,7 @@ export class Lifecycle {
 
   async #loadInto(slot: PluginSlot, operation: "load" | "reload"): Promise<void> {
     const { broker, catalogue, metrics } = this.#options;
+    if (this.#closing) throw new RuntimeFault("load_failed", "The runtime is closing.");
     const { instance: old, descriptor: oldDescriptor } = slot;
     let caller: SlotCaller | undefined;
     try {
