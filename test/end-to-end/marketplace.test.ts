@@ -1,19 +1,15 @@
-import { execFile } from "node:child_process";
 import { mkdir, readdir, readFile, readlink, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { promisify } from "node:util";
 import t from "tap";
 import yazl from "yazl";
 import type { LocalReport } from "../../lib/contract/surfaces/reports.ts";
 import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
 import { World } from "../support/host/world.ts";
 import { Visitor } from "../support/hub/web.ts";
-import { needs } from "../support/programs/optional.ts";
 
-const run = promisify(execFile);
 const SECRET = "the developer's own secret";
 
 /** A plugin on the marketplace of a real hub, with its install plan. */
@@ -61,23 +57,6 @@ const lastReport = async (root: string, target: string): Promise<LocalReport> =>
   const names = (await readdir(folder)).filter((name) => name.endsWith(".json")).toSorted();
   return JSON.parse(await readFile(join(folder, names.at(-1)!), "utf8")) as LocalReport;
 };
-
-const withPrograms = { skip: needs("curl", "openssl", "unzip") };
-t.test("the routes of surface A behave with nothing but curl, openssl and unzip", withPrograms, async (t) => {
-  await using world = await World.make();
-  const folder = world.path("shell/shell-1.0.0");
-  await mkdir(join(folder, "src"), { recursive: true });
-  await writeFile(join(folder, "plugin.yaml"), "name: shell\nversion: 1.0.0\n");
-  await writeFile(join(folder, "src/main.js"), "export default 1\n");
-  await zipFolder(folder, "shell-1.0.0", world.path("shell/a.zip"));
-  const { stdout } = await run("bash", [new URL("../support/programs/surface-a.sh", import.meta.url).pathname], {
-    cwd: world.path("shell"),
-    env: { PATH: process.env.PATH, HUB: world.hubUrl, KEY: world.admin.SEALIFT_API_KEY! },
-  });
-  const lines = stdout.trim().split("\n");
-  for (const line of lines) t.match(line, /^ok /, line);
-  t.ok(lines.length >= 20, `${lines.length} checks`);
-});
 
 t.test("a plugin goes from its developer's archive to a host and its fleet", async (t) => {
   await using world = await World.make();
