@@ -96,7 +96,7 @@ export const MUTATIONS: readonly Mutation[] = [
   ]),
   mutation("an open one above ends the rollout", PART, ["if (latest !== null && (", "if (false && ("]),
   mutation("a yank of a staged version halts nothing", MANAGED, [
-    "if (yanked && !isStaged) await",
+    'if (yanked && before?.state !== "staged") await',
     "if (yanked) await",
   ]),
   mutation("a halt and an abort hold no staged version", STATES, [' || before.state === "staged"', ""]),
@@ -111,7 +111,7 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("an approved version ranks by its approval", APPROVE, [", created_at: at", ""]),
   mutation("whoever staged it does not approve", APPROVE, ["await requireAnother(transaction, staged, principal)", ""]),
   mutation("what was yanked is not approved", APPROVE, ["if (staged.is_yanked !== 0)", "if (false)"]),
-  mutation("a yank halts", MANAGED, ["if (yanked && !isStaged) await", "if (false) await"]),
+  mutation("a yank halts", MANAGED, ['if (yanked && before?.state !== "staged") await', "if (false) await"]),
   mutation("a deletion ends the rollout", MANAGED, [
     "if (blobs !== undefined) {\n        await",
     "if (blobs !== undefined) {\n        if (false) await",
