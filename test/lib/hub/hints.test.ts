@@ -10,7 +10,7 @@ import {
   type RunningHub,
   startHub,
 } from "../../support/hub/harness.ts";
-import { CHANGES, follow, followBoth, startSecond } from "../../support/hub/hints.ts";
+import { CHANGES, follow, followBoth, SHORT, startSecond } from "../../support/hub/hints.ts";
 import { signatureOf } from "../../support/hub/marketplace-hub.ts";
 import { startPostgresServer } from "../../support/hub/postgres-server.ts";
 
@@ -70,7 +70,7 @@ t.test("two hubs of one PostgreSQL hint of what the other one did", async (t) =>
   t.strictSame((await stream.next(2)).targets, [name], "and it listens again");
 });
 
-const SHORT = { beatMs: 150, recheckMs: 300, stuckMs: 300 };
+const QUICK = { ...SHORT, stuckMs: 300 };
 
 /** A plugin with its first version. */
 async function createPlugin(t: Test, hub: RunningHub, slug: string, visibility: "public" | "private") {
@@ -96,7 +96,7 @@ async function keyOf(hub: RunningHub, owner: string, scopes: string[]): Promise<
 }
 
 t.test("streams and polls show no more than the calls for the latest version do", async (t) => {
-  const hub = await startHub(t, { hintTimes: SHORT, checkArchive: async () => {} });
+  const hub = await startHub(t, { hintTimes: QUICK, checkArchive: async () => {} });
   const project = await createProject(hub);
   const hidden = await createPlugin(t, hub, "hidden", "private");
   const open = await createPlugin(t, hub, "open", "public");
@@ -167,7 +167,7 @@ t.test("streams and polls show no more than the calls for the latest version do"
 });
 
 t.test("a stream that comes back hears of what it missed, and of no more", async (t) => {
-  const hub = await startHub(t, { hintTimes: SHORT });
+  const hub = await startHub(t, { hintTimes: QUICK });
   const project = await createProject(hub);
   const name = `project:${project.id}`;
   const signer = newSigner();
@@ -189,7 +189,7 @@ t.test("a stream that comes back hears of what it missed, and of no more", async
 });
 
 t.test("comments show that a stream is alive, and a hub that closes ends it at once", async (t) => {
-  const hub = await startHub(t, { hintTimes: SHORT, drainTimeoutMs: 10_000 });
+  const hub = await startHub(t, { hintTimes: QUICK, drainTimeoutMs: 10_000 });
   const project = await createProject(hub);
   const stream = await follow(t, hub, project.key, [`project:${project.id}`]);
   await stream.quiet();

@@ -96,25 +96,12 @@ t.test("it polls as its own host on both surfaces, and as no other one", async (
       hub.call("GET", `${B}/projects/${project.id}/versions/latest`, { bearer, headers: { ...headers } }),
     "a location": (headers) =>
       hub.call("GET", `${B}/projects/${project.id}/artifacts/1.0.0`, { bearer, headers: { ...headers } }),
-    "many targets": (headers) =>
-      hub.call("POST", "/app/deployments/v1/poll", {
-        ...{ key, headers: { ...headers } },
-        json: { targets: [{ target: "plugin:tide", etag: null }] },
-      }),
-    marks: (headers) =>
-      hub.call("GET", "/app/deployments/v1/marks?targets=plugin:tide", { key, headers: { ...headers } }),
   };
   for (const [what, ask] of Object.entries(asks)) {
     isErrorBody(t, await ask(named("pier-8")), 403, "other_host");
     t.not((await ask(named("pier·7"))).status, 403, what);
     t.not((await ask({})).status, 403, `${what}, without a name`);
   }
-  isErrorBody(
-    t,
-    await hub.call("GET", "/app/deployments/v1/changes?targets=plugin:tide", { key, headers: named("pier-8") }),
-    403,
-    "other_host",
-  );
   t.match(
     (await asks["surface A"]!(named("pier-8"))).body.error,
     "The key speaks for the host pier·7, not for pier-8.",

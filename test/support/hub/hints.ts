@@ -8,6 +8,9 @@ import type { RunningHub } from "./harness.ts";
 
 export const CHANGES = "/app/deployments/v1/changes";
 
+/** Times of a stream that is soon heard of. */
+export const SHORT = { beatMs: 150, recheckMs: 300 };
+
 interface Hint {
   id: string | undefined;
   targets: string[];

@@ -38,32 +38,6 @@ t.test("the watch of a host that was removed says so, and asks no more before a 
   await w.stop();
 });
 
-t.test("a watch that hears hints asks long before its next check once its host was removed or renamed", async (t) => {
-  const hub = await startHub(t, { hintTimes: { beatMs: 150, recheckMs: 300 } });
-  const { project, at, invite, join } = await invited(hub);
-  const { token } = await invite({ uses: 2 });
-  for (const [host, json, code] of [
-    ["pier-7", undefined, "host_removed"],
-    ["pier-8", { host_id: "pier-9" }, "other_host"],
-  ] as const) {
-    const own = ownSecrets();
-    await join(token, host, own);
-    const connection = { hubUrl: hub.url, apiKey: own.key, timeoutMs: 5000, hostId: host };
-    const target = { ...givenTarget(temporaryFolder(t), { slug: project.id }), intervalMs: 3_600_000 };
-    target.poll = projectPoll(project.id, connection);
-    target.hints = { target: `project:${project.id}`, connection };
-    const w = watching(t, [target], () => 0, { spreadMs: 0, firstPauseMs: 10, longestPauseMs: 10, refusedMs: 10 });
-    await w.until("hints.connected", {});
-    await sleep(500);
-    t.equal(w.all("hints.lost").length, 0, "the stream of a host that is there goes on");
-
-    const { status } = await hub.call(json ? "PATCH" : "DELETE", `${at}/joined-hosts/${host}`, { json });
-    t.equal(status, 204);
-    t.equal((await w.until("check.failed", {})).code, code);
-    await w.stop();
-  }
-});
-
 t.test("so does the watch of its plugins, and no route of the marketplace calls it a stranger", async (t) => {
   const hub = await startHub(t);
   await hub.call("POST", "/devkeys/projects", { json: { name: "Tides", kind: "plugin", slug: "tide-table" } });
