@@ -3,7 +3,7 @@ import type * as z from "zod";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
 import { conflict, HubError, unprocessable } from "../base/errors.ts";
 import { recordId } from "../base/identity.ts";
-import type { Transacted } from "../records/port.ts";
+import { takeTurn, type Transacted } from "../records/port.ts";
 import { deletedAt } from "../records/project-deletion.ts";
 import { insertProject, namesake, type Project } from "../records/projects.ts";
 import { detailOf } from "../records/target-detail.ts";
@@ -55,6 +55,7 @@ export async function requireFreeName(
   transaction: Transacted,
   { id, owner, kind, name }: Pick<Project, "id" | "owner" | "kind" | "name">,
 ): Promise<void> {
+  await takeTurn(transaction, `owner/${owner}`);
   const other = await namesake(transaction, { id, owner, kind, name });
   if (other === undefined) return;
   const message = `Your ${kind} ${other.slug} has the name ${JSON.stringify(other.name)}.`;

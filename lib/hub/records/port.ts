@@ -1,4 +1,4 @@
-import { type Dialect as KyselyDialect, type Kysely, PostgresAdapter, type Transaction } from "kysely";
+import { type Dialect as KyselyDialect, type Kysely, PostgresAdapter, sql, type Transaction } from "kysely";
 import type { Schema } from "./schema.ts";
 import type { AnyTable } from "./table.ts";
 
@@ -20,6 +20,15 @@ export function inTransaction<T>(db: Queries, work: (transaction: Transacted) =>
  * other from the start, and its SQL cannot express locks.
  */
 export const isPostgres = (db: Queries): boolean => db.getExecutor().adapter instanceof PostgresAdapter;
+
+/**
+ * Lets transactions that name the same subject take turns until they end. For what a statement counts or looks for,
+ * which has no row to lock. On SQLite all transactions take turns.
+ */
+export async function takeTurn(transaction: Transacted, subject: `owner/${string}`): Promise<void> {
+  if (isPostgres(transaction))
+    await sql`select pg_advisory_xact_lock(hashtextextended(${subject}, 0))`.execute(transaction);
+}
 
 /** Answer of a database; SQLite answers synchronously. */
 type SyncOrAsync<T> = T | Promise<T>;

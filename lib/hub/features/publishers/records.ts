@@ -5,7 +5,7 @@ import { type Target, targetText } from "../../../contract/target.ts";
 import { conflict } from "../../base/errors.ts";
 import { hashOf } from "../../base/identity.ts";
 import { type KeyView, revokeKey } from "../../records/keys.ts";
-import type { PageRange, Queries, Transacted } from "../../records/port.ts";
+import { type PageRange, type Queries, takeTurn, type Transacted } from "../../records/port.ts";
 import type { OwnTables, PublishersTable } from "./tables.ts";
 
 /** Most publishers of one owner. */
@@ -53,6 +53,7 @@ export function publisherRecord(row: Publisher): PublisherRecord {
 /** Inserts a publisher. @throws HubError 409 for an owner who has too many */
 export async function insertPublisher(transaction: Transacted, row: PublishersTable): Promise<void> {
   const { owner } = row;
+  await takeTurn(transaction, `owner/${owner}`);
   const { count } = await own(transaction)
     .selectFrom("publishers")
     .where("owner", "=", owner)

@@ -1,4 +1,4 @@
-import { type PageRange, type Queries, type Transacted } from "../../records/port.ts";
+import { type PageRange, type Queries, takeTurn, type Transacted } from "../../records/port.ts";
 import { deleteWhere, newestWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { own, type WebhookDeliveriesTable, type WebhooksTable } from "./tables.ts";
 
@@ -46,6 +46,7 @@ export async function findWebhook(db: Queries, id: string): Promise<CountedWebho
 
 /** Stores a webhook. @returns false when its owner has as many as there may be */
 export async function insertWebhook(transaction: Transacted, webhook: WebhooksTable): Promise<boolean> {
+  await takeTurn(transaction, `owner/${webhook.owner}`);
   const { count } = await selectWhere(own(transaction), "webhooks", { owner: webhook.owner })
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .executeTakeFirstOrThrow();
