@@ -38,9 +38,9 @@ for (const kind of ["SQLite", "PostgreSQL"]) {
       t.equal(body.total, total, q);
     }
 
-    await report(hub, { slug: "oil", host: "Kühlhaus-Ä1", version: "1.0.0" });
+    for (const host of ["Kühlhaus-Ä1", "Kai-7"]) await report(hub, { slug: "oil", host, version: "1.0.0" });
     for (const q of ["Kühlhaus-Ä1", "Ä", "KüHLHAUS"]) {
-      const path = `/app/deployments/deployments/plugin/oil/hosts?limit=5&q=${encodeURIComponent(q)}`;
+      const path = `/app/deployments/deployments/plugin/oil/hosts?limit=5&text=${encodeURIComponent(q)}`;
       const { body } = await hub.call("GET", path);
       t.strictSame(Object.keys(body as object), ["Kühlhaus-Ä1"], q);
     }
