@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { FastifyInstance } from "fastify";
+import { EXIT } from "../contract/codes.ts";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
 import { createLogger, type Logger } from "../support/logging.ts";
 import type { Auditor, PermissionModel } from "./base/instance.ts";
@@ -225,7 +226,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
 
 /**
  * Keeps the runtime running on uncaught errors of a trusted plugin, so that no plugin harms another. They are logged
- * and counted. Dispose of the guard to remove the handlers.
+ * and counted. A plugin that ends the process itself is logged, and is no success. Dispose of the guard to remove the
+ * handlers.
  */
 function guardProcess(logger: Logger, metrics: Metrics): Disposable {
   const note = (kind: string) => (error: unknown) => {
@@ -234,10 +236,16 @@ function guardProcess(logger: Logger, metrics: Metrics): Disposable {
   };
   const exception = note("an uncaught exception");
   const rejection = note("an unhandled rejection");
+  const exit = (code: number): void => {
+    if (code === EXIT.done) process.exitCode = EXIT.unsettled;
+    logger.error({ code }, "the runtime's process was ended from within, most likely by a trusted plugin");
+  };
+  process.on("exit", exit);
   process.on("uncaughtException", exception);
   process.on("unhandledRejection", rejection);
   return {
     [Symbol.dispose]() {
+      process.off("exit", exit);
       process.off("uncaughtException", exception);
       process.off("unhandledRejection", rejection);
     },
