@@ -128,6 +128,26 @@ export async function readJson<T extends z.ZodType>(
   return parsed.data;
 }
 
+/**
+ * Requires that a 2xx answer is no web page, which a portal or proxy sends in a server's place: nothing is known of the
+ * bytes that were asked for then.
+ *
+ * @throws `bad_answer`
+ */
+export function refuseWebPage(response: HttpResponse, { operation }: HttpRequest): void {
+  if (!/^(?:text\/html|application\/xhtml\+xml)\b/i.test(header(response, "content-type") ?? "")) return;
+  const { status } = response;
+  throw operationError(
+    operation,
+    "bad_answer",
+    `the ${serverOf(operation).name} answered ${status}, but with a web page.`,
+    {
+      status,
+      hint: "Check what stands between here and the hub: a proxy, or a portal that wants a login.",
+    },
+  );
+}
+
 /** Returns the milliseconds of a `Retry-After` header (seconds or a date), or undefined. */
 function parseRetryAfter(value: string | undefined, now = Date.now()): number | undefined {
   if (value === undefined) return undefined;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as routes from "../contract/downloads/routes.ts";
 import { SealiftError } from "../contract/errors.ts";
 import { baseUrl, pathOf } from "../contract/surfaces/paths.ts";
-import { statusError } from "./answers.ts";
+import { refuseWebPage, statusError } from "./answers.ts";
 import {
   bodyOf,
   header,
@@ -94,6 +94,7 @@ export async function* download(options: DownloadOptions): AsyncGenerator<Buffer
         continue;
       }
       if (answer.status !== 200 && answer.status !== 206) throw await statusError(answer, request);
+      refuseWebPage(answer, request);
       let skip = startOf(answer, received, etag);
       etag ??= header(answer, "etag");
       total ??= lengthOf(answer);

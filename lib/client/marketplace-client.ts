@@ -15,7 +15,7 @@ import {
 import { baseUrl, type MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { shownVersion } from "../contract/surfaces/version-facts.ts";
-import { readJson, statusError } from "./answers.ts";
+import { readJson, refuseWebPage, statusError } from "./answers.ts";
 import { type Asking, askPages, requestOf } from "./ask.ts";
 import { download, DOWNLOADS, type MirrorUse } from "./download.ts";
 import { formBody, wholeFile } from "./file-form.ts";
@@ -107,7 +107,7 @@ export class MarketplaceClient {
       const response = await send(request, this.#options);
       if (response.status !== 200) throw await statusError(response, request);
       try {
-        const headers = this.#installHeaders(response, header(response, "content-length"));
+        const headers = this.#installHeaders(response, request, header(response, "content-length"));
         return await consume(headers, readable(bodyOf(response, request)));
       } catch (error) {
         throw transportError(error, request, response.url, this.#options);
@@ -123,7 +123,8 @@ export class MarketplaceClient {
     return requestOf(routes.installTarget[this.#kind], question, this.#asking("install"));
   }
 
-  #installHeaders(response: HttpResponse, length: string | undefined): InstallHeaders {
+  #installHeaders(response: HttpResponse, request: HttpRequest, length: string | undefined): InstallHeaders {
+    if (header(response, HEADERS.signature) === undefined) refuseWebPage(response, request);
     return {
       hmac: parseSignature(header(response, HEADERS.signature)),
       author: { signature: header(response, HEADERS.signatureEd25519), signer: header(response, HEADERS.signer) },
@@ -150,7 +151,7 @@ export class MarketplaceClient {
       const total = /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1];
       const path = header(response, HEADERS.download);
       const isOurs = response.status === 206 && path?.startsWith(DOWNLOADS) === true;
-      return { headers: this.#installHeaders(response, total), url: isOurs ? this.#base + path : undefined };
+      return { headers: this.#installHeaders(response, request, total), url: isOurs ? this.#base + path : undefined };
     });
   }
 

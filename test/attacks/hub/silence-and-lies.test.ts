@@ -44,11 +44,11 @@ t.test("a hub that is silent, hangs up, lies about lengths or answers a page end
   );
 });
 
-t.test("a download that is a page, or another length than signed, is found by its signature", async (t) => {
+t.test("a download of another length than signed is found by its signature, and a page is no download", async (t) => {
   const { hub, fails } = await liedToHost(t);
   const fault = { kind: "ArtifactError", code: "signature_invalid", exitCode: 4 } as const;
   hub.answer("download", html);
-  await fails(t, "HTML", fault);
+  await fails(t, "HTML", { kind: "ArtifactError", code: "bad_answer", exitCode: 1, status: 200 });
   hub.answer("download", (response) => response.writeHead(200, { "content-length": 0 }).end());
   await fails(t, "nothing", fault);
   hub.answer("download", (response) => response.writeHead(200).end(Buffer.alloc(10_000, 1)));

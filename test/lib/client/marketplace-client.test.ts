@@ -262,6 +262,18 @@ t.test("an artifact without X-Signature, or with one of another form, is refused
   }
 });
 
+t.test("a web page in place of an artifact says nothing of the artifact", async (t) => {
+  const hub = await startHub(t);
+  hub.answer("install", html);
+  for (const asked of [
+    clientOf(hub).install("1.0.0", () => Promise.resolve()),
+    clientOf(hub).installHeaders("1.0.0"),
+  ]) {
+    const expected = { kind: "ArtifactError", code: "bad_answer", exitCode: 1, message: /web page/ };
+    t.match(await errorOf(asked), expected);
+  }
+});
+
 t.test("a detail that is no record is bad_answer; what other hubs add or leave out does not matter", async (t) => {
   const hub = await startHub(t);
   for (const answer of [html, json(200, []), json(200, "1.0.0"), json(200, { latest_version: 1 }), json(200, null)]) {
