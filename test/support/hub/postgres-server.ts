@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
-import { chmod, chown, mkdtemp, readFile, rm } from "node:fs/promises";
+import { rmSync } from "node:fs";
+import { chown, cp, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -13,6 +14,28 @@ const run = promisify(execFile);
 
 /** PostgreSQL refuses to run as root; `nobody` will do. */
 const NOBODY = { uid: 65534, gid: 65534 };
+const USER = process.getuid?.() === 0 ? NOBODY : {};
+
+async function ownedByUser(folder: string): Promise<void> {
+  if (USER !== NOBODY) return;
+  for (const path of [".", ...(await readdir(folder, { recursive: true }))])
+    await chown(join(folder, path), NOBODY.uid, NOBODY.gid);
+}
+
+/** Folder of a database cluster that nothing has used, made once in a process: each server starts with a copy. */
+let emptyCluster: Promise<string> | undefined;
+
+async function makeCluster(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "sealift-pg-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  await ownedByUser(folder);
+  const data = join(folder, "data");
+  // A default collation that is not bytewise: the hub must sort by bytes nevertheless.
+  const collation = ["--locale-provider=icu", "--icu-locale=en-US", "--locale=C.UTF-8"];
+  const options = ["-D", data, "-U", "hub", "-A", "trust", "--no-sync", ...collation];
+  await run(programFile("initdb"), options, { ...USER, cwd: folder });
+  return data;
+}
 
 /** A PostgreSQL of a test. */
 export interface PostgresServer {
@@ -35,16 +58,12 @@ export async function startPostgres(t: Test): Promise<string | undefined> {
 /** Starts a PostgreSQL of its own for the test. @returns undefined where PostgreSQL is not installed */
 export async function startPostgresServer(t: Test): Promise<PostgresServer | undefined> {
   if (needs("initdb") !== false) return undefined;
-  const identity = process.getuid?.() === 0 ? NOBODY : {};
   const folder = await mkdtemp(join(tmpdir(), "sealift-pg-"));
   const data = join(folder, "data");
   t.teardown(() => rm(folder, { recursive: true, force: true }));
-  if (process.getuid?.() === 0) await chown(folder, NOBODY.uid, NOBODY.gid);
-  await chmod(folder, 0o700);
-  // A default collation that is not bytewise: the hub must sort by bytes nevertheless.
-  const collation = ["--locale-provider=icu", "--icu-locale=en-US", "--locale=C.UTF-8"];
-  const inFolder = { ...identity, cwd: folder };
-  await run(programFile("initdb"), ["-D", data, "-U", "hub", "-A", "trust", "--no-sync", ...collation], inFolder);
+  await cp(await (emptyCluster ??= makeCluster()), data, { recursive: true });
+  await ownedByUser(folder);
+  const inFolder = { ...USER, cwd: folder };
   const port = await freePort();
   const url = `postgres://hub@127.0.0.1:${port}/postgres`;
   let server: ChildProcess | undefined;
