@@ -1,9 +1,7 @@
-import { execFile, spawnSync } from "node:child_process";
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { appendFile, mkdir, stat, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { fileURLToPath } from "node:url";
 import t from "tap";
 import { hmacOf } from "../support/hub/archives.ts";
 import {
@@ -14,25 +12,21 @@ import {
   type Signer,
   startHub,
 } from "../support/hub/harness.ts";
+import { builtProgram, commandLine, type Ended } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 /** The operator's day at a hub, by the names that things have. */
 
-const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
-
-function sealift(hub: RunningHub, ...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
-  const env = {
-    PATH: process.env.PATH,
-    XDG_CONFIG_HOME: "/nowhere",
-    SEALIFT_HUB_URL: hub.url,
-    SEALIFT_API_KEY: hub.adminKey,
-  };
-  return new Promise((resolve) =>
-    execFile(process.execPath, [PROGRAM, ...words], { env }, (error, stdout, stderr) =>
-      resolve({ code: Number(error?.code ?? 0), stdout, stderr }),
-    ),
-  );
-}
+/** Runs `sealift` with the administrator's key. The pages' commands are typed with the built program. */
+const sealift = (hub: RunningHub, ...words: string[]): Promise<Ended> =>
+  commandLine(words, {
+    env: {
+      PATH: process.env.PATH,
+      XDG_CONFIG_HOME: "/nowhere",
+      SEALIFT_HUB_URL: hub.url,
+      SEALIFT_API_KEY: hub.adminKey,
+    },
+  });
 
 t.test("versions, names, owners and keys of a project by its name", async (t) => {
   const hub = await startHub(t, { rateLimits: false });
@@ -136,10 +130,8 @@ t.test(
     await writeFile(join(cwd, "secret"), "a developer's own secret");
     const folder = join(cwd, "greeter");
     await sealift(hub, "project", "create", "Greeter", "--kind", "plugin", "--slug", "greeter");
-    const init = spawnSync(process.execPath, [PROGRAM, "plugin", "init", "greeter", "--language", "typescript"], {
-      cwd,
-    });
-    t.equal(init.status, 0, init.stderr.toString());
+    const words = ["plugin", "init", "greeter", "--language", "typescript"];
+    t.match(await builtProgram(words, { cwd, env: {} }), { code: 0 });
     t.ok(existsSync(join(folder, ".sealift/tsconfig.json")));
     const publish = ["plugin", "publish", folder, "--signing-secret-file", join(cwd, "secret")];
     t.match(await sealift(hub, ...publish), {
