@@ -237,6 +237,8 @@ function guardProcess(logger: Logger, metrics: Metrics): Disposable {
   const exception = note("an uncaught exception");
   const rejection = note("an unhandled rejection");
   const exit = (code: number): void => {
+    // A second Ctrl-C waits for nothing.
+    if (code === EXIT.interrupted) return;
     if (code === EXIT.done) process.exitCode = EXIT.unsettled;
     logger.error({ code }, "the runtime's process was ended from within, most likely by a trusted plugin");
   };
