@@ -12,8 +12,8 @@ import { projectAccess } from "../access/project-access.ts";
 import { serve, type Served, serveRaw } from "../access/serve.ts";
 import { notFound, noVersion } from "../base/errors.ts";
 import type { Blobs } from "../blobs/port.ts";
-import { FleetAdoptions } from "../fleets/adoption.ts";
-import { FleetNumbers } from "../fleets/fleet-numbers.ts";
+import { fleetAdoptions } from "../fleets/adoption.ts";
+import { fleetNumbers } from "../fleets/fleet-numbers.ts";
 import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { answerHost } from "../gate/host-answer.ts";
 import { answerEtag, answerFields } from "../gate/latest.ts";
@@ -45,8 +45,8 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
   const { statements } = hub.database;
 
   const access = projectAccess(options);
-  const numbers = new FleetNumbers(statements);
-  const adoptions = new FleetAdoptions(statements);
+  const numbers = fleetNumbers(statements);
+  const adoptions = fleetAdoptions(statements);
   const askedFleet = (target: string) => ({ view: { holder: "", target }, now: hub.clock() });
   const session = (request: ProjectRequest, scopes: Parameters<ProjectAccess["session"]>[2]) =>
     access.session(request, request.params.project_id, scopes);
@@ -143,7 +143,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
 
     serve(fleets.countProjectFleet, access.readable, async (request) => {
       const { view, now } = askedFleet(request.params.project_id);
-      return numbers.count(view, now);
+      return numbers.of(view, now);
     }),
 
     serve(fleets.showProjectAdoption, access.readable, async (request) => {

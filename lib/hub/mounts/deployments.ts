@@ -12,8 +12,8 @@ import { noSuchTarget, targetAccess } from "../access/target-access.ts";
 import { forbidden } from "../base/errors.ts";
 import type { Principal } from "../base/principal.ts";
 import { controlled } from "../base/rights.ts";
-import { FleetAdoptions } from "../fleets/adoption.ts";
-import { FleetNumbers } from "../fleets/fleet-numbers.ts";
+import { fleetAdoptions } from "../fleets/adoption.ts";
+import { fleetNumbers } from "../fleets/fleet-numbers.ts";
 import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
 import { pageOf } from "../http/documentation.ts";
 import { type CountedView, listViews } from "../records/fleet.ts";
@@ -37,8 +37,8 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
   const { kysely: db, statements } = hub.database;
   const accesses = { plugin: targetAccess("plugin", options), service: targetAccess("service", options) };
 
-  const numbers = new FleetNumbers(statements);
-  const adoptions = new FleetAdoptions(statements);
+  const numbers = fleetNumbers(statements);
+  const adoptions = fleetAdoptions(statements);
 
   /** Returns the caller's own fleet of a target. */
   const askedFleet = (
@@ -80,7 +80,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
 
     serve(fleets.countTargetFleet, async (request, principal) => {
       const { view, now, ifEmpty } = askedFleet(request, principal);
-      const counts = await numbers.count(view, now);
+      const counts = await numbers.of(view, now);
       if (counts.hosts === 0) await ifEmpty();
       return counts;
     }),
