@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import {
+  chmodSync,
   cpSync,
   existsSync,
   globSync,
@@ -142,6 +143,8 @@ export function checkWithout(name: string, withTests: boolean): boolean {
     process.exit(2);
   }
   const cwd = mkdtempSync(join(tmpdir(), `sealift-without-${name}-`));
+  // Of a root's tests some run code as another user, who reads the copy.
+  chmodSync(cwd, 0o755);
   try {
     copyTo(cwd);
     const folders = FOLDER_ROOMS.flatMap((room) => globSync(`${room}/${name}/**/*.{ts,tsx}`, { cwd }));
