@@ -1,6 +1,7 @@
 import t from "tap";
-import { createProject, newSigner, type RunningHub, startHub } from "../../support/hub/harness.ts";
-import { publishFiles } from "../../support/hub/shown-hub.ts";
+import { createProject, newSigner, type RunningHub, startHub } from "../../../../support/hub/harness.ts";
+import { publishFiles } from "../../../../support/hub/shown-hub.ts";
+import { allowing } from "../../../../support/hub/webhooks.ts";
 
 /** Returns the actions of the audit log since the last call, oldest first. */
 function auditOf(hub: RunningHub): () => Promise<string[]> {
@@ -16,7 +17,7 @@ function auditOf(hub: RunningHub): () => Promise<string[]> {
 }
 
 t.test("a change that is asked for again is in the audit log once, and webhooks hear of it once", async (t) => {
-  const hub = await startHub(t, { webhookAllow: ["127.0.0.1"] });
+  const hub = await startHub(t, allowing());
   const { id } = await createProject(hub);
   const plugin = await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
   const signer = newSigner();
