@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import type { Scope } from "../../contract/surfaces/keys.ts";
-import { forbidden, notFound } from "../base/errors.ts";
+import { forbidden, keyRejected, notFound } from "../base/errors.ts";
 import { hashOf } from "../base/identity.ts";
 import { isAdministrator, type Principal, requireScope } from "../base/principal.ts";
 import { controls } from "../base/rights.ts";
@@ -64,16 +64,28 @@ export function projectAccess({ hub, authentication }: MountOptions<ProjectAcces
       return principal;
     };
 
+  /** Admits a key to its own project. @returns the key's id, and the project's name */
+  async function admitted(
+    request: FastifyRequest,
+    key: string,
+    projectId: string,
+  ): Promise<{ keyId: string; name: string }> {
+    const principal = await findKey(statements, hashOf(key), hub.now());
+    if (principal === undefined) throw authentication.rejected(request, await authentication.refusal(hashOf(key)), key);
+    authentication.accepted(request, principal);
+    requireScope(principal, "deploy", "report", "read");
+    const { name } = await requireControl(principal, projectId, "The key is not for this project.");
+    return { keyId: principal.keyId, name };
+  }
+
   return {
     async openSession(request, key, projectId) {
-      const principal = await findKey(statements, hashOf(key), hub.now());
-      if (principal === undefined)
-        throw authentication.rejected(request, await authentication.refusal(hashOf(key)), key);
-      authentication.accepted(request, principal);
-      requireScope(principal, "deploy", "report", "read");
-      const { name } = await requireControl(principal, projectId, "The key is not for this project.");
+      const { keyId, name } = await admitted(request, key, projectId);
       const token = hub.sessionTokens.issue();
-      await openSession(db, { keyId: principal.keyId, projectId, token }, hub.clock());
+      if (!(await openSession(db, { keyId, projectId, token }, hub.clock()))) {
+        await admitted(request, key, projectId);
+        throw keyRejected();
+      }
       hub.metrics?.sessionOpened();
       return { token, name };
     },

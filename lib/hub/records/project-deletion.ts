@@ -2,7 +2,7 @@ import { type ProjectContents, projectContents } from "../../contract/surfaces/k
 import type { FleetKey } from "./fleet.ts";
 import { hooksOf } from "./hooks.ts";
 import { clearHosts } from "./host-rows.ts";
-import { inTransaction, type Queries, type Transacted } from "./port.ts";
+import { inTransaction, isPostgres, type Queries, type Transacted } from "./port.ts";
 import { lockProject, type Project } from "./projects.ts";
 import { clearReports } from "./report-history.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
@@ -57,6 +57,8 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
 export async function deleteProject(transaction: Transacted, project: Project, now: string): Promise<string[]> {
   const locked = await lockProject(transaction, project.id);
   const { id, kind, slug, owner } = locked;
+  // The row's other lock lets rows that refer to it be added, such as sessions: it could not be deleted then.
+  if (isPostgres(transaction)) await selectWhere(transaction, "projects", { id }).select("id").forUpdate().execute();
   const removed = await deleteWhere(transaction, "blobs", { project_id: id }).returning("id").execute();
   for (const table of ["versions", "deleted_versions", "signers"] as const)
     await deleteWhere(transaction, table, { project_id: id }).execute();

@@ -1,5 +1,5 @@
 import { hashOf } from "../base/identity.ts";
-import type { Queries } from "./port.ts";
+import { isPostgres, type Queries } from "./port.ts";
 
 /** Lifetime of a session, in seconds (docs/contract/deploy.md). */
 export const SESSION_SECONDS = 3600;
@@ -17,21 +17,36 @@ export async function countSessions(db: Queries, now: string): Promise<number> {
 /** Rows removed per statement: few enough that nobody waits for it. */
 const REMOVAL_BATCH = 1000;
 
-/** Opens a session. Only the token's hash is stored. */
+/**
+ * Opens a session. Only the token's hash is stored.
+ *
+ * @returns false when the project or the key was deleted meanwhile
+ */
 export async function openSession(
   db: Queries,
   { keyId, projectId, token }: { keyId: string; projectId: string; token: string },
   now: number,
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const expiresAt = new Date(now + SESSION_SECONDS * 1000).toISOString();
+  const { numInsertedOrUpdatedRows } = await db
     .insertInto("sessions")
-    .values({
-      hash: hashOf(token),
-      key_id: keyId,
-      project_id: projectId,
-      expires_at: new Date(now + SESSION_SECONDS * 1000).toISOString(),
-    })
-    .execute();
+    .columns(["hash", "key_id", "project_id", "expires_at"])
+    .expression((eb) =>
+      // In the order in which a deletion locks them.
+      eb
+        .selectFrom(["projects as p", "api_keys as k"])
+        .select([
+          eb.val(hashOf(token)).as("hash"),
+          "k.id as key_id",
+          "p.id as project_id",
+          eb.val(expiresAt).as("expires_at"),
+        ])
+        .where("p.id", "=", projectId)
+        .where("k.id", "=", keyId)
+        .$if(isPostgres(db), (query) => query.forKeyShare()),
+    )
+    .executeTakeFirstOrThrow();
+  return numInsertedOrUpdatedRows === 1n;
 }
 
 /**
