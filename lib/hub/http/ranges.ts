@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { missing } from "../../support/files.ts";
 import { askedRange, type ByteRange } from "../../support/network/byte-ranges.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
-import { HubError } from "../base/errors.ts";
+import { HubError, notFound } from "../base/errors.ts";
 import type { Blobs } from "../blobs/port.ts";
 
 /** Representation with a strong validator. */
@@ -15,6 +15,9 @@ export interface Representation {
   /** Returns the bytes, or a range of them; for a text all of it, in UTF-8. */
   read(range: ByteRange | undefined): Promise<Readable | Buffer> | Buffer | string;
 }
+
+/** Matches the ids of deltas and indexes. Who gets none does without it at once, and so must not be told to wait. */
+const OPTIONAL = /^(?:dlt|idx)_/;
 
 /** Returns stored bytes as a representation. */
 export const blobBytes = (
@@ -29,6 +32,7 @@ export const blobBytes = (
       return await blobs.read(id, range);
     } catch (error) {
       if (!missing(error)) throw error;
+      if (OPTIONAL.test(id)) throw notFound("The hub has lost these bytes; nobody needs them.");
       throw new HubError(503, "hub_unavailable", "The hub has lost the bytes of this version; publish it again.", {
         headers: { "retry-after": "60" },
         cause: error,

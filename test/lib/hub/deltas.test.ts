@@ -214,6 +214,24 @@ t.test("a delta or an index whose bytes are lost can be published again", async 
   t.equal((await publishIndex()).status, 200);
 });
 
+t.test("lost bytes of a delta are not found, those of a version come back", async (t) => {
+  const hub = await startHub(t);
+  const { project, first, delta } = await twoVersions(t, hub);
+  await hub.call("POST", at(project, "1.1.0", "deltas"), { key: project.key, form: deltaForm(first, delta) });
+  const location = `/app/deploy/v1/projects/${project.id}/artifacts/1.1.0`;
+  const { download_url, deltas } = (await hub.call("GET", location, { bearer: await project.session() })).body;
+  const stored = join(hub.dataDir, "blobs");
+  for (const name of await readdir(stored, { recursive: true }))
+    if (/(dlt|art)_[^/]*$/.test(name)) await rm(join(stored, name));
+  const [{ download_url: deltaUrl }] = deltas as [{ download_url: string }];
+  const lost = await fetch(deltaUrl);
+  t.equal(lost.status, 404);
+  t.equal(lost.headers.get("retry-after"), null, "a host takes the full artifact at once");
+  const whole = await fetch(String(download_url));
+  t.equal(whole.status, 503);
+  t.equal(whole.headers.get("retry-after"), "60");
+});
+
 t.test("the audit log has deltas and indexes", async (t) => {
   const hub = await startHub(t);
   const { project, first, delta } = await twoVersions(t, hub);
