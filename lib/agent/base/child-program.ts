@@ -49,7 +49,8 @@ export function childEnvironment(extra: Record<string, string> = {}): NodeJS.Pro
 
 /**
  * Runs a program to its end, in a process group of its own. On time-out or abort the whole group gets SIGTERM, and
- * SIGKILL five seconds later. Never rejects: a program that cannot be started is a result, too.
+ * SIGKILL five seconds later. Until then it waits for the output to end; a process that left the group may hold it open
+ * for longer. Never rejects: a program that cannot be started is a result, too.
  */
 export async function runProgram(options: ProgramOptions): Promise<ProgramResult> {
   const [program, ...args] = options.command;
@@ -63,17 +64,22 @@ export async function runProgram(options: ProgramOptions): Promise<ProgramResult
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
-  const kill = (signal: NodeJS.Signals): void => {
+  /** @returns false where the group is already gone */
+  const kill = (signal: NodeJS.Signals): boolean => {
     try {
-      if (child.pid !== undefined) process.kill(-child.pid, signal);
+      return child.pid !== undefined && process.kill(-child.pid, signal);
     } catch {
-      // The group is already gone.
+      return false;
     }
+  };
+  const endNow = (): void => {
+    kill("SIGKILL");
+    for (const stream of [child.stdout, child.stderr]) stream.destroy();
   };
   let killTimer: NodeJS.Timeout | undefined;
   const end = (): void => {
-    kill("SIGTERM");
-    killTimer ??= setTimeout(() => kill("SIGKILL"), KILL_AFTER_MS);
+    if (!kill("SIGTERM")) endNow();
+    else killTimer ??= setTimeout(endNow, KILL_AFTER_MS);
   };
   const timer = setTimeout(() => {
     timedOut = true;

@@ -26,3 +26,23 @@ t.test("another failure is described by its last three lines", async (t) => {
   );
   t.equal(await failureOf("/bin/false"), "it ended with exit code 1");
 });
+
+/** Starts a process in a session of its own, which keeps the output open, prints its id, and ends or goes on. */
+const leaving = (then: string): string =>
+  `const { spawn } = require("node:child_process");
+   const left = spawn(process.execPath, ["-e", "setInterval(() => {}, 1000)"], { detached: true, stdio: "inherit" });
+   console.log(left.pid);
+   left.unref();
+   ${then}`;
+
+t.test("a process that left the group and holds the output open is not waited for beyond the time-out", async (t) => {
+  const run = (then: string, options: { timeoutMs: number; signal?: AbortSignal }) =>
+    runProgram({ command: [process.execPath, "-e", leaving(then)], env: {}, ...options });
+  const ended = await run("", { timeoutMs: 1000 });
+  t.match(ended, { code: 0, timedOut: true });
+  const killed = await run("setInterval(() => {}, 1000)", { timeoutMs: 1000 });
+  t.match(killed, { code: null, timedOut: true });
+  const aborted = await run("", { timeoutMs: 60_000, signal: AbortSignal.timeout(1000) });
+  t.match(aborted, { code: 0, timedOut: false });
+  for (const { stdout } of [ended, killed, aborted]) process.kill(Number(stdout), "SIGKILL");
+});
