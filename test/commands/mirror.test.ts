@@ -23,21 +23,21 @@ t.test("a watch takes a project through the mirrors of its watch.yaml", async (t
   const target = { target: project.name, project_root: "root", ...project.options };
   const file = join(folder, "watch.yaml");
   await writeFile(file, watchYaml({ hub_url: hub.url, mirror: [AWAY, url] }, [target]));
-  const ended = await run(t, "watch", ["--config", file, "--once", "--json"], { cwd: folder });
+  const ended = await run(["watch", "--config", file, "--once", "--json"], { cwd: folder });
   t.equal(ended.code, 0, ended.stdout + ended.stderr);
   const warnings = ended.events.filter(({ event }) => event === "warning");
   t.equal(warnings.length, 1, "only the one that is away");
   t.match(warnings[0]!["message"], AWAY);
   t.equal(readdirSync(join(folder, "cache", "artifacts")).length, 1);
   for (const cache of [join(file, "cache"), file, "/proc/cache"]) {
-    const refused = await run(t, "sealift", ["mirror", "serve", "--hub-url", hub.url, "--cache-dir", cache], {
+    const refused = await run(["mirror", "serve", "--hub-url", hub.url, "--cache-dir", cache], {
       cwd: folder,
     });
     t.equal(refused.code, 2);
     t.match(refused.stderr, /^error \(config_invalid\): The folder .* cannot be a cache/);
     t.notMatch(refused.stderr, /^ +at /m, "no stack trace");
   }
-  const second = await run(t, "sealift", ["mirror", "serve", ...parameters, "--json"], { cwd: folder });
+  const second = await run(["mirror", "serve", ...parameters, "--json"], { cwd: folder });
   t.equal(second.code, 2);
   t.match(second.events.at(-1), { error: { code: "config_invalid" } });
   mirror.child.kill("SIGTERM");

@@ -36,7 +36,7 @@ async function refused(
   const file = join(folder, "watch.yaml");
   await writeFile(file, watchYaml({ hub_url: door.url, ...shared }, targets));
   door.passages.length = 0;
-  const ended = await run(t, "watch", ["--config", file, "--once", "--json"], { cwd: folder });
+  const ended = await run(["watch", "--config", file, "--once", "--json"], { cwd: folder });
   const last = ended.events.at(-1)!;
   t.equal(ended.code, 2, ended.stdout);
   t.equal(ended.events.length, 1, "there is one message, and nothing before it");
@@ -53,7 +53,7 @@ t.test("every fault of every kind is told at once", async (t) => {
   await project.publish("1.0.0");
   const good: Entry = { target: project.name, project_root: "root", ...project.options };
   await writeFile(join(p.folder, "first.yaml"), watchYaml({ hub_url: p.door.url }, [good]));
-  t.equal((await run(t, "watch", ["--config", "first.yaml", "--once"], { cwd: p.folder })).code, 0);
+  t.equal((await run(["watch", "--config", "first.yaml", "--once"], { cwd: p.folder })).code, 0);
 
   const faults = await refused(t, p, { project_root: "root", intervall: 5 }, [
     good,
@@ -84,7 +84,7 @@ t.test("for people it is one text on stderr", async (t) => {
   const p = await place(t);
   const file = join(p.folder, "watch.yaml");
   await writeFile(file, watchYaml({ hub_url: p.door.url }, [{ target: "plugin:a" }, { target: "project:b" }]));
-  const ended = await run(t, "watch", ["--config", file], { cwd: p.folder });
+  const ended = await run(["watch", "--config", file], { cwd: p.folder });
   t.match(ended, { code: 2, stdout: "", stderr: /^error \(\w+\): .*plugin:a.*project:b/s });
   t.equal(p.door.passages.length, 0);
 });
@@ -129,7 +129,7 @@ t.test("a project and a plugin of one id are told of through a link, too", async
   await symlink("real", join(p.folder, "alias"));
   const own: Entry = { target: project.name, ...project.options, project_root: "real" };
   await writeFile(join(p.folder, "first.yaml"), watchYaml({ hub_url: p.door.url }, [own]));
-  t.equal((await run(t, "watch", ["--config", "first.yaml", "--once"], { cwd: p.folder })).code, 0);
+  t.equal((await run(["watch", "--config", "first.yaml", "--once"], { cwd: p.folder })).code, 0);
   const both = [own, { target: plugin.name, ...plugin.options, project_root: "alias" }];
   t.match(await refused(t, p, {}, both), [/plugins\/tides/]);
 });
@@ -150,7 +150,7 @@ t.test("different ids may share a root, and one id stand in many roots", async (
       { target: tides.name, ...tides.options, project_root: "two" },
     ]),
   );
-  const ended = await run(t, "watch", ["--config", file, "--once", "--json"], { cwd: p.folder });
+  const ended = await run(["watch", "--config", file, "--once", "--json"], { cwd: p.folder });
   t.equal(ended.code, 0, ended.stdout);
   const names = (ended.events.at(-1)!.targets as { target: string }[]).map(({ target }) => target);
   const named = (root: string): string => `plugin:tides@${join(p.folder, root)}`;
@@ -180,7 +180,7 @@ t.test("a file that is none, and a watch of nothing, are refused", async (t) => 
   const folder = temporaryFolder(t);
   await writeFile(join(folder, "torn.yaml"), "targets: [");
   for (const args of [["--config", "nowhere.yaml"], ["--config", "torn.yaml"], [], ["tides"], ["plugin:tides"]]) {
-    const ended = await run(t, "watch", args, { cwd: folder });
+    const ended = await run(["watch", ...args], { cwd: folder });
     t.match(ended, { code: 2, stdout: "" }, args.join(" "));
   }
 });

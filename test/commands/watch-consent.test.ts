@@ -17,8 +17,8 @@ t.test("a version that asks for more is held, shown everywhere, and deployed onc
   await writeFile(file, watchYaml({ hub_url: hub.url, project_root: root, interval: 1 }, entries));
   const asking = (version: string, asks: string) =>
     tides.publish(version, { "plugin.yaml": `name: tides\nversion: ${version}\n${asks}` });
-  const sealift = (...args: string[]) => run(t, "sealift", args, { cwd: folder });
-  const watchOnce = () => run(t, "watch", ["--config", file, "--once", "--json"], { cwd: folder });
+  const sealift = (...args: string[]) => run(args, { cwd: folder });
+  const watchOnce = () => run(["watch", "--config", file, "--once", "--json"], { cwd: folder });
   const onHost = (...args: string[]) => sealift(...args, "--project-root", root);
 
   await asking("1.0.0", "");

@@ -51,7 +51,7 @@ t.test(
     await configure([tides]);
     await tides.publish("1.0.0");
     const once = async (args: readonly string[] = [], env: Record<string, string> = {}) => {
-      const ended = await run(t, "watch", ["--config", file, "--once", "--json", ...args], { cwd: folder, env });
+      const ended = await run(["watch", "--config", file, "--once", "--json", ...args], { cwd: folder, env });
       t.equal(ended.stderr, "", "with --json stderr is empty");
       return { code: ended.code, result: ended.events.at(-1), events: ended.events };
     };
@@ -87,7 +87,7 @@ t.test("--once ends with 6 where a version was rolled back, and with 1 while it 
   const tug = await publishedArchive(hub, "plugin", "tug", config, steps);
   await configure([tug], { supervisor: "systemd" });
   const env = { PATH: `${await systemctlOf(folder, join(root, tug.folder))}:${process.env.PATH}` };
-  const once = async () => (await run(t, "watch", ["--config", file, "--once"], { cwd: folder, env })).code;
+  const once = async () => (await run(["watch", "--config", file, "--once"], { cwd: folder, env })).code;
   await tug.publish("1.0.0");
   t.equal(await once(), 0);
   await tug.publish("2.0.0", { sick: "yes" });
@@ -184,7 +184,7 @@ t.test("`sealift watch pause` and its like reach a watch in another process", as
   await configure([tides], { interval: 3600 });
   await tides.publish("1.0.0");
   const ask = async (action: string) =>
-    (await run(t, "sealift", ["watch", action, tides.name, "--project-root", root], { cwd: folder })).code;
+    (await run(["watch", action, tides.name, "--project-root", root], { cwd: folder })).code;
   t.equal(await ask("pause"), 2, "nothing was ever deployed there");
   await t.rejects(access(root));
   const watch = start(t, "watch", ["--config", file, "--json"], { cwd: folder });
@@ -199,7 +199,7 @@ t.test("`sealift watch pause` and its like reach a watch in another process", as
   watch.child.kill("SIGTERM");
   await watch.ended;
   t.equal(await ask("redeploy"), 0);
-  const once = await run(t, "watch", ["--config", file, "--once", "--json"], { cwd: folder });
+  const once = await run(["watch", "--config", file, "--once", "--json"], { cwd: folder });
   t.same(outcomes(once.events.at(-1)), ["plugin:tides deployed"], "the next watch takes up what was asked meanwhile");
 });
 
@@ -264,7 +264,7 @@ t.test("a second watch of a target ends and names the first; a killed one holds 
   t.equal((await beside.ended).code, 0, "another target of the root may be another watch's");
   t.equal((await watching("--once").ended).code, 0, "one turn beside it is no watch");
 
-  const removed = await run(t, "sealift", ["remove", "plugin:tides", "--project-root", root]);
+  const removed = await run(["remove", "plugin:tides", "--project-root", root]);
   t.match(removed, {
     code: 0,
     stderr: new RegExp(`^warning: The watch that runs here \\(process ${first.child.pid} .*installs it again`, "m"),

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { Test } from "tap";
+import { commandLine } from "./command-line.ts";
 
 const bin = (name: string): string => fileURLToPath(new URL(`../../../dist/bin/${name}.js`, import.meta.url));
 
@@ -23,6 +24,8 @@ export interface Ended {
   /** The lines of stdout that are JSON. */
   events: ProgramEvent[];
 }
+
+export type CommandEnded = Omit<Ended, "signal">;
 
 export interface ProgramOptions {
   env?: Record<string, string>;
@@ -110,6 +113,15 @@ export function start(
   };
 }
 
-/** Runs a program to its end. */
-export const run = (t: Test, program: string, args: readonly string[], options?: ProgramOptions): Promise<Ended> =>
-  start(t, program, args, options).ended;
+/** Runs a command of `sealift` to its end, in the process of all command lines. */
+export async function run(
+  words: readonly string[],
+  { env = {}, cwd }: Omit<ProgramOptions, "stdin"> = {},
+): Promise<CommandEnded> {
+  const ended = await commandLine(words, {
+    env: { PATH: process.env.PATH, ...env },
+    ...(cwd !== undefined && { cwd }),
+  });
+  const lines = ended.stdout.split("\n").filter((line) => line.startsWith("{"));
+  return { ...ended, events: lines.map((line) => JSON.parse(line) as ProgramEvent) };
+}
