@@ -73,7 +73,7 @@ async function stageAndApprove(
   const { sha256 } = (items as { version: string; sha256: string }[]).find(({ version }) => version === "7.0.0")!;
   await done("POST", "/devkeys/staging/approve", { versions: [{ project_id: rolled.id, version: "7.0.0", sha256 }] });
   await done("POST", `/devkeys/staging/${rolled.id}/7.1.0/reject`, { reason: HOSTILE_HOST });
-  await done("PUT", `/devkeys/projects/${rolled.id}/approval`, { required: false });
+  for (const required of [true, false]) await done("PUT", `/devkeys/projects/${rolled.id}/approval`, { required });
 }
 
 t.test("each action of the audit log is written by what does it", async (t) => {

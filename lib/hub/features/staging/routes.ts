@@ -86,8 +86,14 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
       const project = await projectOf(principal, request.params.id);
       const { required } = request.body;
       await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-        const requires_approval = required ? 1 : 0;
-        await updateWhere(transaction, "projects", { id: project.id }).set({ requires_approval }).execute();
+        const [before, requires_approval] = required ? [0, 1] : [1, 0];
+        const { numUpdatedRows } = await updateWhere(transaction, "projects", {
+          id: project.id,
+          requires_approval: before,
+        })
+          .set({ requires_approval })
+          .executeTakeFirst();
+        if (numUpdatedRows === 0n) return;
         await tell({ action: "project.approval", subject: subjectOf(project), facts: { required } });
       });
       return { required };
