@@ -39,18 +39,33 @@ export async function holderOf(path: string): Promise<string | undefined> {
   return undefined;
 }
 
+const SQLITE_CANTOPEN = 14;
+
+/** Takes a lock, if it is free. @throws DeploymentError `root_unusable` when its file cannot be opened */
+function attempt(path: string): Disposable | undefined {
+  try {
+    return tryLock(path);
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode !== SQLITE_CANTOPEN) throw error;
+    throw deploymentError("root_unusable", `The lock ${path} cannot be opened.`, {
+      cause: error,
+      hint: "Let this user read and write it. SQLite, which locks it, takes no path of more than 500 bytes.",
+    });
+  }
+}
+
 /**
  * Takes a lock of a project root ({@link tryLock}).
  *
- * @throws DeploymentError `root_busy`, or that of `busy`, when the wait is over
+ * @throws DeploymentError `root_busy`, or that of `busy`, when the wait is over; `root_unusable`
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<AsyncDisposable> {
   await makeFolder(dirname(path));
   const holderFile = holderFileOf(path);
   // Not by the wall clock, which may be set meanwhile.
   const deadline = performance.now() + options.waitMs;
-  let lock = tryLock(path);
-  for (let announced = false; lock === undefined; lock = tryLock(path)) {
+  let lock = attempt(path);
+  for (let announced = false; lock === undefined; lock = attempt(path)) {
     const holder = await readHolder(path);
     if (!announced) options.onWaiting?.(holder);
     announced = true;

@@ -20,6 +20,11 @@ async function holder(path: string) {
   return child;
 }
 
+t.test("a lock with a longer path than SQLite takes names itself, and is no defect", async (t) => {
+  const path = join(t.testdir(), ..."abc".split("").map((letter) => letter.repeat(200)), "lock");
+  await t.rejects(acquireLock(path, { waitMs: 0 }), { code: "root_unusable", message: /c\/lock cannot be opened/ });
+});
+
 t.test("a lock excludes others, in this process and in another", async (t) => {
   const path = join(t.testdir(), "lock");
   {
