@@ -92,7 +92,7 @@ export class AheadFetch {
       this.#context.emit({ event: "ahead.dropped", target: target.name, version: there.version, reason });
     }
     if (version === null || !fetch || source.fetchAhead === undefined) return;
-    if (this.#failed?.version === version && Date.now() - this.#failed.at < AGAIN_MS) return;
+    if (this.#failed?.version === version && performance.now() - this.#failed.at < AGAIN_MS) return;
     const abort = new AbortController();
     const done = this.#fetch(target, source, version, abort.signal).finally(() => (this.#fetching = undefined));
     this.#fetching = { version, abort, done };
@@ -130,7 +130,7 @@ export class AheadFetch {
       const late = `It took longer than ${deadlineMs / 1000} s.`;
       const error = deadline?.aborted === true ? deploymentError("deadline_exceeded", late) : asSealiftError(thrown);
       const { code, message } = error;
-      this.#failed = { version, at: Date.now() };
+      this.#failed = { version, at: performance.now() };
       emit({ event: "ahead.failed", target: target.name, version, code, message });
     }
   }

@@ -65,7 +65,7 @@ export const transferProject = {
     "For administrators. Keys that are bound to it are revoked, unless keep_keys makes them the new owner's.",
   body: transferRequest,
   ok: { 200: transferAnswer },
-  errors: [400, 401, 403, 404, 415, 422],
+  errors: [400, 401, 403, 404, 409, 415, 422],
 } as const satisfies Route;
 
 export const showDeletion = {

@@ -7,7 +7,7 @@ import type { MountOptions } from "../access/authentication.ts";
 import { requireFreeName } from "../access/new-project.ts";
 import { controlledBy } from "../access/project-access.ts";
 import { type Asked, serve, type Served } from "../access/serve.ts";
-import { forbidden, HubError, notFound, unprocessable } from "../base/errors.ts";
+import { conflict, forbidden, HubError, notFound, unprocessable } from "../base/errors.ts";
 import { isAdministrator, type Principal } from "../base/principal.ts";
 import type { Blobs } from "../blobs/port.ts";
 import { silentBefore } from "../fleets/fleet-view.ts";
@@ -108,6 +108,7 @@ export function projectManage({
       const project = await projectOf(principal, request.params.id);
       if (!isAdministrator(principal)) throw forbidden("Only an administrator gives a project to another owner.");
       const { owner, keep_keys: keepKeys = false } = request.body;
+      if (owner === project.owner) throw conflict(`The ${project.kind} is ${owner}'s already.`);
       const now = hub.now();
       if (!(await hasLiveKey(db, owner, now))) {
         throw unprocessable(`owner: no live key belongs to ${owner}; create one first.`);

@@ -177,6 +177,9 @@ async function changesHands(t: Test, hub: RunningHub): Promise<void> {
 
   const bound = await ownerKey(hub, "alice", ["publish", "read"], id);
   const bob = await ownerKey(hub, "bob", ["read", "keys"]);
+  const again = await hub.call("POST", `${at}/transfer`, { json: { owner: "alice" } });
+  isErrorBody(t, again, 409, "conflict");
+  t.equal((await hub.call("GET", `${at}/versions`, { key: bound })).status, 200, "and ends no key");
   const kept = await hub.call("POST", `${at}/transfer`, { json: { owner: "bob", keep_keys: true } });
   t.match(kept.body, { owner: "bob", revoked_keys: 0 });
   t.equal((await hub.call("GET", `${at}/versions`, { key: bound })).status, 200, "a kept key works on");
