@@ -182,7 +182,9 @@ export class Hubs {
 
   yank(hub: number, version: string, yanked: boolean): Promise<Verdict> {
     const change = { version, yanked, reason: null };
-    return this.#run(hub, (transaction, now) => yankVersion(transaction, this.#target, change, now));
+    return this.#run(hub, async (transaction, now) =>
+      (await yankVersion(transaction, this.#target, change, now)) === undefined ? false : undefined,
+    );
   }
 
   delete(hub: number, version: string): Promise<Verdict> {
