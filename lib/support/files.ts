@@ -111,6 +111,8 @@ export async function writeFileAtomic(
 
 /** Longest silence of a pipe or terminal that is read as a file, in milliseconds. */
 const SILENCE_MS = 60_000;
+/** Time in which a writer that waited for a reader opens the pipe, in milliseconds. */
+const WRITER_MS = 300;
 /** Wait between two looks at a silent pipe, in milliseconds. */
 const LOOK_MS = 20;
 const CHUNK_BYTES = 64 * 1024;
@@ -150,15 +152,21 @@ async function readWhole(descriptor: number, maxBytes: number): Promise<Buffer> 
 }
 
 /**
- * Reads a file of at most `maxBytes`. A pipe may stand in its place, as a shell's `<(…)`. Never waits for a writer.
+ * Reads a file of at most `maxBytes`. A pipe may stand in its place, as a shell's `<(…)`, but its writer must be there:
+ * without one, a pipe ends at once.
  *
  * @throws RangeError when it is larger; Error for a pipe that gives nothing; the file system's error when it cannot be
  *   read
  */
 export async function readFileUpTo(path: string, maxBytes: number): Promise<Buffer> {
   await using file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  const content = await readWhole(file.fd, maxBytes);
-  if (content.length === 0 && (await file.stat()).isFIFO()) throw new Error("it is a pipe, and nothing came from it");
+  let content = await readWhole(file.fd, maxBytes);
+  if (content.length > 0 || !(await file.stat()).isFIFO()) return content;
+  for (const end = performance.now() + WRITER_MS; content.length === 0 && performance.now() < end;) {
+    await setTimeout(LOOK_MS);
+    content = await readWhole(file.fd, maxBytes);
+  }
+  if (content.length === 0) throw new Error("it is a pipe, and nothing came from it");
   return content;
 }
 

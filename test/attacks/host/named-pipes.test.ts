@@ -68,8 +68,18 @@ t.test("a pipe is read to its end, however late its writer writes", async (t) =>
   const plan = 'format_version: "1"\nproject_id: tide-table\nsteps: [{ id: a, action: prepare }]\n';
   const pipe = join(cwd, "pipe");
   execFileSync("mkfifo", [pipe]);
-  const writer = spawn("sh", ["-c", `{ sleep 0.3; printf '%s' "$1"; sleep 0.3; echo '# end'; } > "$0"`, pipe, plan]);
-  const ended = once(writer, "exit");
-  t.match(await commandLine(["plan", "validate", "pipe", "--slug", "tide-table"], { cwd }), { code: 0 });
+  const validate = () => commandLine(["plan", "validate", "pipe", "--slug", "tide-table"], { cwd });
+
+  const waiting = spawn("sh", ["-c", `echo waits; printf '%s' "$1" > "$0"`, pipe, plan]);
+  const ended = once(waiting, "exit");
+  await once(waiting.stdout, "data");
+  t.match(await validate(), { code: 0 }, "one that waits for its reader");
   t.same(await ended, [0, null]);
+
+  const script = `exec 3<> "$0"; echo open; sleep 0.3; printf '%s' "$1" >&3; sleep 0.3; echo '# end' >&3; sleep 0.3`;
+  const slow = spawn("sh", ["-c", script, pipe, plan]);
+  const slowEnded = once(slow, "exit");
+  await once(slow.stdout, "data");
+  t.match(await validate(), { code: 0 }, "one that takes its time");
+  t.same(await slowEnded, [0, null]);
 });
