@@ -1,5 +1,5 @@
 import t from "tap";
-import { bundledPackages, dependencyFaults, licencesText } from "../../../scripts/build/third-party.ts";
+import { bundledPackages, dependencyFaults, licencesText } from "../../scripts/build/third-party.ts";
 
 const input = (...imported: string[]) => ({
   bytes: 1,

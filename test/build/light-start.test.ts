@@ -3,10 +3,10 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import t from "tap";
-import { SMALL_HEAP } from "../../../bin/launch.ts";
+import { SMALL_HEAP } from "../../bin/launch.ts";
 
-const LAUNCH = new URL("../../../bin/launch.ts", import.meta.url).href;
-const DIST = fileURLToPath(new URL("../../../dist", import.meta.url));
+const LAUNCH = new URL("../../bin/launch.ts", import.meta.url).href;
+const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 
 /** Tells, at the end of a process, whether undici is loaded. */
 const TELL = `console.log(process.moduleLoadList.some((name) => /deps\\/undici/.test(name)));`;
@@ -59,7 +59,7 @@ t.test(
   "the registry of all commands loads no schema, client or dashboard, and a person's `--help` neither",
   async (t) => {
     const list = `${t.testdir({})}/modules.json`;
-    const sealift = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
+    const sealift = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
     await promisify(execFile)(process.execPath, ["--import", TRACE, sealift, "--help"], {
       env: { PATH: process.env.PATH, TRACED_MODULES: list },
     });

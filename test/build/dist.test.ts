@@ -5,7 +5,7 @@ import { fileURLToPath } from "node:url";
 import { transformSync } from "esbuild";
 import t from "tap";
 
-const DIST = fileURLToPath(new URL("../../../dist", import.meta.url));
+const DIST = fileURLToPath(new URL("../../dist", import.meta.url));
 
 t.test("an old Node can parse what is before the check of its version", async (t) => {
   for (const file of readdirSync(join(DIST, "bin")).filter((name) => name.endsWith(".js"))) {

@@ -20,14 +20,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import t from "tap";
-import { SMALL_HEAP } from "../../../bin/launch.ts";
-import { DEFAULT_LIMITS } from "../../../lib/artifact/limits.ts";
-import { publicKeyOf } from "../../../lib/artifact/signatures/ed25519.ts";
-import { publishProject } from "../../../lib/publisher/publish-project.ts";
-import { joinMachines } from "../../support/host/joining-machines.ts";
-import { createProject, startHub } from "../../support/hub/harness.ts";
-import { ContainerImage } from "../../support/programs/container.ts";
-import { needs } from "../../support/programs/optional.ts";
+import { SMALL_HEAP } from "../../bin/launch.ts";
+import { DEFAULT_LIMITS } from "../../lib/artifact/limits.ts";
+import { publicKeyOf } from "../../lib/artifact/signatures/ed25519.ts";
+import { publishProject } from "../../lib/publisher/publish-project.ts";
+import { joinMachines } from "../support/host/joining-machines.ts";
+import { createProject, startHub } from "../support/hub/harness.ts";
+import { ContainerImage } from "../support/programs/container.ts";
+import { needs } from "../support/programs/optional.ts";
 
 const MIB = 1024 * 1024;
 /** A file inside the executable. */
