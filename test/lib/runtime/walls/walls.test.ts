@@ -3,6 +3,7 @@ import { once } from "node:events";
 import {
   chmodSync,
   chownSync,
+  existsSync,
   lstatSync,
   mkdtempSync,
   readdirSync,
@@ -27,7 +28,7 @@ import { usePath } from "../../../support/runtime/path.ts";
 
 const BOX = actions(`
   echo: (payload) => payload,
-  loop: () => { for (;;); },
+  loop: (_payload, { dataDir }) => { process.getBuiltinModule("fs").writeFileSync(dataDir + "/loops", ""); for (;;); },
   facts: () => ({ pid: process.pid, memory: process.memoryUsage(), zone: Intl.DateTimeFormat().resolvedOptions().timeZone }),
   abort: () => process.abort(),
   loaded: () => process.moduleLoadList,
@@ -140,6 +141,8 @@ t.test("what the wall holds ends with the wall, and a signal inside is told as o
   const { pid } = (await host.status("box")) as { pid: number };
   const [, parent] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ");
   const call = host.call("box", "loop");
+  // Until then the next process would get the call.
+  await until(() => existsSync(join(host.root, "plugins/box/data/loops")));
   process.kill(Number(parent), "SIGKILL");
   t.match(await call, { status: 500, body: { code: "plugin_crashed" } });
   await until(() => !isAlive(pid));
