@@ -15,6 +15,8 @@ const FOLDER_ATTRIBUTE = 0x10;
 const NEWEST_FORMAT = 63;
 
 export const FLAG_ENCRYPTED = 0x0001;
+/** Set where the data is a patch of another file, which hardly any reader applies. */
+export const FLAG_PATCHED = 0x0020;
 export const FLAG_STRONG_ENCRYPTION = 0x0040;
 export const FLAG_MASKED = 0x2000;
 export const STORED = 0;
@@ -65,6 +67,7 @@ export function readCentralHeader(file: FileWindow, position: number, end: numbe
   if (header.readUInt16LE(34) !== 0) throw badEntry(name, "lies in another volume");
   const flags = header.readUInt16LE(8);
   if ((flags & (FLAG_ENCRYPTED | FLAG_STRONG_ENCRYPTION | FLAG_MASKED)) !== 0) throw badEntry(name, "is encrypted");
+  if ((flags & FLAG_PATCHED) !== 0) throw badEntry(name, "holds a patch in place of a file");
   const needed = header.readUInt8(6);
   if (needed > NEWEST_FORMAT) throw badEntry(name, `needs version ${needed / 10} of the format, which does not exist`);
   const method = header.readUInt16LE(10);

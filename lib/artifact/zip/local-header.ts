@@ -5,6 +5,7 @@ import {
   extraFields,
   FLAG_ENCRYPTED,
   FLAG_MASKED,
+  FLAG_PATCHED,
   FLAG_STRONG_ENCRYPTION,
   STORED,
   UNSET,
@@ -41,7 +42,7 @@ export function checkLocalHeader(window: FileWindow, entry: CentralHeader, direc
   const nameLength = header.readUInt16LE(26);
   const extraLength = header.readUInt16LE(28);
   if (nameLength !== rawName.length || rawName.compare(header, LOCAL_HEADER_BYTES) !== 0) throw lies(name, "name");
-  const relevant = FLAG_ENCRYPTED | FLAG_DESCRIPTOR | FLAG_STRONG_ENCRYPTION | FLAG_UTF8 | FLAG_MASKED;
+  const relevant = FLAG_ENCRYPTED | FLAG_DESCRIPTOR | FLAG_PATCHED | FLAG_STRONG_ENCRYPTION | FLAG_UTF8 | FLAG_MASKED;
   if (((flags ^ entry.flags) & relevant) !== 0) throw lies(name, "set of flags");
   if (header.readUInt16LE(8) !== entry.method) throw lies(name, "compression method");
   const described = (flags & FLAG_DESCRIPTOR) !== 0;

@@ -14,6 +14,7 @@ const LIES: Record<string, ZipHeader> = {
   "another method": { method: 0 },
   "an unknown method": { method: 99 },
   "the encryption flag": { flags: 0x0801 },
+  "the flag of patches": { flags: 0x0820 },
   "the descriptor flag": { flags: 0x0808 },
   "no UTF-8 flag": { flags: 0 },
   "another CRC": { crc: 1 },

@@ -15,6 +15,12 @@ t.test("an encrypted entry is refused, in each of its ways", async (t) => {
   await host.refusesEntries(t, [folder], "zip_invalid");
 });
 
+t.test("a patch in place of a file is refused, which other readers refuse, too", async (t) => {
+  const host = await marketplaceHost(t);
+  for (const flag of [0x0020, 0x0086 | 0x0020])
+    await host.refusesEntries(t, [{ ...file, flags: 0x0800 | flag }], "zip_invalid");
+});
+
 t.test("a compression method other than stored and deflated is refused", async (t) => {
   const host = await marketplaceHost(t);
   for (const method of [1, 6, 9, 12, 14, 93, 95, 0xffff])
