@@ -11,6 +11,8 @@ export const ZIP64_FIELD = 0x0001;
 export const UNSET = 0xffffffff;
 const UNIX = 3;
 const FOLDER_ATTRIBUTE = 0x10;
+/** Set for the name of a DOS volume, which unzip passes over while others make a file of it. */
+const LABEL_ATTRIBUTE = 0x08;
 /** Newest version of the format; readers skip entries that require a newer one. */
 const NEWEST_FORMAT = 63;
 
@@ -163,10 +165,11 @@ export function* extraFields(extra: Buffer, name: string): Generator<{ id: numbe
   }
 }
 
-/** Returns the type of an entry, on which the name, the Unix mode and the DOS attribute must agree. */
+/** Returns the type of an entry, on which the name, the Unix mode and the DOS attributes must agree. */
 function typeOf(name: string, mode: number, attributes: number, size: number): CentralHeader["type"] {
   const format = mode & 0o170000;
   const named = name.endsWith("/");
+  if ((attributes & LABEL_ATTRIBUTE) !== 0) throw badEntry(name, "is the label of a volume");
   if (format === 0o120000) return "link";
   if (format === 0o040000 || (format === 0 && named)) {
     if (!named) throw badEntry(name, "is a folder named as a file");

@@ -18,6 +18,17 @@ t.test("an entry that is half a file and half a folder is refused", async (t) =>
   await host.refusesEntries(t, [{ name: "folder/", content: "with content", madeBy: 0 }], "zip_invalid");
 });
 
+t.test("DOS attributes by which readers differ are refused, others are not", async (t) => {
+  const host = await marketplaceHost(t);
+  for (const madeBy of [0, 3]) {
+    await host.refusesEntries(t, [{ name: "label", content: "x", attributes: 0x08, madeBy }], "zip_invalid");
+    await host.refusesEntries(t, [{ name: "label/", attributes: 0x18, madeBy }], "zip_invalid");
+    await host.refusesEntries(t, [{ name: "file", content: "x", attributes: 0x10, madeBy }], "zip_invalid");
+  }
+  const plain = { name: "plain", content: "x", attributes: 0x21, madeBy: 0 };
+  t.match(await host.accepts(t, pluginZip([plain])), { plain: /^file / });
+});
+
 t.test("set-user-id and world-writable bits do not reach the disk", async (t) => {
   const host = await marketplaceHost(t);
   const files = await host.accepts(

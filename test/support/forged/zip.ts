@@ -36,6 +36,8 @@ export interface ForgedEntry {
   flags?: number;
   /** The whole Unix mode with its type. Default: a file 0644, or a folder 0755 for names that end with a slash. */
   mode?: number;
+  /** DOS attributes. Default: none. */
+  attributes?: number;
   /** The system that made it: 3 is Unix (default), 0 is DOS. */
   madeBy?: number;
   /** A data descriptor behind the bytes, with zeros in the local header. */
@@ -148,7 +150,8 @@ export function forgedZip(options: ForgedZip | readonly ForgedEntry[]): Buffer {
     const central = { ...truth, ...big, offset: start, ...entry.central };
     const name = Buffer.from(central.name);
     const tail = Buffer.alloc(14);
-    tail.writeUInt32LE(((entry.mode ?? (isFolder ? FOLDER : 0o100644)) << 16) >>> 0, 6);
+    const mode = entry.mode ?? (isFolder ? FOLDER : 0o100644);
+    tail.writeUInt32LE(((mode << 16) | (entry.attributes ?? 0)) >>> 0, 6);
     tail.writeUInt32LE(central.offset, 10);
     directory.push(
       word(central.signature),
