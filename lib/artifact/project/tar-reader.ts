@@ -31,7 +31,7 @@ const isExtension = (type: string): type is Extension => type === "x" || type ==
 export class TarReader {
   readonly #tree: TreeWriter;
   /** Kind of the next bytes. */
-  #state: "header" | "extension" | "content" | "padding" | "end" = "header";
+  #state: "header" | "extension" | "content" | "padding" | "zeros" | "end" = "header";
   /** Bytes left in this state. */
   #left = BLOCK_BYTES;
   #padding = 0;
@@ -67,7 +67,10 @@ export class TarReader {
           this.#left -= taken;
           if (this.#left === 0) this.#endFile();
           break;
+        case "zeros":
         case "padding":
+          // Python's reader stops there, silently: it would see fewer members.
+          if (this.#state === "zeros" && !isZero(piece)) throw tarInvalid("bytes follow a pax header or a long name");
           this.#left -= taken;
           if (this.#left === 0) this.#expectHeader();
           break;
@@ -149,13 +152,13 @@ export class TarReader {
       if (this.#extension === "x") this.#pax = values;
     }
     this.#partial = Buffer.alloc(BLOCK_BYTES);
-    this.#skipPadding();
+    this.#skipPadding("zeros");
   }
 
-  #skipPadding(): void {
+  #skipPadding(state: "padding" | "zeros"): void {
     this.#left = this.#padding;
     if (this.#left === 0) this.#expectHeader();
-    else this.#state = "padding";
+    else this.#state = state;
   }
 
   #beginMember(header: TarHeader, name: string): void {
@@ -185,7 +188,7 @@ export class TarReader {
 
   #endFile(): void {
     this.#tree.endFile();
-    this.#skipPadding();
+    this.#skipPadding("padding");
   }
 }
 

@@ -62,6 +62,22 @@ t.test("a pax header that is not exactly as it should be is refused", async (t) 
   });
 });
 
+t.test("bytes behind a pax header or a long name, in its last block, are refused", async (t) => {
+  const host = await attackedHost(t);
+  for (const [type, text] of [
+    ["x", "15 mtime=12345\n"],
+    ["g", "15 mtime=12345\n"],
+    ["L", "./plugins/demo/planted.js\0"],
+  ] as const) {
+    await t.test(type, async (t) => {
+      const tar = projectTar(host.describe(host.nextVersion()));
+      const blocks = behindPax(text, type);
+      blocks.write(".", BLOCK + Buffer.byteLength(text));
+      await host.refusesTar(t, withBlocks(tar, blocks), { code: "tar_invalid" });
+    });
+  }
+});
+
 t.test("two names for one member are refused", async (t) => {
   const host = await attackedHost(t);
   const pax = memberBlocks({ name: "PaxHeader", type: "x", content: "12 path=./a\n" });
