@@ -3,6 +3,7 @@ import type { Code } from "../contract/codes.ts";
 import type { SealiftError } from "../contract/errors.ts";
 import { faultsOf } from "../support/documents/faults.ts";
 import { parseJson } from "../support/documents/limits.ts";
+import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { printable } from "../support/printable.ts";
 import { OPERATIONS, serverOf } from "./error-wording.ts";
 import { bodyOf, header, type HttpRequest, type HttpResponse, operationError } from "./http.ts";
@@ -123,7 +124,7 @@ export async function readJson<T extends z.ZodType>(
     }
     throw error;
   }
-  const parsed = schema.safeParse(value);
+  const parsed = safelyParsed(schema, value);
   if (!parsed.success) throw bad(`without what the contract asks for (${faultsOf(parsed.error).join("; ")})`);
   return parsed.data;
 }

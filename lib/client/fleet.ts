@@ -10,6 +10,7 @@ import { HOST_STATES, type HostState, stateOfHost } from "../contract/surfaces/h
 import { deploymentStatus, type FleetSummary, runningSignerField } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
+import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { printableJson } from "../support/printable.ts";
 import { statusError } from "./answers.ts";
 import { ask, type Asking, askPages, requestOf, type RouteInput } from "./ask.ts";
@@ -176,7 +177,7 @@ async function* hostsOf(
     });
   try {
     for await (const [key, value] of membersOf(response.body)) {
-      const record = hostRecord.safeParse(value);
+      const record = safelyParsed(hostRecord, value);
       if (!record.success) throw bad(`its record of ${printableJson(key.slice(0, 100))} is not a host's`);
       yield { ...record.data, host_id: key };
     }

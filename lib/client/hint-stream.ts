@@ -4,6 +4,7 @@ import { type ChangeHint, changeHint, HINT_EVENT } from "../contract/surfaces/ch
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { baseUrl, pathOf } from "../contract/surfaces/paths.ts";
 import { parseJson } from "../support/documents/limits.ts";
+import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { statusError } from "./answers.ts";
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import { hostHeaders, type HubConnection } from "./hub-connection.ts";
@@ -66,7 +67,7 @@ export async function followHints(
     const parser = createParser({
       maxBufferSize: MAX_EVENT_CHARACTERS,
       onEvent({ event, id, data }) {
-        const hint = event === HINT_EVENT ? changeHint.safeParse(jsonOf(data)).data : undefined;
+        const hint = event === HINT_EVENT ? safelyParsed(changeHint, jsonOf(data)).data : undefined;
         if (hint !== undefined) onHint(hint, USABLE_ID.test(id ?? "") ? id : undefined);
       },
       onError({ type }) {

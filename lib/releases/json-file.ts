@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type * as z from "zod";
+import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { ifThere, makeFolder, writeFileAtomic } from "../support/files.ts";
 
 /**
@@ -10,7 +11,7 @@ import { ifThere, makeFolder, writeFileAtomic } from "../support/files.ts";
 export async function readJsonFile<T extends z.ZodType>(path: string, schema: T): Promise<z.output<T> | undefined> {
   const text = await ifThere(readFile(path, "utf8"));
   try {
-    return text === undefined ? undefined : schema.safeParse(JSON.parse(text)).data;
+    return text === undefined ? undefined : safelyParsed(schema, JSON.parse(text)).data;
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { usageError } from "../contract/errors.ts";
 import { type Integration, integration } from "../contract/files/integration.ts";
 import { faultsOf } from "../support/documents/faults.ts";
 import { YAML_LIMITS } from "../support/documents/limits.ts";
+import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { readFault, readTextFile } from "../support/files.ts";
 import { systemdCredential } from "../support/systemd/credential.ts";
 import { parseYaml } from "../support/yaml-file.ts";
@@ -117,7 +118,7 @@ export function resolveConfiguration(document: unknown, env: Environment, name =
   if (!isTree(tree)) throw usageError("config_invalid", `${name} is not a mapping.`, { faults: ["not a mapping"] });
   override(tree, env);
   if (faults.length === 0) {
-    const parsed = integration.safeParse(tree, { jitless: true });
+    const parsed = safelyParsed(integration, tree, { jitless: true });
     faults.push(
       ...(parsed.success ? weakSecrets(parsed.data) : faultsOf(parsed.error, { value: tree, schema: integration })),
     );

@@ -3,6 +3,7 @@ import { type SealiftError, usageError } from "../contract/errors.ts";
 import { faultsOf } from "./documents/faults.ts";
 import { excessOfYaml, SMALL_YAML, YAML_LIMITS } from "./documents/limits.ts";
 import { type Parsed, type ParsedYaml, parseYamlText } from "./documents/parse-yaml.ts";
+import { safelyParsed } from "./documents/safe-parse.ts";
 import { readFault, readTextFile } from "./files.ts";
 
 /** Makes the error of one kind of document from its message, every fault found, and the best advice. */
@@ -26,7 +27,7 @@ function checkLimits(text: string, name: string, fail: Fail): void {
 
 function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string, fail: Fail): z.output<T> {
   // Zod would compile a function for each object, which pays for schemas that are used again and again.
-  const parsed = schema.safeParse(yaml.value, { jitless: true });
+  const parsed = safelyParsed(schema, yaml.value, { jitless: true });
   if (parsed.success) return parsed.data;
   const faults = faultsOf(parsed.error, { ...yaml, schema });
   throw fail(`${name} is not valid: ${faults.join("; ")}`, faults, CORRECT);

@@ -10,6 +10,7 @@ import { type DeltaLocation, deltaLocations, type HubLocation } from "../../cont
 import type { Release } from "../../releases/release.ts";
 import { baseTree, deltaBases } from "../../releases/source-tree.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
+import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import type { FetchContext } from "./source.ts";
 
 /** Delta that the hub offers, and the local release that it completes. */
@@ -29,7 +30,7 @@ export async function chooseDelta(
   { deltas, size_bytes: full = Infinity }: Pick<HubLocation, "deltas" | "size_bytes">,
   signer: Uint8Array,
 ): Promise<ChosenDelta | undefined> {
-  const offered = deltaLocations.safeParse(deltas, { reportInput: true });
+  const offered = safelyParsed(deltaLocations, deltas, { reportInput: true });
   if (!offered.success) {
     // Deltas are optional: a faulty description must not prevent the full artifact.
     const why = faultsOf(offered.error).slice(0, 3).join("; ");
@@ -56,7 +57,8 @@ export const addressIn = (
   { deltas }: Pick<HubLocation, "deltas">,
   { signature, download_url }: DeltaLocation,
 ): string =>
-  deltaLocations.safeParse(deltas).data?.find((other) => other.signature === signature)?.download_url ?? download_url;
+  safelyParsed(deltaLocations, deltas).data?.find((other) => other.signature === signature)?.download_url ??
+  download_url;
 
 /** Verified tree in staging. */
 export interface VerifiedTree {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
+import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import { missing } from "../../support/files.ts";
 import { readLines } from "../tree/read-lines.ts";
 import { listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
@@ -156,7 +157,7 @@ function parse<T extends z.ZodType>(text: string, schema: T, where: string): z.o
   } catch {
     throw deltaInvalid(`${where} is not JSON`);
   }
-  const result = schema.safeParse(value);
+  const result = safelyParsed(schema, value);
   if (result.success) return result.data;
   throw deltaInvalid(`${where} has another form than it must`);
 }

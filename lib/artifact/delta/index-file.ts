@@ -8,6 +8,7 @@ import * as z from "zod";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
 import { paceBuffers } from "../../support/buffer-pacing.ts";
+import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import { DEFAULT_LIMITS, DEK_BYTES, type Limits, NONCE_BYTES, TAG_BYTES } from "../limits.ts";
 import { sealed } from "../project/cipher.ts";
 import { MAX_WINDOW_LOG } from "../project/zstd-frame.ts";
@@ -123,7 +124,7 @@ export async function openIndex(
   const lines = readLines(plain, MAX_LINE_BYTES);
   const { value: first } = await lines.next();
   await lines.return(undefined);
-  const parsed = header.safeParse(jsonOf(first));
+  const parsed = safelyParsed(header, jsonOf(first));
   if (!parsed.success) throw indexInvalid("has no usable first line");
   const { project_id, version, content_sha256 } = parsed.data;
   if (project_id !== expected.projectId || version !== expected.version)

@@ -4,6 +4,7 @@ import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/man
 import { collectGarbage, freeBuffer, paced } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { JSON_LIMITS, parseJson } from "../../support/documents/limits.ts";
+import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Limits } from "../limits.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
@@ -104,7 +105,7 @@ export async function readManifest(staging: string): Promise<Manifest> {
       { cause },
     );
   }
-  const result = manifest.safeParse(value);
+  const result = safelyParsed(manifest, value);
   if (result.success) return result.data;
   const faults = faultsOf(result.error);
   throw artifactError("manifest_invalid", `The artifact's manifest is not valid: ${faults.join("; ")}.`, { faults });

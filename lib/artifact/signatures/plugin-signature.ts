@@ -3,6 +3,7 @@ import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 import * as z from "zod";
+import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import { missing, readTextFile, writeFileAtomic } from "../../support/files.ts";
 
 /**
@@ -112,7 +113,7 @@ export async function verifyPluginSignature(
   }
   let parsed;
   try {
-    parsed = pluginSignature.safeParse(JSON.parse(text));
+    parsed = safelyParsed(pluginSignature, JSON.parse(text));
   } catch {
     return invalid("plugin.sig is not JSON");
   }

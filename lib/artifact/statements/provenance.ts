@@ -5,6 +5,7 @@ import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { sha256Hex } from "../../contract/identifiers.ts";
 import { STATEMENT_BYTES } from "../../contract/statements/statements.ts";
 import { type DocumentLimits, parseJson } from "../../support/documents/limits.ts";
+import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import { printableJson } from "../../support/printable.ts";
 
 /** Media type of the envelope's payload, an in-toto Statement. */
@@ -65,7 +66,7 @@ export function readProvenance(bytes: Uint8Array): Provenance {
   if (payloadType !== PAYLOAD_TYPE)
     throw invalid(`its payload is of the type ${printableJson(payloadType.slice(0, 100))}, not ${PAYLOAD_TYPE}`);
   if (signatures.length !== 1) throw invalid(`its envelope has ${signatures.length} signatures, and one is needed`);
-  const statement = inTotoStatement.safeParse(parsed(payload, "its payload"));
+  const statement = safelyParsed(inTotoStatement, parsed(payload, "its payload"));
   if (!statement.success) {
     const { path, message } = statement.error.issues[0]!;
     throw invalid(`its statement has a fault at ${path.join(".") || "its root"}: ${message}`);

@@ -1,6 +1,7 @@
 import type { FastifySchemaCompiler } from "fastify";
 import type * as z from "zod";
 import { faultText } from "../../support/documents/fault-words.ts";
+import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import { badRequest, type HubError, unprocessable } from "../base/errors.ts";
 
 /** Fields that carry bytes: a malformed one is 400 (docs/contract/deploy.md), every other faulty field is 422. */
@@ -36,7 +37,7 @@ function unstorable(fields: unknown): HubError | undefined {
 
 /** Parses a value. @throws the answer of {@link faultsAnswer} */
 export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z.output<T> {
-  const parsed = schema.safeParse(value, { reportInput: true });
+  const parsed = safelyParsed(schema, value, { reportInput: true });
   const refused = parsed.success ? unstorable(parsed.data) : faultsAnswer(parsed.error);
   if (refused !== undefined) throw refused;
   return parsed.data as z.output<T>;
@@ -46,7 +47,7 @@ export function parseOrRefuse<T extends z.ZodType>(schema: T, value: unknown): z
 export const validatorCompiler: FastifySchemaCompiler<z.ZodType> =
   ({ schema, httpPart }) =>
   (value: unknown) => {
-    const parsed = schema.safeParse(value, { reportInput: true });
+    const parsed = safelyParsed(schema, value, { reportInput: true });
     const refused = parsed.success ? unstorable(parsed.data) : faultsAnswer(parsed.error, httpPart);
     return refused === undefined ? { value: parsed.data } : { error: refused };
   };

@@ -1,5 +1,6 @@
 import type { JWTPayload, JWTVerifyGetKey } from "jose";
 import * as z from "zod";
+import { safelyParsed } from "../../../support/documents/safe-parse.ts";
 import { boundedFetch } from "../../../support/network/bounded-fetch.ts";
 import { withoutPasswords } from "../../../support/printable.ts";
 import { BadDestination, type Destinations } from "../../base/destinations.ts";
@@ -114,7 +115,7 @@ export class Issuers {
       headers: { accept: "application/json" },
     });
     if (answer.status !== 200) throw new BadDestination(`answered ${answer.status} to OpenID Connect Discovery`);
-    const found = discovery.safeParse(await answer.json().catch(() => undefined));
+    const found = safelyParsed(discovery, await answer.json().catch(() => undefined));
     if (!found.success) throw new BadDestination("does not answer as an issuer of identity tokens");
     if (found.data.issuer !== issuer) throw new BadDestination(`calls itself ${JSON.stringify(found.data.issuer)}`);
     const address = this.#destinations.parse(found.data.jwks_uri);
