@@ -39,8 +39,11 @@ const START = "docs/index.md";
 const FILES = ["docs/pictures", "docs/schemas"];
 
 const markdown = new MarkdownIt({ html: false });
-const [, release] = /^## (.+)$/m.exec(read("CHANGELOG.md"))!;
-const version = release!.split(" ")[0]!;
+const { version } = packageJson;
+const release = read("CHANGELOG.md")
+  .match(/^## (.+)$/gm)!
+  .find((heading) => heading.startsWith(`## ${version} `))!
+  .slice(3);
 const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
 const target = join(positionals[0] ?? join(ROOT, "dist-site"), version);
 const paths = globSync(["*.md", "docs/**/*.md"], { cwd: ROOT }).toSorted();
@@ -155,10 +158,10 @@ function layout({ path, title, html }: Page): string {
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width">
-<title>${escaped(title)} · Sealift ${escaped(release!)}</title>
+<title>${escaped(title)} · Sealift ${escaped(release)}</title>
 <link rel="stylesheet" href="${up}/site.css">
 <body data-up="${up}">
-<header><a href="${up}/${htmlOf(START)}">Sealift ${escaped(release!)}</a>
+<header><a href="${up}/${htmlOf(START)}">Sealift ${escaped(release)}</a>
 <input id="search" type="search" placeholder="Search" aria-label="Search the documents"><ol id="found"></ol></header>
 <nav aria-label="Pages">${lists.map(([name, list]) => `<details${list.some((page) => page.path === path) ? " open" : ""}><summary>${name}</summary><ul>${list.map(item).join("")}</ul></details>`).join("\n")}</nav>
 <main>${html}</main>

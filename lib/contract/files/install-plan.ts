@@ -1,19 +1,10 @@
 import * as z from "zod";
 import { pathBelow, pluginId } from "../identifiers.ts";
+import { seconds } from "./seconds.ts";
 
 const stepId = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, "must be 1 to 64 of a-z, 0-9, _ and -");
 
 const relativePath = pathBelow("must be a relative path without ..");
-
-/** Seconds, as a number or as "30s", "5m", "1h". */
-const seconds = z
-  .union([z.int(), z.string().regex(/^\d+[smh]?$/, 'must be seconds, or a text such as "30s" or "5m"')])
-  .transform((value) => {
-    if (typeof value === "number") return value;
-    const unit = { s: 1, m: 60, h: 3600 }[value.at(-1) as "s" | "m" | "h"];
-    return unit === undefined ? Number(value) : Number(value.slice(0, -1)) * unit;
-  })
-  .pipe(z.int().min(1).max(600));
 
 const common = {
   id: stepId,
