@@ -50,7 +50,7 @@ export class SimulatedHost {
   /** Decides about an answer as its agent does. @param gone versions that it hears were yanked or deleted */
   decide({ version, withdrawn }: HubAnswer, gone: readonly string[]): Decision {
     return decideDeployment({
-      ...{ running: this.running, quarantine: this.#quarantine, ran: this.ran },
+      ...{ running: this.running, quarantine: this.#quarantine, ran: this.ran, keepsEarlier: this.kept !== null },
       latest: { version, identity: null, yanked: gone, withdrawn: withdrawn ?? null },
       ...{ paused: false, damaged: false, allowDowngrade: false },
     });
@@ -68,8 +68,8 @@ export class SimulatedHost {
 
   /** Counts consecutive polls at which it does not run what it is told, and could. */
   countMisses({ version, withdrawn }: HubAnswer, gone: readonly string[]): number {
-    const hasNothingToGoBackTo = withdrawn !== undefined && this.kept === null;
-    const isRight = version === null || version === this.running || hasNothingToGoBackTo || this.mayStay(version, gone);
+    const left = withdrawn === undefined ? gone : [...gone, withdrawn];
+    const isRight = version === null || version === this.running || this.mayStay(version, left);
     this.#misses = isRight ? 0 : this.#misses + 1;
     return this.#misses;
   }

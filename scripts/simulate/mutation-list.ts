@@ -27,7 +27,19 @@ const WAVES = "gate/waves.ts";
 export const MUTATIONS: readonly Mutation[] = [
   mutation("the latest is unyanked", CHANGE, ["is_yanked === 0 && state === null", "state === null"]),
   mutation("open excludes held and rolling", CHANGE, ["is_yanked === 0 && state === null", "is_yanked === 0"]),
-  mutation("a gate has unyanked versions only", CHANGE, ["project_id: id, is_yanked: 0 }", "project_id: id }"]),
+  mutation("a gate has what was yanked only if it was taken back", CHANGE, [
+    'eb("is_taken_back", "=", 1)]',
+    "eb.lit(true)]",
+  ]),
+  mutation("taken back stays taken back when it is yanked", CHANGE, ['eb("is_taken_back", "=", 1)]', "eb.lit(false)]"]),
+  mutation("taken back stays taken back when it is deleted", CHANGE, [
+    "...deleted.map(",
+    "...deleted.slice(0, 0).map(",
+  ]),
+  mutation("without a kept release a host goes down to what it ran", "../agent/watch/decide.ts", [
+    "isTakenBack && keepsEarlier && ",
+    "isTakenBack && ",
+  ]),
   mutation("what was taken back is not kept", ANSWER, ["=== host.running && !isTakenBack", "=== host.running"]),
   mutation("a host keeps what it runs", ANSWER, ["=> isKept(each) || (", "=> ("]),
   mutation("withdrawn is left out below the answer", ANSWER, ["if (isAbove(running) && ", "if (running !== -1 && "]),

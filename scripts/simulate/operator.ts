@@ -60,10 +60,10 @@ export function versionOf(command: Command, { oracle, plan }: Scene): string | u
       );
     case "yank":
     case "delete": {
-      // Often the one being rolled out.
-      const { live } = oracle;
-      const isLive = command.pick % 2 === 0 && live !== undefined && published.includes(live.version);
-      return isLive ? live.version : picked(command.pick, published);
+      // Often the one that is rolled out, or was last.
+      const rolled = (oracle.live ?? oracle.rollouts.at(-1))?.version;
+      const isRolled = command.pick % 2 === 0 && rolled !== undefined && published.includes(rolled);
+      return isRolled ? rolled : picked(command.pick, published);
     }
     case "publish again":
       return picked(command.pick, published);

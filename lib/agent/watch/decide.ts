@@ -43,6 +43,8 @@ export interface TargetFacts {
   allowDowngrade: boolean;
   /** Versions that this host has run: only to them it goes down by itself. */
   ran: ReadonlySet<string>;
+  /** Whether this host keeps a release to go back to. Default: true. */
+  keepsEarlier?: boolean;
   /** Request of a person: a check applies the policy at once; the others also override quarantine, rights and pause. */
   asked?: "check" | "redeploy" | "retry" | undefined;
 }
@@ -77,9 +79,9 @@ const sameBytes = (a: string | null, b: string | null): boolean => a === null ||
 
 /**
  * Decides about the latest version (docs/contract/host.md), or the pinned one. Follows every change, except a
- * quarantined version unless a person asks, and a lower one, which is followed only when the running one is yanked and
- * this host has run the lower one before, or when `allowDowngrade` is set. From a version that a rollout took back it
- * goes back to what this host keeps.
+ * quarantined version unless a person asks, and a lower one, which is followed only when the running one is yanked or
+ * taken back and this host has run the lower one before, or when `allowDowngrade` is set. From a version that a rollout
+ * took back it goes back to what this host keeps, if it keeps anything.
  */
 export function decideDeployment(facts: TargetFacts): Decision {
   const {
@@ -94,6 +96,7 @@ export function decideDeployment(facts: TargetFacts): Decision {
     signers,
     allowDowngrade,
     ran,
+    keepsEarlier = true,
     asked,
   } = facts;
   const version = pin ?? latest.version;
@@ -110,12 +113,14 @@ export function decideDeployment(facts: TargetFacts): Decision {
     const anew = asked === "redeploy" || (damaged && !paused && before === undefined);
     return anew ? { do: "deploy", version, reinstall: true } : { do: "nothing" };
   }
-  if (pin === null && running !== null && latest.withdrawn === running && !paused) return { do: "go-back" };
+  const isTakenBack = pin === null && running !== null && latest.withdrawn === running;
+  if (isTakenBack && keepsEarlier && !paused) return { do: "go-back" };
   if (pin === null && running !== null && isDowngrade(running, version) && !allowDowngrade) {
-    const isYanked = latest.yanked.includes(running);
-    const why = isYanked ? `which was yanked, and this host has never run ${version}` : "which is not yanked";
+    const fate = isTakenBack ? "taken back" : latest.yanked.includes(running) ? "yanked" : undefined;
+    const why =
+      fate === undefined ? "which is not yanked" : `which was ${fate}, and this host has never run ${version}`;
     const message = `The latest version is ${version}, lower than the running ${running}, ${why}.`;
-    if (!isYanked || !ran.has(version)) return { do: "hold", version, reason: "downgrade", message };
+    if (fate === undefined || !ran.has(version)) return { do: "hold", version, reason: "downgrade", message };
   }
   if (before !== undefined && !isForced) {
     return { do: "hold", version, reason: "quarantined", message: before.reason };

@@ -11,6 +11,7 @@ import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
+import { earlierRelease } from "../deployment/rollback.ts";
 import type { Source } from "../sources/source.ts";
 import type { Latest, TargetFacts } from "./decide.ts";
 import type { WatchedTarget } from "./events.ts";
@@ -82,10 +83,13 @@ export async function factsOnDisk(
   target: TargetName,
   { paused, latest }: { paused: boolean; latest: Latest | null },
 ) {
+  const running = await currentRelease(layout, target);
+  const quarantine = await readQuarantine(layout, target);
   return {
-    running: await runningVersion(layout, target),
+    running: running?.version ?? null,
     latest: latest ?? { version: null, identity: null, yanked: [] },
-    quarantine: await readQuarantine(layout, target),
+    quarantine,
+    keepsEarlier: earlierRelease(await listReleases(layout, target), running, quarantine) !== undefined,
     paused,
     pin: (await readPin(layout, target))?.version ?? null,
     ran: await versionsRun(layout, target),

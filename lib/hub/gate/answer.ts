@@ -4,7 +4,9 @@ import { isOpenAt, nextOpening, type Window } from "./window.ts";
 
 /** Rights of hosts to the versions of a target, as stored in its row (records/latest/gate.ts). */
 export interface Gate {
-  /** Published, unyanked versions that are not open and rank above the latest open one, best first. */
+  /**
+   * Versions that are not open and rank above the latest open one, best first. A yanked or deleted one is taken back.
+   */
   above: readonly { version: string; isRolling: boolean; isTakenBack: boolean }[];
   /** Terms of the rolling version among them. */
   rolling: Rolling | undefined;

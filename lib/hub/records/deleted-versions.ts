@@ -1,5 +1,6 @@
 import type { Transacted } from "./port.ts";
 import { selectWhere } from "./rows.ts";
+import type { VersionsTable } from "./version-tables.ts";
 
 /** Version to delete. */
 export interface Deletion {
@@ -8,6 +9,11 @@ export interface Deletion {
   /** Current time, ISO 8601. */
   now: string;
 }
+
+/** Facts of a version that outlive it. @property sha256 of its bytes */
+type DeletedVersion = Pick<VersionsTable, "project_id" | "version" | "is_taken_back" | "created_at"> & {
+  sha256: string;
+};
 
 /** Error for the label of a deleted version, which cannot be used again: hosts may still know it by its other bytes. */
 export class VersionDeleted extends Error {
@@ -24,16 +30,18 @@ export class VersionDeleted extends Error {
   }
 }
 
-/** Records the label of a version that this transaction deletes. @param sha256 of its bytes */
+/**
+ * Records the label of a version that this transaction deletes. One that was taken back stays taken back: hosts that
+ * still run it are to go back.
+ */
 export async function recordDeletion(
   transaction: Transacted,
-  projectId: string,
-  { version, reason, now }: Deletion,
-  sha256: string,
+  { project_id, version, sha256, is_taken_back, created_at: published_at }: DeletedVersion,
+  { reason, now }: Deletion,
 ): Promise<void> {
   await transaction
     .insertInto("deleted_versions")
-    .values({ project_id: projectId, version, sha256, reason, deleted_at: now })
+    .values({ project_id, version, sha256, reason, deleted_at: now, is_taken_back, published_at })
     .execute();
 }
 

@@ -148,6 +148,20 @@ export const deletedVersions = table(
     sha256: sha256Hex,
     reason: text,
     deleted_at: time,
+    /** Whether hosts that still run it are to go back. */
+    is_taken_back: yes,
+    /** Time of its publication; null for one that a hub of version 0.1 deleted. */
+    published_at: time.nullable(),
   },
-  { key: ["project_id", "version"], references: { project_id: projects } },
+  {
+    key: ["project_id", "version"],
+    references: { project_id: projects },
+    defaults: { is_taken_back: 0 },
+    added: {
+      "0003-taken-back": {
+        columns: ["is_taken_back", "published_at"],
+        indexes: { deleted_taken_back: ["project_id", "is_taken_back"] },
+      },
+    },
+  },
 );

@@ -209,7 +209,7 @@ export async function removeVersion(
   const found = await findVersion(transaction, projectId, deletion.version);
   if (found === undefined) return undefined;
   const blobs = await removeRows(transaction, found);
-  await recordDeletion(transaction, projectId, deletion, found.sha256);
+  await recordDeletion(transaction, found, deletion);
   return blobs;
 }
 

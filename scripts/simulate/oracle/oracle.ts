@@ -6,7 +6,7 @@
 import { count, type Counts, isNew, type KnownHost, waveOf } from "./fleet.ts";
 import { compare, type Ordered } from "./order.ts";
 import type { Answer, Asking, Rollout, Start, Verdict } from "./terms.ts";
-import { type Cause, isHeldOrRolling, isOpenAndUnyanked, type Version, Versions } from "./versions.ts";
+import { type Cause, isGating, isOpenAndUnyanked, type Version, Versions } from "./versions.ts";
 import { isOpen, opening } from "./window.ts";
 
 const LIVE: readonly Rollout["state"][] = ["running", "paused", "halted"];
@@ -48,7 +48,7 @@ export class Oracle {
   get isGated(): boolean {
     const open = this.greatestOpen;
     const isAbove = (version: Version): boolean => open === undefined || compare(version, open) > 0;
-    return [...this.versions.values()].some((each) => isHeldOrRolling(each) && isAbove(each));
+    return [...this.versions.known()].some((each) => isGating(each) && isAbove(each));
   }
 
   publish(version: string, now: number): Verdict {
@@ -158,7 +158,7 @@ export class Oracle {
   }
 
   delete(version: string): Verdict {
-    if (!this.versions.delete(version)) return "not_found";
+    if (!this.versions.bury(version)) return "not_found";
     this.deleted.add(version);
     if (this.live?.version === version) this.live.state = "aborted";
     return undefined;
@@ -254,7 +254,8 @@ export class Oracle {
     );
     if (best === undefined) return { version: null };
     const answer: Answer = { version: best.version };
-    if (runs?.isTakenBack === true && !runs.isYanked && compare(best, runs) < 0) answer.withdrawn = runs.version;
+    const left = running === null ? undefined : this.versions.takenBack(running);
+    if (left !== undefined && compare(best, left) < 0) answer.withdrawn = left.version;
     const window = live?.rules.window ?? null;
     if (isRunning && window !== null && wave <= live.open && compare(best, rolling) < 0)
       answer.next = { version: rolling.version, notBefore: opening(window, now).from };

@@ -13,11 +13,34 @@ export interface Version extends Ordered {
 
 export const isOpenAndUnyanked = ({ state, isYanked }: Version): boolean => state === "open" && !isYanked;
 
-export const isHeldOrRolling = ({ state, isYanked }: Version): boolean =>
-  !isYanked && (state === "held" || state === "rolling");
+/** Tells whether hosts that run a version may be answered differently. */
+export const isGating = ({ state, isYanked, isTakenBack }: Version): boolean =>
+  isTakenBack || (!isYanked && (state === "held" || state === "rolling"));
 
 /** Published versions of a target, by label. */
 export class Versions extends Map<string, Version> {
+  /** Deleted versions that were taken back. */
+  readonly #buried = new Map<string, Version>();
+
+  /** Returns the published versions, and deleted ones that were taken back. */
+  *known(): Generator<Version> {
+    yield* this.values();
+    yield* this.#buried.values();
+  }
+
+  /** Deletes a version; one that was taken back stays taken back. */
+  bury(version: string): boolean {
+    const found = this.get(version);
+    if (found?.isTakenBack === true) this.#buried.set(version, found);
+    return this.delete(version);
+  }
+
+  /** Finds a version that hosts which run it leave. */
+  takenBack(version: string): Version | undefined {
+    const found = this.get(version) ?? this.#buried.get(version);
+    return found?.isTakenBack === true ? found : undefined;
+  }
+
   /** Adds an open version. @param publishedAt milliseconds since 1970 by the hub's clock */
   add(version: string, publishedAt: number): void {
     const state = { state: "open", cause: undefined } as const;

@@ -198,6 +198,38 @@ t.test(
   },
 );
 
+for (const isHalt of [false, true])
+  t.test(
+    `a version taken back ${isHalt ? "by its yank" : "by a person"} stays so when it is yanked and deleted`,
+    async (t) => {
+      const hub = await startHub(t);
+      const project = await createProject(hub, FLEET_SCOPES);
+      const fleet = await fleetOf(hub, project);
+      await project.publish(publication("1.0.0"));
+      await fleet.report("canary", "1.0.0");
+      const onHalt = isHalt ? "rollback" : "stop";
+      const { id } = (await fleet.start({ version: "2.0.0", waves: ["100%"], on_halt: onHalt, ...QUICK })).body;
+      await project.publish(publication("2.0.0"));
+      await fleet.report("canary", "2.0.0");
+      if (!isHalt) await fleet.act(id, "abort", { rollback: true });
+      const versions = `/devkeys/projects/${project.id}/versions`;
+      await hub.call("POST", `${versions}/2.0.0/yank`);
+      const wanted = { version: "1.0.0", withdrawn: "2.0.0" };
+      t.strictSame((await fleet.latest("canary")).body, wanted, "yanked");
+      if (isHalt) await fleet.act(id, "abort");
+      await project.publish(publication("1.1.0"));
+      await hub.call("POST", `${versions}/1.1.0/release`);
+      t.strictSame((await fleet.latest("canary")).body, { ...wanted, version: "1.1.0" }, "beside a hotfix");
+      t.equal((await hub.call("DELETE", `${versions}/2.0.0?reason=bad`)).status, 204);
+      t.strictSame((await fleet.latest("canary")).body, { ...wanted, version: "1.1.0" }, "deleted");
+      await fleet.report("canary", "1.0.0");
+      t.strictSame((await fleet.latest("canary")).body, { version: "1.1.0" }, "a host that has gone back goes up");
+      await project.publish(publication("2.0.1"));
+      const says = { "x-sealift-running": "2.0.0" };
+      t.strictSame((await fleet.latest("lost", says)).body, { version: "2.0.1" }, "up rather than back");
+    },
+  );
+
 t.test(
   "rollouts of plugins are told in the detail record and by install, and count the owner's own fleet only",
   async (t) => {

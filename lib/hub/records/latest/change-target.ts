@@ -125,17 +125,27 @@ export async function ranksAbove(
   return byPrecedence(factsOf(version), factsOf(other)) < 0;
 }
 
-/** Reads the unyanked versions that are not open and rank above the latest open one, best first. */
+/**
+ * Reads the versions that are not open and rank above the latest open one, best first. Yanked and deleted ones are
+ * among them only if they were taken back: hosts that run them are still told so.
+ */
 async function versionsAbove(
   db: Queries,
   { id }: Pick<TargetRow, "id">,
   latest: string | null,
 ): Promise<(AboveVersion & RankedVersion)[]> {
-  const rows = await selectWhere(db, "versions", { project_id: id, is_yanked: 0 })
+  const held = await selectWhere(db, "versions", { project_id: id })
     .select(["version", "created_at", "state", "is_taken_back"])
+    .where("is_yanked", "in", [0, 1])
     .where("state", "in", ["rolling", "held"])
+    .where((eb) => eb.or([eb("is_yanked", "=", 0), eb("is_taken_back", "=", 1)]))
     .$narrowType<{ state: "rolling" | "held" }>()
     .execute();
+  const deleted = await selectWhere(db, "deleted_versions", { project_id: id, is_taken_back: 1 })
+    .select(["version", "published_at as created_at"])
+    .$narrowType<{ created_at: string }>()
+    .execute();
+  const rows = [...held, ...deleted.map((row) => ({ ...row, state: "held" as const, is_taken_back: 1 }))];
   if (rows.length === 0 || latest === null) return rows.sort(byPrecedence);
   const [floor] = await openVersions(db, { id }, [latest]);
   return rows.filter((row) => floor === undefined || byPrecedence(row, floor) < 0).sort(byPrecedence);

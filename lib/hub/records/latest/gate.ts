@@ -6,7 +6,9 @@ const MAX_VERSIONS = 1000;
  * Null means that every host gets the same answer.
  */
 export interface StoredGate {
-  /** Published, unyanked versions that are not open and rank above the latest open one, best first. */
+  /**
+   * Versions that are not open and rank above the latest open one, best first. A yanked or deleted one is taken back.
+   */
   above: { version: string; rolling?: true; taken_back?: true }[];
   /** Terms of the rolling version; omitted without one. */
   rolling?: RollingTerms;

@@ -25,7 +25,11 @@ const version = fc.constantFrom("0.9.0", "1.0.0", "1.0.0-rc.1", "2.0.0", "nightl
 const identity = fc.constantFrom("one", "two", null);
 const anyFacts: fc.Arbitrary<TargetFacts> = fc.record({
   running: fc.option(version),
-  latest: fc.record({ version: fc.option(version), identity, yanked: fc.uniqueArray(version) }),
+  latest: fc.record({
+    ...{ version: fc.option(version), identity, yanked: fc.uniqueArray(version) },
+    withdrawn: fc.option(version),
+  }),
+  keepsEarlier: fc.boolean(),
   quarantine: fc.array(fc.tuple(version, identity).map(([label, bytes]) => bad(label, bytes))),
   paused: fc.boolean(),
   damaged: fc.boolean(),
@@ -126,9 +130,24 @@ t.test("a lower version is taken only if it ran here and the running one is yank
       const { running, latest, allowDowngrade, ran } = given;
       const decision = decideDeployment(given);
       const lowered = decision.do === "deploy" && running !== null && isDowngrade(running, decision.version);
-      return !lowered || allowDowngrade || (latest.yanked.includes(running) && ran.has(decision.version));
+      const isGone = running !== null && (latest.yanked.includes(running) || latest.withdrawn === running);
+      return !lowered || allowDowngrade || (isGone && ran.has(decision.version));
     }),
   );
+  t.end();
+});
+
+t.test("from a version that was taken back a host goes to what it keeps, else down to a version that it ran", (t) => {
+  const latest = { version: "1.0.0", identity: "bytes", yanked: [], withdrawn: "2.0.0" };
+  const back = { running: "2.0.0", latest, ran: new Set(["1.0.0"]) };
+  t.same(decideDeployment(facts(back)), { do: "go-back" });
+  t.match(decideDeployment(facts({ ...back, paused: true })), { do: "hold", reason: "paused" });
+  const bare = { ...back, keepsEarlier: false };
+  t.match(decideDeployment(facts(bare)), { do: "deploy", version: "1.0.0" });
+  t.match(decideDeployment(facts({ ...bare, ran: new Set() })), {
+    ...{ do: "hold", reason: "downgrade" },
+    message: /lower than the running 2\.0\.0, which was taken back, and this host has never run 1\.0\.0/,
+  });
   t.end();
 });
 
