@@ -25,15 +25,12 @@ const command = z.tuple(
     .regex(/^[^\0\n]*$/, "must be one line"),
 );
 
-/** Name of a socket that the host keeps and hands over. */
+/** Name of an address that the operator gives an application. */
 export const socketName = z
   .string()
   .regex(/^[a-z][a-z0-9-]{0,31}$/, "must be 1 to 32 of a-z, 0-9 and -, starting with a letter");
 
-const socketNames = z
-  .array(socketName)
-  .max(16)
-  .refine((names) => new Set(names).size === names.length, "names a socket twice");
+const socketNames = z.array(socketName).max(16);
 
 const health = z.strictObject({
   /** Path that answers 2xx or 3xx when the application works. Without it, running for `stays_up` is enough. */
@@ -42,7 +39,7 @@ const health = z.strictObject({
     .max(1024)
     .regex(/^\/[\x21-\x7e]*$/, "must be a path that begins with /, not a URL: the host asks 127.0.0.1")
     .optional(),
-  /** Socket that answers, by its name in `listen`. Default: the only one. */
+  /** Address that answers, by its name in `listen` or `ports`. Default: the only one. */
   port: socketName.optional(),
   /** Time until the first healthy answer, in seconds. */
   within: seconds.default(30),
@@ -59,7 +56,10 @@ export const application = z
     command,
     /** Programs that the host must have, each with a range of versions as npm writes them. */
     needs: z.record(z.string().regex(/^[a-z0-9][a-z0-9._+-]{0,63}$/i), z.string().min(1).max(128)).default({}),
+    /** Sockets that the host keeps open and hands over, from descriptor 3 on: no connection is refused at a restart. */
     listen: socketNames.default([]),
+    /** Addresses on which the application listens by itself, as `PORT` and `HOST` tell it. */
+    ports: socketNames.default([]),
     health: health.prefault({}),
     /** Runs after the old process has ended and before the new one starts. Its failure sends the deployment back. */
     migrate: command.optional(),
@@ -74,14 +74,25 @@ export const application = z
       })
       .prefault({}),
   })
-  .superRefine(({ listen, health: { http, port } }, context) => {
-    const fault = (message: string) => context.addIssue({ code: "custom", path: ["health", "port"], message });
-    if (port !== undefined && !listen.includes(port)) fault(`is ${port}, which listen does not name`);
-    if (http !== undefined && port === undefined && listen.length !== 1)
-      fault("must name the socket of listen that answers");
+  .superRefine((app, context) => {
+    const { http, port } = app.health;
+    const names = addressNames(app);
+    const fault = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+    const twice = names.find((name, at) => names.indexOf(name) !== at);
+    if (twice !== undefined) fault(["listen"], `names ${twice}, which it or ports names, too`);
+    if (port !== undefined && !names.includes(port))
+      fault(["health", "port"], `is ${port}, which neither listen nor ports names`);
+    if (http !== undefined && port === undefined && names.length !== 1)
+      fault(["health", "port"], "must name the address of listen or ports that answers");
   });
 export type Application = z.output<typeof application>;
 
-/** Returns the name of the socket on which an application answers its health path; undefined without such a path. */
-export const healthSocket = ({ listen, health: { http, port } }: Application): string | undefined =>
-  http === undefined ? undefined : (port ?? listen[0]);
+/** Returns the names of all addresses of an application, those of handed-over sockets first. */
+export const addressNames = ({ listen, ports }: Pick<Application, "listen" | "ports">): string[] => [
+  ...listen,
+  ...ports,
+];
+
+/** Returns the name of the address that answers an application's health path; undefined without such a path. */
+export const healthSocket = (app: Application): string | undefined =>
+  app.health.http === undefined ? undefined : (app.health.port ?? addressNames(app)[0]);

@@ -25,7 +25,7 @@ const grant = z.strictObject({
     .optional(),
   /** Lets `sealift app serve` run it as its own user, who can read the agent's files. */
   same_user: z.boolean().default(false),
-  /** Socket's name in `app.yaml` → its address. */
+  /** Name in `listen` or `ports` of `app.yaml` → its address. */
   listen: z.record(socketName, address).default({}),
 });
 
