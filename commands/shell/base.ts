@@ -189,10 +189,11 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return Promise.resolve([]);
   }
 
-  /** Adds the hub of a login, with the lowest priority; for a command that needs none, only a named one. */
+  /** Adds the hub of a login, with the lowest priority; for a command that asks no hub, only a named one. */
   async #addContext(): Promise<void> {
     const isNamed = this.layers.some((layer) => layer.get("context") !== undefined);
-    if (!isNamed && !this.#own.table["hubUrl"]!.required) return;
+    const { needOf } = await import("../../lib/options/resolve.ts");
+    if (!isNamed && needOf(this.#own.table, "hubUrl", this.layers) === false) return;
     const { contextBelow } = await import("../../lib/options/contexts.ts");
     const context = contextBelow(this.layers);
     if (context === undefined) return;

@@ -62,7 +62,11 @@ export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> 
   const { name, make } = options.supervisor;
   if (make !== undefined) yield await supervisorFinding(name, make([]));
   if (options.hub === undefined) {
-    yield warning("hub", "No hub was named.", "Give --hub-url to have it looked at.");
+    yield warning(
+      "hub",
+      "No hub was named.",
+      "Give --hub-url, or log in with `sealift login URL`, to have it looked at.",
+    );
     return;
   }
   const reached = await hubFinding(options.hub);

@@ -1,11 +1,11 @@
 import { hostname } from "node:os";
 import { DEPLOYMENT_DEFAULTS, DURABILITIES, LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 import { labelOf } from "../contract/labels.ts";
-import { connection, mirrors, network } from "./connection.ts";
+import { connection, hubIfKnown, mirrors, network } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, list, path, secret, size, text, token, url, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
-import { group, guarded, optional, requiredWhen } from "./option.ts";
+import { group, guarded, requiredWhen } from "./option.ts";
 
 /** Parses a label. @throws Error whose message continues "--label …" */
 function labelFrom(text: string): [name: string, value: string] {
@@ -118,7 +118,7 @@ export const examination = {
   ...root,
   ...supervision,
   ...connection,
-  hubUrl: optional(connection.hubUrl),
+  hubUrl: hubIfKnown,
   apiKey: requiredWhen(connection.apiKey, ({ hubUrl }) => hubUrl !== undefined),
   ...group("Deployment", {
     projectId: text({ metavar: "PROJECT", help: "Whether the key may deploy this project" }),

@@ -1,5 +1,5 @@
 import { duration, list, path, text, token, url } from "./kinds.ts";
-import { group, guarded, type Known, optional, required } from "./option.ts";
+import { group, guarded, type Known, optional, required, requiredWhen } from "./option.ts";
 
 /** Options of commands that talk to a hub. */
 export const connection = group("Hub", {
@@ -16,7 +16,10 @@ export const connection = group("Hub", {
 /** Tells whether a publication identifies itself by its CI run, without an API key. */
 export const isByRun = ({ oidc }: Known): boolean => oidc === true;
 
-/** Hub for commands that need none, but report to it. */
+/** Hub for commands that work without one, and ask that of the login where none is given. */
+export const hubIfKnown = requiredWhen(connection.hubUrl, () => "if given");
+
+/** Hub for commands that need none, but report to the one given. */
 export const reporting = { hubUrl: optional(connection.hubUrl), apiKey: optional(connection.apiKey) };
 
 /** Connection to the hub. These options apply to the process, not to one target. */

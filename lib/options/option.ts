@@ -100,7 +100,7 @@ export function group<const T extends OptionTable>(heading: string, options: T):
 }
 
 /** Result of a condition: the option is required, is used if given, or is not used. */
-type Need = boolean | "if given";
+export type Need = boolean | "if given";
 
 /** Returns the option as required. */
 export function required<T>(option: Option<T>, missingHint?: string): Option<Exclude<T, undefined>> {

@@ -1,4 +1,4 @@
-import { connection } from "./connection.ts";
+import { connection, hubIfKnown } from "./connection.ts";
 import { choice, flag, path, text } from "./kinds.ts";
 import { group, optional } from "./option.ts";
 import { deployed } from "./sources.ts";
@@ -10,7 +10,7 @@ export const plan = {
     supervised: flag({ help: "Restart and check it after the switch" }),
     out: path({ alias: "--output", help: "File to write", default: "install.yaml" }),
   }),
-  hubUrl: optional(connection.hubUrl),
+  hubUrl: hubIfKnown,
   apiKey: optional(connection.apiKey),
   timeoutMs: connection.timeoutMs,
 };

@@ -2,13 +2,17 @@ import { connection, isByRun, mirrors } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
-import { group, guarded, type Known, required, requiredWhen } from "./option.ts";
+import { group, guarded, type Known, type Need, required, requiredWhen } from "./option.ts";
 import { identity } from "./publishers.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
 import { statements } from "./statements.ts";
 
 /** Options of the commands that build, sign, publish and open artifacts. */
+
+/** Tells whether a hub is needed. The hub of a login does not turn an artifact that is kept into one that is sent. */
+const needsHub = ({ dryRun, output, hubUrl }: Known): Need =>
+  (dryRun !== true && output === undefined) || (hubUrl !== undefined && "if given");
 
 /** Tells whether anything is sent to a hub: with --output and without --hub-url, the artifact is only built. */
 const uploads = ({ dryRun, output, hubUrl }: Known): boolean =>
@@ -54,7 +58,7 @@ export const publish = {
   ...identity,
   ...treeLimits,
   ...connection,
-  hubUrl: requiredWhen(connection.hubUrl, ({ dryRun, output }) => dryRun !== true && output === undefined),
+  hubUrl: requiredWhen(connection.hubUrl, needsHub),
   apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known) && (uploads(known) || sizes(known))),
 };
 

@@ -1,7 +1,7 @@
 import { SealiftError, usageError } from "../contract/errors.ts";
 import { readFault, readKeyFile, readKeyInput } from "../support/files.ts";
 import { isSameHub, KEY_HUB_VARIABLE, type Layer } from "./layers.ts";
-import { type Option, type OptionTable, type Values, variableOf, yamlKeyOf } from "./option.ts";
+import { type Need, type Option, type OptionTable, type Values, variableOf, yamlKeyOf } from "./option.ts";
 
 /** Value, and the name of its source in messages. */
 interface SourcedValue {
@@ -53,6 +53,14 @@ export async function resolveOptions<T extends OptionTable>(
 /** Returns the value of one option that is no secret, or its default. @throws UsageError `usage` */
 export const plainValue = <T>(option: Option<T>, layers: readonly Layer[]): T | undefined =>
   plain(option, layers)?.value as T | undefined;
+
+/** Tells whether a command needs an option, judged by the values that are no secrets. */
+export function needOf(table: OptionTable, key: string, layers: readonly Layer[]): Need {
+  const { required, requiredWhen } = table[key]!;
+  if (required || requiredWhen === undefined) return required;
+  const plain = Object.entries(table).filter(([, { fromBytes }]) => fromBytes === undefined);
+  return requiredWhen(Object.fromEntries(plain.map(([other, option]) => [other, quietly(option, layers)])));
+}
 
 const isRequired = (option: Option, values: Record<string, unknown>): boolean =>
   option.required || option.requiredWhen?.(values) === true;
@@ -190,7 +198,7 @@ function missingError(options: readonly Option[]): SealiftError {
   const names = options.map(({ flag, name, fileOnly }) => (fileOnly ? `--${name}-file` : flag));
   const hints = new Set(options.some(({ missingHint }) => missingHint === undefined) ? [waysToGive(options)] : []);
   for (const { missingHint } of options) if (missingHint !== undefined) hints.add(missingHint);
-  if (options.some(({ name, required }) => name === "hub-url" && required)) hints.add(LOGIN);
+  if (options.some(({ name }) => name === "hub-url")) hints.add(LOGIN);
   const verb = names.length === 1 ? "is" : "are";
   return usageError("usage", `${joined(names)} ${verb} missing.`, { hint: [...hints].join(" ") });
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { chmod, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, cp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, request as forward } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo } from "node:net";
@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { makeCertificate } from "../support/hub/certificate.ts";
-import { type RunningHub, startHub } from "../support/hub/harness.ts";
+import { createProject, type RunningHub, startHub } from "../support/hub/harness.ts";
 import { builtProgram, commandLine } from "../support/programs/command-line.ts";
 import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
@@ -51,6 +51,46 @@ t.test("after login commands need no hub and no key, and say which hub they ask"
   t.match(await run("logout"), { code: 0, stderr: /Forgot the context one/ });
   t.notMatch(await readFile(file, "utf8"), hub.adminKey);
   t.equal((await run("key list")).code, 2);
+});
+
+t.test("publishing, a plan for a project's name and doctor use the login, too", async (t) => {
+  const hub = await startHub(t);
+  const project = await createProject(hub);
+  const { home, run, loggedIn } = person(t);
+  await cp("examples/harbour", join(home, "source"), { recursive: true });
+  const plan = join(home, "source/deployment/install.yaml");
+  await writeFile(plan, (await readFile(plan, "utf8")).replace(/^project_id: .*/m, `project_id: ${project.id}`));
+  t.equal((await run("signer create --out keys")).code, 0);
+  const publish = `project publish source --project-id ${project.id} --signing-key-file keys/signer.key`;
+  t.match(await run(`${publish} --version 1.0.0`), {
+    code: 2,
+    stderr: /--hub-url and --api-key are missing.*\n.*login/,
+  });
+  t.match((await run("doctor")).stdout, /No hub was named.*\n.*sealift login/);
+  await loggedIn(hub, "one");
+  const remark = `hub: ${hub.url} (context one)\n`;
+  const published = await run(`${publish} --version 1.0.0`);
+  t.match(published, { code: 0, stdout: /^published 1\.0\.0/ });
+  t.ok(published.stderr.includes(remark), published.stderr);
+  t.match((await run(`deploy-publish source ${publish.slice(23)} --version 1.0.1`)).stdout, /^published 1\.0\.1/);
+  await rm(plan);
+  const written = await run("plan init Demo --kind project --out source/deployment/install.yaml");
+  t.match(written, { code: 0, stderr: remark }, written.stderr);
+  t.match((await run("doctor")).stdout, /ok +hub: /);
+
+  // A login decides whom a command asks, not whether one asks anybody.
+  const kept = await run(`${publish} --version 1.0.2 --out kept.xdeploy`);
+  t.match(kept, { code: 0, stdout: /^built / });
+  t.notMatch(kept.stderr, /context one/);
+  t.match(
+    (await run(`${publish} --version 1.0.2 --out sent.xdeploy --hub-url ${hub.url}`)).stdout,
+    /^published 1\.0\.2/,
+  );
+  t.notMatch((await run(`${publish} --version 1.0.3 --dry-run`)).stderr, /context one/);
+  const sized = await run(`${publish} --version 1.0.3 --dry-run --hub-url ${hub.url}`);
+  t.match(sized, { code: 0, stdout: /the artifact of them/ }, "the key of the login goes to the hub that was named");
+  const elsewhere = await run(`${publish} --version 1.0.3 --hub-url http://127.0.0.1:9`);
+  t.match(elsewhere, { code: 2, stderr: /--api-key is missing/ }, "and to no other one");
 });
 
 t.test("a user whom the system does not know, without a home, is served", (t) => {
