@@ -60,18 +60,17 @@ export function unitName(template: string | undefined, plugin: string | null): s
 }
 
 /** Runs a supervisor's own program. @throws DeploymentError `supervisor_failed` */
-export async function supervise(command: readonly [string, ...string[]], signal?: AbortSignal): Promise<ProgramResult> {
-  const result = await runProgram({
-    command,
-    env: childEnvironment(),
-    timeoutMs: PROGRAM_TIMEOUT_MS,
-    ...(signal && { signal }),
-  });
+export async function supervise(
+  command: readonly [string, ...string[]],
+  signal?: AbortSignal,
+  timeoutMs = PROGRAM_TIMEOUT_MS,
+): Promise<ProgramResult> {
+  const result = await runProgram({ command, env: childEnvironment(), timeoutMs, ...(signal && { signal }) });
   signal?.throwIfAborted();
   if (result.code !== 0) {
     throw deploymentError(
       "supervisor_failed",
-      `\`${command.join(" ")}\` failed: ${describeFailure(result, PROGRAM_TIMEOUT_MS)}.`,
+      `\`${command.join(" ")}\` failed: ${describeFailure(result, timeoutMs)}.`,
       {
         hint: "Run it by hand to see why.",
       },

@@ -55,3 +55,9 @@ export const applicationsFile = z
   });
 export type ApplicationsFile = z.output<typeof applicationsFile>;
 export type ApplicationGrant = z.output<typeof grant>;
+
+/** Returns host and port of an address in `applications.yaml`, without the brackets of IPv6. */
+export function hostAndPort(at: string): { host: string; port: number } {
+  const colon = at.lastIndexOf(":");
+  return { host: at.slice(0, colon).replace(/^\[|\]$/g, ""), port: Number(at.slice(colon + 1)) };
+}

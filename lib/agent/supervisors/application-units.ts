@@ -1,0 +1,69 @@
+import { deploymentError } from "../../contract/errors.ts";
+import { MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
+import { answers, PROGRAM_TIMEOUT_MS, READY_TIMEOUT_MS, type Sample, supervise } from "./supervisor.ts";
+import { sampleUnit, systemctl, type SystemdScope, unitProperties } from "./systemd-units.ts";
+
+/** Runs applications, whichever program does so. */
+export interface ApplicationRunner {
+  /** @returns undefined if it works, otherwise what is wrong */
+  ready(signal?: AbortSignal): Promise<string | undefined>;
+  start(id: string, signal?: AbortSignal): Promise<void>;
+  stop(id: string, signal?: AbortSignal): Promise<void>;
+  restart(id: string, signal?: AbortSignal): Promise<void>;
+  sample(id: string, timeoutMs: number, signal?: AbortSignal): Promise<Sample>;
+}
+
+const unitsOf = (id: string) => ({ service: `sealift-app@${id}.service`, socket: `sealift-app@${id}.socket` });
+
+/** Time limit of a job: the old process ends, which takes up to its `stop.within`, and a migration runs. */
+const JOB_TIMEOUT_MS = PROGRAM_TIMEOUT_MS + MIGRATION_LIMIT_MS + 600_000;
+
+/**
+ * Runs applications by the units of `sealift systemd install app`: a service, and a socket where the operator gave it
+ * one. An upgrade restarts the service alone: its socket goes on taking connections.
+ */
+export function applicationUnits(scope: SystemdScope): ApplicationRunner {
+  const run = (signal: AbortSignal | undefined, verb: string, ...units: string[]) =>
+    supervise(systemctl(scope, verb, ...units), signal, JOB_TIMEOUT_MS);
+
+  /** Reads the states of both units. The socket's is undefined where there is none. */
+  const look = async (id: string, signal?: AbortSignal) => {
+    const { service, socket } = unitsOf(id);
+    const found = await unitProperties(scope, [service, socket], READY_TIMEOUT_MS, signal);
+    if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
+    const [of, at] = found;
+    return { service: of?.ActiveState, socket: at?.LoadState === "loaded" ? at.ActiveState : undefined };
+  };
+
+  /** Makes a unit that systemd has given up startable again, and opens the socket. */
+  const prepare = async (id: string, signal?: AbortSignal): Promise<void> => {
+    const units = unitsOf(id);
+    const state = await look(id, signal);
+    const failed = [state.service === "failed" ? units.service : "", state.socket === "failed" ? units.socket : ""];
+    const given = failed.filter((unit) => unit !== "");
+    if (given.length > 0) await run(signal, "reset-failed", ...given);
+    if (state.socket === undefined || state.socket === "active") return;
+    // systemd opens no socket whose service runs without it.
+    await run(signal, "stop", units.service);
+    await run(signal, "start", units.socket);
+  };
+
+  return {
+    ready: (signal) => answers(systemctl(scope, "list-jobs"), signal),
+    async start(id, signal) {
+      await prepare(id, signal);
+      await run(signal, "start", unitsOf(id).service);
+    },
+    async stop(id, signal) {
+      const { service, socket } = unitsOf(id);
+      const { socket: state } = await look(id, signal);
+      // In one job: a connection in between would start the service again.
+      await run(signal, "stop", ...(state === undefined ? [] : [socket]), service);
+    },
+    async restart(id, signal) {
+      await prepare(id, signal);
+      await run(signal, "restart", unitsOf(id).service);
+    },
+    sample: (id, timeoutMs, signal) => sampleUnit(scope, unitsOf(id).service, timeoutMs, signal),
+  };
+}

@@ -1,0 +1,76 @@
+import { deploymentError, SealiftError } from "../../contract/errors.ts";
+import { healthSocket } from "../../contract/files/application.ts";
+import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
+import { readInstalled } from "../../releases/applications.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { applicationUnits } from "./application-units.ts";
+import { probe } from "./probe.ts";
+import { servedApplications } from "./served-applications.ts";
+import { settles } from "./settling.ts";
+import type { Supervisor } from "./supervisor.ts";
+import type { SystemdScope } from "./systemd-units.ts";
+
+export interface ApplicationSupervisorOptions {
+  layout: Layout;
+  /** Operator's `applications.yaml` of the root. */
+  grants: ApplicationsFile;
+  /** Default: `system`. */
+  systemdScope?: SystemdScope | undefined;
+}
+
+/** Hosts that stand for every address of this machine, each with the one that is asked. */
+const EVERY_ADDRESS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+
+/**
+ * Supervises the applications of a project root by their ids, through systemd's units or `sealift app serve`. A
+ * `restart` is an upgrade: it lets the old process end, migrates and starts the new one, while its sockets stay open.
+ *
+ * A check is whole: it waits `health.within` for an answer of `health.http` and then `health.stays_up`, of the
+ * descriptor that is installed when it begins. Its `timeoutMs` limits each look at the process.
+ */
+export function applicationSupervisor(options: ApplicationSupervisorOptions): Supervisor {
+  const { layout, grants, systemdScope = "system" } = options;
+  const runner = grants.supervisor === "systemd" ? applicationUnits(systemdScope) : servedApplications(layout);
+  const act = (verb: "start" | "stop" | "restart") => (id: string | null, signal?: AbortSignal) =>
+    runner[verb](named(id), signal);
+
+  return {
+    ready: (signal) => runner.ready(signal),
+    start: act("start"),
+    stop: act("stop"),
+    restart: act("restart"),
+    async check(unit, timeoutMs, signal) {
+      const id = named(unit);
+      const installed = await readInstalled(layout, id);
+      if (installed === undefined) return `the application ${id} is not installed`;
+      const { health } = installed.app;
+      const url = healthUrl(grants, id, health.http, healthSocket(installed.app));
+      const ask = url && (() => probe(url, signal));
+      const sample = () => runner.sample(id, timeoutMs, signal);
+      return settles({ sample, ask, withinMs: health.within * 1000, staysUpMs: health.stays_up * 1000, signal });
+    },
+  };
+}
+
+/** Returns the URL that answers for an application; undefined without a health path. @throws DeploymentError */
+function healthUrl(
+  { applications }: ApplicationsFile,
+  id: string,
+  path: string | undefined,
+  socket: string | undefined,
+): URL | undefined {
+  if (path === undefined || socket === undefined) return undefined;
+  const at = applications[id]?.listen[socket];
+  if (at === undefined)
+    throw deploymentError("supervisor_unavailable", `applications.yaml gives ${id} no address for ${socket}.`, {
+      hint: `Add it: \`sealift app allow ${id} --listen ${socket}=127.0.0.1:PORT\`.`,
+    });
+  const { host, port } = hostAndPort(at);
+  const asked = EVERY_ADDRESS[host] ?? host;
+  return new URL(`http://${asked.includes(":") ? `[${asked}]` : asked}:${port}${path}`);
+}
+
+function named(id: string | null): string {
+  if (id !== null) return id;
+  throw new SealiftError("DeploymentError", "internal", "An application was asked for without its id.");
+}

@@ -1,0 +1,58 @@
+import * as z from "zod";
+import { pluginId } from "../identifiers.ts";
+
+/** Local surface of `sealift app serve`, over a unix socket in the project root (docs/applications.md). */
+
+/** Every error code of `app serve`, with its HTTP status. */
+export const APP_SERVE_CODES = {
+  not_found: { status: 404, meaning: "There is no such route." },
+  not_granted: { status: 403, meaning: "applications.yaml does not grant the application, or gives it no address." },
+  not_installed: { status: 409, meaning: "The application is granted and not installed." },
+  settings_invalid: { status: 409, meaning: "A file of the operator or of the release cannot be read." },
+  port_taken: { status: 409, meaning: "Another program listens on an address of the application." },
+  migration_failed: { status: 500, meaning: "The application's migration ended with an error or took too long." },
+  start_failed: { status: 500, meaning: "The application's program could not be started." },
+  internal: { status: 500, meaning: "A defect in `sealift app serve`: please report it." },
+} as const satisfies Record<string, { status: number; meaning: string }>;
+export type AppServeCode = keyof typeof APP_SERVE_CODES;
+
+/**
+ * State of an application. `waiting`: it has ended by itself and is started again after a pause; `failed`: its start
+ * failed, and nothing but an operator or an agent starts it again.
+ */
+export const APPLICATION_STATES = ["stopped", "starting", "running", "stopping", "waiting", "failed"] as const;
+
+export const applicationStatus = z.looseObject({
+  id: pluginId,
+  state: z.enum(APPLICATION_STATES),
+  since: z.string(),
+  pid: z.int().nullable(),
+  /** Starts after an end that nobody asked for, since it was last started on purpose. */
+  restarts: z.int().nonnegative(),
+  /** Release that it was started from. */
+  release: z.string().nullable(),
+  /** User who runs it. */
+  user: z.string(),
+  /** True when it runs as the user of `app serve`, and so can read the agent's keys and settings. */
+  same_user: z.boolean(),
+  /** Sockets and ports by name, each with its address. */
+  addresses: z.record(z.string(), z.string()),
+  /** Why it does not run, or how it last ended. */
+  error: z.string().nullable(),
+});
+export type ApplicationStatus = z.output<typeof applicationStatus>;
+
+export const applicationsStatus = z.looseObject({ applications: z.array(applicationStatus) });
+
+export const appServeError = z.looseObject({ error: z.looseObject({ code: z.string(), message: z.string() }) });
+
+export const APPLICATION_VERBS = ["start", "stop", "restart"] as const;
+export type ApplicationVerb = (typeof APPLICATION_VERBS)[number];
+
+export const APP_SERVE_PATHS = {
+  status: "/v1/applications",
+  act: (id: string, verb: ApplicationVerb) => `/v1/applications/${id}/${verb}`,
+};
+
+/** Time limit of a migration, in milliseconds; then it has failed. */
+export const MIGRATION_LIMIT_MS = 600_000;

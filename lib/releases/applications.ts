@@ -1,0 +1,54 @@
+import { realpath } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { deploymentError } from "../contract/errors.ts";
+import { type Application, application, APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { APPLICATIONS_FILE, type ApplicationsFile, applicationsFile } from "../contract/files/applications.ts";
+import { ifThere, statsOf } from "../support/files.ts";
+import { readYamlFile } from "../support/yaml-file.ts";
+import type { Layout } from "./layout.ts";
+
+/** Paths of one application of a project root. */
+export interface ApplicationPaths {
+  /** Link to its folder in the running release. */
+  link: string;
+  settings: string;
+  data: string;
+  logs: string;
+}
+
+export const applicationPaths = ({ root, sealift }: Layout, id: string): ApplicationPaths => ({
+  link: join(root, APPLICATIONS_FOLDER, id),
+  settings: join(root, APPLICATIONS_FOLDER, `${id}.env`),
+  data: join(sealift, "data", APPLICATIONS_FOLDER, id),
+  logs: join(sealift, "logs", APPLICATIONS_FOLDER, id),
+});
+
+/** Folder of `sealift app serve` in a project root, 0700, with its socket, lock and marks. */
+export const serveFolder = ({ sealift }: Layout): string => join(sealift, APPLICATIONS_FOLDER);
+/** Name of its control socket there. */
+export const SERVE_SOCKET = "serve.sock";
+
+/** Reads the operator's grants; undefined without the file. @throws UsageError `config_invalid` */
+export async function readGrants({ root }: Layout): Promise<ApplicationsFile | undefined> {
+  const file = join(root, APPLICATIONS_FILE);
+  return (await statsOf(file)) === undefined ? undefined : readYamlFile(file, applicationsFile);
+}
+
+/** Application that a project root has installed. */
+export interface InstalledApplication {
+  app: Application;
+  /** Real path of its folder. */
+  folder: string;
+  /** Name of its release. */
+  release: string;
+}
+
+/** Reads the descriptor of an installed application; undefined where none is installed. @throws DeploymentError */
+export async function readInstalled(layout: Layout, id: string): Promise<InstalledApplication | undefined> {
+  const folder = await ifThere(realpath(applicationPaths(layout, id).link));
+  if (folder === undefined) return undefined;
+  const app = await readYamlFile(join(folder, APPLICATION_FILE), application, (message, faults) =>
+    deploymentError("release_damaged", message, { faults, hint: "Deploy it again." }),
+  );
+  return { app, folder, release: basename(dirname(dirname(folder))) };
+}
