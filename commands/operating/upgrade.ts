@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { Command } from "clipanion";
 import type { DeployResult } from "../../lib/agent/deployment/run.ts";
 import { upgrade as upgradeOptions } from "../../lib/options/operating.ts";
+import { programVersion } from "../../lib/support/program-version.ts";
 import { SealiftCommand, withOptions } from "../shell/base.ts";
 import { showRun } from "../shell/output/deployment.ts";
-import { version } from "../shell/version.ts";
 
 /** Opens the file of this program. @throws SealiftError where it may not be replaced */
 async function ownFile() {
@@ -50,7 +50,7 @@ export class Upgrade extends withOptions(upgradeOptions) {
     const { projectId, version: wanted, projectRoot = stateFolder() } = this.options;
     const target = await projectTarget({ ...this.options, ...UNSUPERVISED, projectRoot }, projectId, this.layers);
     const perform: Parameters<typeof showRun>[0] = (signal, emit) =>
-      upgrade(target.source(wanted), { ...target.options, signal }, file, version(), emit);
+      upgrade(target.source(wanted), { ...target.options, signal }, file, programVersion(), emit);
     return await showRun(perform, (result) => sentence(result, file.path), this.surroundings());
   }
 }

@@ -7,13 +7,13 @@ import { credentialsLayer, environmentLayer, flagsLayer, type Layer } from "../.
 import { type Given, type OptionTable, type Values, variableOf } from "../../lib/options/option.ts";
 import type { OptionsFile } from "../../lib/options/options-file.ts";
 import { printableJson, printableLine, printableLines, withoutPasswords } from "../../lib/support/printable.ts";
+import { programVersion } from "../../lib/support/program-version.ts";
 import { wantsTraces } from "../../lib/support/tracing/wanted.ts";
 import { traced } from "../../lib/support/work.ts";
 import { declareFlags, meansYes } from "./flags.ts";
 import { describeError, failedResult, withHint } from "./output/failure.ts";
 import type { Print } from "./output/print.ts";
 import { RecordWriter } from "./output/records.ts";
-import { version } from "./version.ts";
 
 /**
  * Base of every command: options from flags, environment and file, and one way to end: the error's code determines the
@@ -131,7 +131,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     if (!wantsTraces(process.env)) return undefined;
     const { startTracing } = await import("../../lib/support/tracing/start.ts");
     const { service = "sealift" } = this.#own;
-    return startTracing(process.env, { service, version: version(), warn: (message) => this.warn(message) });
+    return startTracing(process.env, { service, version: programVersion(), warn: (message) => this.warn(message) });
   }
 
   /** Runs the command in a span, except for a service, which never ends: its spans are those of its work. */

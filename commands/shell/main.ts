@@ -2,13 +2,13 @@ import { Cli, Command, type CommandClass } from "clipanion";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { printableJson } from "../../lib/support/printable.ts";
+import { programVersion } from "../../lib/support/program-version.ts";
 import type { SealiftCommand } from "./base.ts";
 import { asRole, commandFacts } from "./facts.ts";
 import { meansYes } from "./flags.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
 import { describeError, failedResult } from "./output/failure.ts";
 import { type CommandPlace, commandPlace } from "./place.ts";
-import { version } from "./version.ts";
 
 /** Runs a program with all given commands as subcommands. @returns its exit code */
 export async function runProgram(
@@ -23,13 +23,13 @@ export async function runProgram(
   }
   const options = argv.slice(0, argv.includes("--") ? argv.indexOf("--") : undefined);
   const place = commandPlace(commands, argv);
-  if (argv.length === 1 && /^(?:-v|--version)$/.test(argv[0]!)) return say(`${version()}\n`);
+  if (argv.length === 1 && /^(?:-v|--version)$/.test(argv[0]!)) return say(`${programVersion()}\n`);
   if (options.some((word) => word === "-h" || word === "--help") || (argv.length === 0 && commands.length > 1)) {
     if (!callsNothing(place, argv)) return say(helpFor(name, commands, place));
     const { diagnose } = await import("./diagnosis.ts");
     return tell(diagnose(name, commands, argv, ""), asksJson(argv));
   }
-  const cli = new Cli({ binaryLabel: "Sealift", binaryName: name, binaryVersion: version() });
+  const cli = new Cli({ binaryLabel: "Sealift", binaryName: name, binaryVersion: programVersion() });
   // Clipanion takes 50 ms to compile the options of all.
   const { command: called } = place;
   for (const command of called === undefined ? commands : [called]) cli.register(command);
@@ -77,7 +77,7 @@ function helpFor(name: string, commands: readonly CommandClass[], { command, wor
   const width = helpWidth(process.stdout.columns);
   if (command !== undefined) return commandHelp(name, words.join(" "), commandFacts(command), width);
   const within = words.length === 0 ? commands : [...new Set(beyond.map((call) => call.command))];
-  return overview([name, ...words].join(" "), within, version(), width);
+  return overview([name, ...words].join(" "), within, programVersion(), width);
 }
 
 /** Runs a program with one role: the command itself, without its name in front. */

@@ -14,7 +14,7 @@ import { damageOf } from "../releases/contents.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf } from "../releases/layout.ts";
 import { readQuarantine } from "../releases/quarantine.ts";
-import { currentRelease, isAdopted, type Release } from "../releases/release.ts";
+import { currentRelease, isAdopted, type Release, unreadableReleases } from "../releases/release.ts";
 import { ifThere } from "../support/files.ts";
 import { sizeText } from "../support/size-text.ts";
 import type { Supervisor, SupervisorChoice, SupervisorName } from "./supervisors/supervisor.ts";
@@ -124,6 +124,12 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     if (running === undefined) yield warning(check, "Nothing runs");
     else yield await releaseFinding(layout, target, running, digests);
     if (running !== undefined && !isAdopted(running)) yield* signerFinding(target, running);
+    for (const name of await unreadableReleases(layout, target))
+      yield warning(
+        check,
+        `The record of the release ${name} cannot be read: it is damaged, or of another version of Sealift`,
+        "It is kept, and not used. Upgrade Sealift, or remove its folder below .sealift/releases.",
+      );
     // Nobody waits any more for a version lower than the running one.
     const held = (await readQuarantine(layout, target)).filter(
       ({ version }) => running === undefined || !isDowngrade(running.version, version),

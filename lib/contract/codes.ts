@@ -151,6 +151,9 @@ export const CODES = {
   descriptor_mismatch: verification("An archive's plugin.yaml is that of another plugin or version."),
   descriptor_invalid: verification("A plugin's plugin.yaml is missing or not valid."),
   header_mismatch: verification("A response header names another plugin, service or version than the one asked for."),
+  app_invalid: verification(
+    "An application's app.yaml is missing or not valid, or it names a command that is not an executable file.",
+  ),
   delta_invalid: verification("A delta describes a tree that its base and its own bytes do not make."),
   delta_base_changed: verification("A file of the running release, which a delta needs, is not what was installed."),
   index_invalid: verification("The index of an earlier version was not sealed by this signer, or is malformed."),
@@ -190,6 +193,11 @@ export const CODES = {
     "This version was rolled back or failed a check before; it stays out until a newer one comes or a person retries it.",
   ),
   rights_held: failed("The version asks for more rights than the running one; it waits until a person consents."),
+  app_not_allowed: failed(
+    "The project root's applications.yaml does not allow an application of the version, or gives it no address; it waits.",
+  ),
+  needs_unmet: failed("A program that an application needs is missing on the host or is of another version."),
+  port_taken: failed("Another program answers on the address of an application that does not run yet."),
   policy_refused: failed("The version does not meet the host's policy; the message names the rule, and why."),
   downgrade_refused: failed("The version is lower than the running one; --allow-downgrade permits it."),
   provisioner_missing: failed("The plan provisions a plugin for which provisioners.yaml has no entry."),

@@ -9,7 +9,7 @@ import { readLineBatches } from "../artifact/tree/read-lines.ts";
 import type { TargetName } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { ifThere, missing, statsOf } from "../support/files.ts";
-import type { Layout } from "./layout.ts";
+import { type Layout, SECTIONS } from "./layout.ts";
 import { linkState } from "./links.ts";
 import type { Release } from "./release.ts";
 import { REST_FOLDER } from "./source-folders.ts";
@@ -20,7 +20,7 @@ import { REST_FOLDER } from "./source-folders.ts";
  */
 export const CONTENTS_FILE = "contents.ndjson";
 /** Folders of a release in which a changed file counts as damage. */
-const INSTALLED = ["plugins", "extensions", "shipped-data"];
+const INSTALLED: readonly string[] = [...SECTIONS, "shipped-data"];
 
 export interface ListedFile {
   path: string;

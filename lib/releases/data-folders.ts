@@ -6,28 +6,34 @@ import type { TargetName } from "../contract/target.ts";
 import { ifThere, makeFolder, statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
 import { exchangePaths } from "./exchange.ts";
-import type { Item, Layout } from "./layout.ts";
+import { dataFolderOf, type Item, type Layout } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
 /**
- * Puts a link to the host's data where a finished tree has, or could have, a folder `data`. Data shipped with the
- * release is set aside inside the release. Does not touch the host's data.
+ * Puts a link to the host's data where a finished tree has, or could have, the item's data folder. Data shipped with
+ * the release is set aside inside the release. Does not touch the host's data.
  *
  * @throws DeploymentError `data_conflict` when the release ships a file of that name
  */
 export async function reserveData(layout: Layout, target: TargetName, release: string, item: Item): Promise<void> {
-  const data = join(layout.release(target, release), item.section, item.id, "data");
+  const name = dataFolderOf(item);
+  if (name === undefined) return;
+  const own = join(layout.release(target, release), item.section, item.id);
+  const data = join(own, name);
+  const shipsFile = (path: string) =>
+    deploymentError("data_conflict", `${item.id} ships a file named ${path}, where its data folder belongs.`, {
+      hint: "Ask the publisher to rename it.",
+    });
+  await makeFolder(dirname(data)).catch((error: NodeJS.ErrnoException) => {
+    throw error.code === "ENOTDIR" || error.code === "EEXIST" ? shipsFile(dirname(name)) : error;
+  });
   const stats = await statsOf(data);
   if (stats?.isSymbolicLink()) return;
   if (stats?.isDirectory()) {
     const apart = layout.shippedData(target, release, item);
     await makeFolder(dirname(apart));
     await rename(data, apart);
-  } else if (stats !== undefined) {
-    throw deploymentError("data_conflict", `${item.id} ships a file named data, where its data folder belongs.`, {
-      hint: "Ask the publisher to rename it.",
-    });
-  }
+  } else if (stats !== undefined) throw shipsFile(name);
   await symlink(layout.dataText(item), data);
 }
 
@@ -40,6 +46,7 @@ export async function reserveData(layout: Layout, target: TargetName, release: s
  *   folder
  */
 export async function giveData(layout: Layout, target: TargetName, release: string, item: Item): Promise<string[]> {
+  if (dataFolderOf(item) === undefined) return [];
   const data = layout.data(item);
   await makeDurableFolder(layout, data);
   const blocked: string[] = [];
@@ -101,8 +108,10 @@ async function copyNew(source: string, path: string, durable: boolean): Promise<
  * @throws DeploymentError `data_conflict`
  */
 export async function checkAdoptable(layout: Layout, item: Item, folder: string): Promise<void> {
+  const name = dataFolderOf(item);
+  if (name === undefined) return;
   const data = layout.data(item);
-  const own = join(folder, "data");
+  const own = join(folder, name);
   if ((await statsOf(own))?.isDirectory() !== true || !(await isFilled(data))) return;
   throw deploymentError("data_conflict", `Both ${own} and ${data} hold data of ${item.id}.`, {
     hint: "Move the files that you need into the second one, remove the first one and deploy again.",
@@ -116,15 +125,22 @@ async function isFilled(folder: string): Promise<boolean> {
 }
 
 /**
- * Moves the `data/` of an adopted folder to the host's data and leaves a link, in one step; does nothing if that was
+ * Moves the data of an adopted folder to the host's data and leaves a link, in one step; does nothing if that was
  * already done.
  *
  * @throws DeploymentError `data_conflict`
  */
 export async function adoptData(layout: Layout, item: Item, folder: string): Promise<void> {
+  const names = dataFolderOf(item)?.split("/");
+  if (names === undefined) return;
+  await using opened = new AsyncDisposableStack();
   // The folder's owner may have put a link in its place.
-  await using adopted = await openFolder(folder);
-  const own = adopted.path("data");
+  let within = opened.use(await openFolder(folder));
+  for (const name of names.slice(0, -1)) {
+    await makeFolder(within.path(name));
+    within = opened.use(await openFolder(within.path(name)));
+  }
+  const own = within.path(names.at(-1)!);
   const stats = await statsOf(own);
   if (stats?.isSymbolicLink()) return;
   const data = layout.data(item);
@@ -141,5 +157,5 @@ export async function adoptData(layout: Layout, item: Item, folder: string): Pro
     if (stats === undefined) await symlink(layout.dataText(item), own);
   }
   await syncNames(layout, dirname(data));
-  await syncNames(layout, folder);
+  await syncNames(layout, within.path("."));
 }

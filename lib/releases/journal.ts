@@ -7,7 +7,7 @@ import { ifThere } from "../support/files.ts";
 import { syncNames } from "./durability.ts";
 import { writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
-import { deploymentId, item, releaseName, target } from "./names.ts";
+import { deploymentId, item, releaseName, target, unit } from "./names.ts";
 
 /** Format of the journal. A journal of another format is left alone: it belongs to another version of Sealift. */
 const FORMAT = 1;
@@ -39,8 +39,8 @@ const journalEntry = z.object({
   previous_items: z.array(item),
   /** Real folders that become part of `previous`. */
   adopted: z.array(item),
-  /** Ids whose `.env` file this deployment created. */
-  env_files: z.array(item.shape.id),
+  /** Units whose `.env` file this deployment created. */
+  env_files: z.array(unit),
   /** Units that were stopped, started or restarted; null is the project's own unit. */
   touched: z.array(z.string().nullable()),
   /** Whether the release stood before this run, and so stays when it is undone. */

@@ -1,17 +1,26 @@
 import { join } from "node:path";
 import { DEPLOYMENT_DEFAULTS, type Durability } from "../contract/deployment-defaults.ts";
+import { APPLICATIONS_FOLDER } from "../contract/files/application.ts";
 import type { TargetName } from "../contract/target.ts";
 
-/** Kind of what a release holds, and the name of its folder. */
-export type Section = "plugins" | "extensions";
+/** Kinds of what a release holds, by the names of their folders. */
+export const SECTIONS = ["plugins", "extensions", APPLICATIONS_FOLDER] as const;
+export type Section = (typeof SECTIONS)[number];
 
-/** Installed plugin or extension. */
+/** Installed plugin, extension or application. */
 export interface Item {
   section: Section;
   id: string;
+  /** Application's folder for data of the host, relative to its own; others have `data`. */
+  data?: string | undefined;
 }
 
 export const sameItem = (a: Item, b: Item): boolean => a.section === b.section && a.id === b.id;
+
+export const isApplication = ({ section }: Pick<Item, "section">): boolean => section === APPLICATIONS_FOLDER;
+
+/** Returns the folder inside an item that belongs to the host; undefined for an application without one. */
+export const dataFolderOf = (item: Item): string | undefined => (isApplication(item) ? item.data : "data");
 
 /**
  * All paths below a project root (docs/contract/host.md). Ids, targets and release names are checked at their origin.
@@ -45,9 +54,10 @@ export interface Layout {
   data(item: Item): string;
   /** Returns the folder of data that a release ships for an item, which never replaces the host's own files. */
   shippedData(target: TargetName, release: string, item: Item): string;
-  /** Returns the text of the link `<release>/<section>/<id>/data`. */
+  /** Returns the text of the link to that folder, from the item in its release ({@link dataFolderOf}). */
   dataText(item: Item): string;
-  envFile(id: string): string;
+  /** Returns the file of the host's own settings of a plugin or an application. */
+  envFile(item: Item): string;
   state(target: TargetName): string;
   /** Returns the folder of the artifact fetched before it may be deployed: 0700. */
   ahead(target: TargetName): string;
@@ -66,6 +76,7 @@ export const foldersOf = (root: string): RootFolders => ({
   ".sealift": join(root, ".sealift"),
   plugins: join(root, "plugins"),
   extensions: join(root, "extensions"),
+  [APPLICATIONS_FOLDER]: join(root, APPLICATIONS_FOLDER),
 });
 
 export const STAGING_PREFIX = ".staging-";
@@ -102,8 +113,9 @@ export function layoutOf(
     data: ({ section, id }) => join(sealift, "data", section, id),
     shippedData: (target, release, { section, id }) =>
       join(sealift, "releases", target, release, "shipped-data", section, id),
-    dataText: ({ section, id }) => `../../../../../data/${section}/${id}`,
-    envFile: (id) => join(folders.plugins, `${id}.env`),
+    dataText: (item) =>
+      `${"../".repeat(4 + (dataFolderOf(item) ?? "data").split("/").length)}data/${item.section}/${item.id}`,
+    envFile: ({ section, id }) => join(folders[section], `${id}.env`),
     state: (target) => join(sealift, "state", `${target}.json`),
     ahead: (target) => join(sealift, "ahead", target),
     reports: (target) => join(sealift, "reports", target),

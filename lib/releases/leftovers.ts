@@ -5,7 +5,7 @@ import type { TargetName } from "../contract/target.ts";
 import { deployedFile } from "./deployed.ts";
 import { heldFile } from "./held-rights.ts";
 import type { JournalEntry } from "./journal.ts";
-import type { Layout } from "./layout.ts";
+import { type Layout, SECTIONS } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
 const isSeed = (entry: Dirent): boolean => entry.isFile() && /^\.seed-[0-9a-f]{12}$/.test(entry.name);
@@ -23,7 +23,7 @@ const isReport = (entry: Dirent): boolean =>
  */
 export async function removeLeftovers(layout: Layout, interrupted: JournalEntry | undefined): Promise<void> {
   await removeIn(layout.sealift, (entry) => isTemporary(entry, basename(layout.journal)));
-  for (const folder of [layout.section("plugins"), layout.section("extensions"), join(layout.sealift, "current")])
+  for (const folder of [...SECTIONS.map((section) => layout.section(section)), join(layout.sealift, "current")])
     await removeIn(folder, isLink);
   if (interrupted === undefined) return;
   const { target, release, previous, items } = interrupted;

@@ -5,7 +5,7 @@ import { deploymentError, type SealiftError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
-import type { Item, Layout } from "./layout.ts";
+import { type Item, type Layout, SECTIONS } from "./layout.ts";
 
 /** Creates or replaces a link atomically. */
 export async function replaceLink(layout: Layout, path: string, text: string): Promise<void> {
@@ -55,6 +55,6 @@ export async function removeOwnLink(layout: Layout, target: TargetName, item: It
 
 /** Makes every link that a switch or its undo has made or removed durable. */
 export async function syncLinks(layout: Layout): Promise<void> {
-  for (const section of ["plugins", "extensions"] as const) await syncNames(layout, layout.section(section));
+  for (const section of SECTIONS) await syncNames(layout, layout.section(section));
   await syncNames(layout, join(layout.sealift, "current"));
 }

@@ -1,12 +1,37 @@
 import * as z from "zod";
+import { APPLICATIONS_FOLDER, dataFolder } from "../contract/files/application.ts";
 import { pluginId } from "../contract/identifiers.ts";
 import { isTargetName, type TargetName } from "../contract/target.ts";
+import { isApplication, type Item, SECTIONS } from "./layout.ts";
 
 /**
  * Schemas of names that become parts of paths in the files below `.sealift`. Another user may have written these files,
  * so a name must be one component, and not hidden.
  */
-export const item = z.object({ section: z.enum(["plugins", "extensions"]), id: pluginId });
+export const item = z.object({ section: z.enum(SECTIONS), id: pluginId, data: dataFolder.optional() });
+
+/** Application in a release's own record, beside its `items`. */
+export const application = item.omit({ section: true });
+
+const APPLICATION_UNIT = new RegExp(`^${APPLICATIONS_FOLDER}/`);
+
+/** Schema of {@link unitKey}. */
+export const unit = z.union([
+  pluginId,
+  z
+    .string()
+    .refine((key) => APPLICATION_UNIT.test(key) && pluginId.safeParse(key.replace(APPLICATION_UNIT, "")).success),
+]);
+
+/** Returns the key of an item in journals, events and reports: `apps/web` for an application, else its id. */
+export const unitKey = (item: Pick<Item, "section" | "id">): string =>
+  isApplication(item) ? `${APPLICATIONS_FOLDER}/${item.id}` : item.id;
+
+/** Returns the item that a key stands for: an application, or a plugin. */
+export const itemOfUnit = (key: string): Item =>
+  APPLICATION_UNIT.test(key)
+    ? { section: APPLICATIONS_FOLDER, id: key.replace(APPLICATION_UNIT, "") }
+    : { section: "plugins", id: key };
 
 export const target = z.custom<TargetName>(isTargetName, "must be project-<id>, plugin-<slug> or service-<slug>");
 

@@ -3,7 +3,7 @@ import { lstat, mkdir, readdir, readlink, realpath, stat } from "node:fs/promise
 import { dirname, join, resolve } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
 import { ifThere, statsOf } from "../support/files.ts";
-import { foldersOf, type Layout, layoutOf } from "./layout.ts";
+import { foldersOf, type Layout, layoutOf, SECTIONS } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
 
 /** Project root about to be written. Its paths are valid until it is disposed of. */
@@ -119,7 +119,7 @@ async function hold({ root, durability }: Layout): Promise<ProjectRoot> {
   const base = opened.use(await openFolder(await realpath(root)));
   const names = foldersOf(root);
   const folders = { ...names };
-  for (const name of [".sealift", "plugins", "extensions"] as const) {
+  for (const name of [".sealift", ...SECTIONS] as const) {
     const folder = opened.use(await enter(base, name, names[name]));
     folders[name] = folder.path(".");
     if (name !== ".sealift") continue;
@@ -153,7 +153,7 @@ const INSIDE: Inside = {
   reports: { "*": { "*": "file" } },
   outbox: { "*": { "*": "file" } },
   trust: { "*": "file" },
-  data: { plugins: "folder", extensions: "folder" },
+  data: { plugins: "folder", extensions: "folder", apps: "folder" },
   "journal.json": "file",
   lock: "file",
 };

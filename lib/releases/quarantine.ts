@@ -2,6 +2,7 @@ import * as z from "zod";
 import { type Code, EXIT } from "../contract/codes.ts";
 import type { SealiftError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
+import { programVersion } from "../support/program-version.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 
@@ -14,6 +15,8 @@ const quarantineEntry = z.object({
   at: z.string(),
   /** Signers that the host accepted, if these have refused it: the entry counts until they change. */
   signers: z.string().nullable().optional(),
+  /** Version of the Sealift that refused it, if another one may know its format; missing in older records. */
+  agent: z.string().optional(),
 });
 export type QuarantineEntry = z.infer<typeof quarantineEntry>;
 
@@ -30,6 +33,9 @@ const BY_SIGNERS = new Set<Code>([UNSIGNED, "signer_untrusted", "trust_changed"]
 
 /** True for a failure that the signers decide which the host accepts. */
 export const saysOfTheSigner = ({ code }: SealiftError): boolean => BY_SIGNERS.has(code);
+
+/** Codes of documents that a newer Sealift may know: another agent judges the version anew. */
+const BY_AGENT = new Set<string>(["manifest_invalid", "plan_invalid", "app_invalid"] satisfies Code[]);
 
 /** Codes of failures after the switch that the version itself has caused. */
 const ABOUT_THE_RELEASE = new Set<Code>(["unhealthy", "supervisor_failed"]);
@@ -70,15 +76,20 @@ export const heldBack = (
       (entry.identity === null || identity === null || entry.identity === identity),
   );
 
-/** Reads the versions that were rolled back or failed a check, newest last. */
+/**
+ * Reads the versions that were rolled back or failed a check, newest last. Leaves out those that another Sealift
+ * refused for a document whose format this one may know.
+ */
 export async function readQuarantine(layout: Layout, target: TargetName): Promise<QuarantineEntry[]> {
-  return (await readJsonFile(layout.state(target), targetState))?.quarantine ?? [];
+  const entries = (await readJsonFile(layout.state(target), targetState))?.quarantine ?? [];
+  return entries.filter(({ code, agent }) => !BY_AGENT.has(code) || agent === programVersion());
 }
 
 /** Quarantines a version until a newer one comes or a person asks. */
 export async function quarantine(layout: Layout, target: TargetName, entry: QuarantineEntry): Promise<void> {
   const others = (await readQuarantine(layout, target)).filter(({ version }) => version !== entry.version);
-  await writeJsonFile(layout.state(target), { quarantine: [...others, entry].slice(-MAX_ENTRIES) });
+  const judged = BY_AGENT.has(entry.code) ? { ...entry, agent: programVersion() } : entry;
+  await writeJsonFile(layout.state(target), { quarantine: [...others, judged].slice(-MAX_ENTRIES) });
 }
 
 /** Code of a version that a person has left by a rollback. */

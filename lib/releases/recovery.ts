@@ -7,7 +7,7 @@ import { type Attempt, attempt, Journal, type JournalEntry, readJournal } from "
 import { readJsonFile } from "./json-file.ts";
 import { ATTEMPT_FILE, type Layout, STAGING_PREFIX } from "./layout.ts";
 import { removeLeftovers, removeTargetLeftovers } from "./leftovers.ts";
-import { currentName, readRelease } from "./release.ts";
+import { currentName, hasRecord } from "./release.ts";
 import { finishSwitch, undoSwitch } from "./switch.ts";
 
 /**
@@ -60,7 +60,7 @@ export async function sweepTarget(layout: Layout, target: TargetName): Promise<A
     if (name.startsWith(STAGING_PREFIX)) {
       const found = await readJsonFile(join(folder, ATTEMPT_FILE), attempt);
       if (found?.target === target) killed.push(found);
-    } else if (name === current || (await readRelease(layout, target, name)) !== undefined) continue;
+    } else if (name === current || (await hasRecord(layout, target, name))) continue;
     await rm(folder, { recursive: true, force: true });
   }
   return killed;

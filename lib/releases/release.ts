@@ -2,21 +2,24 @@ import { randomBytes } from "node:crypto";
 import { readlink, realpath, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
+import { APPLICATIONS_FOLDER } from "../contract/files/application.ts";
 import { installStep, unitOf } from "../contract/files/install-plan.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, namesIn, statsOf } from "../support/files.ts";
 import { syncNames } from "./durability.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
-import type { Layout } from "./layout.ts";
-import { item } from "./names.ts";
+import { isApplication, type Item, type Layout } from "./layout.ts";
+import { application, item } from "./names.ts";
 import { removeTree } from "./open-folder.ts";
 
-/** `release.json` inside a release: its last file, so a release without it was never finished. */
-export const releaseRecord = z.object({
+/** `release.json` as it is on the disk. */
+const storedRecord = z.object({
   version: z.string(),
   /** Identity that distinguishes two artifacts of one version: a signature or a digest. Null for an adopted folder. */
   identity: z.string().nullable(),
   items: z.array(item),
+  /** Applications, apart from `items`: a Sealift that does not know them would take the whole record as missing. */
+  applications: z.array(application).optional(),
   /** Steps of the plan around the switch, which a rollback repeats. Omitted for adopted folders. */
   steps: z.object({ stop: z.array(installStep), after: z.array(installStep) }).optional(),
   content_sha256: z.string().nullable(),
@@ -33,7 +36,13 @@ export const releaseRecord = z.object({
   /** Files in the list of its contents; omitted for adopted folders, which have no list. */
   files: z.int().nonnegative().optional(),
 });
-export type ReleaseRecord = z.infer<typeof releaseRecord>;
+
+/** `release.json` inside a release: its last file, so a release without it was never finished. */
+export const releaseRecord = storedRecord.transform(({ applications = [], items, ...record }) => ({
+  ...record,
+  items: [...items, ...applications.map((found): Item => ({ section: APPLICATIONS_FOLDER, ...found }))],
+}));
+export type ReleaseRecord = z.output<typeof releaseRecord>;
 
 export interface Release extends ReleaseRecord {
   name: string;
@@ -62,8 +71,19 @@ export function newReleaseName(version: string): string {
   return `${label || "release"}-${randomBytes(4).toString("hex")}`;
 }
 
-export const writeRelease = (layout: Layout, target: TargetName, name: string, record: ReleaseRecord): Promise<void> =>
-  writeJsonFile(recordFile(layout, target, name), record, { durable: layout.durability !== "none" });
+export function writeRelease(layout: Layout, target: TargetName, name: string, record: ReleaseRecord): Promise<void> {
+  const applications = record.items.filter(isApplication).map(({ id, data }) => ({ id, data }));
+  const stored: z.input<typeof storedRecord> = {
+    ...record,
+    items: record.items.filter((item) => !isApplication(item)),
+    ...(applications.length > 0 && { applications }),
+  };
+  return writeJsonFile(recordFile(layout, target, name), stored, { durable: layout.durability !== "none" });
+}
+
+/** True for a release with a record, even one that this Sealift cannot read: another version may have written it. */
+export const hasRecord = async (layout: Layout, target: TargetName, name: string): Promise<boolean> =>
+  (await statsOf(recordFile(layout, target, name))) !== undefined;
 
 /**
  * Removes a release that nothing links to, and its staged files. Its name goes first, durably: a half-removed release
@@ -109,6 +129,15 @@ export async function listReleases(layout: Layout, target: TargetName): Promise<
   return found
     .filter((release) => release !== undefined)
     .toSorted((a, b) => (a.created_at < b.created_at ? 1 : a.created_at > b.created_at ? -1 : 0));
+}
+
+/** Lists releases with a record that this Sealift cannot read; they are neither used nor removed. */
+export async function unreadableReleases(layout: Layout, target: TargetName): Promise<string[]> {
+  const unreadable: string[] = [];
+  for (const name of await namesIn(layout.releases(target)))
+    if ((await hasRecord(layout, target, name)) && (await readRelease(layout, target, name)) === undefined)
+      unreadable.push(name);
+  return unreadable;
 }
 
 /**

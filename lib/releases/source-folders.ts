@@ -1,4 +1,5 @@
 import { posix } from "node:path";
+import { dataFolderOf, type Item } from "./layout.ts";
 
 /** Folder of a release for files of the source tree that no step installed. */
 export const REST_FOLDER = "rest";
@@ -18,13 +19,17 @@ const REST_OF_TREE: Origin = { place: REST, source: "" };
 export class SourceFolders {
   readonly #byPlace = new Map<string, Origin>();
 
-  /** @param folders `<section>/<id>` → its folder in the source tree */
-  constructor(folders: Readonly<Record<string, string>>) {
-    for (const [item, folder] of Object.entries(folders)) {
+  /**
+   * @param folders `<section>/<id>` → its folder in the source tree
+   * @param items those whose folder for data may have another name than `data`
+   */
+  constructor(folders: Readonly<Record<string, string>>, items: readonly Item[] = []) {
+    const dataFolders = new Map(items.map((item) => [`${item.section}/${item.id}`, dataFolderOf(item)]));
+    for (const [key, folder] of Object.entries(folders)) {
       const source = posix.join(folder, "/").replace(/^\.\//, "");
       const origins = [
-        { place: `${item}/`, source },
-        { place: `${SHIPPED}${item}/`, source: `${source}data/` },
+        { place: `${key}/`, source },
+        { place: `${SHIPPED}${key}/`, source: `${source}${dataFolders.get(key) ?? "data"}/` },
       ];
       for (const origin of origins) this.#byPlace.set(origin.place, origin);
     }

@@ -48,7 +48,7 @@ type ListedTree = Pick<BaseTree, "files" | "emptyFolders" | "pathOf">;
 async function listedInContents(folder: string, release: Release): Promise<ListedTree> {
   const files = FileTable.empty();
   const emptyFolders: string[] = [];
-  const folders = new SourceFolders(release.source_folders!);
+  const folders = new SourceFolders(release.source_folders!, release.items);
   /** Origins by file index. */
   const origins: Origin[] = [];
   for await (const batch of readContentsInBatches(folder))

@@ -6,14 +6,15 @@ import { adoptFolders } from "./adoption.ts";
 import { checkAdoptable, giveData } from "./data-folders.ts";
 import { barrier, makeDurableFolder, syncBytes, syncNames } from "./durability.ts";
 import type { Journal } from "./journal.ts";
-import { type Item, type Layout, sameItem } from "./layout.ts";
+import { dataFolderOf, type Item, type Layout, sameItem } from "./layout.ts";
 import { addLink, linkState, removeOwnLink, replaceLink, syncLinks } from "./links.ts";
+import { itemOfUnit } from "./names.ts";
 import { ADOPTED, currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
 
 /** Finished release, with what the host gets with it. */
 export interface NewRelease {
   items: readonly Item[];
-  /** Id → prepared `.env` file, put in place where the host has none. */
+  /** Unit → prepared `.env` file, put in place where the host has none. */
   envFiles: ReadonlyMap<string, string>;
 }
 
@@ -63,18 +64,18 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
   const blocked: string[] = [];
   for (const item of items) {
     const paths = await giveData(layout, target, release, item);
-    blocked.push(...paths.map((path) => `${item.section}/${item.id}/data/${path}`));
+    blocked.push(...paths.map((path) => `${item.section}/${item.id}/${dataFolderOf(item)}/${path}`));
   }
-  for (const [id, prepared] of envFiles) await placeEnvFile(journal, id, prepared);
+  for (const [unit, prepared] of envFiles) await placeEnvFile(journal, unit, prepared);
   for (const item of items) await addLink(layout, target, item);
   await replaceLink(layout, layout.current(target), layout.currentText(target, release));
   return blocked;
 }
 
-async function placeEnvFile(journal: Journal, id: string, prepared: string): Promise<void> {
-  const path = journal.layout.envFile(id);
+async function placeEnvFile(journal: Journal, unit: string, prepared: string): Promise<void> {
+  const path = journal.layout.envFile(itemOfUnit(unit));
   if ((await statsOf(path)) !== undefined) return;
-  await journal.note({ env_files: [...journal.entry.env_files, id] });
+  await journal.note({ env_files: [...journal.entry.env_files, unit] });
   await makeDurableFolder(journal.layout, dirname(path));
   await chmod(prepared, 0o600);
   await syncBytes(journal.layout, prepared);
@@ -108,7 +109,7 @@ export async function undoSwitch(journal: Journal): Promise<void> {
       const added = entry.items.filter((item) => !entry.previous_items.some((old) => sameItem(old, item)));
       for (const item of added) await removeOwnLink(layout, target, item);
     }
-    for (const id of entry.env_files) await rm(layout.envFile(id), { force: true });
+    for (const unit of entry.env_files) await rm(layout.envFile(itemOfUnit(unit)), { force: true });
     await syncLinks(layout);
   }
   if (!entry.keeps_release && (await currentName(layout, target)) !== release)

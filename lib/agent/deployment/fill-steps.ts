@@ -113,7 +113,7 @@ async function writeEnv(plugin: string, from: string, context: Filling): Promise
   const isNew = await prepareEnvFile({
     plugin,
     template,
-    existing: layout.envFile(plugin),
+    existing: layout.envFile({ section: "plugins", id: plugin }),
     prepared,
     required: fetched.plugins.get(plugin)!.requiredEnvironment,
     optional: fetched.plugins.get(plugin)!.optionalEnvironment,

@@ -162,10 +162,10 @@ async function finishRelease(
  * Collects what unpacking found about the files of a release. Provisioned plugins may have changed, and so may files
  * set apart as data.
  */
-function contentsOf({ fetched, sourceFolders, provisioned }: Filling): ContentsOptions {
+function contentsOf({ fetched, items, sourceFolders, provisioned }: Filling): ContentsOptions {
   const { keep, contentSha256, listing } = fetched;
   const { files, emptyFolders } = listing;
-  const folders = new SourceFolders(Object.fromEntries(sourceFolders));
+  const folders = new SourceFolders(Object.fromEntries(sourceFolders), items);
   const mayHaveChanged = (path: string): boolean => {
     if (provisioned.size === 0) return false;
     const [, id] = /^(?:shipped-data\/)?plugins\/([^/]+)\//.exec(path) ?? [];

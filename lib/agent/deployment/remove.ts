@@ -53,7 +53,7 @@ async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, sup
     kept: purge
       ? [
           ...items.map((item) => layout.data(item)),
-          ...plugins.map((id) => layout.envFile(id)),
+          ...items.filter(({ section }) => section !== "extensions").map((item) => layout.envFile(item)),
           ...[".pub", ".proof"].map((end) => layout.trust(target).replace(/\.pub$/, end)),
           layout.reports(target),
           layout.outbox(target),

@@ -7,6 +7,8 @@ import { seconds } from "./seconds.ts";
 export const APPLICATIONS_FOLDER = "apps";
 /** Descriptor of an application, in its folder. */
 export const APPLICATION_FILE = "app.yaml";
+/** Folder of the host in an application's folder, for what it makes of the descriptor. */
+export const HOST_FOLDER = ".sealift";
 
 const insideTheFolder = pathBelow("must be a path inside the application's folder");
 
@@ -14,6 +16,12 @@ const insideTheFolder = pathBelow("must be a path inside the application's folde
 const program = pathBelow("must be a program's name, or a path inside the application's folder").refine(
   (text) => !/\s/.test(text),
   "must be one word: write a list, such as [node, server.js]; no shell reads it",
+);
+
+/** Folder of an application for data, by its plain path: no link of the host can lead elsewhere. */
+export const dataFolder = insideTheFolder.refine(
+  (path) => path.split("/").every((name) => name !== "" && name !== "." && name !== HOST_FOLDER),
+  `must be a plain path such as storage or var/data, without . and ${HOST_FOLDER}`,
 );
 
 /** Program and its arguments, which no shell reads. */
@@ -64,7 +72,7 @@ export const application = z
     /** Runs after the old process has ended and before the new one starts. Its failure sends the deployment back. */
     migrate: command.optional(),
     /** Folder that belongs to the host and outlives releases. */
-    data: insideTheFolder.optional(),
+    data: dataFolder.optional(),
     environment: environmentNames.prefault({}),
     stop: z
       .strictObject({

@@ -49,7 +49,7 @@ t.test("an undo brings back the links of the previous release and removes the ne
   const second = await prepareRelease(layout, TARGET, "2.0.0", { "plugins/a/f": "a2", "plugins/c/f": "c2" });
   await plant(root, { prepared: "K=1\n" });
   await switchTo(second, new Map([["c", join(root, "prepared")]]));
-  t.equal((await lstat(layout.envFile("c"))).mode & 0o777, 0o600);
+  t.equal((await lstat(layout.envFile(plugin("c")))).mode & 0o777, 0o600);
   await undo(second);
   t.equal(await read(root, "plugins/a/f"), "a1");
   t.same((await readdir(join(root, "plugins"))).toSorted(), ["a", "b"], "the new id and its environment file are gone");

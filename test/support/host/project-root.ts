@@ -9,6 +9,11 @@ import { currentRelease, newReleaseName, writeRelease } from "../../../lib/relea
 import { finishSwitch, type NewRelease, switchRelease } from "../../../lib/releases/switch.ts";
 
 export const plugin = (id: string): Item => ({ section: "plugins", id });
+export const application = (id: string, data?: string): Item => ({
+  section: "apps",
+  id,
+  ...(data !== undefined && { data }),
+});
 
 /** Writes files below a folder from a map of paths to contents. */
 export async function plant(folder: string, files: Record<string, string>): Promise<void> {
@@ -24,17 +29,22 @@ export interface Prepared extends NewRelease {
   name: string;
 }
 
-/** A whole release on disk that nothing points to yet, with its journal in phase `staging`. */
+/**
+ * A whole release on disk that nothing points to yet, with its journal in phase `staging`.
+ *
+ * @param data folders of the data of applications, by their keys
+ */
 export async function prepareRelease(
   layout: Layout,
   target: TargetName,
   version: string,
   files: Record<string, string>,
+  data: Record<string, string> = {},
 ): Promise<Prepared> {
   const name = newReleaseName(version);
   const items = [...new Set(Object.keys(files).map((path) => path.split("/").slice(0, 2).join("/")))].map((key) => {
     const [section, id] = key.split("/");
-    return { section: section as Item["section"], id: id! };
+    return { section: section as Item["section"], id: id!, ...(key in data && { data: data[key] }) };
   });
   await plant(layout.release(target, name), files);
   await writeRelease(layout, target, name, {
