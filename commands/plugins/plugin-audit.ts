@@ -3,6 +3,7 @@ import { EXIT } from "../../lib/contract/codes.ts";
 import { audit } from "../../lib/options/runtime.ts";
 import type { AuditReport } from "../../lib/runtime/authoring/plugin-audit.ts";
 import { withOptions } from "../shell/base.ts";
+import { trialNotes } from "./plugin-pack.ts";
 
 export class PluginAudit extends withOptions(audit) {
   static override paths = [["plugin", "audit"]];
@@ -21,7 +22,7 @@ export class PluginAudit extends withOptions(audit) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { integration, asRoot, logLevel } = this.options;
+    const { integration, asRoot, include, logLevel } = this.options;
     const [{ auditPlugin }, { createLogger }] = await Promise.all([
       import("../../lib/runtime/authoring/plugin-audit.ts"),
       import("../../lib/support/logging.ts"),
@@ -29,7 +30,11 @@ export class PluginAudit extends withOptions(audit) {
     const report = await auditPlugin({
       folder: this.folder ?? ".",
       asRoot,
-      logger: createLogger({ name: "plugin-audit", level: this.json ? "silent" : logLevel }),
+      include,
+      onListed: (list) => {
+        for (const line of trialNotes(list)) this.note(line);
+      },
+      logger: (rewrite) => createLogger({ name: "plugin-audit", level: this.json ? "silent" : logLevel, rewrite }),
       ...(integration !== undefined && { configFile: integration }),
     });
     const failed = report.outcomes.filter(({ passed }) => !passed);

@@ -3,6 +3,7 @@ import { development } from "../../lib/options/runtime.ts";
 import type { DevEvent, DevSession } from "../../lib/runtime/authoring/dev.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { aborted } from "../shell/serve.ts";
+import { trialNotes } from "./plugin-pack.ts";
 
 export class PluginDev extends withOptions(development) {
   static override paths = [["plugin", "dev"]];
@@ -94,6 +95,9 @@ export class PluginDev extends withOptions(development) {
         return this.note(`  call     ACTION {"a": "payload"}\n  help     lists the actions`);
       case "reloaded":
         return this.note(`reloaded in ${Math.round(event.durationMs)} ms: ${event.actions.join(", ")}`);
+      case "not_packed":
+        for (const line of trialNotes({ leftOut: [event] })) this.note(`archive: ${line}`);
+        return;
       case "failed":
         return this.note(`failed: ${event.message}`);
       case "call": {

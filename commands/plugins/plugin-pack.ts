@@ -1,8 +1,10 @@
 import { Command, Option } from "clipanion";
+import type { LeftOut } from "../../lib/artifact/tree/source-tree.ts";
 import { packing } from "../../lib/options/runtime.ts";
 import type { PackedPlugin } from "../../lib/runtime/authoring/pack.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
+import { leftOutLines } from "../shell/output/left-out.ts";
 
 export class PluginPack extends withOptions(packing) {
   static override paths = [["plugin", "pack"]];
@@ -29,15 +31,25 @@ export class PluginPack extends withOptions(packing) {
     const shared = { folder: this.folder ?? ".", include, withDependencies };
     const packed = await packPlugin({ ...shared, ...(output !== undefined && { output }) });
     for (const line of packingNotes(packed)) this.note(line);
+    const { leftOut, ...facts } = packed;
     if (!this.json)
       this.print.line(`${packed.file} (${counted(packed.files, "file")}, ${counted(packed.sizeBytes, "byte")})`);
-    return this.done({ packed });
+    for (const { path, pattern } of this.json ? leftOut : []) this.print.event({ event: "left_out", path, pattern });
+    return this.done({ packed: { ...facts, leftOut: leftOut.map(({ path }) => path) } });
   }
+}
+
+/** Reasons that nobody needs to be told each time: files of this machine, and packages, which trials have. */
+const EXPECTED: ReadonlySet<string> = new Set([".git", ".sealift", "node_modules", "data of this machine"]);
+
+/** Describes what a trial lacks, as archives do. */
+export function* trialNotes({ leftOut }: { leftOut: readonly LeftOut[] }): Generator<string> {
+  yield* leftOutLines(leftOut.filter(({ pattern }) => !EXPECTED.has(pattern)));
 }
 
 /** Describes what an archive lacks. */
 export function* packingNotes({ leftOut, missingDependencies: missing }: PackedPlugin): Generator<string> {
-  for (const path of leftOut) yield `left out: ${path}`;
+  yield* leftOutLines(leftOut);
   if (missing.length > 0)
     yield `warning: The plugin imports ${missing.join(", ")}, and the archive has no such package. Give --with-dependencies, or bundle the plugin (docs/sdk.md).`;
 }

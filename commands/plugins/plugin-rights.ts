@@ -26,17 +26,19 @@ export class PluginRights extends withOptions(rights) {
 
   override async run(): Promise<number> {
     const { against } = this.options;
-    const [{ readRights }, { moreRights, rightsOf }, { signerOfInstalled }] = await Promise.all([
-      import("../../lib/runtime/authoring/plugin-audit.ts"),
+    const [{ descriptorOf }, { moreRights, rightsOf }, { signerOfInstalled }] = await Promise.all([
+      import("../../lib/runtime/authoring/plugin-folder.ts"),
       import("../../lib/contract/rights.ts"),
       import("../../lib/releases/release.ts"),
     ]);
     const folder = this.folder ?? ".";
-    const descriptor = await readRights(folder);
+    const descriptor = await descriptorOf(folder);
     const { name, version } = descriptor;
     const signer = await signerOfInstalled(folder);
     const before =
-      against === undefined ? undefined : { ...(await readRights(against)), signer: await signerOfInstalled(against) };
+      against === undefined
+        ? undefined
+        : { ...(await descriptorOf(against)), signer: await signerOfInstalled(against) };
     const asked = before === undefined ? rightsOf(descriptor) : moreRights(before, descriptor);
     const exit_code = before !== undefined && asked.length > 0 ? EXIT.failed : EXIT.done;
     if (this.json) {

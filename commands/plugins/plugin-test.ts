@@ -5,6 +5,7 @@ import { trial } from "../../lib/options/runtime.ts";
 import type { TrialCase, TrialOutcome } from "../../lib/runtime/authoring/trial.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { aborted } from "../shell/serve.ts";
+import { trialNotes } from "./plugin-pack.ts";
 
 export class PluginTest extends withOptions(trial) {
   static override paths = [["plugin", "test"]];
@@ -41,7 +42,7 @@ export class PluginTest extends withOptions(trial) {
   }
 
   async #once(): Promise<number> {
-    const { call, payload, integration, logLevel } = this.options;
+    const { call, payload, integration, include, logLevel } = this.options;
     const [{ tryPlugin }, { createLogger }] = await Promise.all([
       import("../../lib/runtime/authoring/trial.ts"),
       import("../../lib/support/logging.ts"),
@@ -49,7 +50,11 @@ export class PluginTest extends withOptions(trial) {
     const cases: TrialCase[] | undefined = call === undefined ? undefined : [{ action: call, payload }];
     const report = await tryPlugin({
       folder: this.folder ?? ".",
-      logger: createLogger({ name: "plugin-test", level: this.json ? "silent" : logLevel }),
+      include,
+      onListed: (list) => {
+        for (const line of trialNotes(list)) this.note(line);
+      },
+      logger: (rewrite) => createLogger({ name: "plugin-test", level: this.json ? "silent" : logLevel, rewrite }),
       ...(cases && { cases }),
       ...(integration !== undefined && { configFile: integration }),
     });

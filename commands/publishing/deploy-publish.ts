@@ -9,6 +9,7 @@ import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-pro
 import { counted } from "../../lib/support/counted.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
+import { leftOutLines } from "../shell/output/left-out.ts";
 import { storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import { additionsOf, isStaged, keyFor, waitingDigest } from "./features.ts";
 
@@ -83,7 +84,7 @@ export class DeployPublish extends withOptions(publish) {
       limits: limitsOf(this.options),
       ...(epoch !== undefined && { sourceDateEpoch: epoch }),
       signal: interrupt.signal,
-      emit: this.json ? sparing(this.print.event) : renderer(progress, skipped, dryRun),
+      emit: this.json ? sparing(this.print.event) : renderer(progress, skipped),
     };
     try {
       return dryRun ? await this.#dryRun(build, stop) : await this.#publish(build, stop);
@@ -206,6 +207,9 @@ export class DeployPublish extends withOptions(publish) {
     const added = await additions.add({ kind: "project", slug: build.projectId }, { version, content_sha256 }, seed);
     // The bar clears its line when it stops: the result comes after it.
     stopProgress();
+    if (!this.json) for (const line of leftOutLines(project.tree.leftOut)) this.note(line);
+    for (const { path, pattern } of this.json ? project.tree.leftOut : [])
+      this.print.event({ event: "left_out", path, pattern });
     const waiting = await waitingDigest({ outcome, record }, this.options, hub, project.manifest);
     if (this.json)
       return this.done({
@@ -260,10 +264,7 @@ type Skipped = Map<string, string[]>;
 function renderer(
   progress: { line(text: string): void; update(what: string, done: number, total: number): void },
   skipped: Skipped,
-  isDryRun: boolean,
 ): BuildOptions["emit"] {
-  // A dry run lists them itself.
-  const hint = isDryRun ? "" : " (see --dry-run)";
   const labels = { "scan.progress": "Hashing", "pack.progress": "Packing" };
   return (event) => {
     switch (event.event) {
@@ -281,7 +282,7 @@ function renderer(
         return progress.line(waitSentence(event));
       case "scan.done":
         return progress.line(
-          `${counted(event.files, "file")}, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out${hint}` : ""}`,
+          `${counted(event.files, "file")}, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out` : ""}`,
         );
       case "delta.skipped":
         return void skipped.set(event.reason, [...(skipped.get(event.reason) ?? []), event.base_version]);

@@ -36,6 +36,9 @@ export const scaffold = group("Plugin", {
   directory: path({ help: "Folder to write to", defaultText: "./NAME" }),
 });
 
+/** Names of files that archives leave out, and an author wants in them. */
+const include = list({ metavar: "NAME", help: "Bring back what is never packed; may be repeated" }, (name) => name);
+
 /** Options of `plugin pack`. */
 export const packing = group("Archive", {
   output: path({
@@ -45,7 +48,7 @@ export const packing = group("Archive", {
     help: "Archive to write",
     defaultText: "NAME-VERSION.zip",
   }),
-  include: list({ metavar: "NAME", help: "Bring back what is never packed; may be repeated" }, (name) => name),
+  include,
   withDependencies: flag({ help: "Pack the installed npm packages of the lock file" }),
 });
 
@@ -66,6 +69,7 @@ export const trial = group("Trial", {
   payload: parsed({ metavar: "JSON", help: "Payload of --call", default: "{}" }, jsonOf),
   watch: flag({ name: "watch-files", flag: "--watch", help: "Run again whenever a file is saved" }),
   integration: path({ help: "integration.yaml whose services and grants the plugin gets" }),
+  include,
   logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
 });
 
@@ -73,6 +77,7 @@ export const trial = group("Trial", {
 export const audit = group("Audit", {
   integration: path({ help: "integration.yaml whose services the plugin gets" }),
   asRoot: flag({ help: "Run the plugin although you are root" }),
+  include,
   logLevel: choice(LOG_LEVELS, { help: "Least level that is logged", default: "warn" }),
 });
 

@@ -24,7 +24,7 @@ const OVERRIDE = "SEALIFT__";
 const VARIABLE = /\$\{([A-Za-z_][A-Za-z0-9_]*)\}/g;
 /** Secrets from examples, which are refused in production, whatever their length. */
 const DEFAULT_SECRET =
-  /change[-_ ]?me|^(.)\1*$|^(secret|password|default|example|test|development|dev|plugin[-_ ]?key)/i;
+  /change[-_ ]?me|^(.)\1*$|^(secret|password|default|example|test|development|dev)|^plugin[-_ ]?key[-_ a-z]*\d{0,4}$/i;
 /** Fewest characters of a secret; 24 characters of base64 are 144 bits. */
 const MIN_SECRET_CHARACTERS = 24;
 
@@ -106,6 +106,18 @@ function weakSecrets({ app, plugins }: Integration): string[] {
     if (secret.length < MIN_SECRET_CHARACTERS) return [`${name}: is shorter than ${MIN_SECRET_CHARACTERS} characters`];
     return [];
   });
+}
+
+/** Matches variables of this program itself, and what may hold a key for a trace collector. */
+const OWN_VARIABLE = /^(?:SEALIFT_.*|OTEL_EXPORTER_OTLP_(?:TRACES_)?HEADERS)$/s;
+
+/**
+ * Takes the runtime's own secrets out of the environment of its process, which trusted plugins share.
+ *
+ * @param reserved names of variables with secrets, as {@link Configuration} has them
+ */
+export function hideSecrets(env: NodeJS.ProcessEnv, reserved: ReadonlySet<string>): void {
+  for (const name of Object.keys(env)) if (reserved.has(name) || OWN_VARIABLE.test(name)) delete env[name];
 }
 
 const SECRET_PATH = /secret|password|^services\.(databases|cache)\b/;

@@ -11,7 +11,7 @@ import { CallLog, type EndedCall } from "./calls/call-log.ts";
 import { Calls } from "./calls/calls.ts";
 import { Catalogue } from "./catalogue/catalogue.ts";
 import type { PluginSlot } from "./catalogue/plugin-slot.ts";
-import { type Configuration, readConfiguration, resolveConfiguration } from "./configuration.ts";
+import { type Configuration, hideSecrets, readConfiguration, resolveConfiguration } from "./configuration.ts";
 import { chooseGroups, chooseWall } from "./lifecycle/choose-walls.ts";
 import { diagnose } from "./lifecycle/health.ts";
 import { HealthMonitor } from "./lifecycle/health-monitor.ts";
@@ -120,7 +120,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
   const { settings, reserved } = configuration;
   const { app: appSettings, observability, plugins } = settings;
   const logger = options.logger ?? createLogger({ name: appSettings.name, level: observability.logging.level });
-  const env = options.env ?? process.env;
+  // A copy: from the process itself the secrets are taken below.
+  const env = options.env ?? { ...process.env };
   const wall = await chooseWall(settings, sandboxUser(plugins.sandbox), logger, {
     waived: waiverOf(options),
     quiet: options.guardProcess !== true,
@@ -187,6 +188,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
     isClosing: () => closing,
   });
 
+  // Before the first code of a plugin. A process that does other work, too, may need its variables for that.
+  if (options.guardProcess === true && options.env === undefined) hideSecrets(process.env, reserved);
   const resources = building.move();
   let loaded: Promise<void> | undefined;
   let closed: Promise<void> | undefined;

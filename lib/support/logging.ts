@@ -27,6 +27,8 @@ export interface LoggingOptions {
   name: string;
   /** `trace` to `fatal`, or `silent`. Default `info`. */
   level?: string;
+  /** Changes a line before it is written. */
+  rewrite?: (line: string) => string;
 }
 
 /** Names of pino's levels, padded to one width. */
@@ -114,13 +116,14 @@ const lostLines = (lines: number): string =>
   `${JSON.stringify({ level: WARNING, time: new Date().toISOString(), name: "log", msg: `${lines} log lines were lost`, lines })}\n`;
 
 /** Creates a logger on stderr without secret fields: JSON, or lines for people where stderr is a terminal. */
-export function createLogger({ name, level = "info" }: LoggingOptions): Logger {
+export function createLogger({ name, level = "info", rewrite }: LoggingOptions): Logger {
   const options: LoggerOptions = {
     name,
     level,
     redact: { paths: SECRET_FIELDS.flatMap((field) => [field, `*.${field}`]), censor: "[redacted]" },
     timestamp: () => `,"time":"${new Date().toISOString()}"`,
     base: { name },
+    ...(rewrite && { hooks: { streamWrite: rewrite } }),
   };
   const out = (standardError ??= new LogStream(process.stderr, lostLines));
   if (!process.stderr.isTTY) return pino(options, out);

@@ -20,11 +20,11 @@ interface Program {
   exited: Promise<number | null>;
 }
 
-function run(t: Test, cwd: string, ...parameters: string[]): Program {
-  const child = spawn(process.execPath, [LAUNCHER, "runtime-serve", ...parameters], {
-    cwd,
-    env: { ...process.env, PLUGIN_KEY: KEY },
-  });
+const run = (t: Test, cwd: string, ...parameters: string[]): Program => start(t, cwd, parameters);
+
+function start(t: Test, cwd: string, parameters: string[], variables: NodeJS.ProcessEnv = {}): Program {
+  const env = { ...process.env, PLUGIN_KEY: KEY, ...variables };
+  const child = spawn(process.execPath, [LAUNCHER, "runtime-serve", ...parameters], { cwd, env });
   const program: Program = {
     child,
     stdout: [],
@@ -53,6 +53,7 @@ const project = (
         "plugin.yaml": "{name: inside, version: 1.0.0, entry_point: main.mjs, execution_mode: trusted}",
         "main.mjs": `export default { actions: {
           throwLater: () => { setTimeout(() => { throw new Error("nobody catches this"); }); return "thrown"; },
+          environment: () => ({ ...process.env }),
           rejectLater: () => { void Promise.reject(new Error("nobody awaits this")); return "rejected"; },
         } };`,
       },
@@ -90,6 +91,31 @@ t.test("errors that a trusted plugin does not catch are logged and counted, and 
   await until(() => program.stderr.filter((line) => line.includes("in the runtime's process")).length === 2);
   t.match(await (await fetch(`${url}/metrics`, { headers })).text(), "sealift_uncaught_errors_total 2");
 });
+
+t.test(
+  "a trusted plugin finds none of the runtime's secrets in its environment, and gets what it declares",
+  async (t) => {
+    const root = project(t);
+    const declared = "{name: boxed, version: 1.0.0, entry_point: main.mjs, env: { GREETING: '${WORD}' }}";
+    writeFileSync(join(root, "plugins/boxed/plugin.yaml"), declared);
+    writeFileSync(
+      join(root, "plugins/boxed/main.mjs"),
+      "export default { actions: { greeting: (_payload, { env }) => env.GREETING } };",
+    );
+    const secrets = { SEALIFT_API_KEY: "a", SEALIFT__APP__ENV: "test", OTEL_EXPORTER_OTLP_HEADERS: "b", WORD: "hello" };
+    const program = start(t, root, ["--listen", "127.0.0.1:0"], secrets);
+    const url = await ready(program);
+    const result = async (call: string): Promise<unknown> => {
+      const answer = await fetch(`${url}/plugin/ipc/${call}`, { method: "POST", headers });
+      return ((await answer.json()) as { result: unknown }).result;
+    };
+    const seen = (await result("inside/environment")) as Record<string, string>;
+    t.match(seen, { PATH: String, WORD: "hello" }, "what is not the runtime's own is the process's");
+    const names = ["PLUGIN_KEY", "SEALIFT_API_KEY", "SEALIFT__APP__ENV", "OTEL_EXPORTER_OTLP_HEADERS"];
+    for (const name of names) t.notOk(name in seen, name);
+    t.equal(await result("boxed/greeting"), "hello");
+  },
+);
 
 t.test("SIGHUP loads what is new and reloads what is loaded; SIGUSR1 opens no debugger", async (t) => {
   const root = project(t, "version: () => 1");

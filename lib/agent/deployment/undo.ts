@@ -11,6 +11,8 @@ import { pluginsAmong, supervisorOf } from "./supervision.ts";
 /** Time limit for restarting units during an undo, in milliseconds; nothing interrupts it. */
 const UNDO_LIMIT_MS = 300_000;
 
+const LOGS = "See the report and the plugin's logs; the version stays in quarantine until a newer one comes.";
+
 /**
  * Restarts the units that an undone deployment touched, so that they run what the links now name. Failures are
  * warnings.
@@ -68,7 +70,7 @@ export async function undo(
   if (!replaced || previous === null || error.code === "interrupted") return error;
   return deploymentError("rolled_back", `${error.message} The previous release is back.`, {
     cause: error,
-    hint:
-      error.hint ?? "See the report and the plugin's logs; the version stays in quarantine until a newer one comes.",
+    // What runs by now is the previous release: its program, run by hand, would only succeed.
+    hint: error.code === "supervisor_failed" ? LOGS : (error.hint ?? LOGS),
   });
 }

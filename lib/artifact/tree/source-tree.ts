@@ -33,14 +33,28 @@ export const NEVER_PACKED = [
   ".sealift",
 ] as const;
 
+/** Path that was decided by a pattern, or for another reason in words. */
+export interface LeftOut {
+  path: string;
+  pattern: string;
+}
+
 export interface SourceTree {
   root: string;
   /** Members sorted by path components; folders before their contents. */
   members: MemberList;
   /** Excluded paths, the topmost of each subtree. */
-  leftOut: { path: string; pattern: string }[];
+  leftOut: LeftOut[];
   /** Paths that would have been excluded, but for `include`. */
-  broughtBack: { path: string; pattern: string }[];
+  broughtBack: LeftOut[];
+}
+
+export interface ListingOptions {
+  /** Shell globs of path components to pack although they are normally left out. */
+  include?: readonly string[];
+  limits: Limits;
+  /** Returns why a path is left out although no pattern excludes it; undefined where it is packed. */
+  leaveOut?: (path: string) => string | undefined;
 }
 
 const RENAME = "Rename it: agents refuse such names.";
@@ -62,7 +76,7 @@ function matcherOf(patterns: readonly string[]): (name: string) => string | unde
  *
  * @throws UsageError `source_link`, `source_special`, `source_unsafe`, `limit_exceeded`, once, with every fault
  */
-export function listSourceTree(root: string, options: { include?: readonly string[]; limits: Limits }): SourceTree {
+export function listSourceTree(root: string, options: ListingOptions): SourceTree {
   const tree: SourceTree = { root, members: new MemberList(), leftOut: [], broughtBack: [] };
   const excluding = matcherOf(NEVER_PACKED);
   const included = (options.include ?? []).map((pattern) => ({ pattern, matches: picomatch(pattern, { dot: true }) }));
@@ -82,6 +96,11 @@ export function listSourceTree(root: string, options: { include?: readonly strin
           continue;
         }
         tree.broughtBack.push({ path, pattern: inclusion.pattern });
+      }
+      const reason = options.leaveOut?.(path);
+      if (reason !== undefined) {
+        tree.leftOut.push({ path, pattern: reason });
+        continue;
       }
       if (name.includes("\ufffd")) {
         // A name that is not valid UTF-8 is read with U+FFFD in it, and no file has that name.

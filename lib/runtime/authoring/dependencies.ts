@@ -2,6 +2,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
+import { faultsOf } from "../../support/documents/faults.ts";
 import { ifThere } from "../../support/files.ts";
 
 /** npm packages that a plugin needs when it runs, by its lock file and as `npm ci` has installed them. */
@@ -19,7 +20,7 @@ const lockFile = z.looseObject({
     z.string(),
     z.looseObject({
       version: z.string().optional(),
-      license: z.string().optional(),
+      license: z.unknown().optional(),
       dev: z.boolean().default(false),
       optional: z.boolean().default(false),
       link: z.boolean().default(false),
@@ -44,7 +45,8 @@ async function read<T extends z.ZodType>(file: string, schema: T): Promise<z.out
   try {
     return schema.parse(JSON.parse(text));
   } catch (error) {
-    throw usageError("usage", `${file} is not what npm writes: ${(error as Error).message}`, { cause: error });
+    const faults = error instanceof z.ZodError ? faultsOf(error) : [(error as Error).message];
+    throw usageError("usage", `${file} is not what npm writes: ${faults.join("; ")}.`, { faults, cause: error });
   }
 }
 
@@ -64,20 +66,24 @@ export async function installedPackages(folder: string): Promise<InstalledPackag
   const lock = await read(join(folder, LOCK_FILE), lockFile);
   if (lock === undefined || lock.lockfileVersion < 2)
     throw usageError("usage", `${folder} has no ${LOCK_FILE} of npm 7 or newer, and dependencies are packed by it.`, {
-      hint: "Run `npm install` in the plugin's folder.",
+      // In a workspace of npm, a plain `npm install` writes the lock file of the whole workspace.
+      hint: "Run `npm install --workspaces=false --install-links` in the plugin's folder.",
     });
   const faults: string[] = [];
   const found: InstalledPackage[] = [];
-  for (const [path, { version = "", license = "", dev, optional, link }] of Object.entries(lock.packages)) {
+  for (const [path, { version = "", license, dev, optional, link }] of Object.entries(lock.packages)) {
     const name = path.split("node_modules/").at(-1)!;
     if (!path.startsWith("node_modules/") || dev || BROUGHT.has(path.split("/")[1]!)) continue;
-    const installed = await read(join(folder, path, "package.json"), packageFile.extend({ license: z.any() }));
+    const installed = await read(
+      join(folder, path, "package.json"),
+      packageFile.extend({ license: z.unknown().optional() }),
+    );
     if (link) faults.push(`${path} is a link: publish that package, or bundle it`);
     else if (installed === undefined) {
       if (!optional) faults.push(`${path} is not installed`);
     } else if (installed.version !== version)
       faults.push(`${path} is ${installed.version ?? "without a version"}, and the lock file has ${version}`);
-    else found.push({ path, name, version, license: licenseOf(installed.license) ?? license });
+    else found.push({ path, name, version, license: licenseOf(installed.license) ?? licenseOf(license) ?? "" });
   }
   if (faults.length > 0)
     throw usageError("usage", `The dependencies of ${folder} are not those of its lock file: ${faults.join("; ")}.`, {

@@ -6,13 +6,15 @@ import type { Logger } from "../../support/logging.ts";
 import type { EndedCall } from "../calls/call-log.ts";
 import { createRuntime } from "../runtime.ts";
 import { onChange } from "./on-change.ts";
-import { descriptorOf } from "./pack.ts";
+import { listPlugin } from "./packing-list.ts";
+import { descriptorOf } from "./plugin-folder.ts";
 import { callOverHttp, trialConfiguration } from "./trial.ts";
 import { writeTypePaths } from "./type-paths.ts";
 
 export type DevEvent =
   | { event: "ready"; url: string; key: string; actions: string[] }
   | { event: "failed"; message: string }
+  | { event: "not_packed"; path: string; pattern: string }
   | { event: "reloaded"; actions: string[]; durationMs: number }
   | { event: "call"; call: EndedCall };
 
@@ -70,6 +72,12 @@ export async function developPlugin(options: DevOptions): Promise<DevSession> {
   onEvent({ event: "ready", url, key, actions: actionsOf() });
   const fault = slot()?.fault;
   if (fault) onEvent({ event: "failed", message: fault.message });
+  // The folder itself runs: what an archive would not hold is there all the same.
+  try {
+    for (const left of listPlugin({ folder, name }).leftOut) onEvent({ event: "not_packed", ...left });
+  } catch (error) {
+    onEvent({ event: "failed", message: `It could not be packed: ${(error as Error).message}` });
+  }
   building.use(
     onChange(folder, async () => {
       const started = performance.now();

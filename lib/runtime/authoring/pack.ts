@@ -1,21 +1,20 @@
 import { createReadStream, createWriteStream } from "node:fs";
-import { readFile, rm, stat } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import yazl from "yazl";
 import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
-import { listSourceTree } from "../../artifact/tree/source-tree.ts";
+import { type LeftOut, listSourceTree } from "../../artifact/tree/source-tree.ts";
 import { usageError } from "../../contract/errors.ts";
-import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
-import { declaredDependencies, type InstalledPackage, installedPackages, licenceNotice } from "./dependencies.ts";
-import { readAuthored } from "./plugin-folder.ts";
+import { type InstalledPackage, installedPackages, licenceNotice } from "./dependencies.ts";
+import { missingPackages } from "./imports.ts";
+import { listPlugin } from "./packing-list.ts";
+import { descriptorOf } from "./plugin-folder.ts";
 
 /** File with the licences of packed dependencies. */
 const NOTICE = "THIRD-PARTY-LICENCES.txt";
 
-/** Folder for what a plugin writes, which is never part of a release. */
-const DATA = "data";
 /** Modification time of all members, so that the same files make the same archive. */
 const TIME = new Date("2000-01-01T00:00:00Z");
 
@@ -35,15 +34,10 @@ export interface PackedPlugin {
   file: string;
   sizeBytes: number;
   files: number;
-  /** Rules by which paths were left out. */
-  leftOut: string[];
+  /** Paths that were left out, each with its reason. */
+  leftOut: LeftOut[];
   /** Packages that the code uses and package.json declares, and that are not in the archive. */
   missingDependencies: string[];
-}
-
-/** Reads and checks the descriptor of a plugin's folder. @throws UsageError `descriptor_invalid` with every fault */
-export async function descriptorOf(folder: string): Promise<Descriptor> {
-  return readAuthored(folder, descriptor);
 }
 
 /**
@@ -61,10 +55,7 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
     });
   }
   const file = resolve(options.output ?? `${name}-${version}.zip`);
-  const { members, leftOut } = listSourceTree(folder, { include: options.include ?? [], limits: DEFAULT_LIMITS });
-  const own = [...members].filter(
-    ({ path, type }) => type === "file" && path.split("/")[0] !== DATA && join(folder, path) !== file,
-  );
+  const { files: own, leftOut } = listPlugin({ folder, name, include: options.include, output: file });
   const packages = options.withDependencies === true ? await installedPackages(folder) : [];
   const packed = [...own, ...packages.flatMap((found) => filesOf(folder, found))];
   if (!packed.some(({ path }) => path === entry_point)) {
@@ -88,12 +79,13 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
   const { size } = await stat(file);
   return {
     ...{ name, version, file, sizeBytes: size, files: packed.length },
-    leftOut: leftOut.map(({ path }) => path).filter((path) => packages.length === 0 || path !== "node_modules"),
-    missingDependencies: await missingFrom(folder, packed),
+    leftOut: leftOut.filter(({ path }) => packages.length === 0 || path !== "node_modules"),
+    missingDependencies: await missingPackages(folder, entry_point, packed),
   };
 }
 
-interface PackedFile {
+/** File of an archive. */
+export interface PackedFile {
   path: string;
   executable: boolean;
   size: number;
@@ -105,24 +97,4 @@ function filesOf(folder: string, { path: prefix }: InstalledPackage): PackedFile
   return [...members]
     .filter(({ type }) => type === "file")
     .map(({ path, executable, size }) => ({ path: `${prefix}/${path}`, executable, size }));
-}
-
-/** Largest source that is searched for names of packages, in bytes: larger ones are bundles, which name none. */
-const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
-
-/** Returns the declared dependencies that the archive's code names in quotes, and that are not in it. */
-async function missingFrom(folder: string, packed: readonly PackedFile[]): Promise<string[]> {
-  const declared = await declaredDependencies(folder);
-  const absent = declared.filter((name) => !packed.some(({ path }) => path.startsWith(`node_modules/${name}/`)));
-  const named = new Set<string>();
-  for (const { path, size } of packed) {
-    if (named.size === absent.length) break;
-    if (size > MAX_SOURCE_BYTES || !/\.[cm]?[jt]s$/.test(path) || path.startsWith("node_modules/")) continue;
-    const text = await readFile(join(folder, path), "utf8");
-    for (const name of absent)
-      if ([`"${name}"`, `'${name}'`, `"${name}/`, `'${name}/`].some((word) => text.includes(word))) named.add(name);
-  }
-  // The runtime resolves zod for plugins that bring none of their own.
-  named.delete("zod");
-  return [...named].toSorted();
 }

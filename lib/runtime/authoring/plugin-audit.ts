@@ -1,10 +1,10 @@
 import { basename, normalize, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { type Descriptor, descriptor as schema, type PermissionRule } from "../../contract/files/descriptor.ts";
+import type { Descriptor, PermissionRule } from "../../contract/files/descriptor.ts";
 import { hostText } from "../../contract/rights.ts";
 import type { Use } from "../base/instance.ts";
 import { isPermitted } from "../calls/permissions.ts";
-import { readAuthored } from "./plugin-folder.ts";
+import { descriptorOf } from "./plugin-folder.ts";
 import { type TrialOptions, type TrialResult, tryPlugin } from "./trial.ts";
 
 /** Uses of a plugin in its trial, and the least that its descriptor must request. */
@@ -23,9 +23,6 @@ export interface AuditReport extends TrialResult {
   refused: string[];
 }
 
-/** Reads a plugin's descriptor. @throws UsageError for one that is missing or not valid */
-export const readRights = (folder: string): Promise<Descriptor> => readAuthored(folder, schema);
-
 export interface AuditOptions extends TrialOptions {
   /** Continues although this process runs as root. */
   asRoot: boolean;
@@ -40,7 +37,7 @@ export async function auditPlugin({ asRoot, ...options }: AuditOptions): Promise
   if (process.getuid?.() === 0 && !asRoot)
     throw usageError("usage", "An audit lets the plugin do all that you can, and you are root: see --as-root.");
   const folder = resolve(options.folder);
-  const descriptor = await readRights(folder);
+  const descriptor = await descriptorOf(folder);
   const uses: Use[] = [];
   const report = await tryPlugin({
     ...options,

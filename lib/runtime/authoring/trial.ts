@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, statSync } from "node:fs";
-import { chmod, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -8,14 +8,15 @@ import * as z from "zod";
 import { deploymentError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { type HealthCheck, RUNTIME_CODES, runtimePaths } from "../../contract/surfaces/runtime.ts";
-import { ifThere } from "../../support/files.ts";
+import { ifThere, makeFolder } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
 import type { Auditor } from "../base/instance.ts";
 import { messageOf, stackOf } from "../guest/fault.ts";
 import { createRuntime, type Runtime } from "../runtime.ts";
 import { SHARED_READS } from "../sandbox/guest-files.ts";
-import { readAuthored } from "./plugin-folder.ts";
+import { listPlugin, type PackingList } from "./packing-list.ts";
+import { descriptorOf, readAuthored } from "./plugin-folder.ts";
 import { writeTypePaths } from "./type-paths.ts";
 
 /**
@@ -48,9 +49,14 @@ export interface TrialOptions {
   cases?: readonly TrialCase[];
   /** `integration.yaml` whose services and grants the plugin gets. */
   configFile?: string;
+  /** Names that the trial has although archives leave them out; `plugin pack` takes the same. */
+  include?: readonly string[];
+  /** Called before the plugin is loaded, with what the trial has and what it leaves out. */
+  onListed?: (list: PackingList) => void;
   /** Audit hook. While set, permissions and Node's model only record, and refuse nothing. */
   auditor?: Auditor;
-  logger: Logger;
+  /** Makes the logger. `rewrite` replaces paths of the copy by those of the author's folder. */
+  logger: (rewrite: (line: string) => string) => Logger;
 }
 
 export interface TrialOutcome {
@@ -73,9 +79,24 @@ export interface TrialResult {
   outcomes: TrialOutcome[];
 }
 
-const described = z.looseObject({ name: z.string() });
 const anyMapping = z.record(z.string(), z.unknown());
-const COPIED = (path: string): boolean => ![".git", "data"].includes(basename(path));
+const INSTALLED = "node_modules";
+
+/**
+ * Copies the plugin's own files, and packages as they are installed, whose links npm and others make within their
+ * folder.
+ */
+async function copyPlugin(folder: string, copy: string, { files, leftOut }: PackingList): Promise<void> {
+  await makeFolder(copy);
+  for (const { path } of files) {
+    const to = join(copy, path);
+    await makeFolder(dirname(to));
+    await copyFile(join(folder, path), to);
+  }
+  for (const { path, pattern } of leftOut)
+    if (pattern === INSTALLED)
+      await cp(join(folder, path), join(copy, path), { recursive: true, verbatimSymlinks: true });
+}
 
 async function casesOf({ cases, folder }: TrialOptions): Promise<z.output<typeof trialCase>[]> {
   if (cases) return z.array(trialCase).parse(cases);
@@ -124,7 +145,7 @@ async function addDoubles(folder: string, plugins: string, copy: string): Promis
   const entry = DOUBLES_FILES.find((name) => existsSync(join(folder, name)));
   if (entry === undefined) return undefined;
   const place = join(plugins, DOUBLES_PLUGIN);
-  await cp(copy, place, { recursive: true });
+  await cp(copy, place, { recursive: true, verbatimSymlinks: true });
   const resources = { rate_limit: { calls: 1_000_000 } };
   const facts = { name: DOUBLES_PLUGIN, version: "0.0.0", entry_point: entry, resources };
   await writeFile(join(place, DESCRIPTOR_FILE), JSON.stringify(facts));
@@ -184,11 +205,14 @@ async function loadDoubles(
 
 /**
  * Runs a trial. @returns the outcome of every call; the caller decides about failed ones
- * @throws UsageError for a folder without a descriptor; DeploymentError `unhealthy` for a plugin that does not load
+ * @throws UsageError for a folder without a valid descriptor, and for files that agents would refuse; DeploymentError
+ *   `unhealthy` for a plugin that does not load
  */
 export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   const folder = resolve(options.folder);
-  const { name } = await readAuthored(folder, described);
+  const { name } = await descriptorOf(folder);
+  const list = listPlugin({ folder, name, include: options.include });
+  options.onListed?.(list);
   const cases = await casesOf(options);
   await writeTypePaths(folder);
   const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));
@@ -196,10 +220,11 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   // People look for the line in their own folder.
   const own = (text: string): string =>
     text.replaceAll(copy, folder).replaceAll(join(dirname(copy), DOUBLES_PLUGIN), folder);
+  const logger = options.logger(own);
   const key = randomBytes(24).toString("hex");
   let stack: string | undefined;
   try {
-    await cp(folder, copy, { recursive: true, filter: COPIED });
+    await copyPlugin(folder, copy, list);
     // As root the plugin gets a user of its own, who has to reach the copy and this program.
     await chmod(root, 0o711);
     const changeUser = options.auditor === undefined && SHARED_READS.every(othersReach);
@@ -208,7 +233,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
     const runtime = await createRuntime({
       configuration,
       root,
-      logger: options.logger,
+      logger,
       standIns: { plugin: doubles, advice },
       ...(options.auditor && { auditor: options.auditor, permissionModel: "audited" }),
       onCall: ({ fault }) => (stack = fault && stackOf(fault)),

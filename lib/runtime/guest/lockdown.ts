@@ -23,7 +23,6 @@ const GONE_FROM_PROCESS = [
   "_getActiveRequests",
   "binding",
   "_linkedBinding",
-  "dlopen",
   "execve",
   "setuid",
   "seteuid",
@@ -46,6 +45,13 @@ function refusal(name: string): (...parameters: unknown[]) => never {
   return function refused() {
     throw Object.assign(new Error(`${name} is not available to a sandboxed plugin.`), { code: "ERR_ACCESS_DENIED" });
   };
+}
+
+/** Refuses a native addon as Node itself does where addons are switched off; packages quote the message. */
+function refuseAddon(_module: unknown, file: unknown): never {
+  const name = typeof file === "string" ? file.slice(file.lastIndexOf("/") + 1) : "This file";
+  const message = `${name} is a native addon, which no sandbox loads: native addons need execution_mode: trusted.`;
+  throw Object.assign(new Error(message), { code: "ERR_DLOPEN_DISABLED" });
 }
 
 const fixed = (value: unknown): PropertyDescriptor => ({
@@ -72,6 +78,7 @@ export function lockDown(): void {
   for (const name of GONE_FROM_PROCESS) {
     Object.defineProperty(process, name, { ...fixed(undefined), enumerable: false });
   }
+  Object.defineProperty(process, "dlopen", { ...fixed(refuseAddon), enumerable: false });
   for (const [module, names] of Object.entries(REFUSED_EXPORTS)) {
     const exported = process.getBuiltinModule(module) as unknown as Record<string, unknown> | undefined;
     if (exported === undefined) continue;

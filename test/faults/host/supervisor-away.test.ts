@@ -87,6 +87,16 @@ t.test("a supervisor that stops in the middle condemns nothing; one that works d
   });
 });
 
+t.test("a restart that failed is not to be tried by hand once the previous release is back", async (t) => {
+  const h = host(t, docker);
+  await recordingProgram(t, "docker", "exit 0");
+  t.match(await h.run(RESTART), { outcome: "deployed" });
+  await recordingProgram(t, "docker", 'case "$1" in restart) exit 1;; esac');
+  const { error } = await h.run(RESTART, { resolve: async () => ({ version: "2.0.0", identity: "two" }) });
+  t.match(error, { code: "rolled_back", cause: { code: "supervisor_failed" }, hint: /logs/ });
+  t.notMatch(error?.hint, /by hand/);
+});
+
 t.test("a runtime that cannot load the new version condemns it, one that has no sandbox for it does not", async (t) => {
   for (const [code, isHeld] of [
     ["load_failed", true],

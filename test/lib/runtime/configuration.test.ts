@@ -80,6 +80,8 @@ t.test("production refuses default and short secrets, development does not", (t)
     "short",
     "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
     "default-plugin-key-for-everyone",
+    "plugin-key-for-development-only",
+    "plugin_key_plugin_key_plugin_key_1234",
   ]) {
     t.match(faultsOf({ app: { env: "production", secret_key } }), [/app\.secret_key/], secret_key);
     t.same(faultsOf({ app: { secret_key } }), []);
@@ -88,6 +90,8 @@ t.test("production refuses default and short secrets, development does not", (t)
     /plugins\.secret_key/,
   ]);
   t.same(faultsOf({ app: { env: "production", secret_key: KEY }, plugins: { secret_key: KEY } }), []);
+  const random = "plugin-key-0f1e2d3c4b5a69788796a5b4c3d2e1f0";
+  t.same(faultsOf({ app: { env: "production", secret_key: random } }), [], "a random key may begin with any word");
   t.end();
 });
 

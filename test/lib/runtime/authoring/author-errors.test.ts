@@ -117,3 +117,18 @@ t.test("what the sandbox itself refused says so, and what to ask for", async (t)
   t.match((await host.call("plug", "read")).body, { code: "action_failed", msg: /filesystem\.allowed_paths/ });
   t.match((await host.call("plug", "ask")).body, { code: "action_failed", msg: /network in plugin\.yaml/ });
 });
+
+t.test(
+  "a native addon in a sandbox says that it needs the other mode, also within what a package throws",
+  async (t) => {
+    const source = `
+    import { createRequire } from "node:module";
+    const require = createRequire(import.meta.url);
+    try { require("./image.node"); } catch (error) { throw new Error("Could not load: " + error.message); }
+    export default {};`;
+    const host = await startHost(t);
+    host.install("plug", { ...sandboxed("plug", source), files: { "src/main.mjs": source, "src/image.node": "" } });
+    const msg = /Could not load: image\.node is a native addon.*need execution_mode: trusted/;
+    t.match((await host.load("plug")).body, { code: "load_failed", msg });
+  },
+);

@@ -10,7 +10,7 @@ import { until } from "../../../support/runtime/host.ts";
 const source = (text: string): string => `export default { actions: { say: () => ${JSON.stringify(text)} } };`;
 
 function plugin(t: Test, mode: string): string {
-  const folder = t.testdir({ plug: { "main.mjs": source("one") } });
+  const folder = t.testdir({ plug: { "main.mjs": source("one"), "ca.pem": "" } });
   const descriptor = `name: plug\nversion: 1.0.0\nentry_point: main.mjs\nexecution_mode: ${mode}\n`;
   writeFileSync(join(folder, "plug/plugin.yaml"), descriptor);
   return join(folder, "plug");
@@ -28,6 +28,7 @@ for (const mode of ["trusted", "sandboxed"]) {
       onEvent: (event) => events.push(event),
     });
     t.match(seen("ready"), [{ actions: ["say"] }]);
+    t.match(seen("not_packed"), [{ path: "ca.pem", pattern: "*.pem" }], "what an archive would lack");
     t.match(await session.call("say", {}), { status: 200, body: { result: "one" } });
     t.match(seen("call"), [{ call: { action: "say", fault: undefined } }]);
 
@@ -44,6 +45,9 @@ for (const mode of ["trusted", "sandboxed"]) {
     writeFileSync(join(folder, "data/file"), "what a plugin writes is no change of its code");
     writeFileSync(join(folder, "main.mjs"), source("three"));
     await until(() => seen("reloaded").length === 2);
+    mkdirSync(join(folder, "src/data"), { recursive: true });
+    writeFileSync(join(folder, "src/data/list"), "part of the code");
+    await until(() => seen("reloaded").length === 3);
     t.equal(seen("failed").length, 1);
   });
 

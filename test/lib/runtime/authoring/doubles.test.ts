@@ -72,7 +72,7 @@ const descriptorOf = (mode: string): string =>
     ...{ permissions: PERMISSIONS, requires: ["guestbook"] },
   });
 
-const logger = pino({ level: "silent" });
+const logger = () => pino({ level: "silent" });
 const reasonsOf = async (folder: string, cases: TrialCase[]): Promise<(string | undefined)[]> =>
   (await tryPlugin({ folder, logger, cases })).outcomes.map(({ reason }) => reason);
 

@@ -13,7 +13,7 @@ for (const name of ["guestbook", "shortener", "digest"]) {
     const report = await tryPlugin({
       folder: join(examples, name),
       configFile: join(examples, "integration.yaml"),
-      logger: pino({ level: "silent" }),
+      logger: () => pino({ level: "silent" }),
     });
     t.equal(report.health.status, "healthy");
     t.ok(report.outcomes.length > 0);
