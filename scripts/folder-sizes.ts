@@ -6,6 +6,8 @@ const LIMIT = 1500;
 /** Reasons why folders of `lib` are larger than that. */
 const REASONS: Readonly<Record<string, string>> = {
   "hub/access": "who may do what: keys, sessions, people, and what each key hands on",
+  "hub/features/rollouts":
+    "rules and commands, decisions, the counts of hosts, and the parts of a target that they change",
   "hub/records": "all SQL of the hub, for two databases: a file for each table, and the migrations",
   "runtime/sandbox": "a plugin in a process of its own: start, messages, limits, end",
   "runtime/guest": "the other side of it, which runs beside the code of a plugin and imports nothing else",

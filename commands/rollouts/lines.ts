@@ -1,5 +1,5 @@
 import { lacksHost, percentOf } from "../../lib/contract/rollout-terms.ts";
-import type { RolloutRecord, WaitingFor } from "../../lib/contract/rollouts/records.ts";
+import type { AwaitedHost, RolloutRecord, WaitingFor } from "../../lib/contract/rollouts/records.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { bar, span } from "../../lib/tui/text.ts";
 
@@ -32,11 +32,34 @@ function waitText({ waves, open }: RolloutRecord, waiting: WaitingFor): string {
 const uncountedText = ({ rules }: RolloutRecord): string =>
   rules.bound_hosts ? "without a key of their own" : "new since the start";
 
+/** Hosts named in one sentence. */
+const NAMED = 5;
+
+/** Describes a host that a rollout waits for: what it runs, and when it was last heard of. */
+function awaitedText({ host_id: host, running_version: running, ...facts }: AwaitedHost, version: string, now: number) {
+  const past = facts.has_installed ? `went back from ${version}` : `has never installed ${version}`;
+  const heard = `last heard of ${span(Math.max(0, now - Date.parse(facts.last_heard_at)))} ago`;
+  return `${host}: runs ${running ?? "nothing"}, ${past}, ${heard}`;
+}
+
+/** Names the hosts that a rollout waits for in one sentence, without its full stop; undefined for none. */
+export function awaitedSentence({ awaited, awaited_hosts: all }: RolloutRecord, now: number): string | undefined {
+  if (awaited.length === 0) return undefined;
+  const named = awaited.slice(0, NAMED).map(({ host_id: host, last_heard_at: at }) => {
+    return `${host} (last heard of ${span(Math.max(0, now - Date.parse(at)))} ago)`;
+  });
+  return `It waits for ${named.join(", ")}${all > named.length ? ` and ${all - named.length} more` : ""}`;
+}
+
 const BAR_COLUMNS = 20;
 
-/** Describes a rollout in lines: its state, a bar for each wave, and failing hosts with their reasons. */
+/**
+ * Describes a rollout in lines: its state, a bar for each wave, failing hosts with their reasons, and the hosts that it
+ * waits for.
+ */
 export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
   const { id, target, version, base_version: base, waves, open, failing, new_hosts: fresh, keeping } = rollout;
+  const { awaited, awaited_hosts: allAwaited } = rollout;
   const width = Math.max(...waves.map(({ wave }) => wave.length));
   return [
     `${id}  ${target} ${base ?? "nothing"} → ${version}`,
@@ -51,5 +74,7 @@ export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
       ? []
       : [`${counted(fresh, "host")} in no count: ${uncountedText(rollout)}, or without a name in polls`]),
     ...failing.map(({ host_id: host, error_message: error }) => `✗ ${host}${error === null ? "" : `: ${error}`}`),
+    ...awaited.map((host) => `… ${awaitedText(host, version, now)}`),
+    ...(allAwaited > awaited.length ? [`… and ${counted(allAwaited - awaited.length, "more host")}`] : []),
   ];
 }

@@ -18,7 +18,7 @@ export class RolloutWait extends withOptions(rolloutWait) {
     description: "Wait until a rollout is completed or halted",
     details: `
       For CI: ends with 0 when the rollout is completed, with 1 when it is halted, aborted or replaced, and with 75 when
-      it goes on after \`--timeout\`. With \`--json\` each change is a line.
+      it goes on after \`--timeout\`, which names hosts that it waits for. With \`--json\` each change is a line.
     `,
     examples: [["After a start", "$0 rollout wait Harbour --timeout 4h"]],
   });
@@ -27,7 +27,7 @@ export class RolloutWait extends withOptions(rolloutWait) {
 
   override async run(): Promise<number> {
     const { withinMs, intervalMs } = this.options;
-    const { stateText } = await import("./lines.ts");
+    const { awaitedSentence, stateText } = await import("./lines.ts");
     using interrupt = interruptible();
     const { signal } = interrupt;
     const [hub, { RolloutsClient }] = await Promise.all([
@@ -39,8 +39,9 @@ export class RolloutWait extends withOptions(rolloutWait) {
     let rollout = await rolloutOf(rollouts, this.target, this.options.rollout);
     for (let told = ""; ; rollout = await rollouts.show(rollout.id)) {
       const text = stateText(rollout, Date.now());
-      const key = JSON.stringify({ ...rollout, failing: undefined });
-      if (key !== told) this.#tell(rollout, text);
+      const awaited = awaitedSentence(rollout, Date.now());
+      const key = JSON.stringify({ ...rollout, failing: undefined, awaited: undefined });
+      if (key !== told) this.#tell(rollout, awaited === undefined ? text : `${text}. ${awaited}.`);
       told = key;
       const { state, version, reason } = rollout;
       if (state === "completed") return await this.#completed(hub.client, rollouts.id, rollout);
@@ -53,10 +54,12 @@ export class RolloutWait extends withOptions(rolloutWait) {
           "rollout_ended",
           `The rollout of ${version} was ${state}${reason === null ? "" : `: ${reason}`}.`,
         );
-      if (performance.now() >= end)
+      if (performance.now() >= end) {
+        const hint = "Wait again, or with a longer --timeout.";
         throw deploymentError("rollout_unfinished", `The rollout of ${version} goes on: ${text}.`, {
-          hint: "Wait again, or with a longer --timeout.",
+          hint: awaited === undefined ? hint : `${awaited}. ${hint}`,
         });
+      }
       await sleep(Math.min(intervalMs, Math.max(end - performance.now(), 0)), undefined, { signal });
     }
   }

@@ -67,6 +67,17 @@ export type WaveCounts = z.infer<typeof waveCounts>;
 const failingHost = z.object({ host_id: z.string(), error_message: z.string().nullable() });
 export type FailingHost = z.infer<typeof failingHost>;
 
+const awaitedHost = z.object({
+  host_id: z.string(),
+  /** Version that it runs; null for none, or where its reports do not say. */
+  running_version: z.string().nullable(),
+  /** Whether a report of it says that it installed the rollout's version at some time. */
+  has_installed: z.boolean(),
+  /** Time of its last report or poll, to the hour. */
+  last_heard_at: timestamp,
+});
+export type AwaitedHost = z.infer<typeof awaitedHost>;
+
 export const rolloutRecord = z.object({
   id: z.string(),
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
@@ -85,6 +96,10 @@ export const rolloutRecord = z.object({
   waves: z.array(waveCounts.extend({ wave: z.string() })),
   /** Some of the failing hosts, with their reasons. */
   failing: z.array(failingHost),
+  /** Some of the hosts that a rollout in `waiting_for: hosts` waits for, the longest silent first. */
+  awaited: z.array(awaitedHost).default([]),
+  /** Number of all hosts that it waits for. */
+  awaited_hosts: hosts.default(0),
   /** Hosts that the rollout does not know, or that do not name themselves: in the last wave, and not counted. */
   new_hosts: hosts.default(0),
   /** Hosts that are not counted because they keep a greater version. */

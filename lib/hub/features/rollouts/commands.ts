@@ -24,9 +24,8 @@ import {
   type StoredRollout,
   versionFate,
 } from "./records.ts";
-import { decisionRules, emptyProgress } from "./stored.ts";
+import { decisionRules, emptyProgress, progressOf } from "./stored.ts";
 import type { RolloutsTable } from "./tables.ts";
-import type { Tally } from "./tally.ts";
 
 /** Actions of people on rollouts; each call is part of a transaction. */
 
@@ -190,7 +189,7 @@ const ACTIONS: Record<RolloutAction, RolloutAct> = {
     if (row.state !== "running") throw refusal(row, "resume it first");
     if (open === 0) throw refusal(row, "no wave waits for approval");
     const waves = rules.labelled.length;
-    const isAsked = needsHost(rules, open, JSON.parse(row.progress) as Tally) || (rules.approve && open < waves);
+    const isAsked = needsHost(rules, open, progressOf(row)) || (rules.approve && open < waves);
     if (!isAsked) throw refusal(row, rules.approve ? "no wave waits for approval" : "its waves need no approval");
     await overrideRollout(transaction, row.id, statusColumns({ ...statusOf(row), approved: open + 1 }));
   },

@@ -53,8 +53,8 @@ export class RolloutFleet {
     this.#tally = new FleetTally(rollout);
   }
 
-  /** Counts the hosts as of now. @param now milliseconds since 1970 */
-  async at(now: number): Promise<Tally> {
+  /** Counts the hosts as of now. @param now milliseconds since 1970 @param open number of open waves */
+  async at(now: number, open: number): Promise<Tally> {
     const { changes, forgotten } = await viewState(this.#statements, this.#view);
     if (forgotten > this.#cursor || now - this.#readAt > READ_ANEW_MS) {
       this.#tally = new FleetTally(this.#rollout);
@@ -70,6 +70,6 @@ export class RolloutFleet {
       }
       this.#cursor = Math.max(this.#cursor, changes);
     }
-    return this.#tally.at(now);
+    return this.#tally.at(now, open);
   }
 }

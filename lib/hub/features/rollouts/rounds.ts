@@ -115,18 +115,20 @@ export class RolloutRounds {
   async #decideOne(row: StoredRollout): Promise<void> {
     const known = this.#fleetOf(row);
     const now = this.#options.clock();
-    const tally = await known.fleet.at(now);
     const before = statusOf(row);
+    const tally = await known.fleet.at(now, before.open);
     const isPublished = row.gate !== null && gateOf(row.gate).rolling?.id === row.id;
     const after = decideRollout(decisionRules(row), before, { now, isPublished, tally });
     known.dueAt = Math.min(after.until ?? Number.POSITIVE_INFINITY, now + DECIDED_MS);
-    const changes = { ...statusColumns(after), progress: progressText(tally) };
+    // The hosts that are waited for are those of the wave that opens now, too.
+    const progress = after.open === before.open ? tally : await known.fleet.at(now, after.open);
+    const changes = { ...statusColumns(after), progress: progressText(progress) };
     if (changes.standing === row.standing && changes.state === row.state && changes.progress === row.progress) return;
     const { database } = this.#options;
     if (after.open === before.open && after.state === before.state)
       // Another hub or a person may have been faster: the next round sees the result.
       return void (await changeRollout(database.kysely, row, changes));
-    await inTransaction(database.kysely, (transaction) => moveOn(transaction, row, { after, tally, now }));
+    await inTransaction(database.kysely, (transaction) => moveOn(transaction, row, { after, tally: progress, now }));
     // The next wave may already be complete, with no soak.
     known.pulse = "";
   }

@@ -8,6 +8,7 @@ import { notFound } from "../../base/errors.ts";
 import { pageOf } from "../../http/documentation.ts";
 import type { Records } from "../../records/port.ts";
 import { subjectOf } from "../../records/subjects.ts";
+import { withAwaited } from "./awaited.ts";
 import { actOnRollout, startRollout } from "./commands.ts";
 import type { RolloutDecider } from "./decider.ts";
 import { findRollout, listRollouts } from "./records.ts";
@@ -33,7 +34,7 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
         return changed;
       });
       await decider.decide(project);
-      return rolloutRecord(row);
+      return rolloutRecord(await withAwaited(db, row));
     });
 
   return [
@@ -49,19 +50,21 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
         return started;
       });
       await decider.decide(project);
-      return rolloutRecord(row);
+      return rolloutRecord(await withAwaited(db, row));
     }),
 
     serve(routes.listRollouts, async (request, principal) => {
       const { id } = await projectOf(principal, request.params.id);
-      return pageOf(request.query, { by: "id", show: rolloutRecord }, (range) => listRollouts(db, id, range));
+      return pageOf(request.query, { by: "id", show: rolloutRecord }, async (range) =>
+        Promise.all((await listRollouts(db, id, range)).map((row) => withAwaited(db, row))),
+      );
     }),
 
     serve(routes.showRollout, async (request, principal) => {
       const { id } = await projectOf(principal, request.params.id);
       const row = await findRollout(db, id, request.params.rollout);
       if (row === undefined) throw notFound("The target has no such rollout.");
-      return rolloutRecord(row);
+      return rolloutRecord(await withAwaited(db, row));
     }),
 
     act(routes.pauseRollout, "pause"),

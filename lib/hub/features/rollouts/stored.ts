@@ -5,6 +5,7 @@ import { wavesOf } from "../../gate/waves.ts";
 import { parseWindow } from "../../gate/window.ts";
 import type { FleetKey } from "../../records/fleet.ts";
 import { fleetOf, subjectOf, targetOfSubject } from "../../records/subjects.ts";
+import type { AwaitingRollout } from "./awaited.ts";
 import type { Rules } from "./decide.ts";
 import { isLive, rulesOf, statusOf, type StoredRollout } from "./records.ts";
 import type { RolloutsTable } from "./tables.ts";
@@ -50,7 +51,7 @@ export const progressText = (tally: Tally): string => JSON.stringify(tally);
 export const emptyProgress = (waves: number): string =>
   progressText({
     waves: Array.from({ length: waves }, () => ({ hosts: 0, done: 0, failing: 0 })),
-    ...{ failing: [], fresh: 0, keeping: [] },
+    ...{ failing: [], awaited: [], fresh: 0, keeping: [] },
   });
 
 /** Returns the fleet that a rollout is judged by: the reports of its owner's own keys. */
@@ -59,17 +60,24 @@ export const fleetOfRollout = (rollout: Pick<StoredRollout, "kind" | "slug" | "o
 
 const timeText = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
-export function rolloutRecord(row: StoredRollout): RolloutRecord {
+/** Returns the progress of a rollout. A hub of 0.1.0 stored no names of hosts that it waits for. */
+export const progressOf = ({ progress }: Pick<RolloutsTable, "progress">): Tally => ({
+  awaited: [],
+  ...(JSON.parse(progress) as Omit<Tally, "awaited">),
+});
+
+export function rolloutRecord(row: AwaitingRollout): RolloutRecord {
   const { id, kind, slug, project_id: projectId, version, created_at, created_by } = row;
   const { state, reason, open, waitingFor, until, openedAt, endedAt } = statusOf(row);
   const rules = rulesOf(row);
-  const { waves, failing, fresh, keeping } = JSON.parse(row.progress) as Tally;
+  const { waves, failing, fresh, keeping } = progressOf(row);
   const base = isLive(row) ? row.latest_version : row.base_version;
   return {
     ...{ id, target: targetOfSubject(subjectOf({ kind, slug, id: projectId })), version, base_version: base },
     ...{ state, reason, waiting_for: waitingFor, until: timeText(until), open },
     waves: rules.waves.map((wave, index) => ({ wave, ...waves[index]! })),
-    ...{ failing: [...failing], new_hosts: fresh, keeping: [...keeping], rules, created_at, created_by },
+    ...{ failing: [...failing], awaited: row.awaited, awaited_hosts: row.awaitedHosts },
+    ...{ new_hosts: fresh, keeping: [...keeping], rules, created_at, created_by },
     ...{ opened_at: timeText(openedAt), ended_at: timeText(endedAt) },
   };
 }

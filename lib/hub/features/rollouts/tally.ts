@@ -34,7 +34,7 @@ export interface Tallied extends Knowing {
 /** Silence after which a host does not count, in milliseconds: it is switched off or gone. Failed hosts still count. */
 export const SILENT_MS = 24 * 60 * 60 * 1000;
 
-/** Most failing hosts kept with their reasons. */
+/** Most hosts kept by name: of those that fail, and of those that are waited for. */
 const MAX_NAMED = 20;
 
 /** Counts of the hosts of a rollout. New hosts, and hosts that keep a greater version, are in no wave's count. */
@@ -43,6 +43,8 @@ export interface Tally {
   waves: readonly WaveCounts[];
   /** Some of the failing hosts. */
   failing: readonly FailingHost[];
+  /** Some hosts of open waves that neither run the version nor fail, the longest silent first. */
+  awaited: readonly string[];
   /** Hosts unknown to the rollout, or that do not name themselves: they are in the last wave. */
   fresh: number;
   keeping: readonly { version: string; hosts: number }[];
@@ -65,7 +67,7 @@ const COUNT_MS = 60_000;
 export class FleetTally {
   readonly #rollout: Tallied;
   readonly #hosts = new Map<string, Counted>();
-  #counted: { tally: Tally; at: number } | undefined;
+  #counted: { tally: Tally; at: number; open: number } | undefined;
 
   constructor(rollout: Tallied) {
     this.#rollout = rollout;
@@ -87,16 +89,17 @@ export class FleetTally {
     this.#counted = undefined;
   }
 
-  /** Counts the hosts. @param now milliseconds since 1970 */
-  at(now: number): Tally {
-    if (this.#counted === undefined || Math.abs(now - this.#counted.at) >= COUNT_MS)
-      this.#counted = { tally: this.#count(now), at: now };
+  /** Counts the hosts. @param now milliseconds since 1970 @param open number of open waves */
+  at(now: number, open: number): Tally {
+    if (this.#counted?.open !== open || Math.abs(now - this.#counted.at) >= COUNT_MS)
+      this.#counted = { tally: this.#count(now, open), at: now, open };
     return this.#counted.tally;
   }
 
-  #count(now: number): Tally {
+  #count(now: number, open: number): Tally {
     const waves = Array.from({ length: this.#rollout.waves.count }, () => ({ hosts: 0, done: 0, failing: 0 }));
     const failing: FailingHost[] = [];
+    const awaited = new LongestSilent();
     const keeping = new Map<string, number>();
     let fresh = 0;
     for (const [id, { wave: index, state, keeps, error, heardAt }] of this.#hosts) {
@@ -108,8 +111,27 @@ export class FleetTally {
         wave.hosts++;
         if (state !== "waiting") wave[state]++;
         if (state === "failing" && failing.length < MAX_NAMED) failing.push({ host_id: id, error_message: error });
+        if (state === "waiting" && index < open) awaited.add(id, heardAt);
       }
     }
-    return { waves, failing, fresh, keeping: [...keeping].map(([version, hosts]) => ({ version, hosts })) };
+    const kept = [...keeping].map(([version, hosts]) => ({ version, hosts }));
+    return { waves, failing, awaited: awaited.ids, fresh, keeping: kept };
+  }
+}
+
+/** The {@link MAX_NAMED} hosts that were heard of least recently, of any number. */
+class LongestSilent {
+  readonly #hosts: { id: string; heardAt: number }[] = [];
+
+  add(id: string, heardAt: number): void {
+    const last = this.#hosts.at(-1);
+    if (this.#hosts.length === MAX_NAMED && heardAt >= last!.heardAt) return;
+    const after = this.#hosts.findIndex((other) => heardAt < other.heardAt);
+    this.#hosts.splice(after === -1 ? this.#hosts.length : after, 0, { id, heardAt });
+    this.#hosts.splice(MAX_NAMED);
+  }
+
+  get ids(): string[] {
+    return this.#hosts.map(({ id }) => id);
   }
 }

@@ -40,7 +40,7 @@ interface CurrentRollout {
 /** Shows a live rollout: its waves, and the actions that the key may use. */
 export function Current({ rollout, here, allowed }: CurrentRollout) {
   const { id, version, base_version: base, state, reason, waiting_for: waiting, until, open, waves, failing } = rollout;
-  const { new_hosts: fresh, keeping, rules } = rollout;
+  const { new_hosts: fresh, keeping, rules, awaited, awaited_hosts: allAwaited } = rollout;
   const actions = (SENSIBLE[state] ?? []).filter((action) => allowed.includes(action));
   const counts = waves.map(({ wave, done }) => ({ isLabelled: percentOf(wave) === undefined, done }));
   const lacks = state === "running" && waiting === "hosts" && lacksHost(counts, open);
@@ -102,6 +102,23 @@ export function Current({ rollout, here, allowed }: CurrentRollout) {
                 {host} <span className="why">{error}</span>
               </li>
             ))}
+          </ul>
+        </details>
+      )}
+      {awaited.length > 0 && (
+        <details>
+          <summary>{counted(allAwaited, "host")} that it waits for</summary>
+          <ul className="plain-list">
+            {awaited.map(({ host_id: host, running_version: running, has_installed: isBack, last_heard_at: at }) => (
+              <li key={host}>
+                {host}{" "}
+                <span className="why">
+                  runs {running ?? "nothing"}, {isBack ? "went back from" : "has never installed"} {version}, last heard
+                  of <Time at={at} />
+                </span>
+              </li>
+            ))}
+            {allAwaited > awaited.length && <li>and {counted(allAwaited - awaited.length, "more host")}</li>}
           </ul>
         </details>
       )}

@@ -241,18 +241,19 @@ t.test("a known host counts once; one that is silent, new or ahead does not, nor
     host("ahead", { running: "2.0.1" }),
   ])
     fleet.set(each);
-  t.same(fleet.at(NOW), {
+  t.same(fleet.at(NOW, 1), {
     waves: [{ hosts: 7, done: 2, failing: 2 }],
     failing: ["c", "g"].map((id) => ({ host_id: id, error_message: "port taken" })),
+    awaited: ["b", "d", "e"],
     fresh: 2,
     keeping: [{ version: "2.0.1", hosts: 1 }],
   });
   const bound = new FleetTally({ ...rollout, onlyBound: true });
   for (const each of [fleet, bound]) each.set(host("joined", { firstChange: 10, isBound: true, running: "2.0.0" }));
   bound.set(host("a", failed));
-  t.match(fleet.at(NOW), { waves: [{ hosts: 8, done: 3 }], fresh: 2 }, "a host with its own key may come later");
+  t.match(fleet.at(NOW, 1), { waves: [{ hosts: 8, done: 3 }], fresh: 2 }, "a host with its own key may come later");
   t.match(
-    bound.at(NOW),
+    bound.at(NOW, 1),
     { waves: [{ hosts: 1, done: 1, failing: 0 }], fresh: 1 },
     "and may be the only one that counts",
   );
