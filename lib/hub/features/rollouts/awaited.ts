@@ -17,6 +17,8 @@ export async function withAwaited(db: Queries, row: StoredRollout): Promise<Awai
   const { state, waitingFor, open } = statusOf(row);
   if (state !== "running" || waitingFor !== "hosts") return { ...row, awaited: [], awaitedHosts: 0 };
   const { awaited: ids, waves } = progressOf(row);
+  // A labelled wave without hosts waits for one that nobody knows; PostgreSQL takes no empty list.
+  if (ids.length === 0) return { ...row, awaited: [], awaitedHosts: countOf(waves, open) };
   const { holder, target } = fleetOfRollout(row);
   const hosts = await selectWhere(db, "hosts", { holder, target })
     .where("host_id", "in", [...ids])

@@ -78,14 +78,32 @@ async function names(t: Test, hub: RunningHub, clock: { now: number }): Promise<
   t.match(shortened, /^… and 13 more hosts$/m);
 }
 
+async function namesNobody(t: Test, hub: RunningHub): Promise<void> {
+  const fleet = await operatedFleet(hub);
+  await fleet.publish("1.0.0");
+  await fleet.report("prod-1", "1.0.0", { labels: { env: "prod" } });
+  const rules = { version: "2.0.0", waves: ["env=canary", "100%"], allow_empty_wave: true, ...QUICK };
+  const { id } = (await fleet.start(rules)).body as { id: string };
+  await fleet.publish("2.0.0");
+  const shown = await until(
+    () => fleet.show(id),
+    ({ waiting_for: waiting }) => waiting === "hosts",
+  );
+  t.match(shown, { awaited: [], awaited_hosts: 0 }, "it waits for a host that nobody knows");
+}
+
 t.test("a rollout names the hosts that it waits for, on SQLite", async (t) => {
   const clock = { now: Date.now() - 3_600_000 };
-  await names(t, await startHub(t, { clock: () => clock.now, rateLimits: false }), clock);
+  const hub = await startHub(t, { clock: () => clock.now, rateLimits: false });
+  await namesNobody(t, hub);
+  await names(t, hub, clock);
 });
 
 t.test("a rollout names the hosts that it waits for, on PostgreSQL", async (t) => {
   const databaseUrl = await startPostgres(t);
   if (databaseUrl === undefined) return void t.plan(0, "PostgreSQL is not installed");
   const clock = { now: Date.now() - 3_600_000 };
-  await names(t, await startHub(t, { databaseUrl, clock: () => clock.now, rateLimits: false }), clock);
+  const hub = await startHub(t, { databaseUrl, clock: () => clock.now, rateLimits: false });
+  await namesNobody(t, hub);
+  await names(t, hub, clock);
 });
