@@ -2,12 +2,13 @@ import { existsSync, readdirSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { usageError } from "../contract/errors.ts";
-import type { InstallPlan } from "../contract/files/install-plan.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import type { InstallPlan, InstallStep } from "../contract/files/install-plan.ts";
 import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
 import { DESCRIPTOR_FILE, PLAN_FILE } from "../contract/files/manifest.ts";
 import type { MarketplaceKind } from "../contract/surfaces/paths.ts";
 import { type Target, targetText } from "../contract/target.ts";
-import type { Item } from "../releases/layout.ts";
+import { isApplication, type Item, type Section } from "../releases/layout.ts";
 import type { PlanScope } from "./base/plan.ts";
 
 /** Template of a plugin's environment, if it has one. */
@@ -15,6 +16,12 @@ const TEMPLATE = ".env.template";
 
 /** Item that a plan is to install. */
 export type StarterItem = Item & { hasTemplate?: boolean };
+
+const INSTALL: Record<Section, (id: string) => { action: InstallStep["action"] }> = {
+  plugins: (plugin) => ({ action: "install_plugin", plugin }) as const,
+  extensions: (extension) => ({ action: "install_extension", extension }) as const,
+  apps: (app) => ({ action: "install_app", app }) as const,
+};
 
 /**
  * Returns the text of an install plan to start from (docs/contract/install-plan.md), with the comment by which editors
@@ -33,14 +40,16 @@ export function starterPlan({
   const only = items.length === 1;
   for (const { section, id, hasTemplate = false } of items) {
     const name = (word: string): string => (only ? word : `${word}-${id}`.toLowerCase().slice(0, 64));
-    const isPlugin = section === "plugins";
-    const named = isPlugin ? { plugin: id } : { extension: id };
-    const action = isPlugin ? "install_plugin" : "install_extension";
-    steps.push({ id: name("install"), action, ...named, depends_on: ["prepare"] });
+    steps.push({
+      id: name(section === "apps" && !only ? "install-app" : "install"),
+      ...INSTALL[section](id),
+      depends_on: ["prepare"],
+    });
     if (hasTemplate)
       steps.push({ id: name("env"), action: "write_env", plugin: id, from: TEMPLATE, depends_on: [name("install")] });
   }
-  if (supervised) {
+  // Applications are restarted and checked without a step.
+  if (supervised && !items.every(isApplication)) {
     const [first] = items;
     const one = only && first?.section === "plugins" ? { plugin: first.id } : {};
     steps.push({ id: "restart", action: "restart", ...one, ...(only && { depends_on: ["install"] }) });
@@ -51,7 +60,7 @@ export function starterPlan({
 }
 
 /**
- * Finds what a project's plan has to install: the plugins and extensions of its source tree.
+ * Finds what a project's plan has to install: the plugins, extensions and applications of its source tree.
  *
  * @param planFile the plan, at its place in the tree
  * @throws UsageError `usage` when it is not at that place, or when the tree has nothing to install
@@ -76,9 +85,13 @@ export function itemsOfSource(planFile: string): StarterItem[] {
     .map((id): StarterItem => {
       return { section: "plugins", id, hasTemplate: existsSync(join(source, "plugins", id, TEMPLATE)) };
     });
-  if (extensions.length + plugins.length > 0) return [...extensions, ...plugins];
-  throw usageError("usage", `${source} has no plugin and no extension.`, {
-    hint: `A plugin is a folder in plugins/ with a ${DESCRIPTOR_FILE}; \`sealift plugin init\` makes one.`,
+  const apps = foldersIn(APPLICATIONS_FOLDER)
+    .filter((id) => existsSync(join(source, APPLICATIONS_FOLDER, id, APPLICATION_FILE)))
+    .map((id): StarterItem => ({ section: APPLICATIONS_FOLDER, id }));
+  const items = [...extensions, ...plugins, ...apps];
+  if (items.length > 0) return items;
+  throw usageError("usage", `${source} has no plugin, no extension and no application.`, {
+    hint: `A plugin is a folder in plugins/ with a ${DESCRIPTOR_FILE}; \`sealift plugin init\` makes one. An application is a folder in ${APPLICATIONS_FOLDER}/ with an ${APPLICATION_FILE}.`,
   });
 }
 
@@ -93,7 +106,13 @@ export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: Marke
   }
   const plugins = plan.steps.flatMap((step) => ("plugin" in step && step.plugin !== undefined ? [step.plugin] : []));
   const extensions = plan.steps.flatMap((step) => ("extension" in step ? [step.extension] : []));
-  return { projectId: plan.project_id, plugins: new Set(plugins), extensions: new Set(extensions) };
+  const apps = plan.steps.flatMap((step) => ("app" in step ? [step.app] : []));
+  return {
+    projectId: plan.project_id,
+    plugins: new Set(plugins),
+    extensions: new Set(extensions),
+    apps: new Set(apps),
+  };
 }
 
 /** File with the key of a host, as `key create --out` writes it. */

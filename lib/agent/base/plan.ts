@@ -6,7 +6,7 @@ import {
   usageError,
 } from "../../contract/errors.ts";
 import type { InstallPlan, InstallStep } from "../../contract/files/install-plan.ts";
-import type { Item } from "../../releases/layout.ts";
+import { isApplication, type Item } from "../../releases/layout.ts";
 import { printableJson } from "../../support/printable.ts";
 
 /**
@@ -20,10 +20,13 @@ export interface PlanScope {
   projectId: string;
   plugins: ReadonlySet<string>;
   extensions: ReadonlySet<string>;
+  /** Only projects have applications. */
+  apps?: ReadonlySet<string>;
 }
 
 const SUPERVISED = new Set<InstallStep["action"]>(["start", "stop", "restart", "healthcheck"]);
 const AFTER_SWITCH = new Set<InstallStep["action"]>(["start", "restart", "healthcheck"]);
+const INSTALLS = new Set<InstallStep["action"]>(["install_plugin", "install_extension", "install_app"]);
 const FILLS_STAGING = new Set<InstallStep["action"]>([
   "prepare",
   "download",
@@ -32,6 +35,7 @@ const FILLS_STAGING = new Set<InstallStep["action"]>([
   "provision",
   "install_plugin",
   "install_extension",
+  "install_app",
   "write_env",
 ]);
 
@@ -70,6 +74,7 @@ export const planError =
 
 /** Describes a missing name. A plan of the operator may be meant for the other kind of target. */
 function missingFrom(scope: PlanScope, { section, id }: Item, origin: PlanOrigin): string {
+  if (section === "apps") return `application ${id}, which is not in the artifact: apps/${id}/app.yaml is missing`;
   const isPlugin = section === "plugins";
   const what = `${isPlugin ? "plugin" : "extension"} ${id}`;
   if (origin !== "local" || !scope[isPlugin ? "extensions" : "plugins"].has(id))
@@ -103,10 +108,10 @@ export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigi
     for (const id of step.depends_on)
       if (!byId.has(id)) faults.push(`step ${step.id} depends on ${id}, which is no step`);
     const named = namedBy(step);
-    if (named !== undefined && !scope[named.section].has(named.id)) {
+    if (named !== undefined && scope[named.section]?.has(named.id) !== true) {
       faults.push(`step ${step.id} names the ${missingFrom(scope, named, origin)}`);
     }
-    if (step.action === "install_plugin" || step.action === "install_extension") {
+    if (INSTALLS.has(step.action)) {
       const key = `${named!.section}/${named!.id}`;
       if (installed.has(key)) faults.push(`step ${step.id} installs ${named!.id} a second time`);
       installed.add(key);
@@ -133,8 +138,9 @@ export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigi
   return ordered;
 }
 
-/** Returns the plugin or extension that a step names, if any. */
-function namedBy(step: InstallStep): { section: "plugins" | "extensions"; id: string } | undefined {
+/** Returns the plugin, extension or application that a step names, if any. */
+function namedBy(step: InstallStep): Item | undefined {
+  if ("app" in step) return { section: "apps", id: step.app };
   if ("extension" in step) return { section: "extensions", id: step.extension };
   if ("plugin" in step && step.plugin !== undefined) return { section: "plugins", id: step.plugin };
   return undefined;
@@ -196,7 +202,8 @@ export function checkSupervised(plan: Pick<InstallPlan, "steps">, supervisor: st
  * @param plan an ordered plan
  */
 export function unnoticed({ fill, stop, after }: OrderedPlan): string | undefined {
-  if (plannedItems({ fill }).length === 0) return undefined;
+  // Applications are restarted without a step.
+  if (plannedItems({ fill }).every(isApplication)) return undefined;
   const restarted = new Set<string | null>();
   for (const step of after) {
     if (step.action === "start" || step.action === "restart") restarted.add(step.plugin ?? null);
@@ -223,10 +230,5 @@ export function plannedSteps({ fill, stop, after }: OrderedPlan): PlannedStep[] 
 }
 
 /** Returns the items that the plan installs. */
-export function plannedItems({ fill }: Pick<OrderedPlan, "fill">): Item[] {
-  return fill.flatMap((step): Item[] => {
-    if (step.action === "install_plugin") return [{ section: "plugins", id: step.plugin }];
-    if (step.action === "install_extension") return [{ section: "extensions", id: step.extension }];
-    return [];
-  });
-}
+export const plannedItems = ({ fill }: Pick<OrderedPlan, "fill">): Item[] =>
+  fill.flatMap((step) => (INSTALLS.has(step.action) ? [namedBy(step)!] : []));

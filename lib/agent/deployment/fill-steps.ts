@@ -41,6 +41,8 @@ export async function runFillStep(step: InstallStep, context: Filling): Promise<
       const source = step.source ?? extensions.get(step.extension)!.folder;
       return install({ section: "extensions", id: step.extension }, source, context);
     }
+    case "install_app":
+      return install({ section: "apps", id: step.app }, `apps/${step.app}`, context);
     case "provision":
       return provision(step.plugin, context);
     case "write_env":

@@ -26,6 +26,7 @@ async function checkedPlan(run: Run, { fetched, attempt }: StagedTree): Promise<
     projectId: run.source.slug,
     plugins: new Set(fetched.plugins.keys()),
     extensions: new Set(fetched.extensions.keys()),
+    ...(fetched.apps !== undefined && { apps: fetched.apps }),
   };
   const plan = orderPlan(fetched.plan, scope, fetched.planOrigin);
   checkSupervised(fetched.plan, run.options.supervisor.name, fetched.planOrigin);

@@ -1,8 +1,10 @@
 import { join } from "node:path";
+import { applicationsOf } from "../../artifact/project/source-applications.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError } from "../../contract/errors.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { HubLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
@@ -149,6 +151,11 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
   }
   const { parseForeignPlan } = await loadPlanParser();
   const plan = await parseForeignPlan(await readPlan(tree), PLAN_FILE);
+  const apps = applicationsOf(plan);
+  if (manifest.plugins.length === 0 && apps.length === 0)
+    throw artifactError("manifest_invalid", "The manifest names no plugin, and the plan installs no application.", {
+      hint: "Nothing was installed. Ask the publisher to correct the project.",
+    });
   return {
     plan,
     planOrigin: "artifact",
@@ -164,6 +171,7 @@ async function fetchArtifact(options: ProjectSourceOptions, located: Located, co
       ]),
     ),
     extensions: new Map(manifest.extensions.map(({ id }) => [id, { folder: `extensions/${id}` }])),
+    apps: new Set(apps.filter((id) => listing.files.find(`${APPLICATIONS_FOLDER}/${id}/${APPLICATION_FILE}`))),
     keep: [MANIFEST_FILE, INTEGRATION_FILE],
     identity: location.signature,
     contentSha256: manifest.content_sha256,

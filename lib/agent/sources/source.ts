@@ -37,6 +37,8 @@ export interface Fetched {
     { folder: string; requiredEnvironment: readonly string[]; optionalEnvironment: readonly string[] }
   >;
   extensions: Map<string, { folder: string }>;
+  /** Ids of applications, in `apps/<id>`. Only projects have them. */
+  apps?: ReadonlySet<string>;
   /** Files of the tree's root that the release keeps for people to read. */
   keep: readonly string[];
   identity: string;

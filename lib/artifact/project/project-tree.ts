@@ -2,7 +2,8 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
-import { installPlan } from "../../contract/files/install-plan.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import { type InstallPlan, installPlan } from "../../contract/files/install-plan.ts";
 import {
   environmentNames,
   INTEGRATION_FILE,
@@ -21,6 +22,7 @@ import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
 import { indexTree } from "../tree/tree-index.ts";
 import type { TreeEntries } from "../tree/tree-listing.ts";
+import { applicationsOf, checkApplications } from "./source-applications.ts";
 
 export interface ProjectOptions {
   projectId: string;
@@ -96,7 +98,8 @@ export function listProject(
   const tree = listSourceTree(root, { limits: options.limits, ...(options.include && { include: options.include }) });
   const { members } = tree;
   const pluginsFolder = pluginsDirname(root, members);
-  checkPlan(root, members, options.projectId);
+  const plan = readPlan(root, members, options.projectId);
+  checkApplications(root, members, plan, pluginsFolder);
   const sources = readSources(root, members);
   const now = options.sourceDateEpoch === undefined ? new Date() : new Date(options.sourceDateEpoch * 1000);
   const pluginIds = foldersIn(members, pluginsFolder);
@@ -135,8 +138,8 @@ export function listProject(
       plugins_dirname: pluginsFolder,
       content_sha256: content,
     });
-    if (result.success) return result.data;
-    const faults = faultsOf(result.error);
+    if (result.success && (result.data.plugins.length > 0 || applicationsOf(plan).length > 0)) return result.data;
+    const faults = result.success ? [nothingInstalled(members)] : faultsOf(result.error);
     throw sourceInvalid(`${root} does not make a valid manifest: ${faults.join("; ")}.`, faults);
   };
 
@@ -171,6 +174,16 @@ function expectedDigests(members: MemberList): ProjectDigests {
   const digest = "0".repeat(64);
   const holdsFile = (folder: string) => members.within(folder).some((index) => !members.isFolder(index));
   return { content: digest, folder: (path) => (holdsFile(path) ? digest : null) };
+}
+
+/** Describes a project without a plugin whose plan installs no application. */
+function nothingInstalled(members: MemberList): string {
+  const app = foldersIn(members, APPLICATIONS_FOLDER).find((id) =>
+    members.has(`${APPLICATIONS_FOLDER}/${id}/${APPLICATION_FILE}`),
+  );
+  return app === undefined
+    ? "plugins: must have at least one entry, or the plan an install_app step"
+    : `${PLAN_FILE} has no step that installs ${APPLICATIONS_FOLDER}/${app}: {action: install_app, app: ${app}}`;
 }
 
 /** Lists the folders in a folder that are its plugins or extensions. */
@@ -217,8 +230,8 @@ const sourceOf = (
   ...(source.signer_public_keys && { signer_public_keys: source.signer_public_keys }),
 });
 
-/** Checks the plan, so that its publisher learns of a fault before any host does. */
-function checkPlan(root: string, members: MemberList, projectId: string): void {
+/** Reads and checks the plan, so that its publisher learns of a fault before any host does. */
+function readPlan(root: string, members: MemberList, projectId: string): InstallPlan {
   const file = join(root, PLAN_FILE);
   if (!members.has(PLAN_FILE)) {
     const why = existsSync(file) ? "is left out by an exclusion" : "is missing";
@@ -230,4 +243,5 @@ function checkPlan(root: string, members: MemberList, projectId: string): void {
       `${file} belongs to project ${quoted(plan.project_id)}, not to ${projectId}: agents would refuse it.`,
     );
   }
+  return plan;
 }

@@ -1,3 +1,4 @@
+import validRange from "semver/ranges/valid.js";
 import * as z from "zod";
 import { pathBelow } from "../identifiers.ts";
 import { environmentNames } from "./manifest.ts";
@@ -33,6 +34,15 @@ const command = z.tuple(
     .regex(/^[^\0\n]*$/, "must be one line"),
 );
 
+/** Range of versions as npm writes them. */
+const versionRange = z
+  .string()
+  .max(128)
+  .refine(
+    (text) => text.trim() !== "" && validRange(text) !== null,
+    "must be a range of versions such as >=22 or ^3.11",
+  );
+
 /** Name of an address that the operator gives an application. */
 export const socketName = z
   .string()
@@ -63,7 +73,7 @@ export const application = z
   .strictObject({
     command,
     /** Programs that the host must have, each with a range of versions as npm writes them. */
-    needs: z.record(z.string().regex(/^[a-z0-9][a-z0-9._+-]{0,63}$/i), z.string().min(1).max(128)).default({}),
+    needs: z.record(z.string().regex(/^[a-z0-9][a-z0-9._+-]{0,63}$/i), versionRange).default({}),
     /** Sockets that the host keeps open and hands over, from descriptor 3 on: no connection is refused at a restart. */
     listen: socketNames.default([]),
     /** Addresses on which the application listens by itself, as `PORT` and `HOST` tell it. */

@@ -24,6 +24,8 @@ export const installStep = z.discriminatedUnion("action", [
   step("configure_plugin", { plugin: pluginId }),
   step("provision", { plugin: pluginId }),
   step("install_plugin", { plugin: pluginId, source: relativePath.optional() }),
+  /** Implies its restart and health check after the switch (docs/contract/application.md). */
+  step("install_app", { app: pluginId }),
   step("install_extension", { extension: pluginId, source: relativePath.optional() }),
   step("write_env", { plugin: pluginId, from: relativePath }),
   step("start", { plugin: pluginId.optional() }),

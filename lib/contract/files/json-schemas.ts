@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { application } from "./application.ts";
+import { applicationsFile } from "./applications.ts";
 import { descriptor } from "./descriptor.ts";
 import { installPlan, notifiers, provisioners } from "./install-plan.ts";
 import { integration } from "./integration.ts";
@@ -7,6 +9,8 @@ import { policyFile } from "./policy.ts";
 /** Files that people write by hand, with a JSON Schema for editors under `docs/schemas/`. */
 const FILES = {
   install: { schema: installPlan, title: "Install plan (install.yaml)" },
+  app: { schema: application, title: "Application (app.yaml)" },
+  applications: { schema: applicationsFile, title: "Applications of a host (applications.yaml)" },
   plugin: { schema: descriptor, title: "Plugin descriptor (plugin.yaml)" },
   provisioners: { schema: provisioners, title: "Provisioners (provisioners.yaml)" },
   notifiers: { schema: notifiers, title: "Notifiers (notifiers.yaml)" },

@@ -66,7 +66,8 @@ export const manifest = z.strictObject({
   project_name: z.string().min(1).max(255),
   version: semverLabel,
   built_at: z.iso.datetime({ offset: true }),
-  plugins: z.array(manifestPlugin).min(1).refine(uniqueIds, "has two entries with one id"),
+  /** Empty only where the plan installs applications. */
+  plugins: z.array(manifestPlugin).refine(uniqueIds, "has two entries with one id"),
   extensions: z.array(manifestExtension).refine(uniqueIds, "has two entries with one id"),
   plugins_dirname: z.string().regex(/^[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}$/, "must be one plain folder name"),
   content_sha256: sha256Hex,

@@ -42,6 +42,7 @@ t.test("what is wrong with a plan is said with every fault", async (t) => {
   bad("\n  - {id: a, action: prepare, depends_on: [a]}", /cycle/);
   bad("\n  - {id: a, action: install_plugin, plugin: stranger}", /stranger/);
   bad("\n  - {id: a, action: install_extension, extension: stranger}", /stranger/);
+  bad("\n  - {id: a, action: install_app, app: a}", /application a, which is not in the artifact/);
   bad(
     "\n  - {id: a, action: install_plugin, plugin: a}\n  - {id: b, action: install_plugin, plugin: a}",
     /second time/,

@@ -1,0 +1,43 @@
+import { posix } from "node:path";
+import { type Application, HOST_FOLDER } from "../../contract/files/application.ts";
+
+/** Kind of a member of an application's folder; undefined where there is none. */
+export type Found = "folder" | "file" | "program" | undefined;
+
+/**
+ * Compares an application's descriptor with its folder (docs/contract/application.md).
+ *
+ * @param at tells what stands at a path of the folder; a program is a file that may be executed
+ * @returns every fault, as `key: message`
+ */
+export function applicationFaults(app: Application, at: (path: string) => Found): string[] {
+  const faults: string[] = [];
+  for (const [key, command] of Object.entries({ command: app.command, migrate: app.migrate })) {
+    const [program] = command ?? [];
+    const fault = program?.includes("/") === true ? programFault(posix.normalize(program), app, at) : undefined;
+    if (fault !== undefined) faults.push(`${key}: ${fault}`);
+  }
+  const { data } = app;
+  for (let path = data ?? "."; path !== "."; path = posix.dirname(path)) {
+    const found = at(path);
+    if (found === undefined || found === "folder") continue;
+    faults.push(`data: ${path} is a file, and a folder of the host belongs there`);
+  }
+  if (at(HOST_FOLDER) !== undefined) faults.push(`${HOST_FOLDER} is the host's own folder: rename it`);
+  return faults;
+}
+
+function programFault(program: string, { data }: Application, at: (path: string) => Found): string | undefined {
+  if (data !== undefined && `${program}/`.startsWith(`${data}/`))
+    return `${program} lies in ${data}, which belongs to the host`;
+  switch (at(program)) {
+    case "program":
+      return undefined;
+    case "file":
+      return `${program} is not executable: \`chmod +x\` it`;
+    case "folder":
+      return `${program} is a folder`;
+    case undefined:
+      return `${program} is not in the folder`;
+  }
+}

@@ -1,0 +1,54 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { usageError } from "../../contract/errors.ts";
+import { application, APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import type { InstallPlan } from "../../contract/files/install-plan.ts";
+import { parseYaml } from "../../support/yaml-file.ts";
+import type { MemberList } from "../tree/member-list.ts";
+import { applicationFaults, type Found } from "./application-faults.ts";
+
+/** Returns the applications that a plan installs. */
+export const applicationsOf = ({ steps }: Pick<InstallPlan, "steps">): string[] => [
+  ...new Set(steps.flatMap((step) => (step.action === "install_app" ? [step.app] : []))),
+];
+
+/**
+ * Checks the descriptors of the applications that a project's plan installs.
+ *
+ * @throws UsageError `source_invalid`, once, with every fault of every descriptor
+ */
+export function checkApplications(root: string, members: MemberList, plan: InstallPlan, pluginsFolder: string): void {
+  const ids = applicationsOf(plan);
+  if (ids.length > 0 && pluginsFolder === APPLICATIONS_FOLDER)
+    throw usageError("source_invalid", `integration.yaml says that ${APPLICATIONS_FOLDER}/ holds plugins.`, {
+      hint: "Applications have that folder for themselves: move the plugins to another one.",
+    });
+  const faults = ids.flatMap((id) => {
+    const folder = `${APPLICATIONS_FOLDER}/${id}`;
+    return faultsIn(root, members, folder).map((fault) => `${folder}/${APPLICATION_FILE}: ${fault}`);
+  });
+  if (faults.length > 0)
+    throw usageError("source_invalid", `The project's applications are not valid: ${faults.join("; ")}`, { faults });
+}
+
+function faultsIn(root: string, members: MemberList, folder: string): string[] {
+  const path = `${folder}/${APPLICATION_FILE}`;
+  if (!members.has(path)) return ["is missing, and the plan installs this application"];
+  const found = (at: string): Found => {
+    const index = members.indexOf(`${folder}/${at}`);
+    const member = index === undefined ? undefined : members.at(index);
+    return member?.type === "file" && member.executable ? "program" : member?.type;
+  };
+  let faults: string[] = [];
+  try {
+    const text = readFileSync(join(root, path), "utf8");
+    const app = parseYaml(text, application, path, (message, all) => {
+      faults = all;
+      return usageError("source_invalid", message, { faults: all });
+    });
+    return applicationFaults(app, found);
+  } catch (error) {
+    if (faults.length > 0) return faults;
+    throw error;
+  }
+}

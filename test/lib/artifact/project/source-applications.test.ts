@@ -1,0 +1,134 @@
+import { chmodSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { DEFAULT_LIMITS } from "../../../../lib/artifact/limits.ts";
+import { listProject, readProject } from "../../../../lib/artifact/project/project-tree.ts";
+import type { SealiftError } from "../../../../lib/contract/errors.ts";
+
+const PROJECT = "prj_0123456789";
+const OPTIONS = { projectId: PROJECT, projectName: "P", version: "1.0.0", limits: DEFAULT_LIMITS };
+const plan = (...apps: string[]): string =>
+  JSON.stringify({
+    format_version: "1",
+    project_id: PROJECT,
+    steps: [{ id: "begin", action: "prepare" }, ...apps.map((app) => ({ id: app, action: "install_app", app }))],
+  });
+const GOOD = "command: [node, server.js]\n";
+interface Folder {
+  [name: string]: string | Folder;
+}
+
+const project = (t: Test, apps: Folder, installed = Object.keys(apps ?? {}), more: Folder = {}): string =>
+  t.testdir({ deployment: { "install.yaml": plan(...installed) }, apps, ...more });
+
+/** Returns the faults of the one application `web`. */
+function faultsOf(t: Test, yaml: string, files: Folder = {}, prepare: (folder: string) => void = () => {}): string[] {
+  const root = project(t, { web: { "app.yaml": yaml, "server.js": "", ...files } });
+  prepare(join(root, "apps/web"));
+  try {
+    listProject(root, { ...OPTIONS, include: [".sealift"] });
+    return [];
+  } catch (error) {
+    t.match(error, { kind: "UsageError", code: "source_invalid" });
+    return (error as SealiftError).faults!;
+  }
+}
+
+t.test("a project of applications alone needs no plugin, and its digest covers them", async (t) => {
+  const files = { web: { "app.yaml": GOOD, "server.js": "1" } };
+  const first = await readProject(project(t, files), OPTIONS);
+  t.strictSame([first.manifest.plugins, first.manifest.extensions], [[], []]);
+  t.ok(first.entries.files.find("apps/web/server.js"));
+  files.web["server.js"] = "2";
+  const second = await readProject(project(t, files), OPTIONS);
+  t.not(first.manifest.content_sha256, second.manifest.content_sha256);
+});
+
+t.test("a plugin and an application may have one name", async (t) => {
+  const plugins = { web: { "plugin.yaml": "name: web\nversion: 1.0.0\n" } };
+  const { manifest } = await readProject(project(t, { web: { "app.yaml": GOOD } }, ["web"], { plugins }), OPTIONS);
+  t.match(manifest.plugins, [{ id: "web" }]);
+});
+
+t.test("a project that installs nothing is refused, and an application that no step installs is named", async (t) => {
+  t.throws(() => listProject(project(t, {}), OPTIONS), { code: "source_invalid", message: /plugins: must have/ });
+  const forgotten = project(t, { web: { "app.yaml": GOOD } }, []);
+  t.throws(() => listProject(forgotten, OPTIONS), {
+    message: /no step that installs apps\/web: .*install_app, app: web/,
+  });
+});
+
+t.test("an app.yaml that no step installs is a file like any other", async (t) => {
+  const plugins = { a: { "plugin.yaml": "name: a\nversion: 1.0.0\n" } };
+  const engine = { web: { "app.yaml": "runtime: python311\n" } };
+  const { manifest } = await readProject(project(t, engine, [], { plugins }), OPTIONS);
+  t.equal(manifest.plugins.length, 1);
+});
+
+t.test("every fault of every application is named at once, with its place", async (t) => {
+  const root = project(
+    t,
+    {
+      web: { "app.yaml": "command: [/usr/bin/node]\nneed: {}\n" },
+      api: { "app.yaml": "command: [./bin/api]\nneeds: { node: latest }\n", bin: { api: "" } },
+    },
+    ["web", "api", "gone"],
+  );
+  try {
+    listProject(root, OPTIONS);
+    t.fail("it was accepted");
+  } catch (error) {
+    const { faults } = error as SealiftError;
+    t.match(faults, [
+      /^apps\/web\/app\.yaml: command\.0: must be a program's name.* \(line 1\)/,
+      /^apps\/web\/app\.yaml: .*need.* \(line 2\)/,
+      /^apps\/api\/app\.yaml: needs\.node: must be a range of versions.* \(line 2\)/,
+      /^apps\/gone\/app\.yaml: is missing/,
+    ]);
+  }
+});
+
+t.test("each bad value of app.yaml gets an error that says what to write", async (t) => {
+  const cases: [yaml: string, fault: RegExp][] = [
+    ["command: [/usr/bin/node, server.js]", /command\.0: must be a program's name, or a path inside/],
+    ["command: [../node]", /command\.0: must be a program's name, or a path inside/],
+    ["command: [node server.js]", /command\.0: must be one word: write a list/],
+    ["command: node server.js", /command: must be a list/],
+    ["command: []", /command/],
+    [`${GOOD}migrate: [/bin/sh, -c, "x"]`, /migrate\.0: must be a program's name/],
+    [
+      `${GOOD}listen: [http]\nhealth: { http: "http://127.0.0.1:3000/healthz" }`,
+      /health\.http: must be a path.*not a URL/,
+    ],
+    [`${GOOD}listen: [http]\nhealth: { http: /, port: web }`, /health\.port: is web, which/],
+    [`${GOOD}listen: [http, http]`, /listen: names http/],
+    [`${GOOD}data: ../storage`, /data: must be a path inside/],
+    [`${GOOD}data: ./`, /data: must be a plain path/],
+    [`${GOOD}data: .sealift`, /data: must be a plain path/],
+    [`${GOOD}stop: { signal: SIGKILL }`, /stop\.signal/],
+    [`${GOOD}environment: { required: [A-B] }`, /environment\.required\.0: must be a variable name/],
+  ];
+  for (const [yaml, fault] of cases) t.match(faultsOf(t, `${yaml}\n`), [fault], yaml);
+});
+
+t.test("a command of the folder must be there, and executable", async (t) => {
+  t.match(faultsOf(t, "command: [./bin/run]\n"), [/command: bin\/run is not in the folder/]);
+  t.match(faultsOf(t, "command: [./bin/run]\n", { bin: { run: "" } }), [/command: bin\/run is not executable: `chmod/]);
+  t.match(faultsOf(t, "command: [./bin/]\n", { bin: { run: "" } }), [/bin\/ is not in the folder|bin is a folder/]);
+  const executable = (folder: string) => chmodSync(join(folder, "bin/run"), 0o755);
+  t.strictSame(faultsOf(t, "command: [./bin/run]\n", { bin: { run: "" } }, executable), []);
+  t.match(faultsOf(t, `${GOOD}migrate: [./m]\n`), [/migrate: m is not in the folder/]);
+  t.match(faultsOf(t, "command: [./bin/run]\ndata: bin\n", { bin: { run: "" } }, executable), [/lies in bin, which/]);
+});
+
+t.test("a file in the place of data, and a folder .sealift, are refused", async (t) => {
+  t.match(faultsOf(t, `${GOOD}data: server.js\n`), [/data: server\.js is a file/]);
+  t.match(faultsOf(t, `${GOOD}data: server.js/db\n`), [/data: server\.js is a file/]);
+  t.match(faultsOf(t, GOOD, { ".sealift": { start: "" } }), [/\.sealift is the host's own folder/]);
+});
+
+t.test("applications and plugins do not share a folder", async (t) => {
+  const more = { "integration.yaml": "plugins: { directory: apps }\n" };
+  const root = project(t, { web: { "app.yaml": GOOD, "plugin.yaml": "name: web\nversion: 1.0.0\n" } }, ["web"], more);
+  t.throws(() => listProject(root, OPTIONS), { code: "source_invalid", message: /apps\/ holds plugins/ });
+});
