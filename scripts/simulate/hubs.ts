@@ -13,7 +13,7 @@ import { forgetHost, labelHost } from "../../lib/hub/records/host-rows.ts";
 import { findMarks } from "../../lib/hub/records/latest/states.ts";
 import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/records/managed-versions.ts";
 import { type Database, inTransaction, type Transacted } from "../../lib/hub/records/port.ts";
-import { findProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
+import { findProject, lockProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
 import { storeProjectReport, storeReports, storeTargetReport } from "../../lib/hub/records/reports.ts";
 import { fleetOf } from "../../lib/hub/records/subjects.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
@@ -197,7 +197,7 @@ export class Hubs {
   async transfer(hub: number, owner: string): Promise<void> {
     await this.#run(hub, async (transaction, now) => {
       const transfer = { owner, keepKeys: false, now: new Date(now).toISOString() };
-      await transferProject(transaction, this.#target, transfer);
+      await transferProject(transaction, await lockProject(transaction, this.#target.id), transfer);
     });
     this.#target = { ...this.#target, owner };
   }

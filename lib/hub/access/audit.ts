@@ -2,8 +2,8 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ActionName } from "../../contract/audit-actions.ts";
 import type { Principal } from "../base/principal.ts";
 import { insertAudit } from "../records/audit.ts";
-import { inTransaction, type Records, type Transacted } from "../records/port.ts";
-import { type Authority, requireStill } from "./still-allowed.ts";
+import { inTransaction, type Records, type Transacted, type TransactedIn } from "../records/port.ts";
+import { type Authority, type Held, requireStill, type TargetIds } from "./still-allowed.ts";
 
 /** An audit log entry. Never contains a secret. */
 export interface AuditEntry {
@@ -71,19 +71,25 @@ export function lateAuditWriter(
 }
 
 /**
- * Runs `work` in a transaction; `tell` writes audit entries. If `work` throws, nothing is changed.
+ * Runs `work` in a transaction. If `work` throws, nothing is changed.
  *
+ * @param work gets `tell`, which writes audit entries, and the rows that the transaction has locked. The change takes
+ *   its facts from those: what the request has read before may be old
  * @throws HubError if the request may not do it any more ({@link requireStill}); rejects with what `work` throws
  */
-export function audited<T>(
+export function audited<T, const Ids extends TargetIds>(
   hub: Pick<Records, "clock" | "database">,
   request: FastifyRequest,
-  authority: Authority,
-  work: (transaction: Transacted, tell: (entry: AuditEntry) => Promise<void>) => Promise<T>,
+  authority: Authority<Ids>,
+  work: <In>(
+    transaction: TransactedIn<In>,
+    tell: (entry: AuditEntry) => Promise<void>,
+    held: Held<In, Ids>,
+  ) => Promise<T>,
 ): Promise<T> {
   const writeAudit = auditWriterOf(hub, request, authority.principal);
   return inTransaction(hub.database.kysely, async (transaction) => {
-    await requireStill(transaction, authority, new Date(hub.clock()).toISOString());
-    return work(transaction, (entry) => writeAudit(transaction, entry));
+    const held = await requireStill(transaction, authority, new Date(hub.clock()).toISOString());
+    return work(transaction, (entry) => writeAudit(transaction, entry), held);
   });
 }

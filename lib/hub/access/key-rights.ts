@@ -7,9 +7,18 @@ import {
 } from "../../contract/surfaces/keys.ts";
 import { forbidden, unprocessable } from "../base/errors.ts";
 import { isAdministrator, may, type Principal } from "../base/principal.ts";
-import type { KeyView, NewKey } from "../records/keys.ts";
+import type { KeyView } from "../records/keys.ts";
 
-type GrantableKey = Omit<NewKey, "withCredential" | "actsFor">;
+/** Rights of a new key. */
+interface GrantableKey {
+  name: string;
+  /** Other owner, if an administrator has named one. */
+  owner: string | undefined;
+  scopes: readonly Scope[];
+  projectId: string | null;
+  host: string | null;
+  expiresAt: string | null;
+}
 
 function grantableScopes(principal: Principal, wanted: readonly Scope[] | undefined): Scope[] {
   const scopes = wanted ?? DEFAULT_SCOPES.filter((scope) => may(principal, scope));
@@ -41,7 +50,7 @@ function grantableProject(principal: Principal, wanted: string | null | undefine
 const DEFAULT_LIFE_MS = DEFAULT_KEY_DAYS * 86_400_000;
 
 /** Returns an expiry no later than that of the creating key. */
-const endWithin = ({ expiresAt }: Principal, end: string): string =>
+const endWithin = ({ expiresAt }: Pick<Principal, "expiresAt">, end: string): string =>
   expiresAt !== null && expiresAt < end ? expiresAt : end;
 
 /**
@@ -85,7 +94,7 @@ export function grantableKey(principal: Principal, wanted: CreateKeyRequest, now
   const scopes = grantableScopes(principal, wanted.scopes);
   return {
     name: wanted.name,
-    owner: wanted.owner ?? principal.owner,
+    owner: wanted.owner,
     scopes,
     projectId: grantableProject(principal, wanted.project_id),
     host: ownHost(wanted.host, scopes),

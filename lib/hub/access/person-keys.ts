@@ -2,9 +2,9 @@ import type { FastifyRequest } from "fastify";
 import type { Logger } from "../../support/logging.ts";
 import { forbidden } from "../base/errors.ts";
 import type { Principal } from "../base/principal.ts";
-import { keyOfPerson, revokeKeysOfPerson } from "../records/keys.ts";
+import { keyOfPerson, revokeKeysOfPerson } from "../records/person-keys.ts";
 import { inTransaction, type Records } from "../records/port.ts";
-import { findProject } from "../records/projects.ts";
+import { lockIfThere } from "../records/projects.ts";
 import { auditWriterOf } from "./audit.ts";
 import type { Grant, Person } from "./sign-in-way.ts";
 import { actAs } from "./web-calls.ts";
@@ -32,13 +32,13 @@ export class PersonKeys {
     { person, grant: { owner, scopes, projectId } }: { person: Person; grant: Grant },
   ): Promise<{ principal: Principal; keyHash: string }> {
     const { database, clock } = this.#hub;
-    const db = database.kysely;
-    if (projectId !== null && (await findProject(db, projectId))?.owner !== owner)
-      throw forbidden("The hub grants you a project that is not there. Ask its operator.");
-    const now = clock();
-    const expiresAt = new Date(now + SESSION_MS).toISOString();
-    return inTransaction(db, async (transaction) => {
-      const wanted = { name: nameOf(person), owner, scopes, projectId, expiresAt };
+    return inTransaction(database.kysely, async (transaction) => {
+      const project = projectId === null ? null : await lockIfThere(transaction, projectId);
+      if (project === undefined || (project !== null && project.owner !== owner))
+        throw forbidden("The hub grants you a project that is not there. Ask its operator.");
+      const now = clock();
+      const expiresAt = new Date(now + SESSION_MS).toISOString();
+      const wanted = { name: nameOf(person), owner, scopes, project, expiresAt };
       const { id, hash, replaced } = await keyOfPerson(transaction, wanted, now);
       const principal = { keyId: id, owner, scopes: new Set(scopes), projectId, host: null, expiresAt };
       actAs(request, hash, person);

@@ -3,8 +3,8 @@ import { join, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { syncFolder, writeFileAtomic } from "../../support/files.ts";
 import { hashOf, issue } from "../base/identity.ts";
+import { adminKeyHash, insertAdminKey, replaceAdminKey } from "../records/administrator.ts";
 import { BY_HAND, insertAudit } from "../records/audit.ts";
-import { adminKeyHash, insertAdminKey, replaceAdminKey } from "../records/keys.ts";
 import type { Database } from "../records/port.ts";
 import { type DatabasePlace, openHubDatabase } from "../storage/open.ts";
 

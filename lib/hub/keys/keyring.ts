@@ -1,5 +1,5 @@
 import { registerKeks, underKek } from "../records/keks.ts";
-import type { Queries, Transacted } from "../records/port.ts";
+import type { Queries, TransactedIn } from "../records/port.ts";
 import type { SealedSecret } from "../records/secrets.ts";
 import type { Kek } from "./kek-file.ts";
 import type { KekSource } from "./kek-source.ts";
@@ -86,7 +86,7 @@ export async function sealInTransaction<T>(
   { db, keyring, now }: { db: Queries; keyring: Keyring; now: string },
   secret: Uint8Array,
   context: readonly string[],
-  work: (transaction: Transacted, sealed: SealedSecret) => Promise<T>,
+  work: <In>(transaction: TransactedIn<In>, sealed: SealedSecret) => Promise<T>,
 ): Promise<T> {
   for (let attempt = 0; attempt < RETRIES; attempt++) {
     const sealed = await keyring.seal(secret, context, { force: attempt > 0 });

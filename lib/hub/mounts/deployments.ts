@@ -98,8 +98,8 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
         const { target } = await findVisibleTarget(statements, accesses[kind].question(request, slug));
         if (target?.id !== principal.projectId) throw forbidden(`The key is not for this ${kind}.`);
       }
-      const view = fleetOf({ kind, slug, owner: principal.owner });
-      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell, { caller: { owner } }) => {
+        const view = fleetOf({ kind, slug, owner });
         if (!(await forgetHost(transaction, view, host))) throw noSuchHost();
         await tell({ action: "host.forget", subject: view.target, facts: { host_id: host } });
       });

@@ -10,18 +10,22 @@ import { conflict, forbidden, keyRejected, notFound } from "../base/errors.ts";
 import { isAdministrator, type Principal, requireScope } from "../base/principal.ts";
 import { controlled, controls } from "../base/rights.ts";
 import { pageOf } from "../http/documentation.ts";
+import { ADMIN_KEY } from "../records/administrator.ts";
 import {
   actorOf,
-  ADMIN_KEY,
-  endKey,
+  actorOfKey,
   findVisibleKey,
   grantorOf,
   type IssuedKey,
   issueKey,
+  type Key,
   listKeys,
+  principalOfKey,
+  replaceKey,
   revokeKey,
 } from "../records/keys.ts";
-import type { Records, Transacted } from "../records/port.ts";
+import type { Locked } from "../records/locked.ts";
+import type { Records, TransactedIn } from "../records/port.ts";
 import { findProject, listProjects, projectRecord } from "../records/projects.ts";
 
 /** Seconds for which a rotated key still works. */
@@ -34,9 +38,27 @@ const shownOnce = ({ record, key, credential }: IssuedKey) => ({
 });
 
 /** Requires a key that is not revoked and has not expired. @param now ISO 8601 @throws HubError 409 */
-function requireLive(key: ApiKeyRecord | undefined, now: string): void {
-  if (key === undefined || key.revoked_at !== null || (key.expires_at !== null && key.expires_at <= now))
+function requireLive({ revoked_at, expires_at }: Pick<ApiKeyRecord, "revoked_at" | "expires_at">, now: string): void {
+  if (revoked_at !== null || (expires_at !== null && expires_at <= now))
     throw conflict("The key has ended; create another one.");
+}
+
+/**
+ * Requires that a key may take the place of another one. Whoever asks sees the new key, and could approve as somebody
+ * else what they have staged themselves.
+ *
+ * @throws HubError 403, 409
+ */
+async function requireReplaceable<In>(
+  transaction: TransactedIn<In>,
+  caller: Locked<Key, In>,
+  old: Locked<Key, In>,
+): Promise<void> {
+  const actor = actorOfKey(old);
+  if (actor.startsWith("run:")) throw conflict("The key of a workflow run is not replaced: the next run gets its own.");
+  const publishes = principalOfKey(old).scopes.difference(new Set(["keys", ...DEFAULT_SCOPES])).size > 0;
+  if (publishes && !isAdministrator(principalOfKey(caller)) && actor !== (await actorOf(transaction, caller.id)))
+    throw forbidden("The key is somebody else's: it replaces itself, or an administrator does. You may revoke it.");
 }
 
 /** Routes of API keys and projects (docs/contract/keys.md). */
@@ -52,20 +74,6 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
     return key;
   }
 
-  /**
-   * Returns the actor of a key that takes the place of another one. Whoever asks sees the new key, and could approve as
-   * somebody else what they have staged themselves.
-   */
-  async function renewedActor(transaction: Transacted, principal: Principal, { id, scopes }: ApiKeyRecord) {
-    const actor = await actorOf(transaction, id);
-    if (actor.startsWith("run:"))
-      throw conflict("The key of a workflow run is not replaced: the next run gets its own.");
-    const publishes = scopes.some((scope) => scope !== "keys" && !DEFAULT_SCOPES.includes(scope));
-    if (publishes && !isAdministrator(principal) && actor !== (await actorOf(transaction, principal.keyId)))
-      throw forbidden("The key is somebody else's: it replaces itself, or an administrator does. You may revoke it.");
-    return actor;
-  }
-
   return [
     serve(keys.createKey, async (request, principal) => {
       const wanted = grantableKey(principal, request.body, hub.now());
@@ -73,14 +81,15 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
       if (wanted.projectId !== null && (project === undefined || !controls(principal, project))) {
         throw notFound("There is no such project.");
       }
-      const withCredential = project?.kind === "project" && wanted.scopes.includes("deploy");
       const issued = await audited(
         hub,
         request,
         { principal, projectIds: [wanted.projectId] },
-        async (transaction, tell) => {
-          const actsFor = await grantorOf(transaction, principal.keyId);
-          const key = await issueKey(transaction, { ...wanted, actsFor, withCredential }, hub.clock());
+        async (transaction, tell, { caller, targets: [target] }) => {
+          const { projectId: _, ...rights } = grantableKey(principalOfKey(caller), request.body, hub.now());
+          const actsFor = await grantorOf(transaction, caller.id);
+          const made = { ...rights, ownedAs: caller, project: target, actsFor };
+          const key = await issueKey(transaction, made, hub.clock());
           const { id: subject, owner, scopes, project_id, host, expires_at } = key.record;
           const facts = { owner, scopes: scopes.join(" "), project_id, ...(host && { host }), expires_at };
           await tell({ action: "key.create", subject, facts });
@@ -111,22 +120,20 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
 
     serve(keys.rotateKey, async (request, principal) => {
       const { id } = request.params;
-      const old = await changeable(principal, id);
-      const now = hub.now();
-      requireLive(old, now);
+      const seen = await changeable(principal, id);
+      requireLive(seen, hub.now());
       if (id === ADMIN_KEY) throw conflict("The administrator's first key is renewed by `sealift hub admin-key`.");
-      const ends = new Date(hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000).toISOString();
-      const { name, owner, scopes, project_id: projectId, host = null } = old;
-      const kind = projectId === null ? undefined : (await findProject(db, projectId))?.kind;
-      const expiresAt = renewedExpiry(principal, old, now);
-      const withCredential = kind === "project" && scopes.includes("deploy");
-      const wanted = { name, owner, scopes, projectId, host, expiresAt, withCredential };
-      const issued = await audited(hub, request, { principal, projectIds: [projectId] }, async (transaction, tell) => {
-        requireLive(await findVisibleKey(transaction, viewOf(principal), id), now);
-        const actsFor = await renewedActor(transaction, principal, old);
-        const key = await issueKey(transaction, { ...wanted, actsFor }, hub.clock());
-        await endKey(transaction, id, ends);
-        await tell({ action: "key.rotate", subject: id, facts: { owner, new_key: key.record.id, ends } });
+      const authority = { principal, projectIds: [seen.project_id], keyIds: [id] } as const;
+      const issued = await audited(hub, request, authority, async (transaction, tell, { caller, targets, keys }) => {
+        const [old] = keys;
+        const now = hub.now();
+        if (old === undefined) throw notFound("There is no such key.");
+        requireLive(old, now);
+        await requireReplaceable(transaction, caller, old);
+        const ends = new Date(hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000).toISOString();
+        const expiresAt = renewedExpiry(principalOfKey(caller), old, now);
+        const key = await replaceKey(transaction, old, { project: targets[0], expiresAt, endsAt: ends }, hub.clock());
+        await tell({ action: "key.rotate", subject: id, facts: { owner: old.owner, new_key: key.record.id, ends } });
         return key;
       });
       return shownOnce(issued);

@@ -16,9 +16,10 @@ export function hostLabels({ hub }: MountOptions<Records>): readonly Served[] {
       const project = await projectOf(principal, request.params.id);
       const { host_id: host } = request.params;
       const text = request.body.labels === null ? null : JSON.stringify(request.body.labels);
-      await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-        if (!(await labelHost(transaction, fleetOf(project), host, text))) throw noSuchHost();
-        await tell({ action: "host.label", subject: subjectOf(project), facts: { host_id: host, labels: text } });
+      const authority = { principal, projectIds: [project.id] } as const;
+      await audited(hub, request, authority, async (transaction, tell, { targets: [target] }) => {
+        if (!(await labelHost(transaction, fleetOf(target), host, text))) throw noSuchHost();
+        await tell({ action: "host.label", subject: subjectOf(target), facts: { host_id: host, labels: text } });
       });
     }),
   ];

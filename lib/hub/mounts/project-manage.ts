@@ -22,7 +22,7 @@ import {
 } from "../records/managed-versions.ts";
 import type { PageRange, Records } from "../records/port.ts";
 import { clearFleets, contentsOf, deleteProject } from "../records/project-deletion.ts";
-import { lockProject, type Project, projectRecord, renameProject } from "../records/projects.ts";
+import { type Project, projectRecord, renameProject } from "../records/projects.ts";
 import { subjectOf } from "../records/subjects.ts";
 import { describeTarget } from "../records/targets.ts";
 import { hasLiveKey, transferProject } from "../records/transfer.ts";
@@ -94,37 +94,32 @@ export function projectManage({
     serve(projects.renameProject, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       const { name } = request.body;
-      await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-        if (request.body.same_name !== true) await requireFreeName(transaction, { ...project, name });
-        if (project.kind === "project") await renameProject(transaction, project.id, name);
-        else await describeTarget(transaction, project.id, { name }, hub.clock());
-        const facts = { from: project.name, to: name };
-        await tell({ action: "project.rename", subject: subjectOf(project), facts });
+      const authority = { principal, projectIds: [project.id] } as const;
+      return audited(hub, request, authority, async (transaction, tell, { targets: [target] }) => {
+        if (request.body.same_name !== true) await requireFreeName(transaction, { ...target, name });
+        if (target.kind === "project") await renameProject(transaction, target, name);
+        else await describeTarget(transaction, target.id, { name }, hub.clock());
+        const facts = { from: target.name, to: name };
+        await tell({ action: "project.rename", subject: subjectOf(target), facts });
+        return projectRecord({ ...target, name });
       });
-      return projectRecord({ ...project, name });
     }),
 
     serve(projects.transferProject, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       if (!isAdministrator(principal)) throw forbidden("Only an administrator gives a project to another owner.");
       const { owner, keep_keys: keepKeys = false } = request.body;
-      if (owner === project.owner) throw conflict(`The ${project.kind} is ${owner}'s already.`);
-      const now = hub.now();
-      if (!(await hasLiveKey(db, owner, now))) {
-        throw unprocessable(`owner: no live key belongs to ${owner}; create one first.`);
-      }
-      const revoked = await audited(
-        hub,
-        request,
-        { principal, projectIds: [project.id] },
-        async (transaction, tell) => {
-          const keys = await transferProject(transaction, project, { owner, keepKeys, now });
-          const facts = { from: project.owner, to: owner, keep_keys: keepKeys, revoked_keys: keys };
-          await tell({ action: "project.transfer", subject: subjectOf(project), facts });
-          return keys;
-        },
-      );
-      return { ...projectRecord({ ...project, owner }), revoked_keys: revoked };
+      const authority = { principal, projectIds: [project.id] } as const;
+      return audited(hub, request, authority, async (transaction, tell, { targets: [target] }) => {
+        if (owner === target.owner) throw conflict(`The ${target.kind} is ${owner}'s already.`);
+        const now = hub.now();
+        if (!(await hasLiveKey(transaction, owner, now)))
+          throw unprocessable(`owner: no live key belongs to ${owner}; create one first.`);
+        const keys = await transferProject(transaction, target, { owner, keepKeys, now });
+        const facts = { from: target.owner, to: owner, keep_keys: keepKeys, revoked_keys: keys };
+        await tell({ action: "project.transfer", subject: subjectOf(target), facts });
+        return { ...projectRecord({ ...target, owner }), revoked_keys: keys };
+      });
     }),
 
     serve(projects.showDeletion, async (request, principal) => {
@@ -135,19 +130,20 @@ export function projectManage({
     serve(projects.deleteProject, async (request, principal) => {
       const project = await deletable(principal, request.params.id);
       const { force, reason } = request.query;
-      const { contents, blobs } = await audited(
+      const authority = { principal, projectIds: [project.id] } as const;
+      const { record, contents, blobs } = await audited(
         hub,
         request,
-        { principal, projectIds: [project.id] },
-        async (transaction, tell) => {
-          const { kind, name, owner } = await lockProject(transaction, project.id);
-          const contents = await contentsOf(transaction, project, silentBefore(hub.clock()));
+        authority,
+        async (transaction, tell, { targets: [target] }) => {
+          const { kind, name, owner } = target;
+          const contents = await contentsOf(transaction, target, silentBefore(hub.clock()));
           const { versions, hosts, keys, reporting_hosts: reporting } = contents;
-          if (reporting > 0 && force !== "true") throw inUse(project, reporting);
-          const blobs = await deleteProject(transaction, project, hub.now());
+          if (reporting > 0 && force !== "true") throw inUse(target, reporting);
+          const blobs = await deleteProject(transaction, target, hub.now());
           const facts = { kind, name, owner, versions, hosts, keys, forced: reporting > 0, reason: reason ?? null };
-          await tell({ action: "project.delete", subject: subjectOf(project), facts });
-          return { contents, blobs };
+          await tell({ action: "project.delete", subject: subjectOf(target), facts });
+          return { record: projectRecord(target), contents, blobs };
         },
       );
       await trashBlobs(hub, blobs);
@@ -155,7 +151,7 @@ export function projectManage({
       void clearFleets(db, hub.now).catch((error: unknown) => {
         hub.logger?.warn({ err: error, project: project.id }, "a deleted project's fleet waits for upkeep");
       });
-      return { ...projectRecord(project), contents };
+      return { ...record, contents };
     }),
 
     serve(versions.listVersions, async (request, principal) => {

@@ -15,9 +15,8 @@ import { removeSecret, secretSince, signingSecretName } from "../records/secrets
 export function signingKey({ hub }: MountOptions<Records & { keyring: Keyring }>): readonly Served[] {
   return [
     serve(routes.registerSigningKey, async (request, principal) => {
-      const { owner } = principal;
-      const now = hub.now();
-      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
+      return audited(hub, request, { principal, projectIds: [] }, async (transaction, tell, { caller: { owner } }) => {
+        const now = hub.now();
         await storeSecret(transaction, hub.keyring, {
           name: signingSecretName(owner),
           secret: Buffer.from(request.body.secret),
@@ -25,8 +24,8 @@ export function signingKey({ hub }: MountOptions<Records & { keyring: Keyring }>
           replace: true,
         });
         await tell({ action: "signing-key.register", subject: owner });
+        return { owner, created_at: now };
       });
-      return { owner, created_at: now };
     }),
 
     serve(routes.showSigningKey, async (_request, { owner }) => {
@@ -36,8 +35,7 @@ export function signingKey({ hub }: MountOptions<Records & { keyring: Keyring }>
     }),
 
     serve(routes.forgetSigningKey, async (request, principal) => {
-      const { owner } = principal;
-      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
+      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell, { caller: { owner } }) => {
         const isForgotten = await removeSecret(transaction, signingSecretName(owner));
         if (!isForgotten) throw notFound("No signing secret is registered.");
         await tell({ action: "signing-key.forget", subject: owner });

@@ -34,8 +34,8 @@ export async function addSignature(
   await verify(hub.blobs, found, { signature, key });
   const signed = storedSignature({ signature, signer_public_key: key });
   await inTransaction(db, (transaction) =>
-    changeTarget(transaction, project.id, hub.clock(), async () => {
-      await requireSigner(transaction, project.id, key);
+    changeTarget(transaction, project.id, hub.clock(), async (target) => {
+      await requireSigner(transaction, target, key);
       // Another publication may have replaced the bytes that were read.
       const current = await findVersion(transaction, project.id, version);
       if (current?.id !== found.id) throw noSuchVersion();

@@ -5,6 +5,7 @@ import { unprocessable } from "../base/errors.ts";
 import { recordId } from "../base/identity.ts";
 import type { Principal } from "../base/principal.ts";
 import { inTransaction } from "../records/port.ts";
+import { lockProject } from "../records/projects.ts";
 import { type BlobSignature, UNSIGNED } from "../records/version-tables.ts";
 import { findVersionById, insertVersion, type NewVersion, type Version } from "../records/versions.ts";
 import { isStaged, stagingCheck } from "./approval.ts";
@@ -71,7 +72,8 @@ export async function publishArchive(
     find: () => findVersionById(hub.database.kysely, row.id),
     insert: (lost) =>
       inTransaction(hub.database.kysely, async (transaction) => {
-        if (author !== null) await requireSigner(transaction, target.id, author.signer_public_key);
+        const locked = await lockProject(transaction, target.id);
+        if (author !== null) await requireSigner(transaction, locked, author.signer_public_key);
         const record = await insertVersion(transaction, row, { visibility, lost, stage: isStaged(fields) });
         if (record.id === row.id) await onPublished(transaction, record);
         return record;

@@ -3,7 +3,9 @@ import { HubError } from "../base/errors.ts";
 import { type Keyring, sealInTransaction } from "../keys/keyring.ts";
 import { dekContext } from "../keys/sealing.ts";
 import { signersOf } from "../records/artifacts.ts";
-import type { Queries, Transacted } from "../records/port.ts";
+import type { Locked } from "../records/locked.ts";
+import type { Queries, TransactedIn } from "../records/port.ts";
+import { lockProject, type Project } from "../records/projects.ts";
 import { signerState } from "../records/signers.ts";
 import type { SealedDek } from "../records/version-tables.ts";
 import type { OnPublished, PublicationParts } from "./publication.ts";
@@ -28,12 +30,19 @@ export const storedSignature = ({
 });
 
 /**
- * Requires that the register of a project, plugin or service, if it has one, holds the signer.
+ * Requires that the register of a project, plugin or service, if it has one, holds the signer. Its signers change under
+ * its lock.
  *
  * @param signer base64; null for an archive that its author has not signed
  * @throws HubError 403
  */
-export async function requireSigner(db: Queries, projectId: string, signer: string | null): Promise<void> {
+export const requireSigner = <In>(
+  transaction: TransactedIn<In>,
+  { id }: Locked<Project, In>,
+  signer: string | null,
+): Promise<void> => refuseOthers(transaction, id, signer);
+
+async function refuseOthers(db: Queries, projectId: string, signer: string | null): Promise<void> {
   const state = await signerState(db, projectId, signer ?? "");
   if (state === "active" || state === "no register") return;
   if (signer === null)
@@ -63,9 +72,13 @@ async function refusePublicSeed(db: Queries, projectId: string, signer: Buffer):
   }
 }
 
-/** Requires a registered signer whose private key is not public. @param signer base64 @throws HubError 400, 403 */
+/**
+ * Requires, before the bytes of an upload are stored, a registered signer whose private key is not public.
+ *
+ * @param signer base64 @throws HubError 400, 403
+ */
 export async function admitSigner(db: Queries, projectId: string, signer: string): Promise<void> {
-  await requireSigner(db, projectId, signer);
+  await refuseOthers(db, projectId, signer);
   await refusePublicSeed(db, projectId, decode(signer));
 }
 
@@ -80,7 +93,7 @@ interface SealedInsertion<Row extends { id: string }> {
   /** Current time, ISO 8601. */
   now: string;
   fields: SignedFields;
-  insert: (transaction: Transacted, dek: SealedDek) => Promise<Row>;
+  insert: <In>(transaction: TransactedIn<In>, dek: SealedDek) => Promise<Row>;
   onPublished: OnPublished<Row>;
 }
 
@@ -98,7 +111,7 @@ export const insertSealed = <Row extends { id: string }>(
     decode(fields.dek),
     dekContext(projectId, id),
     async (transaction, { kekId, sealed }) => {
-      await requireSigner(transaction, projectId, fields.signer_public_key);
+      await requireSigner(transaction, await lockProject(transaction, projectId), fields.signer_public_key);
       const record = await insert(transaction, { kek_id: kekId, sealed_dek: sealed });
       if (record.id === id) await onPublished(transaction, record);
       return record;

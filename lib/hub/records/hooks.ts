@@ -1,10 +1,12 @@
 import type { ManagedVersion, ProjectContents } from "../../contract/surfaces/keys.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { RollingVersion } from "./latest/gate.ts";
-import type { Queries, Transacted } from "./port.ts";
+import type { Locked } from "./locked.ts";
+import type { Queries, Transacted, TransactedIn } from "./port.ts";
 import type { Project } from "./projects.ts";
 import type { IncomingReport } from "./reports.ts";
 import type { AnyTable } from "./table.ts";
+import type { OwnerChange } from "./transfer.ts";
 
 /** Bytes and versions that an upload adds to a project, plugin or service. */
 export interface Upload {
@@ -59,8 +61,10 @@ export interface RecordHooks {
   listedOf?(db: Queries, versions: readonly string[]): Promise<ReadonlyMap<string, Partial<ManagedVersion>>>;
   /** Counts what the feature keeps for a project, plugin or service. */
   contentsOf?(db: Queries, project: Project): Promise<Partial<ProjectContents>>;
+  /** Changes what the feature keeps for a project, plugin or service that goes to another owner. */
+  onTransfer?<In>(transaction: TransactedIn<In>, project: Locked<Project, In>, transfer: OwnerChange): Promise<void>;
   /** Removes what the feature keeps for a project, plugin or service that is being deleted. */
-  onDelete?(transaction: Transacted, project: Project): Promise<void>;
+  onDelete?<In>(transaction: TransactedIn<In>, project: Locked<Project, In>, now: string): Promise<void>;
 }
 
 /** Hooks by the adapter of their connection, which its transactions share. */

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type Database, inTransaction, isPostgres, type Queries, type Transacted } from "./port.ts";
+import { type Database, inTransaction, isPostgres, type Queries, type TransactedIn } from "./port.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
 /** Returns the ids of all KEKs that the database was ever used with; none for a new one. */
@@ -55,7 +55,7 @@ export async function retireKeksExcept({ dialect, kysely }: Database, id: string
 export function underKek<T>(
   db: Queries,
   kekId: string,
-  work: (transaction: Transacted) => Promise<T>,
+  work: <In>(transaction: TransactedIn<In>) => Promise<T>,
 ): Promise<{ result: T } | undefined> {
   return inTransaction(db, async (transaction) => {
     const kek = await selectWhere(transaction, "keks", { id: kekId, retired_at: null })

@@ -1,5 +1,5 @@
 import { HourlyNotes } from "./hourly-notes.ts";
-import type { Queries } from "./port.ts";
+import { isPostgres, type Queries } from "./port.ts";
 
 /** Records when keys were last used. */
 export class KeyUse extends HourlyNotes<string> {
@@ -18,6 +18,13 @@ export class KeyUse extends HourlyNotes<string> {
 
   protected override async store(ids: readonly string[], now: number): Promise<void> {
     const last_used_at = new Date(now).toISOString();
-    await this.#db.updateTable("api_keys").set({ last_used_at }).where("id", "in", ids).execute();
+    const db = this.#db;
+    // In the order in which all transactions lock keys (locked.ts).
+    const inOrder = db.selectFrom("api_keys").select("id").where("id", "in", ids).orderBy("id");
+    await db
+      .updateTable("api_keys")
+      .set({ last_used_at })
+      .where("id", "in", isPostgres(db) ? inOrder.forNoKeyUpdate() : inOrder)
+      .execute();
   }
 }

@@ -1,16 +1,26 @@
-import type { Selectable } from "kysely";
 import type { ApiKeyRecord, Scope } from "../../contract/surfaces/keys.ts";
+import { conflict, type HubError } from "../base/errors.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../base/identity.ts";
-import { scopesOf } from "../base/principal.ts";
+import { type Principal, scopesOf } from "../base/principal.ts";
 import type { ApiKeysTable } from "./core-tables.ts";
-import { inTransaction, type PageRange, type Queries, type Transacted } from "./port.ts";
+import { type Locked, locked } from "./locked.ts";
+import { inTransaction, isPostgres, type PageRange, type Queries, type TransactedIn } from "./port.ts";
+import type { Project } from "./projects.ts";
 import { deleteWhere, given, selectWhere, updateWhere } from "./rows.ts";
 
-export interface NewKey {
+/** API key, as it is stored. */
+export type Key = ApiKeysTable;
+
+/** Key to be issued. Whose it is and what it works for comes from rows that the transaction has locked. */
+export interface NewKey<In> {
   name: string;
-  owner: string;
+  /** Row whose owner gets the key: the key that makes it, its target, or its invite. */
+  ownedAs: Locked<{ owner: string }, In>;
+  /** Another owner, whom an administrator has named. */
+  owner?: string | undefined;
   scopes: readonly Scope[];
-  projectId: string | null;
+  /** Only target that it works for; null for all of its owner's. */
+  project: Locked<Project, In> | null;
   /** Only host that the key speaks for; null for any. */
   host: string | null;
   /** Actor behind it, in the form of {@link actorOfKey}; null for the key itself. */
@@ -19,8 +29,6 @@ export interface NewKey {
   trustedBy?: string | null;
   /** ISO 8601 in UTC, or null for never. */
   expiresAt: string | null;
-  /** Whether to make a deployment credential, too: for a key bound to a project of surface B. */
-  withCredential: boolean;
 }
 
 export interface IssuedKey {
@@ -29,7 +37,7 @@ export interface IssuedKey {
   credential: string | undefined;
 }
 
-export const keyRecord = (row: Selectable<ApiKeysTable>): ApiKeyRecord => ({
+export const keyRecord = (row: Key): ApiKeyRecord => ({
   id: row.id,
   name: row.name,
   owner: row.owner,
@@ -43,46 +51,84 @@ export const keyRecord = (row: Selectable<ApiKeysTable>): ApiKeyRecord => ({
   last_used_at: row.last_used_at,
 });
 
+/** Reads a key as its own requests are judged by it. */
+export const principalOfKey = (key: Key): Principal => ({
+  keyId: key.id,
+  owner: key.owner,
+  scopes: scopesOf(key.scopes),
+  projectId: key.project_id,
+  host: key.host,
+  expiresAt: key.expires_at,
+});
+
+/** Locks the rows of keys, in the order of their ids. */
+export async function lockKeys<In>(transaction: TransactedIn<In>, facts: Partial<Key>): Promise<Locked<Key, In>[]> {
+  const rows = await selectWhere(transaction, "api_keys", facts)
+    .selectAll()
+    .orderBy("id")
+    .$if(isPostgres(transaction), (query) => query.forNoKeyUpdate())
+    .execute();
+  return rows.map((row) => locked(transaction, row));
+}
+
+const inUse = (what: string): HubError =>
+  conflict(`The ${what} is in use already. A host makes a ${what} of its own for each invite.`);
+
 /**
- * Issues a key, and a deployment credential if requested. Their secrets are only in the answer.
+ * Issues a key, and a deployment credential for one that fetches artifacts of a project. Their secrets are only in the
+ * answer.
  *
- * @param secrets made by a host itself; new ones by default
+ * @param now milliseconds since 1970 @param secrets made by a host itself; new ones by default
+ * @throws HubError 409 for a secret that is in use already
  */
-export async function issueKey(
-  db: Queries,
-  wanted: NewKey,
+export async function issueKey<In>(
+  transaction: TransactedIn<In>,
+  { name, ownedAs, owner = ownedAs.owner, scopes, project, host, actsFor, trustedBy = null, expiresAt }: NewKey<In>,
   now: number,
   secrets = { key: issue("key"), credential: issue("credential") },
 ): Promise<IssuedKey> {
   const { key } = secrets;
-  const credential = wanted.withCredential ? secrets.credential : undefined;
-  const createdAt = new Date(now).toISOString();
-  const row = {
-    id: recordId("key", now),
-    name: wanted.name,
-    owner: wanted.owner,
-    scopes: wanted.scopes.join(" "),
-    project_id: wanted.projectId,
-    host: wanted.host,
-    prefix: shownPrefix(key),
-    hash: hashOf(key),
-    acts_for: wanted.actsFor,
-    trusted_by: wanted.trustedBy ?? null,
-    expires_at: wanted.expiresAt,
-    revoked_at: null,
-    created_at: createdAt,
-    last_used_at: null,
+  const row: Key = {
+    ...{ id: recordId("key", now), name, owner, scopes: scopes.join(" "), project_id: project?.id ?? null, host },
+    ...{ prefix: shownPrefix(key), hash: hashOf(key), acts_for: actsFor, trusted_by: trustedBy },
+    ...{ expires_at: expiresAt, revoked_at: null, created_at: new Date(now).toISOString(), last_used_at: null },
   };
-  await inTransaction(db, async (transaction) => {
-    await transaction.insertInto("api_keys").values(row).execute();
-    if (credential !== undefined && wanted.projectId !== null) {
-      await transaction
-        .insertInto("deployment_credentials")
-        .values({ hash: hashOf(credential), key_id: row.id, project_id: wanted.projectId, created_at: createdAt })
-        .execute();
-    }
-  });
+  const added = transaction.insertInto("api_keys").values(row);
+  const { numInsertedOrUpdatedRows: keys } = await added
+    .onConflict((conflict) => conflict.column("hash").doNothing())
+    .executeTakeFirst();
+  if (keys !== 1n) throw inUse("key");
+  if (project?.kind !== "project" || !scopes.includes("deploy"))
+    return { record: keyRecord(row), key, credential: undefined };
+  const { credential } = secrets;
+  const facts = { hash: hashOf(credential), key_id: row.id, project_id: project.id, created_at: row.created_at };
+  const { numInsertedOrUpdatedRows: credentials } = await transaction
+    .insertInto("deployment_credentials")
+    .values(facts)
+    .onConflict((conflict) => conflict.column("hash").doNothing())
+    .executeTakeFirst();
+  if (credentials !== 1n) throw inUse("deployment credential");
   return { record: keyRecord(row), key, credential };
+}
+
+/**
+ * Issues a key with the rights of another one, which still works until `endsAt`.
+ *
+ * @param project target of a bound key @param endsAt ISO 8601 @param now milliseconds since 1970
+ */
+export async function replaceKey<In>(
+  transaction: TransactedIn<In>,
+  old: Locked<Key, In>,
+  { project, expiresAt, endsAt }: { project: Locked<Project, In> | null; expiresAt: string | null; endsAt: string },
+  now: number,
+): Promise<IssuedKey> {
+  const { id, name, host, acts_for, trusted_by: trustedBy } = old;
+  const scopes = old.scopes.split(" ") as Scope[];
+  const actsFor = actorOfKey({ id, acts_for });
+  const wanted = { name, ownedAs: old, scopes, project, host, actsFor, trustedBy, expiresAt };
+  const issued = await issueKey(transaction, wanted, now);
+  await endKey(transaction, id, endsAt);
+  return issued;
 }
 
 /**
@@ -130,6 +176,17 @@ export async function findVisibleKey(db: Queries, view: KeyView, id: string): Pr
   return row && keyRecord(row);
 }
 
+/** Returns the hash of the deployment credential of the key with a hash; undefined for none. */
+export async function credentialOf(db: Queries, keyHash: string): Promise<string | undefined> {
+  const row = await db
+    .selectFrom("deployment_credentials as c")
+    .innerJoin("api_keys as k", "k.id", "c.key_id")
+    .where("k.hash", "=", keyHash)
+    .select("c.hash")
+    .executeTakeFirst();
+  return row?.hash;
+}
+
 /**
  * Revokes a key, and with it its sessions and its deployment credential, which are looked up through the key.
  *
@@ -145,137 +202,21 @@ export function revokeKey(db: Queries, id: string, now: string): Promise<boolean
 }
 
 /** Revokes all keys of a project that speak for a host, and their sessions. @returns their ids */
-export async function revokeKeysOfHost(
-  transaction: Transacted,
-  { project_id, host }: { project_id: string; host: string },
+export async function revokeKeysOfHost<In>(
+  transaction: TransactedIn<In>,
+  { id: project_id }: Locked<Project, In>,
+  host: string,
   now: string,
 ): Promise<string[]> {
-  const keys = await selectWhere(transaction, "api_keys", { project_id, host, revoked_at: null })
-    .select("id")
-    .execute();
+  const keys = await lockKeys(transaction, { project_id, host, revoked_at: null });
   for (const { id } of keys) await revokeKey(transaction, id, now);
   return keys.map(({ id }) => id);
 }
 
 /** Sets the expiry of a key (ISO 8601), unless it expires earlier. */
-export async function endKey(db: Queries, id: string, at: string): Promise<void> {
+async function endKey(db: Queries, id: string, at: string): Promise<void> {
   await updateWhere(db, "api_keys", { id })
     .set({ expires_at: at })
     .where((where) => where.or([where("expires_at", "is", null), where("expires_at", ">", at)]))
     .execute();
-}
-
-/** Prefix of the keys of people authenticated by an identity provider, whose secrets are never handed out. */
-const PERSON_PREFIX = "web";
-
-/** Key behind a person's sessions. */
-export interface PersonKey {
-  id: string;
-  hash: string;
-  /** Ids of the person's keys with other rights, which were revoked. */
-  replaced: string[];
-}
-
-/**
- * Issues a key with these rights to a person, or extends the existing one. It is listed and revoked like any key. Keys
- * with other rights are revoked: the identity provider has just stated the person's rights.
- *
- * @param wanted name identifies the person
- */
-export async function keyOfPerson(
-  transaction: Transacted,
-  wanted: Omit<NewKey, "host" | "actsFor" | "trustedBy" | "withCredential">,
-  now: number,
-): Promise<PersonKey> {
-  const { name, owner, projectId: project_id, expiresAt: expires_at } = wanted;
-  const scopes = wanted.scopes.join(" ");
-  const facts = { name, owner, scopes, project_id, prefix: PERSON_PREFIX, revoked_at: null };
-  const known = await updateWhere(transaction, "api_keys", facts)
-    .set({ expires_at })
-    .returning(["id", "hash"])
-    .executeTakeFirst();
-  const key = known ?? { id: recordId("key", now), hash: hashOf(issue("key")) };
-  const replaced = await revokeKeysOfPerson(transaction, name, now, key.id);
-  if (known !== undefined) return { ...known, replaced };
-  const values = {
-    ...key,
-    ...facts,
-    host: null,
-    acts_for: `person:${name}`,
-    trusted_by: null,
-    expires_at,
-    created_at: new Date(now).toISOString(),
-    last_used_at: null,
-  };
-  await transaction.insertInto("api_keys").values(values).execute();
-  return { ...key, replaced };
-}
-
-/**
- * Revokes the keys of a person authenticated by an identity provider, and their sessions.
- *
- * @param kept id of the one that stays
- * @returns the ids of those that were revoked
- */
-export async function revokeKeysOfPerson(
-  transaction: Transacted,
-  name: string,
-  now: number,
-  kept = "",
-): Promise<string[]> {
-  const keys = await selectWhere(transaction, "api_keys", { name, prefix: PERSON_PREFIX, revoked_at: null })
-    .select("id")
-    .where("id", "!=", kept)
-    .execute();
-  for (const { id } of keys) await revokeKey(transaction, id, new Date(now).toISOString());
-  return keys.map(({ id }) => id);
-}
-
-/** Fixed id of the first administrator key, so that two hubs of one database make only one. */
-export const ADMIN_KEY = "key_admin";
-
-/** Returns the SHA-256 of the first start's administrator key, or undefined before the first start. */
-export async function adminKeyHash(db: Queries): Promise<string | undefined> {
-  const row = await selectWhere(db, "api_keys", { id: ADMIN_KEY }).select("hash").executeTakeFirst();
-  return row?.hash;
-}
-
-const adminRow = (key: string, now: string) => ({
-  id: ADMIN_KEY,
-  name: "administrator",
-  owner: "admin",
-  scopes: "admin",
-  project_id: null,
-  host: null,
-  prefix: shownPrefix(key),
-  hash: hashOf(key),
-  acts_for: null,
-  trusted_by: null,
-  expires_at: null,
-  revoked_at: null,
-  created_at: now,
-  last_used_at: null,
-});
-
-/** Registers the first administrator key. @returns false when there is one already */
-export async function insertAdminKey(db: Queries, key: string, now: string): Promise<boolean> {
-  const { numInsertedOrUpdatedRows } = await db
-    .insertInto("api_keys")
-    .values(adminRow(key, now))
-    .onConflict((conflict) => conflict.column("id").doNothing())
-    .executeTakeFirst();
-  return numInsertedOrUpdatedRows === 1n;
-}
-
-/** Replaces the secret of the first administrator key; its sessions end. */
-export async function replaceAdminKey(db: Queries, key: string, now: string): Promise<void> {
-  const { id, ...fields } = adminRow(key, now);
-  await inTransaction(db, async (transaction) => {
-    await transaction
-      .insertInto("api_keys")
-      .values({ id, ...fields })
-      .onConflict((conflict) => conflict.column("id").doUpdateSet(fields))
-      .execute();
-    await deleteWhere(transaction, "sessions", { key_id: id }).execute();
-  });
 }

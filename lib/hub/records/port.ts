@@ -10,8 +10,18 @@ export type StatementRow = Record<string, unknown>;
 export type Queries = Kysely<Schema>;
 export type Transacted = Transaction<Schema>;
 
+/** Names the type parameter of {@link TransactedIn}; no value has it. */
+declare const IN: unique symbol;
+
+/**
+ * Transaction whose type only its own work can name: rows that it locks (locked.ts) are of no use in another one.
+ *
+ * @typeParam In stands for this transaction; nothing else is known of it
+ */
+export type TransactedIn<In, S = Schema> = Transaction<S> & { readonly [IN]?: (transaction: In) => In };
+
 /** Runs `work` in a transaction: in `db` if it is one, otherwise in a new one. */
-export function inTransaction<T>(db: Queries, work: (transaction: Transacted) => Promise<T>): Promise<T> {
+export function inTransaction<T>(db: Queries, work: <In>(transaction: TransactedIn<In>) => Promise<T>): Promise<T> {
   return db.isTransaction ? work(db as Transacted) : db.transaction().execute(work);
 }
 

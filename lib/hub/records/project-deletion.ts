@@ -2,8 +2,10 @@ import { type ProjectContents, projectContents } from "../../contract/surfaces/k
 import type { FleetKey } from "./fleet.ts";
 import { hooksOf } from "./hooks.ts";
 import { clearHosts } from "./host-rows.ts";
-import { inTransaction, isPostgres, type Queries, type Transacted } from "./port.ts";
-import { lockProject, type Project } from "./projects.ts";
+import { lockKeys } from "./keys.ts";
+import type { Locked } from "./locked.ts";
+import { inTransaction, isPostgres, type Queries, type TransactedIn } from "./port.ts";
+import type { Project } from "./projects.ts";
 import { clearReports } from "./report-history.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 import type { Schema } from "./schema.ts";
@@ -54,11 +56,15 @@ export async function contentsOf(db: Queries, project: Project, silentBefore: st
  * @param now ISO 8601
  * @returns the ids of blobs that are no longer needed
  */
-export async function deleteProject(transaction: Transacted, project: Project, now: string): Promise<string[]> {
-  const locked = await lockProject(transaction, project.id);
-  const { id, kind, slug, owner } = locked;
+export async function deleteProject<In>(
+  transaction: TransactedIn<In>,
+  project: Locked<Project, In>,
+  now: string,
+): Promise<string[]> {
+  const { id, kind, slug, owner } = project;
   // The row's other lock lets rows that refer to it be added, such as sessions: it could not be deleted then.
   if (isPostgres(transaction)) await selectWhere(transaction, "projects", { id }).select("id").forUpdate().execute();
+  await lockKeys(transaction, { project_id: id });
   const removed = await deleteWhere(transaction, "blobs", { project_id: id }).returning("id").execute();
   for (const table of ["versions", "deleted_versions", "signers"] as const)
     await deleteWhere(transaction, table, { project_id: id }).execute();
@@ -72,7 +78,7 @@ export async function deleteProject(transaction: Transacted, project: Project, n
       .execute();
   await deleteWhere(transaction, "api_keys", { project_id: id }).execute();
 
-  for (const hooks of hooksOf(transaction)) await hooks.onDelete?.(transaction, locked);
+  for (const hooks of hooksOf(transaction)) await hooks.onDelete?.(transaction, project, now);
   await transaction
     .insertInto("deleted_projects")
     .values({ id, kind, slug, owner, deleted_at: now, cleared_at: null })

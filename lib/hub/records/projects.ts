@@ -4,8 +4,9 @@ import type { ProjectRecord } from "../../contract/surfaces/keys.ts";
 import { notFound } from "../base/errors.ts";
 import type { ProjectsTable } from "./core-tables.ts";
 import { hooksOf } from "./hooks.ts";
+import { type Locked, locked } from "./locked.ts";
 import { joinPollingHost, POLLING_HOST, pollingHostOf } from "./polling-host.ts";
-import type { Database, PageRange, PreparedStatements, Queries, Transacted } from "./port.ts";
+import type { Database, PageRange, PreparedStatements, Queries, TransactedIn } from "./port.ts";
 import { given, lowered, selectWhere, updateWhere } from "./rows.ts";
 
 export type Project = Selectable<ProjectsTable>;
@@ -95,12 +96,23 @@ export async function readPulse({ kysely, statements }: Database, id: string): P
   );
 }
 
-/** Reads a project, and locks its row until the transaction ends. @throws HubError 404 for one that has been deleted */
-export function lockProject(transaction: Transacted, id: string): Promise<Project> {
-  return updateWhere(transaction, "projects", { id })
+/** Reads a project, and locks its row until the transaction ends. @returns undefined for one that was deleted */
+export async function lockIfThere<In>(
+  transaction: TransactedIn<In>,
+  id: string,
+): Promise<Locked<Project, In> | undefined> {
+  const row = await updateWhere(transaction, "projects", { id })
     .set((eb) => ({ latest_version: eb.ref("latest_version") }))
     .returningAll()
-    .executeTakeFirstOrThrow(() => notFound("There is no such project."));
+    .executeTakeFirst();
+  return row && locked(transaction, row);
+}
+
+/** Reads a project, and locks its row until the transaction ends. @throws HubError 404 for one that was deleted */
+export async function lockProject<In>(transaction: TransactedIn<In>, id: string): Promise<Locked<Project, In>> {
+  const project = await lockIfThere(transaction, id);
+  if (project === undefined) throw notFound("There is no such project.");
+  return project;
 }
 
 /** Lists projects. @param owner undefined for all @param id not null for one project only */
@@ -142,6 +154,10 @@ export async function projectOfSubject(db: Queries, subject: string): Promise<st
 }
 
 /** Renames a project. Use {@link describeTarget} for plugins and services, whose detail record holds the name, too. */
-export async function renameProject(db: Queries, id: string, name: string): Promise<void> {
-  await updateWhere(db, "projects", { id }).set({ name }).execute();
+export async function renameProject<In>(
+  transaction: TransactedIn<In>,
+  { id }: Locked<Project, In>,
+  name: string,
+): Promise<void> {
+  await updateWhere(transaction, "projects", { id }).set({ name }).execute();
 }

@@ -8,7 +8,7 @@ import {
   type UpdateQueryBuilder,
   type UpdateResult,
 } from "kysely";
-import type { PageRange, Queries } from "./port.ts";
+import type { PageRange, Queries, TransactedIn } from "./port.ts";
 import type { Schema } from "./schema.ts";
 
 /** Values that columns must have; null stands for `is null`. */
@@ -25,7 +25,7 @@ type Update<S, T extends keyof S> = UpdateQueryBuilder<S, T, T, UpdateResult>;
 type Delete<S, T extends keyof S> = DeleteQueryBuilder<S, T, DeleteResult>;
 
 /** A union, so that TypeScript infers the schema of either. */
-type Connection<S> = Kysely<S> | Transaction<S>;
+type Connection<S> = Kysely<S> | Transaction<S> | TransactedIn<unknown, S>;
 
 /** Kysely has no types for a table given at run time: this one stands for any of them. */
 type Any = "hosts";

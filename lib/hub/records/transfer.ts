@@ -1,5 +1,8 @@
+import { hooksOf } from "./hooks.ts";
+import { lockKeys } from "./keys.ts";
 import { changeTarget } from "./latest/change-target.ts";
-import { inTransaction, type Queries, type Transacted } from "./port.ts";
+import type { Locked } from "./locked.ts";
+import type { Queries, TransactedIn } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
@@ -26,22 +29,27 @@ export async function hasLiveKey(db: Queries, owner: string, now: string): Promi
  *
  * @returns how many keys were revoked
  */
-export function transferProject(db: Queries, { id }: Pick<Project, "id">, transfer: OwnerChange): Promise<number> {
-  const now = Date.parse(transfer.now);
-  return inTransaction(db, async (transaction) => {
-    await changeTarget(transaction, id, now, async (_target, _touch, tell) => {
-      await tell({ what: "transfer" });
-      await updateWhere(transaction, "projects", { id }).set({ owner: transfer.owner }).execute();
-    });
-    return passOnKeys(transaction, id, transfer);
+export async function transferProject<In>(
+  transaction: TransactedIn<In>,
+  project: Locked<Project, In>,
+  transfer: OwnerChange,
+): Promise<number> {
+  const { id } = project;
+  await changeTarget(transaction, id, Date.parse(transfer.now), async (_target, _touch, tell) => {
+    await tell({ what: "transfer" });
+    await updateWhere(transaction, "projects", { id }).set({ owner: transfer.owner }).execute();
   });
+  const revoked = await passOnKeys(transaction, id, transfer);
+  for (const hooks of hooksOf(transaction)) await hooks.onTransfer?.(transaction, project, transfer);
+  return revoked;
 }
 
-async function passOnKeys(
-  transaction: Transacted,
+async function passOnKeys<In>(
+  transaction: TransactedIn<In>,
   projectId: string,
   { owner, keepKeys, now }: OwnerChange,
 ): Promise<number> {
+  await lockKeys(transaction, { project_id: projectId });
   if (keepKeys) {
     await updateWhere(transaction, "api_keys", { project_id: projectId }).set({ owner }).execute();
     return 0;

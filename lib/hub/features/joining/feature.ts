@@ -9,14 +9,15 @@ import { hostInvites, joinedHosts } from "./tables.ts";
 export const joining: HubFeature = {
   name: "joining",
   tables: [hostInvites, joinedHosts],
-  async onAudit(db, { action, subject, facts }, now) {
-    const at = new Date(now).toISOString();
+  async onAudit(db, { action, facts }, now) {
     const { project_id: project, host } = facts;
     const isProject = typeof project === "string" && project.startsWith("prj_");
     if (action === "key.create" && isProject && typeof host === "string")
-      await noteByHand(db, { project_id: project, host_id: host }, at);
-    // The invites were made by the former owner.
-    if (action === "project.transfer") await revokeInvites(db, { project_id: subject }, at);
+      await noteByHand(db, { project_id: project, host_id: host }, new Date(now).toISOString());
+  },
+  // The invites were made by the former owner.
+  async onTransfer(transaction, { id: project_id }, { now }) {
+    await revokeInvites(transaction, { project_id }, now);
   },
   onDelete: (transaction, { id }) => forgetProject(transaction, id),
   async start({ database, clock }) {

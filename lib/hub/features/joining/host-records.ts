@@ -3,8 +3,10 @@ import type { JoinedHost } from "../../../contract/joining/records.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
 import { forgetHost, renameHost } from "../../records/host-rows.ts";
-import { revokeKeysOfHost } from "../../records/keys.ts";
-import { inTransaction, type PageRange, type Queries, type Transacted } from "../../records/port.ts";
+import { lockKeys, revokeKeysOfHost } from "../../records/keys.ts";
+import type { Locked } from "../../records/locked.ts";
+import { inTransaction, type PageRange, type Queries, type Transacted, type TransactedIn } from "../../records/port.ts";
+import type { Project } from "../../records/projects.ts";
 import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { isRevoked } from "./invite-records.ts";
 import { clonesOf, heardOf, type Machine } from "./machines.ts";
@@ -76,25 +78,19 @@ export async function noteByHand(db: Queries, named: Named, now: string): Promis
   await insert(db, { ...named, ...made });
 }
 
-/** Inserts a host. @returns false when another host has its name */
+/** Inserts a host. @returns false when another host has its name or its key */
 async function insert(db: Queries, host: JoinedHostsTable): Promise<boolean> {
   const { numInsertedOrUpdatedRows } = await own(db)
     .insertInto("joined_hosts")
     .values(host)
-    .onConflict((conflict) => conflict.columns(["project_id", "host_id"]).doNothing())
+    .onConflict((conflict) => conflict.doNothing())
     .executeTakeFirst();
   return numInsertedOrUpdatedRows === 1n;
 }
 
-/** Returns the host that has joined or waits with a key. @param keyHash SHA-256, hexadecimal */
-export const hostWithKey = (
-  transaction: Transacted,
-  projectId: string,
-  keyHash: string,
-): Promise<JoinedHostsTable | undefined> =>
-  selectWhere(own(transaction), "joined_hosts", { project_id: projectId, key_hash: keyHash })
-    .selectAll()
-    .executeTakeFirst();
+/** Returns the host, of any project, that has joined or waits with a key. @param keyHash SHA-256, hexadecimal */
+export const hostWithKey = (transaction: Transacted, keyHash: string): Promise<JoinedHostsTable | undefined> =>
+  selectWhere(own(transaction), "joined_hosts", { key_hash: keyHash }).selectAll().executeTakeFirst();
 
 /** Marks an approved host as joined, and locks its row. @returns undefined for a host that was not approved */
 export const enter = (
@@ -133,13 +129,18 @@ export async function approveJoined(
  *
  * @returns how many keys were revoked; undefined for an unknown host
  */
-export async function remove(transaction: Transacted, named: Named, now: string): Promise<number | undefined> {
-  const { project_id, host_id } = named;
-  // The row goes first: a concurrent join then issues no key.
-  const gone = await deleteWhere(own(transaction), "joined_hosts", named).returning("state").executeTakeFirst();
-  if (gone === undefined) return undefined;
-  const keys = await revokeKeysOfHost(transaction, { project_id, host: host_id }, now);
-  await forgetHost(transaction, { holder: "", target: project_id }, host_id);
+export async function remove<In>(
+  transaction: TransactedIn<In>,
+  project: Locked<Project, In>,
+  host_id: string,
+  now: string,
+): Promise<number | undefined> {
+  const named = { project_id: project.id, host_id };
+  const host = await selectWhere(own(transaction), "joined_hosts", named).select("state").executeTakeFirst();
+  if (host === undefined) return undefined;
+  const keys = await revokeKeysOfHost(transaction, project, host_id, now);
+  await deleteWhere(own(transaction), "joined_hosts", named).execute();
+  await forgetHost(transaction, { holder: "", target: project.id }, host_id);
   return keys.length;
 }
 
@@ -156,8 +157,13 @@ export async function add(transaction: Transacted, host: JoinedHostsTable): Prom
  *
  * @returns undefined for an unknown host, false when another host has the name
  */
-export async function rename(transaction: Transacted, named: Named, to: string): Promise<boolean | undefined> {
-  const { project_id, host_id } = named;
+export async function rename<In>(
+  transaction: TransactedIn<In>,
+  { id: project_id }: Locked<Project, In>,
+  { from: host_id, to }: { from: string; to: string },
+): Promise<boolean | undefined> {
+  const named = { project_id, host_id };
+  await lockKeys(transaction, { project_id, host: host_id });
   const host = await deleteWhere(own(transaction), "joined_hosts", named).returningAll().executeTakeFirst();
   if (host === undefined) return undefined;
   if (!(await add(transaction, { ...host, host_id: to }))) return false;

@@ -1,16 +1,19 @@
 import type { InviteRecord, InviteRequest } from "../../../contract/joining/records.ts";
 import type { Labels } from "../../../contract/labels.ts";
 import { hashOf, issue, recordId } from "../../base/identity.ts";
-import type { PageRange, Queries, Transacted } from "../../records/port.ts";
+import type { Key } from "../../records/keys.ts";
+import { type Locked, locked } from "../../records/locked.ts";
+import type { PageRange, Queries, Transacted, TransactedIn } from "../../records/port.ts";
+import type { Project } from "../../records/projects.ts";
 import { newestWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { type HostInvitesTable, own } from "./tables.ts";
 
 /** Facts of an invite that are not in the request. */
-interface InviteFacts {
-  projectId: string;
-  owner: string;
+interface InviteFacts<In> {
+  project: Locked<Project, In>;
+  /** Key that makes it, whose owner gets the keys of its hosts. */
+  maker: Locked<Key, In>;
   keysEndAt: string | null;
-  createdBy: string;
   /** Milliseconds since 1970. */
   now: number;
 }
@@ -37,18 +40,18 @@ const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
 });
 
 /** Makes an invite. Its token is only in the answer. */
-export async function insertInvite(
-  transaction: Transacted,
+export async function insertInvite<In>(
+  transaction: TransactedIn<In>,
   { uses = 1, expires_at, labels = {}, approve = false, signers }: InviteRequest,
-  { projectId, owner, keysEndAt, createdBy, now }: InviteFacts,
+  { project, maker, keysEndAt, now }: InviteFacts<In>,
 ): Promise<InviteRecord & { token: string }> {
   const token = issue("invite");
   const createdAt = new Date(now).toISOString();
   const row: HostInvitesTable = {
-    ...{ id: recordId("inv", now), project_id: projectId, owner, hash: hashOf(token), uses, used: 0 },
+    ...{ id: recordId("inv", now), project_id: project.id, owner: maker.owner, hash: hashOf(token), uses, used: 0 },
     ...{ needs_approval: approve ? 1 : 0, labels: JSON.stringify(labels), signers: JSON.stringify(signers) },
     ...{ expires_at: new Date(expires_at).toISOString(), keys_end_at: keysEndAt, revoked_at: null },
-    ...{ created_at: createdAt, created_by: createdBy },
+    ...{ created_at: createdAt, created_by: maker.id },
   };
   await own(transaction).insertInto("host_invites").values(row).execute();
   return { ...inviteRecord(row, createdAt), token };
@@ -124,14 +127,19 @@ export const findInvite = (db: Queries, token: string): Promise<HostInvitesTable
     .executeTakeFirst();
 
 /** Locks the row of the invite with this token, so that joins with it take turns. */
-export const lockInvite = (transaction: Transacted, token: string): Promise<HostInvitesTable | undefined> =>
-  updateWhere(own(transaction), "host_invites", { hash: hashOf(token) })
+export async function lockInvite<In>(
+  transaction: TransactedIn<In>,
+  token: string,
+): Promise<Locked<HostInvitesTable, In> | undefined> {
+  const invite = await updateWhere(own(transaction), "host_invites", { hash: hashOf(token) })
     .set((eb) => ({ used: eb.ref("used") }))
     .returningAll()
     .executeTakeFirst();
+  return invite && locked(transaction, invite);
+}
 
 /** Counts a host that joins. The caller holds the invite's row. */
-export async function countUse(transaction: Transacted, { id }: HostInvitesTable): Promise<void> {
+export async function countUse<In>(transaction: TransactedIn<In>, { id }: Locked<HostInvitesTable, In>): Promise<void> {
   await updateWhere(own(transaction), "host_invites", { id })
     .set((eb) => ({ used: eb("used", "+", 1) }))
     .execute();

@@ -2,16 +2,19 @@ import type { JoinRequest } from "../../../contract/joining/records.ts";
 import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
 import { conflict, HubError } from "../../base/errors.ts";
 import { hashOf } from "../../base/identity.ts";
-import { issueKey } from "../../records/keys.ts";
-import type { Transacted } from "../../records/port.ts";
+import { credentialOf, issueKey } from "../../records/keys.ts";
+import type { Locked } from "../../records/locked.ts";
+import type { Transacted, TransactedIn } from "../../records/port.ts";
+import type { Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
 import { add, enter, hostWithKey } from "./host-records.ts";
 import { countUse, stateOfInvite } from "./invite-records.ts";
 import { type HostInvitesTable, type JoinedHostsTable } from "./tables.ts";
 
 /** Circumstances of a join. */
-interface Joining {
-  invite: HostInvitesTable;
+interface Joining<In> {
+  project: Locked<Project, In>;
+  invite: Locked<HostInvitesTable, In>;
   address: string;
   /** Milliseconds since 1970. */
   now: number;
@@ -31,17 +34,21 @@ const ENDINGS = {
 
 /**
  * Admits a host, or makes it wait for approval. Repeating a join with the same key changes nothing: a host that was cut
- * off gets the same answer, even after the invite has expired or was used up. The caller has locked the invite's row.
+ * off gets the same answer, even after the invite has expired or was used up.
  *
  * @throws HubError 403 `invite_ended`; 409 for a name or key that is taken
  */
-export async function join(transaction: Transacted, request: JoinRequest, joining: Joining): Promise<Joined> {
-  const { invite, address, now } = joining;
-  const { project_id } = invite;
+export async function join<In>(
+  transaction: TransactedIn<In>,
+  request: JoinRequest,
+  joining: Joining<In>,
+): Promise<Joined> {
+  const { project, invite, address, now } = joining;
+  const project_id = project.id;
   const key_hash = hashOf(request.key);
   const at = new Date(now).toISOString();
   const state = stateOfInvite(invite, at);
-  const known = await hostWithKey(transaction, project_id, key_hash);
+  const known = await hostWithKey(transaction, key_hash);
   if (state === "revoked" || (known === undefined && state !== "open"))
     throw new HubError(403, "invite_ended", `The invite ${ENDINGS[state](invite)}.`);
   if (known !== undefined && known.invite_id === invite.id) return comeBack(transaction, known, request, joining);
@@ -64,35 +71,37 @@ export const taken = (hostId: string) =>
   new HubError(409, "host_taken", `Another host of the project is called ${hostId}.`);
 
 /** Issues the key of a host that was approved; returns the state of any other. */
-async function comeBack(
-  transaction: Transacted,
+async function comeBack<In>(
+  transaction: TransactedIn<In>,
   { project_id, host_id, key_hash, state }: JoinedHostsTable,
   request: JoinRequest,
-  joining: Joining,
+  joining: Joining<In>,
 ): Promise<Joined> {
-  // The row is the lock: a host that is removed at this moment gets no key.
   const entered = await enter(transaction, project_id, key_hash);
-  if (entered === undefined) return { host: { host_id, state }, isNew: false };
+  if (entered === undefined) {
+    await requireSameCredential(transaction, request);
+    return { host: { host_id, state }, isNew: false };
+  }
   await giveKey(transaction, entered.host_id, request, joining);
   return { host: { host_id: entered.host_id, state: "joined" }, isNew: true };
 }
 
-async function giveKey(
+/** Requires the credential that a host got its key with. @throws HubError 409 for another one, which nobody keeps */
+async function requireSameCredential(
   transaction: Transacted,
+  { key, deployment_credential: credential }: JoinRequest,
+): Promise<void> {
+  const known = await credentialOf(transaction, hashOf(key));
+  if (known !== undefined && known !== hashOf(credential))
+    throw conflict("The host has joined with another deployment credential: it asks again with the same two secrets.");
+}
+
+async function giveKey<In>(
+  transaction: TransactedIn<In>,
   host: string,
   { key, deployment_credential: credential }: JoinRequest,
-  { invite, now }: Joining,
+  { project, invite, now }: Joining<In>,
 ): Promise<void> {
-  const { owner, project_id: projectId, keys_end_at: expiresAt } = invite;
-  const wanted = {
-    name: host,
-    owner,
-    scopes: DEFAULT_SCOPES,
-    projectId,
-    host,
-    actsFor: null,
-    expiresAt,
-    withCredential: true,
-  };
-  await issueKey(transaction, wanted, now, { key, credential });
+  const rights = { name: host, host, scopes: DEFAULT_SCOPES, actsFor: null, expiresAt: invite.keys_end_at };
+  await issueKey(transaction, { ...rights, ownedAs: invite, project }, now, { key, credential });
 }

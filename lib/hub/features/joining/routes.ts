@@ -10,8 +10,9 @@ import { serve, type Served } from "../../access/serve.ts";
 import { conflict, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
+import { principalOfKey } from "../../records/keys.ts";
 import { inTransaction, type Records } from "../../records/port.ts";
-import { findProject, lockProject } from "../../records/projects.ts";
+import { lockIfThere } from "../../records/projects.ts";
 import { approveJoined, listJoined, remove, rename } from "./host-records.ts";
 import { findInvite, insertInvite, listInvites, lockInvite, revokeInvites } from "./invite-records.ts";
 import { join, taken } from "./join.ts";
@@ -37,12 +38,14 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       const { id } = await projectOf(principal, request.params.id);
       const { body } = request;
       const wanted = { name: "host", project_id: id, scopes: [...DEFAULT_SCOPES], expires_at: null };
-      const { owner, expiresAt: keysEndAt } = grantableKey(principal, wanted, hub.now());
+      grantableKey(principal, wanted, hub.now());
       if (new Date(body.expires_at).toISOString() <= hub.now()) throw unprocessable("expires_at: lies in the past.");
       const unusable = body.signers.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
       if (unusable !== undefined) throw unprocessable(`signers: no verifier accepts ${unusable}.`);
-      return audited(hub, request, { principal, projectIds: [id] }, async (transaction, tell) => {
-        const facts = { projectId: id, owner, keysEndAt, createdBy: principal.keyId, now: hub.clock() };
+      const authority = { principal, projectIds: [id] } as const;
+      return audited(hub, request, authority, async (transaction, tell, { caller, targets: [project] }) => {
+        const { expiresAt: keysEndAt } = grantableKey(principalOfKey(caller), wanted, hub.now());
+        const facts = { project, maker: caller, keysEndAt, now: hub.clock() };
         const invite = await insertInvite(transaction, body, facts);
         const { id: invite_id, uses, expires_at, approve: needsApproval } = invite;
         const inviteFacts = { invite_id, uses, expires_at, approve: needsApproval };
@@ -68,27 +71,26 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
 
     serve(routes.join, async (request) => {
       const { body, ip: address } = request;
-      const { invite, host } = await inTransaction(db, async (transaction) => {
+      return inTransaction(db, async (transaction) => {
         const asked = await findInvite(transaction, body.token);
         // A transfer ends the keys that it sees: this one comes before it, or finds the invite revoked.
-        if (asked !== undefined) await lockProject(transaction, asked.project_id);
-        const invite = await lockInvite(transaction, body.token);
-        if (invite === undefined) throw authentication.rejected(request, keyRejected("join token"), body.token);
-        const { host, isNew } = await join(transaction, body, { invite, address, now: hub.clock() });
+        const project = asked && (await lockIfThere(transaction, asked.project_id));
+        const invite = project && (await lockInvite(transaction, body.token));
+        if (project === undefined || invite === undefined)
+          throw authentication.rejected(request, keyRejected("join token"), body.token);
+        const { host, isNew } = await join(transaction, body, { project, invite, address, now: hub.clock() });
         const { id: keyId, owner, project_id: subject } = invite;
         const facts = { host_id: host.host_id, state: host.state, invite_id: keyId };
         if (isNew)
           await auditWriterOf(hub, request, { owner, keyId })(transaction, { action: "host.join", subject, facts });
-        return { invite, host };
+        return {
+          state: host.state === "joined" ? ("joined" as const) : ("pending" as const),
+          host_id: host.host_id,
+          ...{ project_id: project.id, project_name: project.name },
+          labels: JSON.parse(invite.labels) as Labels,
+          signers: JSON.parse(invite.signers) as string[],
+        };
       });
-      const project = await findProject(db, invite.project_id);
-      return {
-        state: host.state === "joined" ? ("joined" as const) : ("pending" as const),
-        host_id: host.host_id,
-        ...{ project_id: invite.project_id, project_name: project!.name },
-        labels: JSON.parse(invite.labels) as Labels,
-        signers: JSON.parse(invite.signers) as string[],
-      };
     }),
 
     serve(routes.listJoined, async (request, principal) => {
@@ -115,8 +117,9 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       const { id: project_id } = await projectOf(principal, request.params.id);
       const { host: host_id } = request.params;
       const { host_id: to } = request.body;
-      await audited(hub, request, { principal, projectIds: [project_id] }, async (transaction, tell) => {
-        const isDone = await rename(transaction, { project_id, host_id }, to);
+      const authority = { principal, projectIds: [project_id] } as const;
+      await audited(hub, request, authority, async (transaction, tell, { targets: [project] }) => {
+        const isDone = await rename(transaction, project, { from: host_id, to });
         if (isDone === undefined) throw noSuchHost();
         if (!isDone) throw taken(to);
         await tell({ action: "host.rename", subject: project_id, facts: { from: host_id, to } });
@@ -126,8 +129,9 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
     serve(routes.removeHost, async (request, principal) => {
       const { id: project_id } = await projectOf(principal, request.params.id);
       const { host: host_id } = request.params;
-      await audited(hub, request, { principal, projectIds: [project_id] }, async (transaction, tell) => {
-        const keys = await remove(transaction, { project_id, host_id }, hub.now());
+      const authority = { principal, projectIds: [project_id] } as const;
+      await audited(hub, request, authority, async (transaction, tell, { targets: [project] }) => {
+        const keys = await remove(transaction, project, host_id, hub.now());
         if (keys === undefined) throw noSuchHost();
         await tell({ action: "host.remove", subject: project_id, facts: { host_id, keys } });
       });

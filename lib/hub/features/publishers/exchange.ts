@@ -6,12 +6,13 @@ import { auditWriterOf } from "../../access/audit.ts";
 import { addProject, newProject } from "../../access/new-project.ts";
 import { conflict, forbidden, HubError } from "../../base/errors.ts";
 import { grantorOf, issueKey } from "../../records/keys.ts";
-import { inTransaction, type Records, type Transacted } from "../../records/port.ts";
-import { findProject, type Project } from "../../records/projects.ts";
-import { selectWhere } from "../../records/rows.ts";
+import type { Locked } from "../../records/locked.ts";
+import { inTransaction, type Records, type TransactedIn } from "../../records/port.ts";
+import { lockIfThere, lockProject, type Project } from "../../records/projects.ts";
 import { differencesOf, differenceText } from "./claims.ts";
 import type { Issuers, VerifiedClaims } from "./issuers.ts";
 import {
+  againIfMoved,
   claimsOf,
   countTargets,
   lockPublisher,
@@ -20,6 +21,7 @@ import {
   type Publisher,
   publishersFor,
   takeToken,
+  targetIdOf,
 } from "./records.ts";
 
 const KEY_MS = 15 * 60 * 1000;
@@ -47,30 +49,46 @@ export async function exchangeToken(
   request: FastifyRequest,
   { target, token }: { target: Target; token: string },
 ): Promise<ExchangeAnswer> {
+  const { issuer, publishers } = await candidatesFor(parts, target, token);
+  const claims = await parts.issuers.verify(issuer, token);
+  const seen = chosen(publishers, claims, target);
+  return againIfMoved(await targetIdOf(parts.database.kysely, seen), (targetId) =>
+    exchanged(parts, request, { publisherId: seen.id, targetId, target, token, claims }),
+  );
+}
+
+/** Identity token that the claims of a publisher match. */
+interface Matched {
+  publisherId: string;
+  /** Id of the publisher's target; null for one that it will create. */
+  targetId: string | null;
+  target: Target;
+  token: string;
+  claims: VerifiedClaims;
+}
+
+/** Exchanges a token in one transaction, which locks the target before its publisher. @throws HubError 401, 403, 409 */
+function exchanged(
+  parts: ExchangeParts,
+  request: FastifyRequest,
+  { publisherId: id, targetId, target, token, claims }: Matched,
+): Promise<ExchangeAnswer> {
   const { database, clock } = parts;
-  const candidates = await candidatesFor(parts, target, token);
-  const claims = await parts.issuers.verify(candidates.issuer, token);
-  const { id, scope } = chosen(candidates.publishers, claims, target);
-  const now = clock();
-  const expiresAt = new Date(now + KEY_MS).toISOString();
   return inTransaction(database.kysely, async (transaction) => {
+    const now = clock();
+    const expiresAt = new Date(now + KEY_MS).toISOString();
     if (!(await takeToken(transaction, tokenName(claims, token), new Date(claims.exp * 1000 + KEY_MS).toISOString())))
       throw new HubError(401, "key_rejected", "The identity token was exchanged before; ask for another one.");
-    const publisher = await lockPublisher(transaction, id);
+    const there = targetId === null ? undefined : await lockIfThere(transaction, targetId);
+    const publisher = await lockPublisher(transaction, id, there?.id ?? null);
     if (publisher === undefined) throw noPublisher(target, claims.iss);
-    const { project, created } = await projectOf(transaction, publisher, now);
+    const project = there ?? (await createTarget(transaction, publisher, now));
+    const created = there === undefined;
     const trustedBy = await grantorOf(transaction, publisher.created_by);
     const { owner } = project;
-    const wanted = {
-      name: runName(publisher, claims),
-      owner,
-      scopes: [scope],
-      projectId: project.id,
-      host: null,
-      actsFor: runOf(claims, token),
-      trustedBy,
-    };
-    const { record, key } = await issueKey(transaction, { ...wanted, expiresAt, withCredential: false }, now);
+    const rights = { name: runName(publisher, claims), scopes: [publisher.scope], host: null, expiresAt };
+    const actors = { actsFor: runOf(claims, token), trustedBy };
+    const { record, key } = await issueKey(transaction, { ...rights, ...actors, ownedAs: project, project }, now);
     await noteExchange(transaction, { id, keyId: record.id, projectId: project.id, now: record.created_at });
     // The audit entries name the new key.
     const writeAudit = auditWriterOf(parts, request, { owner, keyId: record.id });
@@ -158,25 +176,18 @@ function runName({ name }: Publisher, claims: VerifiedClaims): string {
   return shortened(`${name}: ${claims.sub ?? "?"}${run === undefined ? "" : `, run ${run}`}`);
 }
 
-/** Returns the publisher's target, creating that of a pending one. @throws HubError 409 for a name that is taken */
-async function projectOf(
-  transaction: Transacted,
-  publisher: Publisher,
+/** Creates the target of a pending publisher. @throws HubError 409 for a name that is taken */
+async function createTarget<In>(
+  transaction: TransactedIn<In>,
+  publisher: Locked<Publisher, In>,
   now: number,
-): Promise<{ project: Project; created: boolean }> {
-  const { project_id: projectId, owner } = publisher;
-  if (projectId !== null) {
-    const project = await findProject(transaction, projectId);
-    if (project === undefined) throw conflict("The publisher's target was deleted.");
-    return { project, created: false };
-  }
+): Promise<Locked<Project, In>> {
+  const { owner } = publisher;
   const { kind, slug, name } = pendingOf(publisher)!;
-  const own = await selectWhere(transaction, "projects", { kind, slug, owner }).selectAll().executeTakeFirst();
-  if (own !== undefined) return { project: own, created: false };
   const project =
     kind === "project"
       ? { ...newProject({ kind, name }, owner, now), id: slug, slug }
       : newProject({ kind, slug, name }, owner, now);
   await addProject(transaction, project);
-  return { project, created: true };
+  return lockProject(transaction, project.id);
 }

@@ -1,6 +1,4 @@
 import { Destinations } from "../../base/destinations.ts";
-import { inTransaction } from "../../records/port.ts";
-import { projectOfSubject } from "../../records/projects.ts";
 import type { HubFeature } from "../feature.ts";
 import { Issuers } from "./issuers.ts";
 import { forgetEnded, givePublishers, removePublishersOf } from "./records.ts";
@@ -16,16 +14,12 @@ export interface PublisherOptions {
 export const publishers: HubFeature<PublisherOptions> = {
   name: "publishers",
   tables: [table, publisherKeys, usedTokens],
-  async onAudit(db, { action, subject, facts }, now) {
-    // The former owner of a target must not keep a workflow that publishes to it.
-    if (action !== "project.transfer") return;
-    const id = await projectOfSubject(db, subject);
-    if (facts["keep_keys"] === true) await givePublishers(db, id, String(facts["to"]));
-    else await inTransaction(db, (transaction) => removePublishersOf(transaction, id, new Date(now).toISOString()));
+  // The former owner of a target must not keep a workflow that publishes to it.
+  async onTransfer(transaction, project, { owner, keepKeys, now }) {
+    if (keepKeys) await givePublishers(transaction, project.id, owner);
+    else await removePublishersOf(transaction, project, now);
   },
-  async onDelete(transaction, { id }) {
-    await removePublishersOf(transaction, id, new Date().toISOString());
-  },
+  onDelete: removePublishersOf,
   async start({ database, clock }, { issuerAllow }) {
     const issuers = new Issuers(new Destinations(issuerAllow), clock);
     return {

@@ -2,10 +2,13 @@ import type { Selectable } from "kysely";
 import { projectId } from "../../../contract/identifiers.ts";
 import type { PublisherRecord } from "../../../contract/publishers/publishers.ts";
 import { type Target, targetText } from "../../../contract/target.ts";
-import { conflict } from "../../base/errors.ts";
+import { conflict, HubError } from "../../base/errors.ts";
 import { hashOf } from "../../base/identity.ts";
 import { type KeyView, revokeKey } from "../../records/keys.ts";
-import { type PageRange, type Queries, takeTurn, type Transacted } from "../../records/port.ts";
+import { type Locked, locked } from "../../records/locked.ts";
+import { type PageRange, type Queries, takeTurn, type Transacted, type TransactedIn } from "../../records/port.ts";
+import type { Project } from "../../records/projects.ts";
+import { selectWhere } from "../../records/rows.ts";
 import type { OwnTables, PublishersTable } from "./tables.ts";
 
 /** Most publishers of one owner. */
@@ -50,9 +53,17 @@ export function publisherRecord(row: Publisher): PublisherRecord {
   };
 }
 
-/** Inserts a publisher. @throws HubError 409 for an owner who has too many */
-export async function insertPublisher(transaction: Transacted, row: PublishersTable): Promise<void> {
-  const { owner } = row;
+/**
+ * Inserts a publisher for the owner of its target, or else of the key that adds it.
+ *
+ * @throws HubError 409 for an owner who has too many
+ */
+export async function insertPublisher<In>(
+  transaction: TransactedIn<In>,
+  { owner }: Locked<{ owner: string }, In>,
+  facts: Omit<PublishersTable, "owner">,
+): Promise<PublishersTable> {
+  const row = { ...facts, owner };
   await takeTurn(transaction, `owner/${owner}`);
   const { count } = await own(transaction)
     .selectFrom("publishers")
@@ -61,6 +72,7 @@ export async function insertPublisher(transaction: Transacted, row: PublishersTa
     .executeTakeFirstOrThrow();
   if (Number(count) >= MAX_PUBLISHERS) throw conflict(`An owner has at most ${MAX_PUBLISHERS} publishers.`);
   await own(transaction).insertInto("publishers").values(row).execute();
+  return row;
 }
 
 const visible = (db: Queries, { owner, projectId }: KeyView) =>
@@ -107,27 +119,39 @@ export const countTargets = (publishers: readonly Publisher[]): number =>
     ),
   ).size;
 
-/** Removes a publisher, and ends its keys. @param now ISO 8601 */
-export async function removePublisher(transaction: Transacted, id: string, now: string): Promise<void> {
-  // An exchange holds the row: the key that it gives is seen here.
-  await lockPublisher(transaction, id);
+/**
+ * Removes a publisher, and revokes its keys. Its target is locked: no exchange gives another key.
+ *
+ * @param now ISO 8601
+ */
+export async function removePublisher<In>(
+  transaction: TransactedIn<In>,
+  { id }: Pick<Publisher, "id">,
+  now: string,
+): Promise<void> {
   const keys = await own(transaction)
     .selectFrom("publisher_keys")
     .where("publisher_id", "=", id)
     .select("key_id")
+    .orderBy("key_id")
     .execute();
   for (const { key_id: key } of keys) await revokeKey(transaction, key, now);
   await own(transaction).deleteFrom("publishers").where("id", "=", id).execute();
 }
 
-/** Removes the publishers of a project, plugin or service, and revokes their keys. */
-export async function removePublishersOf(transaction: Transacted, projectId: string, now: string): Promise<void> {
+/** Removes the publishers of a project, plugin or service, and revokes their keys. @param now ISO 8601 */
+export async function removePublishersOf<In>(
+  transaction: TransactedIn<In>,
+  { id: project_id }: Locked<Project, In>,
+  now: string,
+): Promise<void> {
   const found = await own(transaction)
     .selectFrom("publishers")
-    .where("project_id", "=", projectId)
+    .where("project_id", "=", project_id)
     .select("id")
+    .orderBy("id")
     .execute();
-  for (const { id } of found) await removePublisher(transaction, id, now);
+  for (const publisher of found) await removePublisher(transaction, publisher, now);
 }
 
 /** Moves the publishers of a project, plugin or service to another owner. */
@@ -135,14 +159,67 @@ export async function givePublishers(db: Queries, projectId: string, owner: stri
   await own(db).updateTable("publishers").where("project_id", "=", projectId).set({ owner }).execute();
 }
 
-/** Reads a publisher and locks its row until the transaction ends. @returns undefined for one that was removed */
-export async function lockPublisher(transaction: Transacted, id: string): Promise<Publisher | undefined> {
+/** Returns the id of a publisher's target; of a pending one, of the target that its owner has made by hand since. */
+export async function targetIdOf(db: Queries, publisher: Publisher): Promise<string | null> {
+  const pending = pendingOf(publisher);
+  if (pending === undefined) return publisher.project_id;
+  const { kind, slug } = pending;
+  const made = await selectWhere(db, "projects", { kind, slug, owner: publisher.owner })
+    .select("id")
+    .executeTakeFirst();
+  return made?.id ?? null;
+}
+
+/**
+ * Locks a publisher whose target the transaction has locked before.
+ *
+ * @param targetId id of that target; null for a publisher that will create it
+ * @returns undefined for one that was removed
+ * @throws PublisherMoved for one that has another target by now: {@link againIfMoved} begins again
+ */
+export async function lockPublisher<In>(
+  transaction: TransactedIn<In>,
+  id: string,
+  targetId: string | null,
+): Promise<Locked<Publisher, In> | undefined> {
   await own(transaction)
     .updateTable("publishers")
     .where("id", "=", id)
     .set((eb) => ({ pending: eb.ref("pending") }))
     .execute();
-  return publishersOf(transaction).where("b.id", "=", id).executeTakeFirst();
+  const row = await publishersOf(transaction).where("b.id", "=", id).executeTakeFirst();
+  if (row === undefined) return undefined;
+  const current = await targetIdOf(transaction, row);
+  if (current !== targetId) throw new PublisherMoved(current);
+  return locked(transaction, row);
+}
+
+/** Thrown when a publisher has another target than the one that was locked. */
+class PublisherMoved extends HubError {
+  readonly targetId: string | null;
+
+  constructor(targetId: string | null) {
+    super(409, "conflict", "The publisher or its target has changed meanwhile; try again.");
+    this.targetId = targetId;
+  }
+}
+
+/**
+ * Runs a transaction that locks a target and then its publisher; a second time if the publisher has another target by
+ * then.
+ *
+ * @param targetId as it was read before, when what another request had written was perhaps not committed yet
+ */
+export async function againIfMoved<T>(
+  targetId: string | null,
+  attempt: (targetId: string | null) => Promise<T>,
+): Promise<T> {
+  try {
+    return await attempt(targetId);
+  } catch (error) {
+    if (!(error instanceof PublisherMoved)) throw error;
+    return attempt(error.targetId);
+  }
 }
 
 /** Records that a publisher got a key for its target; a pending publisher has created it. */

@@ -21,14 +21,19 @@ import { differencesOf } from "./claims.ts";
 import { exchangeToken } from "./exchange.ts";
 import type { Issuers } from "./issuers.ts";
 import {
+  againIfMoved,
   claimsOf,
   findPublisher,
   insertPublisher,
   listPublishers,
+  lockPublisher,
   type Publisher,
   publisherRecord,
   removePublisher,
+  targetIdOf,
 } from "./records.ts";
+
+const noSuchPublisher = () => notFound("There is no such publisher.");
 
 /**
  * Routes of trusted publishers, for owners of targets, and of the exchange, for workflow runs
@@ -39,7 +44,7 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
 
   async function owned(principal: Principal, id: string): Promise<Publisher> {
     const found = await findPublisher(db, viewOf(principal), id);
-    if (found === undefined) throw notFound("There is no such publisher.");
+    if (found === undefined) throw noSuchPublisher();
     return found;
   }
 
@@ -51,15 +56,18 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
       requireIds(issuer, claims);
       const place = await placeOf(db, principal, request.body);
       await issuers.require(issuer);
-      const row = {
-        ...{ id: recordId("pub", hub.clock()), name, owner: place.owner, project_id: place.project?.id ?? null },
+      const facts = {
+        ...{ id: recordId("pub", hub.clock()), name, project_id: place.project?.id ?? null },
         ...{ pending: place.pending, pending_name: place.pendingName, issuer, audience, scope },
         ...{ claims: JSON.stringify(claims), created_at: hub.now(), created_by: principal.keyId, last_used_at: null },
       };
-      await audited(hub, request, { principal, projectIds: [row.project_id] }, async (transaction, tell) => {
-        await insertPublisher(transaction, row);
-        const facts = { name, issuer, target: place.pending ?? targetText(place.project!), scope, claims: row.claims };
-        await tell({ action: "publisher.add", subject: row.id, facts });
+      const authority = { principal, projectIds: [facts.project_id] } as const;
+      const row = await audited(hub, request, authority, async (transaction, tell, { caller, targets: [target] }) => {
+        const added = await insertPublisher(transaction, target ?? caller, facts);
+        const { id: subject, claims: text } = added;
+        const told = { name, issuer, target: place.pending ?? targetText(place.project!), scope, claims: text };
+        await tell({ action: "publisher.add", subject, facts: told });
+        return added;
       });
       return publisherRecord({ ...row, kind: place.project?.kind ?? null, slug: place.project?.slug ?? null });
     }),
@@ -71,10 +79,14 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
     ),
 
     serve(routes.removePublisher, async (request, principal) => {
-      const { id, name, project_id: projectId } = await owned(principal, request.params.publisher);
-      await audited(hub, request, { principal, projectIds: [projectId] }, async (transaction, tell) => {
-        await removePublisher(transaction, id, hub.now());
-        await tell({ action: "publisher.remove", subject: id, facts: { name } });
+      const seen = await owned(principal, request.params.publisher);
+      await againIfMoved(await targetIdOf(db, seen), async (targetId) => {
+        await audited(hub, request, { principal, projectIds: [targetId] }, async (transaction, tell) => {
+          const publisher = await lockPublisher(transaction, seen.id, targetId);
+          if (publisher === undefined) throw noSuchPublisher();
+          await removePublisher(transaction, publisher, hub.now());
+          await tell({ action: "publisher.remove", subject: publisher.id, facts: { name: publisher.name } });
+        });
       });
     }),
 
@@ -113,7 +125,6 @@ function requireIds(issuer: string, claims: object): void {
 
 /** Target of a new publisher: an existing one, or one that it will create. */
 interface PublisherTarget {
-  owner: string;
   project?: Project;
   pending: string | null;
   pendingName: string | null;
@@ -132,13 +143,13 @@ async function placeOf(
   if (target !== undefined) {
     const project = await selectWhere(db, "projects", parseTarget(target)).selectAll().executeTakeFirst();
     if (project === undefined || !controls(principal, project)) throw notFound("There is no such target.");
-    return { owner: project.owner, project, pending: null, pendingName: null };
+    return { project, pending: null, pendingName: null };
   }
   requireScope(principal, "projects");
   if (principal.projectId !== null) throw forbidden("The key is bound to another target.");
-  const { kind, slug, name, owner } = newProject(creates!, principal.owner, 0);
+  const { kind, slug, name } = newProject(creates!, principal.owner, 0);
   const taken = await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirst();
   if (taken !== undefined || (await deletedAt(db, { kind, slug })) !== undefined)
     throw conflict(`The ${kind} slug ${slug} is taken.`);
-  return { owner, pending: targetText({ kind, slug }), pendingName: name };
+  return { pending: targetText({ kind, slug }), pendingName: name };
 }

@@ -5,7 +5,7 @@ import { requireSigner } from "../../publications/signed-bytes.ts";
 import { actorsOf } from "../../records/keys.ts";
 import { changeTarget } from "../../records/latest/change-target.ts";
 import { findMarks } from "../../records/latest/states.ts";
-import type { Transacted } from "../../records/port.ts";
+import type { Transacted, TransactedIn } from "../../records/port.ts";
 import { updateWhere } from "../../records/rows.ts";
 import { OPEN } from "../../records/version-tables.ts";
 import { findVersionById, removeRows, type Version } from "../../records/versions.ts";
@@ -52,13 +52,13 @@ async function requireAnother(transaction: Transacted, staged: StagedRow, { keyI
  * @throws HubError 403 for the one who has staged it, and for a signer that may sign no more; 404; 409 for other bytes,
  *   and for a version that is published or yanked
  */
-export function approveVersion(
-  transaction: Transacted,
+export function approveVersion<In>(
+  transaction: TransactedIn<In>,
   principal: Principal,
   { project_id: projectId, version, sha256 }: ApprovedVersion,
   now: number,
 ): Promise<{ staged: StagedRow; published: Version }> {
-  return changeTarget(transaction, projectId, now, async (_target, touch, tell) => {
+  return changeTarget(transaction, projectId, now, async (target, touch, tell) => {
     const staged = await stagedVersion(transaction, principal, { projectId, version });
     if (staged.sha256 !== sha256)
       throw new HubError(
@@ -70,7 +70,8 @@ export function approveVersion(
     if (staged.is_yanked !== 0)
       throw conflict(`${version} was yanked${staged.yanked_reason === null ? "" : `: ${staged.yanked_reason}`}.`);
     // It is published now: a signer whose key was stolen meanwhile signs nothing more.
-    if (staged.signer_public_key !== null) await requireSigner(transaction, projectId, staged.signer_public_key);
+    if (target.kind !== "project" || staged.signer_public_key !== null)
+      await requireSigner(transaction, target, staged.signer_public_key);
     const at = new Date(now).toISOString();
     const { id } = staged;
     await updateWhere(transaction, "versions", { id })

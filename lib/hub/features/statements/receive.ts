@@ -17,6 +17,7 @@ import { type OnPublished, publish, type Published } from "../../publications/pu
 import { completeForm, receiveUpload, type UploadedFile } from "../../publications/receive.ts";
 import { decode, requireSigner, type SealedParts } from "../../publications/signed-bytes.ts";
 import { inTransaction } from "../../records/port.ts";
+import { lockProject } from "../../records/projects.ts";
 import type { Version } from "../../records/versions.ts";
 import { findStatementById, insertStatement, type Statement, statementExists } from "./records.ts";
 
@@ -65,9 +66,9 @@ export async function receiveStatement(
     find: () => findStatementById(db, id),
     insert: (lost) =>
       inTransaction(db, async (transaction) => {
-        if (endorsed.signer_public_key !== null)
-          await requireSigner(transaction, version.project_id, endorsed.signer_public_key);
-        const { record, hasChanged } = await insertStatement(transaction, version, statement, lost);
+        const project = await lockProject(transaction, version.project_id);
+        if (endorsed.signer_public_key !== null) await requireSigner(transaction, project, endorsed.signer_public_key);
+        const { record, hasChanged } = await insertStatement(transaction, project, { version, statement, lost });
         if (hasChanged) await onPublished(transaction, record);
         return record;
       }),

@@ -1,8 +1,9 @@
 import type { StatementKind, StatementRecord } from "../../../contract/statements/statements.ts";
 import { HubError, notFound } from "../../base/errors.ts";
 import { admitBytes } from "../../records/hooks.ts";
-import type { Queries, Transacted } from "../../records/port.ts";
-import { lockProject } from "../../records/projects.ts";
+import type { Locked } from "../../records/locked.ts";
+import type { Queries, Transacted, TransactedIn } from "../../records/port.ts";
+import type { Project } from "../../records/projects.ts";
 import { deleteWhere, updateWhere } from "../../records/rows.ts";
 import { type BlobsTable, UNSIGNED } from "../../records/version-tables.ts";
 import { findVersionById, insertBlob, type Version } from "../../records/versions.ts";
@@ -58,29 +59,39 @@ export function statementRecord({ id: _, size_bytes, ...record }: Statement): St
   return { ...record, size_bytes: Number(size_bytes) };
 }
 
+/** Statement to be added to a version. */
+interface Insertion {
+  version: Version;
+  statement: Statement;
+  /** Id of a statement whose bytes are gone: the new one takes its place. */
+  lost: string | undefined;
+}
+
 /**
- * Adds a statement to a version. Locks the project's row: of two concurrent uploads the second sees the first.
+ * Adds a statement to a version of a project: of two concurrent uploads the second sees the first.
  *
- * @param lost id of a statement whose bytes are gone: the new one takes its place
  * @returns the statement of this kind that the version has now: the new one or an earlier one, which gains its
  *   endorsement where the version was signed after it
  * @throws HubError 404 for a version that was deleted or replaced meanwhile, and when a feature does not admit it
  */
-export async function insertStatement(
-  transaction: Transacted,
-  version: Version,
-  { size_bytes, sha256, ...facts }: Statement,
-  lost?: string,
+export async function insertStatement<In>(
+  transaction: TransactedIn<In>,
+  project: Locked<Project, In>,
+  { version: { id: version_id }, statement: { size_bytes, sha256, ...facts }, lost }: Insertion,
 ): Promise<{ record: Statement; hasChanged: boolean }> {
-  const { id: version_id, project_id } = version;
-  const project = await lockProject(transaction, project_id);
   if ((await findVersionById(transaction, version_id)) === undefined)
     throw notFound("The version was deleted meanwhile.");
   if (lost !== undefined) await deleteWhere(transaction, "blobs", { id: lost }).execute();
   const existing = await findStatement(transaction, version_id, facts.kind);
   if (existing !== undefined) return endorse(transaction, existing, { ...facts, sha256 });
   await admitBytes(transaction, { project, bytes: size_bytes, versions: 0 });
-  const ledger = { id: facts.id, version_id, project_id, part: "statement", base_version: facts.kind } as const;
+  const ledger = {
+    id: facts.id,
+    version_id,
+    project_id: project.id,
+    part: "statement",
+    base_version: facts.kind,
+  } as const;
   await insertBlob(transaction, { ...ledger, base_content_sha256: null, size_bytes, sha256, ...UNSIGNED }, null);
   await own(transaction).insertInto("statements").values(facts).execute();
   return { record: { ...facts, size_bytes, sha256 }, hasChanged: true };

@@ -1,4 +1,5 @@
-import { type PageRange, type Queries, takeTurn, type Transacted } from "../../records/port.ts";
+import { type Locked, locked } from "../../records/locked.ts";
+import { type PageRange, type Queries, takeTurn, type Transacted, type TransactedIn } from "../../records/port.ts";
 import { deleteWhere, newestWhere, selectWhere, updateWhere } from "../../records/rows.ts";
 import { own, type WebhookDeliveriesTable, type WebhooksTable } from "./tables.ts";
 
@@ -44,15 +45,20 @@ export async function findWebhook(db: Queries, id: string): Promise<CountedWebho
   return row && (await counted(db, [row]))[0];
 }
 
-/** Stores a webhook. @returns false when its owner has as many as there may be */
-export async function insertWebhook(transaction: Transacted, webhook: WebhooksTable): Promise<boolean> {
-  await takeTurn(transaction, `owner/${webhook.owner}`);
-  const { count } = await selectWhere(own(transaction), "webhooks", { owner: webhook.owner })
+/** Stores a webhook for the owner of a row. @returns undefined when the owner has as many as there may be */
+export async function insertWebhook<In>(
+  transaction: TransactedIn<In>,
+  { owner }: Locked<{ owner: string }, In>,
+  facts: Omit<WebhooksTable, "owner">,
+): Promise<WebhooksTable | undefined> {
+  await takeTurn(transaction, `owner/${owner}`);
+  const { count } = await selectWhere(own(transaction), "webhooks", { owner })
     .select((eb) => eb.fn.countAll<number>().as("count"))
     .executeTakeFirstOrThrow();
-  if (Number(count) >= MAX_WEBHOOKS) return false;
+  if (Number(count) >= MAX_WEBHOOKS) return undefined;
+  const webhook = { ...facts, owner };
   await own(transaction).insertInto("webhooks").values(webhook).execute();
-  return true;
+  return webhook;
 }
 
 /** Removes a webhook with its messages and secrets. @returns false when another request has done so */
@@ -63,12 +69,16 @@ export async function removeWebhook(transaction: Transacted, id: string): Promis
   return numDeletedRows > 0n;
 }
 
-/** Locks the row of a webhook until the transaction ends. @returns false when another request has removed it */
-export async function lockWebhook(transaction: Transacted, id: string): Promise<boolean> {
-  const { numUpdatedRows } = await updateWhere(own(transaction), "webhooks", { id })
+/** Locks the row of a webhook until the transaction ends. @returns undefined when another request has removed it */
+export async function lockWebhook<In>(
+  transaction: TransactedIn<In>,
+  id: string,
+): Promise<Locked<WebhooksTable, In> | undefined> {
+  const webhook = await updateWhere(own(transaction), "webhooks", { id })
     .set((eb) => ({ name: eb.ref("name") }))
+    .returningAll()
     .executeTakeFirst();
-  return numUpdatedRows > 0n;
+  return webhook && locked(transaction, webhook);
 }
 
 /** Enables a webhook. @returns false when another request has removed it */
@@ -101,8 +111,13 @@ export const listDeliveries = (
     .execute();
 
 /** Queues dead messages again, under their ids. @param id of one message; undefined for all @returns how many */
-export async function redeliver(db: Queries, webhook: string, id: string | undefined, now: string): Promise<number> {
-  const { numUpdatedRows } = await updateWhere(own(db), "webhook_deliveries", { webhook_id: webhook, state: "dead" })
+export async function redeliver<In>(
+  transaction: TransactedIn<In>,
+  { id: webhook_id }: Locked<WebhooksTable, In>,
+  id: string | undefined,
+  now: string,
+): Promise<number> {
+  const { numUpdatedRows } = await updateWhere(own(transaction), "webhook_deliveries", { webhook_id, state: "dead" })
     .set({ state: "pending", attempts: 0, next_at: now })
     .$if(id !== undefined, (query) => query.where("id", "=", id!))
     .executeTakeFirst();

@@ -116,16 +116,19 @@ export function webhooks(
       const now = hub.now();
       const id = recordId("whk", hub.clock());
       const secret = newSecret();
-      const row: WebhooksTable = {
-        ...{ id, owner: principal.owner, name, origin, format, events: [...new Set(events)].join(" ") },
+      const facts: Omit<WebhooksTable, "owner"> = {
+        ...{ id, name, origin, format, events: [...new Set(events)].join(" ") },
         ...{ target: target === undefined ? null : subjectOfTarget(target), created_at: now, last_delivered_at: null },
         ...{ failing_since: null, last_error: null, disabled_at: null, dropped: 0 },
       };
-      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
-        if (!(await insertWebhook(transaction, row))) throw conflict(`An owner has at most ${MAX_WEBHOOKS} webhooks.`);
+      const authority = { principal, projectIds: [] } as const;
+      const row = await audited(hub, request, authority, async (transaction, tell, { caller }) => {
+        const added = await insertWebhook(transaction, caller, facts);
+        if (added === undefined) throw conflict(`An owner has at most ${MAX_WEBHOOKS} webhooks.`);
         const sealed = { name: webhookSecretName(id), secret: sealedText({ url: href, secret }), now, replace: false };
         await storeSecret(transaction, hub.keyring, sealed);
         await tell({ action: "webhook.add", subject: id, facts: { origin, format } });
+        return added;
       });
       return { ...recordOf({ ...row, pending: 0, dead: 0 }), secret };
     }),
@@ -153,9 +156,13 @@ export function webhooks(
 
     serve(routes.redeliver, async (request, principal) => {
       const webhook = await owned(principal, request.params.webhook);
-      if (webhook.disabled_at !== null) throw conflict("The webhook is disabled; enable it first.");
       const delivery = request.body?.delivery;
-      const redelivered = await redeliver(db, webhook.id, delivery, hub.now());
+      const redelivered = await audited(hub, request, { principal, projectIds: [] }, async (transaction) => {
+        const locked = await lockWebhook(transaction, webhook.id);
+        if (locked === undefined) throw noSuchWebhook();
+        if (locked.disabled_at !== null) throw conflict("The webhook is disabled; enable it first.");
+        return redeliver(transaction, locked, delivery, hub.now());
+      });
       if (delivery !== undefined && redelivered === 0) throw notFound("The webhook has no such dead message.");
       void sender.send();
       return { redelivered };
@@ -167,7 +174,7 @@ export function webhooks(
       const secret = newSecret();
       const until = hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000;
       await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
-        if (!(await lockWebhook(transaction, id))) throw noSuchWebhook();
+        if ((await lockWebhook(transaction, id)) === undefined) throw noSuchWebhook();
         const old = await openSealed(transaction, hub.keyring, id);
         if (old === undefined) throw noSuchWebhook();
         const sealed = sealedText({ url: old.url, secret, previous: { secret: old.secret, until } });

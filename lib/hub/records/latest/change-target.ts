@@ -1,6 +1,7 @@
 import { byPrecedence, latestOf, type RankedVersion } from "../../../contract/versions.ts";
 import { hooksOf, type TargetChange, type TargetPart } from "../hooks.ts";
-import type { Queries, Transacted } from "../port.ts";
+import type { Locked } from "../locked.ts";
+import type { Queries, Transacted, TransactedIn } from "../port.ts";
 import { lockProject, type Project } from "../projects.ts";
 import { selectWhere, updateWhere } from "../rows.ts";
 import { renewedDetail } from "../target-detail.ts";
@@ -18,12 +19,12 @@ import type { TargetRow } from "./states.ts";
  *   features take part
  * @param now milliseconds since 1970
  */
-export async function changeTarget<T>(
-  transaction: Transacted,
+export async function changeTarget<T, In>(
+  transaction: TransactedIn<In>,
   projectId: string,
   now: number,
   work: (
-    project: Project,
+    project: Locked<Project, In>,
     touch: (version: string) => void,
     tell: (change: TargetChange) => Promise<boolean>,
   ) => Promise<T>,

@@ -19,6 +19,7 @@ import { Keyring, sealInTransaction } from "../../../../../lib/hub/keys/keyring.
 import { secretContext } from "../../../../../lib/hub/keys/sealing.ts";
 import { openDatabase } from "../../../../../lib/hub/records/database.ts";
 import { registerKeks } from "../../../../../lib/hub/records/keks.ts";
+import { locked } from "../../../../../lib/hub/records/locked.ts";
 import { inTransaction } from "../../../../../lib/hub/records/port.ts";
 import { storeReports } from "../../../../../lib/hub/records/reports.ts";
 import { writeSecret } from "../../../../../lib/hub/records/secrets.ts";
@@ -29,8 +30,9 @@ const NOW = Date.parse("2026-11-24T12:00:00.000Z");
 const NOBODY = { webhooks: [], owners: [] };
 const iso = (time: number) => new Date(time).toISOString();
 
+const BOB = { owner: "bob" };
 const webhookOf = (id: string, url: string) => ({
-  ...{ id, owner: "bob", name: "", origin: url, format: "json" as const, events: "", target: null, dropped: 0 },
+  ...{ id, name: "", origin: url, format: "json" as const, events: "", target: null, dropped: 0 },
   ...{ created_at: iso(NOW), last_delivered_at: null, failing_since: null, last_error: null, disabled_at: null },
 });
 
@@ -44,7 +46,7 @@ async function withWebhook(t: Test, url: string) {
   await keyring.refresh();
   await registerKeks(db, ["kek_1"], iso(NOW));
   const id = "whk_1";
-  await inTransaction(db, (transaction) => insertWebhook(transaction, webhookOf(id, url)));
+  await inTransaction(db, (transaction) => insertWebhook(transaction, locked(transaction, BOB), webhookOf(id, url)));
   const secret = sealedText({ url, secret: newSecret() });
   const name = webhookSecretName(id);
   await sealInTransaction({ db, keyring, now: iso(NOW) }, secret, secretContext(name), (transaction, sealed) =>
@@ -108,7 +110,9 @@ t.test(
     const data = { target: "plugin:tide", name: "Tide", version: "1.0.0" };
     for (let index = 0; index < 20; index++) {
       const id = `whk_${index}`;
-      await inTransaction(db, (transaction) => insertWebhook(transaction, webhookOf(id, "https://example.org")));
+      await inTransaction(db, (transaction) =>
+        insertWebhook(transaction, locked(transaction, BOB), webhookOf(id, "https://example.org")),
+      );
       const full = Array.from({ length: 1000 }, () =>
         deliveryOf(id, { type: "version.published", timestamp: iso(NOW), data }, NOW),
       );
