@@ -6,6 +6,7 @@ import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import {
   isHeld,
+  isInTrouble,
   isStale,
   lastHeard,
   runningVersion,
@@ -117,7 +118,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
         sums.hosts++;
         const running = shownVersion(host);
         versions.set(running, (versions.get(running) ?? 0) + 1);
-        if (host.status !== "success") sums.failing++;
+        if (isInTrouble(host)) sums.failing++;
       }
       if (this.json)
         this.print.event({
@@ -223,8 +224,10 @@ function rowOf(host: FleetHost, stale: boolean): string {
   const why =
     stale && heard !== undefined
       ? `last heard of ${timeText(new Date(heard).toISOString())}`
-      : troubleOf({ tried: triedVersion(host), error, held });
-  const word = stale ? "stale" : held ? "held" : status;
+      : host.superseded === true
+        ? `${host.version} failed, and is offered no longer`
+        : troubleOf({ tried: triedVersion(host), error, held });
+  const word = stale ? "stale" : held ? "held" : host.superseded === true ? "current" : status;
   const cells = [
     ...[id.padEnd(32), shownVersion(host).padEnd(20), signerText(signer).padEnd(17), word.padEnd(11)],
     ...[timeText(time ?? "").padEnd(20), why],

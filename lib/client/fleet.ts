@@ -30,6 +30,7 @@ const hostRecord = z.looseObject({
   seen_at: z.string().nullish(),
   running_version: z.string().nullish(),
   running_signer: runningSignerField,
+  superseded: z.boolean().optional(),
 });
 export interface FleetHost extends z.output<typeof hostRecord> {
   host_id: string;

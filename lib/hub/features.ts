@@ -3,6 +3,7 @@ import type { HubFeature } from "./features/feature.ts";
 import { type HintOptions, hints } from "./features/hints/feature.ts";
 import { importing, type ImportOptions } from "./features/import/feature.ts";
 import { joining } from "./features/joining/feature.ts";
+import { pastFailures } from "./features/past-failures/feature.ts";
 import { type PublisherOptions, publishers } from "./features/publishers/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
@@ -17,6 +18,7 @@ export interface FeatureOptions extends WebhookOptions, HintOptions, SignInOptio
 /** Features of the hub. Their hooks run, and their routes are listed, in this order. */
 export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   rollouts,
+  pastFailures,
   webhooks,
   quotas,
   hints,

@@ -1,6 +1,13 @@
 import type { FleetHost } from "../client/fleet.ts";
 import type { FleetAdoption } from "../contract/fleets/adoption.ts";
-import { isHeld, isStale, shownVersion, STALE_MS, triedVersion } from "../contract/surfaces/host-record.ts";
+import {
+  isHeld,
+  isInTrouble,
+  isStale,
+  shownVersion,
+  STALE_MS,
+  triedVersion,
+} from "../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { naturally } from "../support/natural-order.ts";
 import { printable } from "../support/printable.ts";
@@ -98,9 +105,12 @@ export class FleetModel {
         id: owned(host.host_id),
         version: this.#shared(shownVersion(host)),
         tried: triedVersion(host) === null ? null : this.#shared(host.version),
-        status: this.#shared(host.status) as DeploymentStatus,
+        status: isInTrouble(host) ? (this.#shared(host.status) as DeploymentStatus) : "success",
         at: Date.parse(host.completed_at ?? "") || 0,
-        error: host.error_message ? this.#shared(printable(host.error_message).slice(0, ERROR_LENGTH)) : null,
+        error:
+          isInTrouble(host) && host.error_message
+            ? this.#shared(printable(host.error_message).slice(0, ERROR_LENGTH))
+            : null,
         signer: host.running_signer && this.#shared(host.running_signer),
         held: isHeld(host),
         stale: isStale(host, this.#staleMs, now),

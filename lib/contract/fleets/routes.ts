@@ -5,7 +5,15 @@ import { projectHost } from "../surfaces/deploy.ts";
 import { FLEET_ROUTE, fleetQuery } from "../surfaces/fleet.ts";
 import { labels } from "../surfaces/labels.ts";
 import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
-import { fleetCounts, fleetSummary, hostState, hostStateField, seenAtField, stepOutcome } from "../surfaces/reports.ts";
+import {
+  fleetCounts,
+  fleetSummary,
+  hostState,
+  hostStateField,
+  seenAtField,
+  stepOutcome,
+  supersededField,
+} from "../surfaces/reports.ts";
 import { fleetAdoption } from "./adoption.ts";
 
 const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
@@ -21,7 +29,10 @@ export const listProjectHosts = {
   description: FLEET_ROUTE,
   query: fleetQuery,
   ok: {
-    200: z.record(z.string(), projectHost.extend({ seen_at: seenAtField, state: hostStateField })),
+    200: z.record(
+      z.string(),
+      projectHost.extend({ seen_at: seenAtField, superseded: supersededField, state: hostStateField }),
+    ),
     304: notModified,
   },
   errors: [401, 403, 404, 422],
@@ -36,7 +47,7 @@ export const showProjectHost = {
   params: projectHostParams,
   ok: {
     200: projectHost.extend({
-      ...{ seen_at: seenAtField, state: hostState, steps: z.array(stepOutcome) },
+      ...{ seen_at: seenAtField, superseded: supersededField, state: hostState, steps: z.array(stepOutcome) },
       plugins: z.array(z.record(z.string(), z.unknown())).optional(),
     }),
   },
@@ -89,7 +100,10 @@ export const listTargetHosts = {
   params: targetParams,
   query: fleetQuery,
   ok: {
-    200: z.record(z.string(), reportRecord.extend({ seen_at: seenAtField, state: hostStateField })),
+    200: z.record(
+      z.string(),
+      reportRecord.extend({ seen_at: seenAtField, superseded: supersededField, state: hostStateField }),
+    ),
     304: notModified,
   },
   errors: [401, 403, 404, 422],
@@ -102,7 +116,14 @@ export const showTargetHost = {
   who: { key: ["read"] },
   summary: "One host: its newest record, with its state and the steps of its last report",
   params: targetHostParams,
-  ok: { 200: reportRecord.extend({ seen_at: seenAtField, state: hostState, steps: z.array(stepOutcome) }) },
+  ok: {
+    200: reportRecord.extend({
+      seen_at: seenAtField,
+      superseded: supersededField,
+      state: hostState,
+      steps: z.array(stepOutcome),
+    }),
+  },
   errors: [401, 403, 404, 422],
 } as const satisfies Route;
 

@@ -3,10 +3,17 @@ import type { DeploymentStatus } from "./reports.ts";
 // Apart from the schemas, so that a command that shows records, and `--help`, load none.
 
 /** Part of a host's record that states what runs. */
-interface HostVersions {
+interface HostVersions extends Trouble {
   version: string;
-  status: DeploymentStatus;
   running_version?: string | null | undefined;
+}
+
+/** Part of a host's record that states whether something went wrong. */
+interface Trouble {
+  status: DeploymentStatus;
+  error_message?: string | null | undefined;
+  /** Whether the version of the report was yanked or deleted since, and the host runs another one. */
+  superseded?: boolean | undefined;
 }
 
 /** Returns the version that a host runs by its record: null for none, undefined if unknown. */
@@ -48,9 +55,9 @@ export const HELD_POLICY = "held: policy: ";
 /** Tells whether the version in a host's record is held: by rights that await consent, or by the host's policy. */
 export function heldBy({
   error_message: message,
-}: {
-  error_message?: string | null | undefined;
-}): "rights" | "policy" | undefined {
+  superseded,
+}: Pick<Trouble, "error_message" | "superseded">): "rights" | "policy" | undefined {
+  if (superseded === true) return undefined;
   if (message?.startsWith(HELD_RIGHTS) === true) return "rights";
   return message?.startsWith(HELD_POLICY) === true ? "policy" : undefined;
 }
@@ -58,17 +65,23 @@ export function heldBy({
 /** True for the record of a host that holds the version: until a person consents, or until it meets the policy. */
 export const isHeld = (record: Parameters<typeof heldBy>[0]): boolean => heldBy(record) !== undefined;
 
+/** Tells whether a host's last report is of trouble with another version than the one that it runs. */
+export function reportsOtherVersion(record: HostVersions): boolean {
+  const running = runningVersion(record);
+  return record.status !== "success" && typeof running === "string" && running !== record.version;
+}
+
+/** Tells whether a host fails now, or holds a version back. */
+export const isInTrouble = ({ status, superseded }: Trouble): boolean => status !== "success" && superseded !== true;
+
 /** States of hosts, in the order of lists: those that need attention first. */
 export const HOST_STATES = ["failed", "held", "ok", "silent"] as const;
 export type HostState = (typeof HOST_STATES)[number];
 
 /** Returns the state of a host by its last report alone, however old. */
-export function reportedState(record: {
-  status: DeploymentStatus;
-  error_message?: string | null | undefined;
-}): Exclude<HostState, "silent"> {
+export function reportedState(record: Trouble): Exclude<HostState, "silent"> {
   if (isHeld(record)) return "held";
-  return record.status === "success" ? "ok" : "failed";
+  return isInTrouble(record) ? "failed" : "ok";
 }
 
 /** Returns the state of a host. @param now milliseconds since 1970 */
@@ -88,9 +101,9 @@ export function shownVersion(host: HostVersions): string {
   return running === undefined ? `${host.version} (failed)` : (running ?? NOTHING);
 }
 
-/** Returns the version whose deployment failed, where another one is shown as running. */
+/** Returns the version whose deployment fails, where another one is shown as running. */
 export const triedVersion = (host: HostVersions): string | null =>
-  host.status === "success" || runningVersion(host) === undefined ? null : host.version;
+  !isInTrouble(host) || runningVersion(host) === undefined ? null : host.version;
 
 /** Returns the failure of a host in one line, with the version that was tried. */
 export const troubleOf = ({

@@ -54,6 +54,12 @@ export const fleetCounts = z.object({
 });
 export type FleetCounts = z.infer<typeof fleetCounts>;
 
+/**
+ * Whether the version of the host's last report was yanked or deleted since, while the host runs another one: it is not
+ * failing. Only in fleet views.
+ */
+export const supersededField = z.boolean().optional();
+
 /** State in a list, and in the record of one host. */
 export const hostStateField = hostState.optional();
 

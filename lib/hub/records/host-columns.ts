@@ -13,6 +13,8 @@ export interface HostRecord {
   completed_at: string;
   created_at: string;
   labels?: Labels | undefined;
+  /** Whether that version was yanked or deleted since, and the host runs another one. */
+  superseded?: boolean | undefined;
 }
 
 /** Columns computed from a host's record, for filters and the order of lists. */

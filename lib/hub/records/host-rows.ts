@@ -245,10 +245,18 @@ export async function renewHosts(db: Queries): Promise<void> {
   } while (last !== undefined);
 }
 
-/** Returns the next change number of a view, and locks its row, which keeps changes in order. */
-async function nextChange(transaction: Transacted, { holder, target }: FleetKey): Promise<number | undefined> {
+/**
+ * Takes the next change numbers of a view, and locks its row, which keeps changes in order.
+ *
+ * @returns the last one; undefined for an unknown view
+ */
+export async function nextChange(
+  transaction: Transacted,
+  { holder, target }: FleetKey,
+  count = 1,
+): Promise<number | undefined> {
   const view = await updateWhere(transaction, "views", { holder, target })
-    .set((eb) => ({ changes: eb("changes", "+", 1) }))
+    .set((eb) => ({ changes: eb("changes", "+", count) }))
     .returning("changes")
     .executeTakeFirst();
   return view && Number(view.changes);
