@@ -26,9 +26,9 @@ export class PluginPack extends withOptions(packing) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { output, include, withDependencies } = this.options;
+    const { output, include, withDependencies, platform } = this.options;
     const { packPlugin } = await import("../../lib/runtime/authoring/pack.ts");
-    const shared = { folder: this.folder ?? ".", include, withDependencies };
+    const shared = { folder: this.folder ?? ".", include, withDependencies, platform };
     const packed = await packPlugin({ ...shared, ...(output !== undefined && { output }) });
     for (const line of packingNotes(packed)) this.note(line);
     const { leftOut, ...facts } = packed;
@@ -48,8 +48,10 @@ export function* trialNotes({ leftOut }: { leftOut: readonly LeftOut[] }): Gener
 }
 
 /** Describes what an archive lacks. */
-export function* packingNotes({ leftOut, missingDependencies: missing }: PackedPlugin): Generator<string> {
+export function* packingNotes(packed: PackedPlugin): Generator<string> {
+  const { leftOut, missingDependencies: missing, foreignAddons } = packed;
   yield* leftOutLines(leftOut);
+  for (const note of foreignAddons) yield `warning: ${note}`;
   if (missing.length > 0)
     yield `warning: The plugin imports ${missing.join(", ")}, and the archive has no such package. Give --with-dependencies, or bundle the plugin (docs/sdk.md).`;
 }

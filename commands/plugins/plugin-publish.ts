@@ -28,7 +28,7 @@ export class PluginPublish extends withOptions(pluginPublication) {
   folder = Option.String({ required: false, name: "FOLDER" });
 
   override async run(): Promise<number> {
-    const { include, withDependencies, signingSecret, signingKey, visibility } = this.options;
+    const { include, withDependencies, platform, signingSecret, signingKey, visibility } = this.options;
     const [{ packPlugin }, { MarketplaceClient }, { publishArchive }, { signingSeed }] = await Promise.all([
       import("../../lib/runtime/authoring/pack.ts"),
       import("../../lib/client/marketplace-client.ts"),
@@ -40,7 +40,7 @@ export class PluginPublish extends withOptions(pluginPublication) {
     const folder = await mkdtemp(join(tmpdir(), "sealift-pack-"));
     try {
       const output = join(folder, "plugin.zip");
-      const packed = await packPlugin({ folder: this.folder ?? ".", include, withDependencies, output });
+      const packed = await packPlugin({ folder: this.folder ?? ".", include, withDependencies, platform, output });
       for (const line of packingNotes(packed)) this.note(line);
       const { name, version } = packed;
       const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };

@@ -25,7 +25,8 @@ export class DeployPublish extends withOptions(publish) {
       the same tree under the same version again changes nothing and ends with 0.
 
       Never packed are version control, caches, virtual environments, \`.env\`, keys and databases; \`--include\` brings
-      a pattern back and \`--dry-run\` lists what is left out. With \`SOURCE_DATE_EPOCH\` set, two builds of one tree
+      a pattern back and \`--dry-run\` lists what is left out. Applications with a lock file of npm bring their installed
+      packages, plugins and services with \`--with-dependencies\`. With \`SOURCE_DATE_EPOCH\` set, two builds of one tree
       are the same bytes before encryption.
 
       Memory grows with the level: about 40 MiB for the compressor up to 9, up to 120 MiB at 19.
@@ -64,7 +65,7 @@ export class DeployPublish extends withOptions(publish) {
       throw usageError("usage", `SOURCE_ROOT ${root} is not a folder.`, {
         hint: "Give the folder that holds plugins/ and deployment/install.yaml.",
       });
-    const { version, include, dryRun, apiKey } = this.options;
+    const { version, include, appPackages, withDependencies, platform, dryRun, apiKey } = this.options;
     this.#apiKey = apiKey;
     const epoch = sourceDateEpoch();
     using interrupt = interruptible();
@@ -82,6 +83,8 @@ export class DeployPublish extends withOptions(publish) {
       version,
       include,
       limits: limitsOf(this.options),
+      packages: { ofApplications: appPackages, ofAll: withDependencies },
+      platform,
       ...(epoch !== undefined && { sourceDateEpoch: epoch }),
       signal: interrupt.signal,
       emit: this.json ? sparing(this.print.event) : renderer(progress, skipped),

@@ -73,3 +73,6 @@ export const envName = z.string().regex(/^[A-Za-z_][A-Za-z0-9_]*$/, "must be a v
 
 /** ISO 8601, with a zone. */
 export const timestamp = z.iso.datetime({ offset: true });
+
+/** Platform in the words of Node.js: operating system and processor. */
+export const platform = z.string().regex(/^[a-z0-9]{2,16}-[a-z0-9]{2,16}$/, "must be a platform such as linux-arm64");

@@ -11,3 +11,4 @@ export const versionLabel: Form = async () => (await identifiers()).versionLabel
 export const semverLabel: Form = async () => (await identifiers()).semverLabel;
 export const sha256Hex: Form = async () => (await identifiers()).sha256Hex;
 export const repoReference: Form = async () => (await import("../contract/surfaces/marketplace.ts")).repoReference;
+export const platform: Form = async () => (await identifiers()).platform;

@@ -51,6 +51,7 @@ export const pluginPublication = {
   ...group("Publication", {
     include: packing.include,
     withDependencies: packing.withDependencies,
+    platform: packing.platform,
     signingSecret: required(signingSecret),
     signingKey: optional(signingKey),
     visibility,

@@ -3,6 +3,7 @@ import * as forms from "./forms.ts";
 import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, type Known, type Need, required, requiredWhen } from "./option.ts";
+import { platform } from "./platform.ts";
 import { identity } from "./publishers.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
@@ -43,6 +44,9 @@ export const publish = {
       { metavar: "PATTERN", help: "Bring back what is never packed; may be repeated" },
       (pattern) => pattern,
     ),
+    appPackages: flag({ help: "Pack the npm packages of applications by their lock files", default: true }),
+    withDependencies: flag({ help: "Pack the installed npm packages of plugins and services, too" }),
+    platform,
     deltas: whole({ help: "Deltas to make from the versions that hosts run; 0 for none", default: 4, min: 0, max: 8 }),
     deltaFrom: list(
       { metavar: "VERSION", help: "Make deltas from these versions only; may be repeated" },

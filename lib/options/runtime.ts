@@ -2,6 +2,7 @@ import { parseListen } from "./addresses.ts";
 import { LOG_LEVELS } from "./common.ts";
 import { choice, flag, list, parsed, path, text } from "./kinds.ts";
 import { group } from "./option.ts";
+import { platform } from "./platform.ts";
 
 /** Options of the runtime as a service. */
 export const runtime = group("Server", {
@@ -50,6 +51,7 @@ export const packing = group("Archive", {
   }),
   include,
   withDependencies: flag({ help: "Pack the installed npm packages of the lock file" }),
+  platform,
 });
 
 /** Options of `plugin dev`. */

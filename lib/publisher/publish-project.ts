@@ -3,8 +3,15 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { writeOpeningKeys } from "../artifact/delta/open-file.ts";
 import type { Limits } from "../artifact/limits.ts";
+import type { PackageChoice } from "../artifact/packages/project-packages.ts";
 import { GrowingFile } from "../artifact/project/growing-file.ts";
-import { listProject, type ProjectOptions, readProject, type SourceProject } from "../artifact/project/project-tree.ts";
+import {
+  type ListedProject,
+  listProject,
+  type ProjectOptions,
+  readProject,
+  type SourceProject,
+} from "../artifact/project/project-tree.ts";
 import { drawKeys, type SealedArtifact, sealListed, sealProject } from "../artifact/project/seal.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
 import { listIndexes, type PublishTarget } from "../client/publish-client.ts";
@@ -33,6 +40,10 @@ export interface BuildOptions {
   version: string;
   include: readonly string[];
   limits: Limits;
+  /** Folders whose npm packages are packed; default those of applications. */
+  packages?: PackageChoice;
+  /** Platform of the hosts, such as `linux-arm64`; default that of this machine. */
+  platform?: string | undefined;
   /** Modification time of all members, in seconds since 1970. */
   sourceDateEpoch?: number;
   /** Whether large files are cut into chunks, for deltas. Default false. */
@@ -78,10 +89,16 @@ const projectOptions = (options: BuildOptions): ProjectOptions => ({
   version: options.version,
   include: options.include,
   limits: options.limits,
+  packages: options.packages,
+  platform: options.platform,
   signal: options.signal,
   chunks: options.chunks ?? false,
   ...(options.sourceDateEpoch !== undefined && { sourceDateEpoch: options.sourceDateEpoch }),
 });
+
+/** Reports what may surprise the publisher, before anything is read. */
+const tellNotes = ({ notes }: ListedProject, emit: BuildOptions["emit"]): void =>
+  notes.forEach((message) => emit({ event: "warning", message }));
 
 /** Reports the content of a tree, once its files have been read. */
 function tellRead({ tree, manifest }: SourceProject, emit: BuildOptions["emit"]): void {
@@ -100,6 +117,7 @@ export async function buildProject(options: BuildOptions): Promise<SourceProject
   const { emit } = options;
   const project = await readProject(options.sourceRoot, {
     ...projectOptions(options),
+    onListed: (listed) => tellNotes(listed, emit),
     onHashed: (bytes, total) => emit({ event: "scan.progress", bytes, total_bytes: total }),
   });
   tellRead(project, emit);
@@ -147,6 +165,7 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
   const { emit, signal, hub } = options;
   const chunks = hub !== undefined && options.deltas !== undefined;
   const listed = listProject(options.sourceRoot, projectOptions(options));
+  tellNotes(listed, emit);
   const folder = await mkdtemp(join(tmpdir(), "sealift-publish-"));
   const output = options.output ?? join(folder, "artifact.xdeploy");
   const growing = new GrowingFile(output);

@@ -17,6 +17,8 @@ import {
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
 import type { Limits } from "../limits.ts";
+import { addonNote, foreignAddons, THIS_PLATFORM } from "../packages/addons.ts";
+import { type PackageChoice, projectPackages, unpackedNotes } from "../packages/project-packages.ts";
 import type { MemberList } from "../tree/member-list.ts";
 import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
@@ -30,11 +32,17 @@ export interface ProjectOptions {
   version: string;
   include?: readonly string[];
   limits: Limits;
+  /** Folders whose npm packages are packed. Default: applications with a lock file of npm. */
+  packages?: PackageChoice | undefined;
+  /** Platform of the hosts, such as `linux-arm64`. Default: that of this machine. */
+  platform?: string | undefined;
   /** Seconds since 1970: mtime of every member, and `built_at` (docs/contract/project-artifact.md). */
   sourceDateEpoch?: number;
   /** Whether large files are cut into chunks, as an index needs it. Default false. */
   chunks?: boolean;
   signal?: AbortSignal;
+  /** Called once the tree is listed, before its files are read. */
+  onListed?: (project: ListedProject) => void;
   /** Called with the bytes hashed so far and in all. */
   onHashed?: (done: number, total: number) => void;
 }
@@ -66,6 +74,8 @@ export interface ListedProject {
   mtime: number;
   /** Bytes that the manifest will have: all digests have the same length. */
   manifestBytes: number;
+  /** Facts that a publisher may not expect: addons for another platform, and data that is seed. */
+  notes: string[];
   /** Completes the project with the digests of its files. */
   describe: (entries: TreeEntries) => SourceProject;
 }
@@ -77,6 +87,7 @@ export interface ListedProject {
  */
 export async function readProject(root: string, options: ProjectOptions): Promise<SourceProject> {
   const project = listProject(root, options);
+  options.onListed?.(project);
   const total = project.tree.members.bytes;
   const entries = await indexTree(project.tree, {
     chunks: options.chunks ?? false,
@@ -95,9 +106,11 @@ export function listProject(
   root: string,
   options: Omit<ProjectOptions, "chunks" | "signal" | "onHashed">,
 ): ListedProject {
-  const tree = listSourceTree(root, { limits: options.limits, ...(options.include && { include: options.include }) });
+  const pluginsFolder = pluginsDirname(root);
+  const packages = projectPackages(root, pluginsFolder, options.packages);
+  const { limits, include, platform = THIS_PLATFORM } = options;
+  const tree = listSourceTree(root, { limits, packages, ...(include && { include }) });
   const { members } = tree;
-  const pluginsFolder = pluginsDirname(root, members);
   const plan = readPlan(root, members, options.projectId);
   checkApplications(root, members, plan, pluginsFolder);
   const sources = readSources(root, members);
@@ -152,6 +165,13 @@ export function listProject(
     tree,
     mtime,
     manifestBytes: Buffer.byteLength(JSON.stringify(expected)),
+    notes: [
+      ...unpackedNotes(root, packages, options.packages),
+      ...foreignAddons(tree, packages, platform).map((found) => addonNote(found, platform)),
+      ...[...pluginIds.map((id) => `${pluginsFolder}/${id}`), ...extensionIds.map((id) => `extensions/${id}`)].flatMap(
+        (folder) => seedNote(members, `${folder}/data`) ?? [],
+      ),
+    ],
     describe(entries) {
       const found = manifestWith(digestsOf(entries));
       return { tree, entries, manifest: found, manifestBytes: Buffer.from(JSON.stringify(found)), mtime };
@@ -196,9 +216,18 @@ function foldersIn(members: MemberList, parent: string): string[] {
     .toArray();
 }
 
-function pluginsDirname(root: string, members: MemberList): string {
-  if (!members.has(INTEGRATION_FILE)) return "plugins";
+/** Describes files in a data folder; undefined without any. */
+function seedNote(members: MemberList, folder: string): string | undefined {
+  const files = members.within(folder).filter((index) => !members.isFolder(index));
+  const count = [...files].length;
+  if (count === 0) return undefined;
+  const what = count === 1 ? "1 file, which is" : `${count} files, which are`;
+  return `${folder} has ${what} seed: a host copies what it lacks there, and no later version replaces it.`;
+}
+
+function pluginsDirname(root: string): string {
   const file = join(root, INTEGRATION_FILE);
+  if (!existsSync(file)) return "plugins";
   const facts = parseYaml(readFileSync(file, "utf8"), integrationFacts, file, sourceInvalid);
   return (facts.plugins?.directory ?? "plugins").replace(/^\.\//, "").replace(/\/$/, "");
 }

@@ -1,9 +1,11 @@
-import { lstatSync, readdirSync, type Stats } from "node:fs";
+import { lstatSync, readdirSync, readlinkSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import picomatch from "picomatch";
 import { type SealiftError as Fault, SealiftError, usageError } from "../../contract/errors.ts";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
+import { MODULES } from "../packages/installed-packages.ts";
+import type { PackageTree } from "../packages/package-tree.ts";
 import { comparePaths } from "./compare-paths.ts";
 import { MemberList } from "./member-list.ts";
 import { NameRegistry } from "./name-registry.ts";
@@ -47,15 +49,28 @@ export interface SourceTree {
   leftOut: LeftOut[];
   /** Paths that would have been excluded, but for `include`. */
   broughtBack: LeftOut[];
+  /** Paths of native addons. */
+  addons: string[];
 }
 
 export interface ListingOptions {
   /** Shell globs of path components to pack although they are normally left out. */
   include?: readonly string[];
   limits: Limits;
-  /** Returns why a path is left out although no pattern excludes it; undefined where it is packed. */
+  /** Installed packages to pack, whole and without their programs; default none. */
+  packages?: PackageTree | undefined;
+  /** Returns why a path of the author's own is left out although no pattern excludes it. */
   leaveOut?: (path: string) => string | undefined;
 }
+
+/**
+ * Meaning of a folder for its contents: one of the author's own, to which patterns apply; one that holds packages and
+ * nothing else that is packed; a package; a folder in a package.
+ */
+type Inside = "own" | "way" | "package" | "part";
+
+/** Folder in which package managers link programs of packages. Nothing loads them from there. */
+const PROGRAMS = ".bin";
 
 const RENAME = "Rename it: agents refuse such names.";
 
@@ -77,31 +92,48 @@ function matcherOf(patterns: readonly string[]): (name: string) => string | unde
  * @throws UsageError `source_link`, `source_special`, `source_unsafe`, `limit_exceeded`, once, with every fault
  */
 export function listSourceTree(root: string, options: ListingOptions): SourceTree {
-  const tree: SourceTree = { root, members: new MemberList(), leftOut: [], broughtBack: [] };
+  const tree: SourceTree = { root, members: new MemberList(), leftOut: [], broughtBack: [], addons: [] };
+  const { packages, leaveOut } = options;
   const excluding = matcherOf(NEVER_PACKED);
   const included = (options.include ?? []).map((pattern) => ({ pattern, matches: picomatch(pattern, { dot: true }) }));
   const names = { registry: new NameRegistry(), safe: new SafeNames(options.limits) };
   const faults: Fault[] = [];
 
-  const visit = (folder: string): void => {
+  /** Tells whether a path of the author's own is packed, and notes what decided it. */
+  const isOwn = (path: string, name: string): boolean => {
+    const exclusion = excluding(name);
+    if (exclusion !== undefined) {
+      const inclusion = included.find(({ matches }) => matches(name));
+      if (inclusion === undefined) {
+        tree.leftOut.push({ path, pattern: exclusion });
+        return false;
+      }
+      tree.broughtBack.push({ path, pattern: inclusion.pattern });
+    }
+    const reason = leaveOut?.(path);
+    if (reason !== undefined) tree.leftOut.push({ path, pattern: reason });
+    return reason === undefined;
+  };
+
+  /** Returns what a name in a folder is to its own contents; undefined where it is not packed. */
+  const insideOf = (path: string, name: string, inside: Inside): Inside | "link" | undefined => {
+    if (inside === "part") return "part";
+    const isModules = name === MODULES;
+    const place = inside === "way" || isModules ? packages?.at(path) : undefined;
+    if (place === "none") return undefined;
+    if (place !== undefined) return place;
+    if (inside === "way") return undefined;
+    if (inside === "package") return isModules ? undefined : "part";
+    return isOwn(path, name) ? "own" : undefined;
+  };
+
+  const visit = (folder: string, inside: Inside): void => {
     const entries = readdirSync(join(root, folder)).toSorted(comparePaths);
     for (const name of entries) {
       const path = folder === "" ? name : `${folder}/${name}`;
       if (path === MANIFEST_FILE) continue;
-      const exclusion = excluding(name);
-      if (exclusion !== undefined) {
-        const inclusion = included.find(({ matches }) => matches(name));
-        if (inclusion === undefined) {
-          tree.leftOut.push({ path, pattern: exclusion });
-          continue;
-        }
-        tree.broughtBack.push({ path, pattern: inclusion.pattern });
-      }
-      const reason = options.leaveOut?.(path);
-      if (reason !== undefined) {
-        tree.leftOut.push({ path, pattern: reason });
-        continue;
-      }
+      const found = insideOf(path, name, inside);
+      if (found === undefined) continue;
       if (name.includes("\ufffd")) {
         // A name that is not valid UTF-8 is read with U+FFFD in it, and no file has that name.
         faults.push(
@@ -109,8 +141,12 @@ export function listSourceTree(root: string, options: ListingOptions): SourceTre
         );
         continue;
       }
-      const stats = lstatSync(`${root}/${path}`);
-      const fault = checkMember(path, stats, names);
+      const stats = found === "link" ? statSync(`${root}/${path}`) : lstatSync(`${root}/${path}`);
+      if (stats.isSymbolicLink() && isProgramLink(folder)) {
+        if (tree.leftOut.at(-1)?.path !== folder) tree.leftOut.push({ path: folder, pattern: "links to programs" });
+        continue;
+      }
+      const fault = checkMember(root, path, stats, names);
       if (fault !== undefined) {
         faults.push(fault);
         continue;
@@ -121,10 +157,11 @@ export function listSourceTree(root: string, options: ListingOptions): SourceTre
           hint: "Leave files out, or raise --max-entries here and on every host.",
         });
       }
-      if (stats.isDirectory()) visit(path);
+      if (name.endsWith(".node") && stats.isFile()) tree.addons.push(path);
+      if (stats.isDirectory()) visit(path, found === "link" ? "own" : found);
     }
   };
-  visit("");
+  visit("", "own");
   const [first] = faults;
   if (first !== undefined) {
     const all = faults.map(({ message }) => message);
@@ -136,15 +173,32 @@ export function listSourceTree(root: string, options: ListingOptions): SourceTre
   return tree;
 }
 
+/** True for the folder of links to programs that `--include node_modules` brings back with the packages. */
+const isProgramLink = (folder: string): boolean => folder.endsWith(`${MODULES}/${PROGRAMS}`);
+
+/** Returns advice for a link that an artifact cannot hold, by who makes such links. */
+function linkAdvice(root: string, path: string): string {
+  if (!`/${path}`.includes(`/${MODULES}/`))
+    return "Artifacts hold regular files and folders only: replace the link by what it points to.";
+  if (`${path} ${readlinkSync(join(root, path))}`.includes(".pnpm/"))
+    return (
+      "pnpm links packages: `pnpm --filter NAME --config.node-linker=hoisted deploy --prod FOLDER` makes a folder " +
+      "without links."
+    );
+  return (
+    "npm and yarn link packages of a workspace: leave out --include, and pack packages by the lock file " +
+    "(--with-dependencies), or copy them with `npm install --workspaces=false --install-links`."
+  );
+}
+
 function checkMember(
+  root: string,
   path: string,
   stats: Stats,
   { registry, safe }: { registry: NameRegistry; safe: SafeNames },
 ): Fault | undefined {
   if (stats.isSymbolicLink()) {
-    return usageError("source_link", `${quoted(path)} is a link.`, {
-      hint: "Artifacts hold regular files and folders only: replace the link by what it points to.",
-    });
+    return usageError("source_link", `${quoted(path)} is a link.`, { hint: linkAdvice(root, path) });
   }
   if (!stats.isFile() && !stats.isDirectory()) {
     return usageError("source_special", `${quoted(path)} is neither a regular file nor a folder.`);

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join, posix } from "node:path";
-import { declaredDependencies } from "./dependencies.ts";
-import type { PackedFile } from "./pack.ts";
+import { declaredDependencies, PROVIDED } from "../../artifact/packages/installed-packages.ts";
+import type { SourceMember } from "../../artifact/tree/member-list.ts";
 
 /** Largest source that is searched for imports, in bytes: larger ones are bundles, which import nothing. */
 const MAX_SOURCE_BYTES = 4 * 1024 * 1024;
@@ -17,12 +17,12 @@ const QUOTED = /(["'])((?:\.{1,2}\/|@?[\w-])[^"'\n]*)\1/g;
 export async function missingPackages(
   folder: string,
   entryPoint: string,
-  packed: readonly PackedFile[],
+  packed: readonly SourceMember[],
 ): Promise<string[]> {
-  const declared = await declaredDependencies(folder);
   // The runtime resolves zod for plugins that bring none of their own.
-  const absent = declared.filter(
-    (name) => name !== "zod" && !packed.some(({ path }) => path.startsWith(`node_modules/${name}/`)),
+  const absent = declaredDependencies(folder).filter(
+    (name) =>
+      name !== "zod" && !PROVIDED.has(name) && !packed.some(({ path }) => path.startsWith(`node_modules/${name}/`)),
   );
   if (absent.length === 0) return [];
   const sizes = new Map(packed.map(({ path, size }) => [path, size]));

@@ -3,12 +3,13 @@ import { rm, stat } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pipeline } from "node:stream/promises";
 import yazl from "yazl";
-import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
-import { type LeftOut, listSourceTree } from "../../artifact/tree/source-tree.ts";
+import { addonNote, THIS_PLATFORM } from "../../artifact/packages/addons.ts";
+import { installedPackages, PROVIDED } from "../../artifact/packages/installed-packages.ts";
+import type { LeftOut } from "../../artifact/tree/source-tree.ts";
 import { usageError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
-import { type InstalledPackage, installedPackages, licenceNotice } from "./dependencies.ts";
 import { missingPackages } from "./imports.ts";
+import { licenceNotice } from "./licences.ts";
 import { listPlugin } from "./packing-list.ts";
 import { descriptorOf } from "./plugin-folder.ts";
 
@@ -26,6 +27,8 @@ export interface PackOptions {
   include?: readonly string[];
   /** Packs the production packages of the lock file, as they are installed, and a list of their licences. */
   withDependencies?: boolean;
+  /** Platform of the hosts, such as `linux-arm64`. Default: that of this machine. */
+  platform?: string | undefined;
 }
 
 export interface PackedPlugin {
@@ -38,6 +41,8 @@ export interface PackedPlugin {
   leftOut: LeftOut[];
   /** Packages that the code uses and package.json declares, and that are not in the archive. */
   missingDependencies: string[];
+  /** Packages whose native addons are for other platforms, each with what to do. */
+  foreignAddons: string[];
 }
 
 /**
@@ -55,9 +60,10 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
     });
   }
   const file = resolve(options.output ?? `${name}-${version}.zip`);
-  const { files: own, leftOut } = listPlugin({ folder, name, include: options.include, output: file });
-  const packages = options.withDependencies === true ? await installedPackages(folder) : [];
-  const packed = [...own, ...packages.flatMap((found) => filesOf(folder, found))];
+  const { include, platform = THIS_PLATFORM } = options;
+  const packages = options.withDependencies === true ? installedPackages(folder, { provided: PROVIDED }) : undefined;
+  const list = listPlugin({ folder, name, include, platform, output: file, ...(packages && { packages }) });
+  const { files: packed, leftOut, foreign } = list;
   if (!packed.some(({ path }) => path === entry_point)) {
     throw usageError("usage", `The entry point ${entry_point} is left out of the archive.`, {
       hint: "Bring it back with --include.",
@@ -68,7 +74,7 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
     const options = { mtime: TIME, mode: executable ? 0o100755 : 0o100644, size, forceDosTimestamp: true };
     zip.addReadStreamLazy(`${name}/${path}`, options, (done) => done(null, createReadStream(join(folder, path))));
   }
-  if (packages.length > 0) zip.addBuffer(Buffer.from(licenceNotice(packages)), `${name}/${NOTICE}`, { mtime: TIME });
+  if (packages?.length) zip.addBuffer(Buffer.from(licenceNotice(packages)), `${name}/${NOTICE}`, { mtime: TIME });
   zip.end();
   try {
     await pipeline(zip.outputStream, createWriteStream(file));
@@ -79,22 +85,8 @@ export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
   const { size } = await stat(file);
   return {
     ...{ name, version, file, sizeBytes: size, files: packed.length },
-    leftOut: leftOut.filter(({ path }) => packages.length === 0 || path !== "node_modules"),
+    leftOut,
     missingDependencies: await missingPackages(folder, entry_point, packed),
+    foreignAddons: foreign.map((found) => addonNote(found, platform)),
   };
-}
-
-/** File of an archive. */
-export interface PackedFile {
-  path: string;
-  executable: boolean;
-  size: number;
-}
-
-/** Lists the files of an installed package, without its own nested packages, which the lock file lists separately. */
-function filesOf(folder: string, { path: prefix }: InstalledPackage): PackedFile[] {
-  const { members } = listSourceTree(join(folder, prefix), { limits: DEFAULT_LIMITS });
-  return [...members]
-    .filter(({ type }) => type === "file")
-    .map(({ path, executable, size }) => ({ path: `${prefix}/${path}`, executable, size }));
 }

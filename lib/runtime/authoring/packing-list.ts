@@ -1,6 +1,9 @@
 import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
+import { type ForeignAddons, foreignAddons, THIS_PLATFORM } from "../../artifact/packages/addons.ts";
+import type { InstalledPackage } from "../../artifact/packages/installed-packages.ts";
+import { PackageTree } from "../../artifact/packages/package-tree.ts";
 import type { SourceMember } from "../../artifact/tree/member-list.ts";
 import { type LeftOut, listSourceTree } from "../../artifact/tree/source-tree.ts";
 
@@ -13,14 +16,20 @@ export interface ListingOptions {
   name: string;
   /** Names to pack although they are normally left out, such as `node_modules`. */
   include?: readonly string[] | undefined;
+  /** Installed packages that are packed with it. */
+  packages?: readonly InstalledPackage[];
+  /** Platform of the hosts; default that of this machine. */
+  platform?: string | undefined;
   /** Archive that is about to be written, which never holds itself. */
   output?: string;
 }
 
-/** Files of a plugin's own, as an archive holds them and a trial runs them. */
+/** Files of a plugin, as an archive holds them and a trial runs them. */
 export interface PackingList {
   files: SourceMember[];
   leftOut: LeftOut[];
+  /** Native addons that do not fit the hosts. */
+  foreign: ForeignAddons[];
 }
 
 /**
@@ -28,10 +37,14 @@ export interface PackingList {
  *
  * @throws UsageError `source_*` for what agents would refuse
  */
-export function listPlugin({ folder, name, include = [], output }: ListingOptions): PackingList {
-  const { members, leftOut } = listSourceTree(folder, {
+export function listPlugin(options: ListingOptions): PackingList {
+  const { folder, name, include = [], packages, output, platform = THIS_PLATFORM } = options;
+  const tree = packages && new PackageTree();
+  tree?.add("", packages!);
+  const listed = listSourceTree(folder, {
     include,
     limits: DEFAULT_LIMITS,
+    packages: tree,
     leaveOut: (path) => {
       if (path === DATA) return "data of this machine";
       if (!path.toLowerCase().endsWith(".zip")) return undefined;
@@ -39,7 +52,11 @@ export function listPlugin({ folder, name, include = [], output }: ListingOption
       return file === output || holdsPlugin(file, name) ? "archive of the plugin" : undefined;
     },
   });
-  return { files: [...members].filter(({ type }) => type === "file"), leftOut };
+  return {
+    files: [...listed.members].filter(({ type }) => type === "file"),
+    leftOut: listed.leftOut,
+    foreign: foreignAddons(listed, tree, platform),
+  };
 }
 
 /** Start of a member's header in a ZIP, its length, and where it has the length of the name. */
