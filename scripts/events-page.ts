@@ -21,6 +21,7 @@ const TITLES: Record<string, string> = {
   DeltaEvent: "Deltas of a publication",
   UploadEvent: "An upload",
   DevEvent: "`plugin dev`",
+  AppServeEvent: "`app serve`",
 };
 
 interface EventFacts {

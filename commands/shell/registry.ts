@@ -1,4 +1,5 @@
 import { Command, type CommandClass } from "clipanion";
+import * as appServe from "../apps/app-serve.ts";
 import { components } from "../components/feature.ts";
 import * as contexts from "../context/contexts.ts";
 import * as login from "../context/login.ts";
@@ -70,6 +71,7 @@ import type { CommandFeature } from "./feature.ts";
 /** Modules of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[contexts, login, trustFolder],
+  ...[appServe],
   ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
   ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetWait],
   ...[diff, history, logs, pin, releases, remove, rollback, status],

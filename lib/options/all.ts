@@ -1,4 +1,5 @@
 import * as agent from "./agent.ts";
+import * as apps from "./apps.ts";
 import * as common from "./common.ts";
 import * as connection from "./connection.ts";
 import * as devkeys from "./devkeys.ts";
@@ -29,7 +30,7 @@ import * as webhooks from "./webhooks.ts";
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
   ...[runtime, importing, publishers, staging, statements, signOn, joining, labels, rollouts, operating, webhooks],
-  mirror,
+  ...[mirror, apps],
 ];
 
 const isTable = (value: unknown): value is OptionTable =>

@@ -9,7 +9,7 @@ import { RuntimeFault } from "../guest/fault.ts";
 import { checkDiskLimit } from "./disk-limit.ts";
 import { checkFolder, checkReachable } from "./folder-scan.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
-import { giveFolder } from "./owned-folder.ts";
+import { giveFolder } from "../../support/owned-folder.ts";
 
 /** Folders of one sandboxed plugin, checked and prepared: what it reads, what it writes. */
 export interface Workspace {

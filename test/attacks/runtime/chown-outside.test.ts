@@ -2,7 +2,7 @@ import { linkSync, mkdirSync, rmSync, statSync, symlinkSync, writeFileSync } fro
 import { join } from "node:path";
 import { Worker } from "node:worker_threads";
 import t from "tap";
-import { giveFolder } from "../../../lib/runtime/sandbox/owned-folder.ts";
+import { giveFolder } from "../../../lib/support/owned-folder.ts";
 
 /** A runtime that runs as root gives data/ to the sandbox's user: nothing outside of data/ may change hands. */
 

@@ -1,6 +1,11 @@
 import { closeSync, constants, fchownSync, fstatSync, lstatSync, opendirSync, openSync } from "node:fs";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { SandboxUser } from "../base/user.ts";
+
+/** User and group that own a file. */
+export interface Owner {
+  uid: number;
+  gid: number;
+}
 
 /** Entries handled before yielding to the event loop. */
 const BATCH = 200;
@@ -21,12 +26,12 @@ function openWithoutFollowing(path: string, flags = 0): number | undefined {
 const MAX_DEPTH = 128;
 
 /**
- * Gives a folder and everything below it to the sandbox's user. Other processes of that user may swap entries
+ * Gives a folder and everything below it to a user. Other processes of that user may swap entries
  * meanwhile, so each entry is opened below its opened parent and without following links, and the owner is set on the
  * open file. A file with another name elsewhere stays unchanged. Where there is no `/proc`, nothing below the folder
  * changes.
  */
-export async function giveFolder(folder: string, user: SandboxUser): Promise<void> {
+export async function giveFolder(folder: string, user: Owner): Promise<void> {
   let count = 0;
   const walk = async (fd: number, depth: number): Promise<void> => {
     give(fd, user);
@@ -55,14 +60,14 @@ export async function giveFolder(folder: string, user: SandboxUser): Promise<voi
 }
 
 /** Opens a folder, or a file that is not the user's yet. */
-function openOther(path: string, user: SandboxUser): number | undefined {
+function openOther(path: string, user: Owner): number | undefined {
   const stats = lstatSync(path, { throwIfNoEntry: false });
   if (stats?.isDirectory() === true) return openWithoutFollowing(path, O_DIRECTORY);
   if (stats?.isFile() !== true || (stats.uid === user.uid && stats.gid === user.gid)) return undefined;
   return openWithoutFollowing(path);
 }
 
-function give(fd: number, { uid, gid }: SandboxUser): void {
+function give(fd: number, { uid, gid }: Owner): void {
   const stats = fstatSync(fd);
   if (stats.uid === uid && stats.gid === gid) return;
   if (!stats.isDirectory() && stats.nlink > 1) return;

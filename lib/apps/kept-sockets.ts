@@ -1,0 +1,112 @@
+import { spawn } from "node:child_process";
+import * as net from "node:net";
+import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
+import { hostAndPort } from "../contract/files/applications.ts";
+import { ownProcess } from "../support/one-file.ts";
+import { ServeFault } from "./serve-fault.ts";
+
+/** Names of sockets, each with its address. */
+export type Addresses = Readonly<Record<string, string>>;
+
+interface Kept {
+  name: string;
+  at: string;
+  socket: net.BoundSocket;
+}
+
+/**
+ * Sockets of one application, which stay open while it restarts: connections wait in them meanwhile. Nothing is
+ * accepted here.
+ */
+export class KeptSockets implements Disposable {
+  #kept: Kept[] = [];
+
+  get names(): string[] {
+    return this.#kept.map(({ name }) => name);
+  }
+
+  /** Descriptors in this process, for a child to inherit from its descriptor 3 on. */
+  get descriptors(): number[] {
+    return this.#kept.map(({ socket }) => socket.fd());
+  }
+
+  /** Opens these sockets in their order, keeping open ones, and closes others. @throws ServeFault `port_taken` */
+  async open(wanted: Addresses): Promise<void> {
+    const old = this.#kept;
+    const find = (name: string, at: string) => old.find((one) => one.name === name && one.at === at);
+    const remaining = Object.entries(wanted).flatMap(([name, at]) => find(name, at) ?? []);
+    for (const one of old) if (!remaining.includes(one)) one.socket.close();
+    this.#kept = remaining;
+    const fresh: Kept[] = [];
+    try {
+      for (const [name, at] of Object.entries(wanted))
+        if (find(name, at) === undefined) fresh.push({ name, at, socket: bound(at) });
+      await listenOn(fresh);
+    } catch (error) {
+      for (const { socket } of fresh) socket.close();
+      throw error;
+    }
+    this.#kept = Object.keys(wanted).map((name) => [...remaining, ...fresh].find((one) => one.name === name)!);
+  }
+
+  [Symbol.dispose](): void {
+    for (const { socket } of this.#kept) socket.close();
+    this.#kept = [];
+  }
+}
+
+const taken = (at: string, cause?: unknown): ServeFault =>
+  new ServeFault("port_taken", `Another program listens on ${at}.`, { cause });
+
+function bound(at: string): net.BoundSocket {
+  try {
+    return new net.BoundSocket(hostAndPort(at));
+  } catch (error) {
+    throw socketFault(at, error);
+  }
+}
+
+function socketFault(at: string, error: unknown): ServeFault {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "EADDRINUSE") return taken(at, error);
+  const why =
+    code === "EACCES" ? "this user may not" : code === "EADDRNOTAVAIL" ? "it is not of this machine" : message;
+  return new ServeFault("settings_invalid", `The address ${at} cannot be used: ${why}.`, { cause: error });
+}
+
+/** Makes bound sockets take connections. @throws ServeFault */
+async function listenOn(sockets: readonly Kept[]): Promise<void> {
+  if (sockets.length === 0) return;
+  const file = fileURLToPath(new URL(`./listening-process${extname(fileURLToPath(import.meta.url))}`, import.meta.url));
+  const { execArgv, script } = ownProcess([], file);
+  const child = spawn(process.execPath, [...execArgv, script, String(sockets.length)], {
+    env: {},
+    stdio: ["ignore", "ignore", "pipe", ...sockets.map(({ socket }) => socket.fd())],
+  });
+  let said = "";
+  child.stderr!.on("data", (chunk: Buffer) => (said += chunk.toString("latin1")));
+  const [code] = await new Promise<[number | null]>((resolve, reject) => {
+    child.once("error", reject);
+    child.once("close", (code) => resolve([code]));
+  });
+  if (code === 0) return;
+  const error = Object.assign(new Error(said.trim().slice(-200)), { code: said.trim() });
+  throw socketFault(sockets.map(({ at }) => at).join(", "), error);
+}
+
+/** Time limit for a listener to take a connection, in milliseconds. */
+const CONNECT_TIMEOUT_MS = 1_000;
+
+/** Requires that nobody listens on an address that an application binds itself. @throws ServeFault `port_taken` */
+export async function requireFree(at: string): Promise<void> {
+  const { host, port } = hostAndPort(at);
+  const socket = net.connect({ host, port, timeout: CONNECT_TIMEOUT_MS });
+  const isTaken = await new Promise<boolean>((resolve) => {
+    socket.once("connect", () => resolve(true));
+    socket.once("timeout", () => resolve(false));
+    socket.once("error", () => resolve(false));
+  });
+  socket.destroy();
+  if (isTaken) throw taken(at);
+}

@@ -1,0 +1,79 @@
+import { type FileHandle, open, rename } from "node:fs/promises";
+import { join } from "node:path";
+import { Writable } from "node:stream";
+import { makeFolder } from "../support/files.ts";
+
+/** Most bytes of one file of a log. */
+const MAX_FILE_BYTES = 8 * 1024 * 1024;
+/** Files that are kept of a log, the present one included. */
+const KEPT_FILES = 4;
+/** Bytes that wait for the disk; a program that writes more has to wait, too. */
+const WAITING_BYTES = 256 * 1024;
+
+/** Name of the present file of a log; earlier ones are `log.1` to `log.3`, the latest first. */
+export const LOG_FILE = "log";
+
+/**
+ * Output of an application, in files of bounded size. A full disk never fails it: bytes that it does not take are
+ * lost.
+ */
+export class LogFile extends Writable {
+  readonly #folder: string;
+  readonly #maxFileBytes: number;
+  #file: FileHandle | undefined;
+  #bytes = 0;
+
+  /** @param folder of the log, made if missing, 0700 */
+  constructor(folder: string, maxFileBytes = MAX_FILE_BYTES) {
+    super({ highWaterMark: WAITING_BYTES });
+    this.#folder = folder;
+    this.#maxFileBytes = maxFileBytes;
+  }
+
+  /** Writes a line about the application, beside its own. */
+  remark(text: string): void {
+    if (!this.writableEnded) this.write(`${new Date().toISOString()} sealift: ${text}\n`);
+  }
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#append(chunk).then(done, async () => {
+      // The next write opens the file again.
+      await this.#close();
+      done();
+    });
+  }
+
+  override _final(done: () => void): void {
+    this.#close().then(done, done);
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#close().then(
+      () => done(error),
+      () => done(error),
+    );
+  }
+
+  async #append(chunk: Buffer): Promise<void> {
+    if (this.#file !== undefined && this.#bytes + chunk.length > this.#maxFileBytes) await this.#rotate();
+    if (this.#file === undefined) {
+      await makeFolder(this.#folder, 0o700);
+      this.#file = await open(join(this.#folder, LOG_FILE), "a", 0o600);
+      this.#bytes = (await this.#file.stat()).size;
+    }
+    const { bytesWritten } = await this.#file.write(chunk);
+    this.#bytes += bytesWritten;
+  }
+
+  async #rotate(): Promise<void> {
+    await this.#close();
+    const at = (number: number) => join(this.#folder, number === 0 ? LOG_FILE : `${LOG_FILE}.${number}`);
+    for (let number = KEPT_FILES - 1; number > 0; number--) await rename(at(number - 1), at(number)).catch(() => {});
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+}

@@ -1,0 +1,112 @@
+import { chmod } from "node:fs/promises";
+import * as net from "node:net";
+import { join } from "node:path";
+import { deploymentError, usageError } from "../contract/errors.ts";
+import { APPLICATIONS_FILE } from "../contract/files/applications.ts";
+import type { ApplicationStatus, ApplicationVerb } from "../contract/surfaces/app-serve.ts";
+import { readGrants, SERVE_SOCKET, serveFolder } from "../releases/applications.ts";
+import type { Layout } from "../releases/layout.ts";
+import { acquireLock } from "../releases/lock.ts";
+import { openFolder } from "../releases/open-folder.ts";
+import { makeFolder } from "../support/files.ts";
+import { listenLocally } from "./control.ts";
+import type { EmitAppServe } from "./events.ts";
+import { ManagedApplication } from "./managed-application.ts";
+import { ServeFault } from "./serve-fault.ts";
+
+/** Applications of a project root, while they run. */
+export class AppServe implements AsyncDisposable {
+  readonly #layout: Layout;
+  readonly #emit: EmitAppServe;
+  readonly #applications = new Map<string, ManagedApplication>();
+  readonly #held = new AsyncDisposableStack();
+
+  private constructor(layout: Layout, emit: EmitAppServe) {
+    this.#layout = layout;
+    this.#emit = emit;
+  }
+
+  /**
+   * Starts every application that is granted and installed, and listens for agents on the root's local socket.
+   *
+   * @throws DeploymentError `apps_served` where another process does so already; UsageError `config_invalid`, `usage`
+   */
+  static async start(layout: Layout, emit: EmitAppServe): Promise<AppServe> {
+    if ((net as Partial<typeof net>).BoundSocket === undefined)
+      throw usageError("usage", `Node.js ${process.versions.node} cannot hand sockets over.`, {
+        hint: "Use Node.js 26, or the newest 24.",
+      });
+    const served = new AppServe(layout, emit);
+    await using starting = new AsyncDisposableStack();
+    starting.use(served);
+    await served.#begin();
+    starting.move();
+    return served;
+  }
+
+  async #begin(): Promise<void> {
+    const folder = serveFolder(this.#layout);
+    await makeFolder(folder, 0o700);
+    await chmod(folder, 0o700);
+    this.#held.use(await acquireLock(join(folder, "lock"), { waitMs: 0, busy: served }));
+    const ids = await this.#granted();
+    // Through its open folder: the path of a deep root is longer than a socket's may be.
+    const opened = this.#held.use(await openFolder(folder));
+    this.#held.use(
+      await listenLocally(opened.path(SERVE_SOCKET), {
+        statuses: () => this.statuses(),
+        act: (id, verb) => this.act(id, verb),
+      }),
+    );
+    await Promise.all(ids.map((id) => this.#known(id).startAtFirst()));
+  }
+
+  /** Reads the grants again: starts what is new, and stops what is granted no longer. @throws UsageError */
+  async reload(): Promise<void> {
+    const ids = await this.#granted();
+    await Promise.all([
+      ...[...this.#applications].filter(([id]) => !ids.includes(id)).map(([, application]) => application.stop()),
+      ...ids.filter((id) => this.#known(id).status.state === "stopped").map((id) => this.#known(id).startAtFirst()),
+    ]);
+  }
+
+  statuses(): ApplicationStatus[] {
+    return [...this.#applications.values()].map(({ status }) => status);
+  }
+
+  /** @throws ServeFault */
+  async act(id: string, verb: ApplicationVerb): Promise<ApplicationStatus> {
+    if (!this.#applications.has(id) && !(await this.#granted()).includes(id))
+      throw new ServeFault("not_granted", `${APPLICATIONS_FILE} does not grant ${id}.`);
+    const application = this.#known(id);
+    await application[verb]();
+    return application.status;
+  }
+
+  /** Ends every application, and closes all sockets. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Promise.all([...this.#applications.values()].map((application) => application.close()));
+    await this.#held.disposeAsync();
+  }
+
+  async #granted(): Promise<string[]> {
+    const file = join(this.#layout.root, APPLICATIONS_FILE);
+    const grants = await readGrants(this.#layout);
+    if (grants?.supervisor === "serve") return Object.keys(grants.applications);
+    const why = grants === undefined ? "There is no" : "systemd runs the applications of";
+    throw usageError("config_invalid", `${why} ${file}.`, {
+      hint: "`sealift app allow ID` grants an application, to be run by `sealift app serve`.",
+    });
+  }
+
+  #known(id: string): ManagedApplication {
+    const found = this.#applications.get(id) ?? new ManagedApplication(this.#layout, id, this.#emit);
+    this.#applications.set(id, found);
+    return found;
+  }
+}
+
+const served = (holder: string) =>
+  deploymentError("apps_served", `The applications of this project root are run by ${holder}.`, {
+    hint: "One `sealift app serve` runs all applications of a root.",
+  });

@@ -1,0 +1,48 @@
+import { execFile } from "node:child_process";
+import { userInfo } from "node:os";
+import { promisify } from "node:util";
+import type { ApplicationGrant } from "../contract/files/applications.ts";
+import { ServeFault } from "./serve-fault.ts";
+
+/** User who runs an application. */
+export interface RunAs {
+  name: string;
+  home: string;
+  /** Ids to change to; undefined for the user of this process. */
+  ids: { uid: number; gid: number } | undefined;
+}
+
+/** Returns the user whom a grant lets run its application. @throws ServeFault `not_granted`, `settings_invalid` */
+export async function userOf(id: string, { user, same_user: sameUser }: ApplicationGrant): Promise<RunAs> {
+  if (process.getuid?.() === 0) {
+    if (user === undefined)
+      throw new ServeFault("not_granted", `applications.yaml names no user for ${id}, and this is root.`);
+    const found = await lookUp(user);
+    if (found.ids.uid === 0)
+      throw new ServeFault("not_granted", `No application runs as root: ${id} needs another user.`);
+    return found;
+  }
+  const { username: name, homedir: home } = userInfo();
+  if (user !== undefined && user !== name)
+    throw new ServeFault("not_granted", `${id} is to run as ${user}, which \`app serve\` can do as root only.`);
+  if (!sameUser)
+    throw new ServeFault(
+      "not_granted",
+      `${id} would run as ${name}, who can read the agent's keys: \`sealift app allow ${id} --same-user\` permits it.`,
+    );
+  return { name, home, ids: undefined };
+}
+
+const run = promisify(execFile);
+
+async function lookUp(user: string): Promise<RunAs & { ids: { uid: number; gid: number } }> {
+  try {
+    const { stdout } = await run("getent", ["passwd", user], { timeout: 10_000 });
+    const [name, , uid, gid, , home] = stdout.trim().split(":");
+    if (/^\d+$/.test(uid ?? "") && /^\d+$/.test(gid ?? ""))
+      return { name: name!, home: home ?? "/", ids: { uid: Number(uid), gid: Number(gid) } };
+  } catch (error) {
+    throw new ServeFault("settings_invalid", `This machine has no user ${user}.`, { cause: error });
+  }
+  throw new ServeFault("settings_invalid", `This machine does not tell the ids of the user ${user}.`);
+}

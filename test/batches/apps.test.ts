@@ -1,0 +1,3 @@
+import { together } from "../support/together.ts";
+
+together("test/lib/apps/**/*.test.ts");
