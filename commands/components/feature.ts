@@ -35,7 +35,7 @@ const find = ofComponent("find", connection, {
     ["By a package URL", "$0 fleet find pkg:maven/org.apache.logging.log4j/log4j-core@2.14.*"],
   ],
   listed: async () => Object.keys((await import("../../lib/contract/components/routes.ts")).foundVersion.shape),
-  async run({ versions, truncated, uncompared }, shell, [query]) {
+  async run({ versions, truncated, uncompared, unindexed = [] }, shell, [query]) {
     const code = await showList(shell, {
       event: "version",
       rows: versions,
@@ -50,9 +50,13 @@ const find = ofComponent("find", connection, {
         },
       },
       none: `No version with an SBOM contains ${query}.`,
-      result: (count) => ({ count, truncated, uncompared }),
+      result: (count) => ({ count, truncated, uncompared, unindexed }),
     });
     if (truncated) shell.note("More versions contain it: ask for a narrower range.");
+    if (unindexed.length > 0)
+      shell.note(
+        `The SBOMs of ${unindexed.map(({ target, version }) => `${target} ${version}`).join(", ")} are not indexed yet: ask again soon.`,
+      );
     const [first] = uncompared;
     if (first !== undefined)
       shell.note(

@@ -6,6 +6,9 @@ import { componentQuery } from "./query.ts";
 export const MOST_VERSIONS = 1000;
 export const MOST_HOSTS = 1000;
 
+/** Most versions that an answer lists as not indexed yet. */
+export const MOST_UNINDEXED = 100;
+
 /** Version that contains a component, with the hosts that run it. */
 export const foundVersion = z.object({
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
@@ -26,6 +29,8 @@ export const foundComponents = z.object({
   truncated: z.boolean(),
   /** Components with the name whose versions have no known order, so that the range cannot be applied. */
   uncompared: z.array(z.object({ version: z.string(), purl: z.string() })),
+  /** Versions whose SBOM is not indexed yet, so that they are missing above; older hubs do not say. */
+  unindexed: z.array(z.object({ target: z.string(), name: z.string(), version: z.string() })).optional(),
 });
 export type FoundComponents = z.infer<typeof foundComponents>;
 

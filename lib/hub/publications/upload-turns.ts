@@ -49,3 +49,14 @@ export class UploadTurns {
 
 /** Turns of all uploads of this process. */
 export const uploadTurns = new UploadTurns();
+
+/** Turns of everything that parses stored documents: a chunk takes milliseconds, so each turn has one. */
+const parsingTurns = new UploadTurns(64 * 1024);
+
+/** Passes on the bytes of a document that is parsed as they come, by turns with all others of this process. */
+export async function* byTurns(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for await (const chunk of bytes) {
+    await parsingTurns.take(chunk.length);
+    yield chunk;
+  }
+}

@@ -35,7 +35,10 @@ export const isPostgres = (db: Queries): boolean => db.getExecutor().adapter ins
  * Lets transactions that name the same subject take turns until they end. For what a statement counts or looks for,
  * which has no row to lock. On SQLite all transactions take turns.
  */
-export async function takeTurn(transaction: Transacted, subject: `owner/${string}`): Promise<void> {
+export async function takeTurn(
+  transaction: Transacted,
+  subject: `owner/${string}` | "components" | "component_lists",
+): Promise<void> {
   if (isPostgres(transaction))
     await sql`select pg_advisory_xact_lock(hashtextextended(${subject}, 0))`.execute(transaction);
 }

@@ -50,12 +50,40 @@ export async function candidatesOf(
   return rows.map((row) => ({ ...row, id: Number(row.id) }));
 }
 
+/** Condition on projects `p`: targets that the key controls, and those that its owner's hosts report. */
+function visibleTo(principal: Principal) {
+  const { owner, id } = controlled(principal);
+  return sql<boolean>`(
+    (${id === null ? sql`true` : sql`p.id = ${id}`} and ${owner === undefined ? sql`true` : sql`p.owner = ${owner}`})
+    or exists (
+      select 1 from views w where w.holder = ${principal.owner} and w.target = ${sql.raw(SUBJECT_SQL)}
+    ))`;
+}
+
+/** Lists the versions whose SBOM is not indexed yet, of the same targets. @param limit on their number */
+export const unindexedVersions = (
+  db: Queries,
+  principal: Principal,
+  limit: number,
+): Promise<Pick<Using, "kind" | "slug" | "name" | "version">[]> =>
+  own(db)
+    .selectFrom("component_lists as l")
+    .innerJoin("blobs as b", "b.id", "l.blob_id")
+    .innerJoin("versions as v", "v.id", "b.version_id")
+    .innerJoin("projects as p", "p.id", "v.project_id")
+    .select(["p.kind", "p.slug", "p.name", "v.version"])
+    .where("l.is_complete", "=", 0)
+    .where(PUBLISHED)
+    .where(visibleTo(principal))
+    .orderBy("l.id")
+    .limit(limit)
+    .execute();
+
 /**
  * Finds the versions with one of the components: of targets that the key controls, and of those that its owner's hosts
  * report.
  */
 export async function versionsWith(db: Queries, ids: readonly number[], principal: Principal): Promise<Using[]> {
-  const { owner, id } = controlled(principal);
   const found: Using[] = [];
   for (const part of parts(ids)) {
     const rows = await own(db)
@@ -68,21 +96,7 @@ export async function versionsWith(db: Queries, ids: readonly number[], principa
       .where("u.component_id", "in", part)
       .where("l.is_complete", "=", 1)
       .where(PUBLISHED)
-      .where((eb) =>
-        eb.or([
-          eb.and([
-            ...(id === null ? [] : [eb("p.id", "=", id)]),
-            ...(owner === undefined ? [] : [eb("p.owner", "=", owner)]),
-          ]),
-          eb.exists(
-            eb
-              .selectFrom("views as w")
-              .select("w.target")
-              .where("w.holder", "=", principal.owner)
-              .where(sql<boolean>`w.target = ${sql.raw(SUBJECT_SQL)}`),
-          ),
-        ]),
-      )
+      .where(visibleTo(principal))
       .execute();
     for (const row of rows) found.push({ ...row, component_id: Number(row.component_id) });
   }

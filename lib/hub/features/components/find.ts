@@ -3,6 +3,7 @@ import {
   type FoundComponents,
   type FoundVersion,
   MOST_HOSTS,
+  MOST_UNINDEXED,
   MOST_VERSIONS,
 } from "../../../contract/components/routes.ts";
 import { targetText } from "../../../contract/target.ts";
@@ -10,7 +11,14 @@ import type { Principal } from "../../base/principal.ts";
 import type { FleetKey } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
 import { fleetOf } from "../../records/subjects.ts";
-import { candidatesOf, countRunning, runningHosts, type Using, versionsWith } from "./find-records.ts";
+import {
+  candidatesOf,
+  countRunning,
+  runningHosts,
+  unindexedVersions,
+  type Using,
+  versionsWith,
+} from "./find-records.ts";
 
 /** Most components that an answer lists as not comparable. */
 const MOST_UNCOMPARED = 100;
@@ -49,6 +57,9 @@ export async function findComponents(
     versions: sorted.slice(0, MOST_VERSIONS).map(({ view: _, ...version }) => version),
     truncated: sorted.length > MOST_VERSIONS,
     uncompared,
+    unindexed: (await unindexedVersions(db, principal, MOST_UNINDEXED)).map(({ kind, slug, name, version }) => {
+      return { target: targetText({ kind, slug }), name, version };
+    }),
   };
 }
 

@@ -1,34 +1,51 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Component } from "../../../artifact/statements/cyclonedx.ts";
 import type { Logger } from "../../../support/logging.ts";
 import type { Blobs } from "../../blobs/port.ts";
-import type { Records } from "../../records/port.ts";
-import { forgetUnused, storeList, unindexed } from "./records.ts";
+import { byTurns } from "../../publications/upload-turns.ts";
+import { inTransaction, type Records } from "../../records/port.ts";
+import { claim, giveBack, notePending, pendingByTurns, type PendingList } from "./pending-records.ts";
+import { completeList, type ComponentRow, forgetUnused, rowOf, storeUses } from "./records.ts";
 
-/** Age after which an unfinished indexing counts as interrupted, in milliseconds. */
-const BROKEN_OFF_MS = 10 * 60 * 1000;
-/** Attempts to number rows: when two hubs do so at the same moment, one fails and retries. */
-const ATTEMPTS = 5;
-const PAUSE_MS = 50;
+/** Time without a sign of life after which an indexing counts as interrupted, in milliseconds. */
+export const INTERRUPTED_MS = 60 * 1000;
+/** Largest SBOM that waits for no larger one, in bytes: some 2,500 components. */
+const SMALL_BYTES = 256 * 1024;
+/** Components read before they are sorted and written. */
+const RUN = 20_000;
+/** Components written per transaction, few enough not to delay requests. */
+const BATCH = 1000;
 /** Components checked per hour for whether any version still has them. */
 const HOURLY_COMPONENTS = 20_000;
 
-/** Indexes the SBOMs of stored versions: at publication, and later any that were missed. */
-export class Indexing {
-  readonly #hub: Records & { blobs: Blobs; logger: Logger | undefined };
-  /** Indexing under way. SBOMs are indexed one at a time to save memory. */
-  #last: Promise<unknown> = Promise.resolve();
+type IndexedHub = Records & { blobs: Blobs; logger: Logger | undefined };
+
+/**
+ * Indexes the SBOMs of stored versions beside the requests. Small and large ones have a lane each, which indexes one at
+ * a time by turns of their owners: an owner waits for one SBOM of each other owner at most, and with a small one for
+ * small ones only.
+ */
+export class Indexing implements AsyncDisposable {
+  readonly #hub: IndexedHub;
+  readonly #lanes: readonly Lane[];
+  readonly #again: NodeJS.Timeout;
   #unusedFrom = 0;
 
-  constructor(hub: Records & { blobs: Blobs; logger: Logger | undefined }) {
+  constructor(hub: IndexedHub) {
     this.#hub = hub;
+    this.#lanes = [new Lane(hub, [0, SMALL_BYTES]), new Lane(hub, [SMALL_BYTES, Number.MAX_SAFE_INTEGER])];
+    // By then an indexing counts as interrupted that the last process of this hub had begun.
+    this.#again = setTimeout(() => this.wake(), INTERRUPTED_MS + 1000).unref();
   }
 
-  /** Indexes what is not indexed yet. @param projectId undefined for all projects. Never rejects */
-  index(projectId?: string): Promise<void> {
-    const done = this.#last.then(() => this.#indexAll(projectId));
-    this.#last = done;
-    return done;
+  /** Looks for pending SBOMs, and begins to index them. */
+  wake(): void {
+    for (const lane of this.#lanes) lane.wake();
+  }
+
+  /** Finds SBOMs that nobody has noted, as after a restore, and begins to index them. */
+  async find(): Promise<void> {
+    await inTransaction(this.#hub.database.kysely, (transaction) => notePending(transaction));
+    this.wake();
   }
 
   /** Removes components of deleted versions, in small steps. */
@@ -36,31 +53,107 @@ export class Indexing {
     this.#unusedFrom = await forgetUnused(this.#hub.database.kysely, this.#unusedFrom, HOURLY_COMPONENTS);
   }
 
-  async #indexAll(projectId: string | undefined): Promise<void> {
-    const { database, clock, logger } = this.#hub;
-    const before = new Date(clock() - BROKEN_OFF_MS).toISOString();
+  /** Ends after the batches under way; the rest is indexed after the next start. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearTimeout(this.#again);
+    await Promise.all(this.#lanes.map((lane) => lane.end()));
+  }
+}
+
+/** SBOMs of some sizes, indexed one at a time, in constant memory. */
+class Lane {
+  readonly #hub: IndexedHub;
+  readonly #sizes: readonly [above: number, upTo: number];
+  /** Next SBOMs, by turns of their owners. */
+  #next: PendingList[] = [];
+  /** Owner who had the last turn. */
+  #last = "";
+  #isStale = false;
+  #isEnding = false;
+  #running: Promise<void> | undefined;
+
+  constructor(hub: IndexedHub, sizes: readonly [above: number, upTo: number]) {
+    this.#hub = hub;
+    this.#sizes = sizes;
+  }
+
+  wake(): void {
+    this.#isStale = true;
+    this.#running ??= this.#work().finally(() => {
+      this.#running = undefined;
+    });
+  }
+
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    await this.#running;
+  }
+
+  async #work(): Promise<void> {
+    const { logger } = this.#hub;
     try {
-      for (const blob of await unindexed(database.kysely, projectId, before))
-        await this.#indexOne(blob).catch((error: unknown) => {
-          logger?.warn({ err: error, blob }, "an SBOM waits to be indexed");
+      for (let list = await this.#take(); list !== undefined; list = await this.#take())
+        await this.#index(list).catch((error: unknown) => {
+          logger?.warn({ err: error, blob: list.blobId }, "an SBOM waits to be indexed");
         });
     } catch (error) {
       logger?.warn({ err: error }, "SBOMs wait to be indexed");
     }
   }
 
-  async #indexOne(blob: string): Promise<void> {
-    const { database, blobs, now } = this.#hub;
-    const { readBill } = await import("../../../artifact/statements/cyclonedx.ts");
-    const found: Component[] = [];
-    await readBill(await blobs.read(blob), (component) => void found.push(component));
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await storeList(database.kysely, blob, found, now());
-      } catch (error) {
-        if (attempt === ATTEMPTS) throw error;
-        await sleep(PAUSE_MS * attempt * Math.random());
+  async #take(): Promise<PendingList | undefined> {
+    const { database, clock } = this.#hub;
+    while (!this.#isEnding) {
+      const [now, before] = [clock(), clock() - INTERRUPTED_MS];
+      if (this.#isStale || this.#next.length === 0) {
+        this.#isStale = false;
+        this.#next = await pendingByTurns(database.kysely, this.#sizes, { last: this.#last, before });
       }
+      const list = this.#next.shift();
+      if (list === undefined) {
+        if (this.#isStale) continue;
+        return undefined;
+      }
+      this.#last = list.owner;
+      if (await claim(database.kysely, list, { now, before })) return list;
+    }
+    return undefined;
+  }
+
+  async #index({ id, blobId }: PendingList): Promise<void> {
+    const { database, blobs, clock } = this.#hub;
+    const { readBill } = await import("../../../artifact/statements/cyclonedx.ts");
+    const run = new Map<string, ComponentRow>();
+    const flush = async (): Promise<void> => {
+      const rows = [...run.values()].sort(([a], [b]) => (a < b ? -1 : 1));
+      run.clear();
+      for (let at = 0; at < rows.length; at += BATCH) {
+        if (this.#isEnding) throw new Stopped();
+        const begun = performance.now();
+        if (!(await storeUses(database.kysely, id, rows.slice(at, at + BATCH), clock()))) throw new Stopped();
+        // Requests get as much of the time as the indexing.
+        await sleep(performance.now() - begun);
+      }
+    };
+    async function* pausing(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      for await (const chunk of bytes) {
+        if (run.size >= RUN) await flush();
+        yield chunk;
+      }
+    }
+    try {
+      await readBill(pausing(byTurns(await blobs.read(blobId))), (component) => {
+        const row = rowOf(component);
+        run.set(row[0], row);
+      });
+      await flush();
+      await completeList(database.kysely, id);
+    } catch (error) {
+      if (!(error instanceof Stopped)) throw error;
+      if (this.#isEnding) await giveBack(database.kysely, id);
     }
   }
 }
+
+/** Error that ends an indexing whose version is gone, or whose hub closes. */
+class Stopped extends Error {}

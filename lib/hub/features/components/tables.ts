@@ -30,12 +30,14 @@ export const componentLists = table(
   {
     id: count,
     blob_id: blobId,
+    /** Last sign of life of its indexing; before 1971 while none has begun. */
     begun_at: time,
     is_complete: yes,
   },
   {
     unique: { component_lists_blob: ["blob_id"] },
     references: { blob_id: { table: blobs, cascades: true } },
+    added: { "0004-pending-sboms": { columns: [], indexes: { component_lists_pending: ["is_complete", "id"] } } },
     copied: false,
   },
 );

@@ -35,7 +35,13 @@ export const components: Screen = async ({ api }, request) => {
   );
 };
 
-function SearchResult({ q, found: { versions, truncated, uncompared } }: { q: string; found: FoundComponents }) {
+function SearchResult({
+  q,
+  found: { versions, truncated, uncompared, unindexed = [] },
+}: {
+  q: string;
+  found: FoundComponents;
+}) {
   return (
     <>
       <Table
@@ -51,6 +57,12 @@ function SearchResult({ q, found: { versions, truncated, uncompared } }: { q: st
           <Hosts key="hosts" {...version} />,
         ])}
       />
+      {unindexed.length > 0 && (
+        <p>
+          Not indexed yet: {unindexed.map(({ target, name, version }) => `${name} ${version} (${target})`).join(", ")}.
+          Look again soon.
+        </p>
+      )}
       {truncated && <p>More versions contain it: ask for a narrower range.</p>}
       {uncompared.length > 0 && (
         <p>

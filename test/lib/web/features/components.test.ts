@@ -1,4 +1,5 @@
 import t from "tap";
+import { indexed } from "../../../support/hub/components.ts";
 import { startHub } from "../../../support/hub/harness.ts";
 import { report } from "../../../support/hub/shown-hub.ts";
 import { billOf, state, statedProject } from "../../../support/hub/statements.ts";
@@ -10,6 +11,7 @@ t.test("a component is looked for on the page, with the versions and hosts that 
   const purl = "pkg:maven/org.apache/log4j@2.14.1";
   const log4j = { group: "org.apache", name: "log4j", version: "2.14.1", purl };
   await state(project, "sbom", billOf([{ name: "lodash", version: "4.17.20" }, log4j]));
+  await indexed(hub);
   await report(hub, { slug: "other", host: "h", version: "1.0.0" });
   const session = await hub.call("POST", "/app/deploy/v1/auth", {
     key: null,
