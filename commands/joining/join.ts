@@ -127,8 +127,9 @@ export class Join extends withOptions(join) {
   async #consent(hubUrl: string, projectRoot: string, { fingerprint }: JoinToken, place: HostFiles): Promise<void> {
     const { yes, hostId, systemd } = this.options;
     if (yes) return;
-    const { stdin, stderr } = this.context as unknown as { stdin: NodeJS.ReadStream; stderr: NodeJS.WriteStream };
-    if (!stdin.isTTY) throw usageError("usage", "Nothing was done.", { hint: "Add --yes to join from a script." });
+    const { canAnswer, confirm } = await import("../shell/output/confirm.ts");
+    if (!canAnswer(this.context))
+      throw usageError("usage", "Nothing was done.", { hint: "Add --yes to join from a script." });
     this.note(`This host joins ${hubUrl} as ${hostId}.`);
     this.note(`  It writes ${place.keys} (0600), ${place.signers} and ${place.watch} in ${resolve(place.folder)}.`);
     if (systemd !== undefined)
@@ -136,14 +137,7 @@ export class Join extends withOptions(join) {
     this.note(
       `  Its watch will deploy into ${projectRoot} what signers with the fingerprint ${fingerprint} have signed.`,
     );
-    const { createInterface } = await import("node:readline/promises");
-    const lines = createInterface({ input: stdin, output: stderr });
-    try {
-      if (!/^y(es)?$/i.test((await lines.question("Go on? [y/N] ")).trim()))
-        throw usageError("usage", "Nothing was done.");
-    } finally {
-      lines.close();
-    }
+    if (!(await confirm(this.context, "Go on?"))) throw usageError("usage", "Nothing was done.");
   }
 
   /** Writes what the watch needs beside its secrets. @returns the paths of the files */

@@ -46,6 +46,10 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
       const client = new MarketplaceClient("plugin", name, hub);
       const additions = await additionsOf(this.options, hub);
+      if (seed !== undefined) {
+        const { agreeToSigner } = await import("../publishing/new-signer.ts");
+        await agreeToSigner(hub, { target: `plugin:${name}`, version, seed }, this.consenting());
+      }
       const asked = {
         ...(visibility !== undefined && { visibility }),
         ...(isStaged(this.options) && { stage: "true" as const }),

@@ -189,6 +189,10 @@ export class DeployPublish extends withOptions(publish) {
     const bases = this.#bases();
     const seed = await signingSeed(signingKey!, this.layers);
     const additions = await additionsOf(this.options, hub);
+    if (hub !== undefined) {
+      const { agreeToSigner } = await import("./new-signer.ts");
+      await agreeToSigner(hub, { target: build.projectId, version: build.version, seed }, this.consenting());
+    }
     const {
       outcome,
       project,

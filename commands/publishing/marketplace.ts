@@ -81,6 +81,10 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     ]);
     const client = new MarketplaceClient(kind, this.slug, hub);
     const seed = signingKey && (await signingSeed(signingKey, this.layers));
+    if (seed !== undefined) {
+      const { agreeToSigner } = await import("./new-signer.ts");
+      await agreeToSigner(hub, { target: `${kind}:${this.slug}`, version, seed }, this.consenting());
+    }
     const secrets = { signingSecret: signingSecret!, seed };
     const fields = { ...common, ...(repo !== undefined && { repo }), ...(stage && { stage: "true" as const }) };
     const published = await publishArchive(client, fields, archive, secrets, signal);

@@ -230,6 +230,12 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return EXIT.done;
   }
 
+  /** Returns what a question to the person needs of this command. */
+  protected consenting() {
+    const { yes = false } = this.options as { yes?: boolean };
+    return { context: this.context, json: this.json, yes, print: this.print, warn: this.warn };
+  }
+
   /** Returns the facts that a renderer needs of this command. */
   protected surroundings() {
     return {

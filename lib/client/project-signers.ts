@@ -25,3 +25,31 @@ export async function currentSigners(
   const latest = await latestSigner(client, id);
   return latest === undefined ? [] : [latest];
 }
+
+/** Newest versions among which one of a signer is looked for. */
+const LOOKED_AT = 1000;
+/** Most other signers that are named. */
+const NAMED = 3;
+
+/**
+ * Returns who has signed versions of a target, the latest signers first, where a key has signed none of them; nothing
+ * where it has, or where no version is signed.
+ *
+ * @param id of the project, plugin or service @param key in hexadecimal
+ */
+export async function otherSigners(
+  client: Pick<DevkeysClient, "listVersions">,
+  id: string,
+  key: string,
+): Promise<string[]> {
+  const others = new Set<string>();
+  let looked = 0;
+  for await (const { signer_public_key: signer } of client.listVersions(id)) {
+    if (++looked > LOOKED_AT) break;
+    if (signer === null) continue;
+    const hex = Buffer.from(signer, "base64").toString("hex");
+    if (hex === key) return [];
+    others.add(hex);
+  }
+  return [...others].slice(0, NAMED);
+}

@@ -6,6 +6,7 @@ import { choice, flag, path, secret, secretBytes, text } from "./kinds.ts";
 import { group, optional, required, requiredWhen } from "./option.ts";
 import { identity } from "./publishers.ts";
 import { packing } from "./runtime.ts";
+import { goOn } from "./signing.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
 import { statements } from "./statements.ts";
@@ -39,6 +40,7 @@ export const marketplacePublication = {
     signingKey: requiredWhen(signingKey, ({ archive }) => archive !== undefined && "if given"),
     visibility,
     stage,
+    yes: goOn,
   }),
   ...statements,
   ...identity,
@@ -56,6 +58,7 @@ export const pluginPublication = {
     signingKey: optional(signingKey),
     visibility,
     stage,
+    yes: goOn,
   }),
   ...statements,
   ...connection,

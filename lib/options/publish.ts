@@ -5,6 +5,7 @@ import { limits } from "./limits.ts";
 import { group, guarded, type Known, type Need, required, requiredWhen } from "./option.ts";
 import { platform } from "./platform.ts";
 import { identity } from "./publishers.ts";
+import { goOn } from "./signing.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
 import { statements } from "./statements.ts";
@@ -55,6 +56,7 @@ export const publish = {
     mirror: mirrors,
     deterministicSignature: flag({ help: "Sign as RFC 8032 says, in two more passes" }),
     signatureStart: flag({ help: "Tell no hub early how the signature begins", default: true }),
+    yes: goOn,
     output: path({ flag: "--out", alias: "--output", help: "Keep the artifact here, its keys and deltas beside it" }),
     dryRun: flag({ help: "List what would be packed and sent, and how large it is" }),
   }),

@@ -1,0 +1,64 @@
+import type { BaseContext } from "clipanion";
+import type { HubConnection } from "../../lib/client/hub-connection.ts";
+import { isAbort, usageError } from "../../lib/contract/errors.ts";
+import type { Print } from "../shell/output/print.ts";
+
+/** Publication whose signer is looked at. */
+interface Signed {
+  /** Id of the project, plugin or service, or its kind and slug. */
+  target: string;
+  version: string;
+  seed: Uint8Array;
+}
+
+interface Shell {
+  context: Pick<BaseContext, "stdin" | "stderr">;
+  json: boolean;
+  /** Whether to go on without a question. */
+  yes: boolean;
+  print: Print;
+  warn: (message: string) => void;
+}
+
+/** Characters of a key in messages. */
+const SHORT = 16;
+
+/**
+ * Says what hosts that pin a signer will do where no earlier version was signed by this one, and asks at a terminal.
+ * Elsewhere it warns: a pipeline goes on.
+ *
+ * @throws UsageError `usage` when the person does not want it
+ */
+export async function agreeToSigner(hub: HubConnection, { target, version, seed }: Signed, shell: Shell) {
+  const [{ publicKeyOf }, { otherSigners }, { projectIdOf }, { DevkeysClient }] = await Promise.all([
+    import("../../lib/artifact/signatures/ed25519.ts"),
+    import("../../lib/client/project-signers.ts"),
+    import("../../lib/client/lookup.ts"),
+    import("../../lib/client/devkeys-client.ts"),
+  ]);
+  const own = Buffer.from(publicKeyOf(seed)).toString("hex");
+  const client = new DevkeysClient(hub);
+  // The publication itself tells better what is wrong with a hub or key.
+  const others = await projectIdOf(client, target)
+    .then((id) => otherSigners(client, id, own))
+    .catch((error: unknown) => {
+      if (isAbort(error)) throw error;
+      return [];
+    });
+  if (others.length === 0) return;
+  const pinned = others.map((key) => `${key.slice(0, SHORT)}…`).join(" or ");
+  const message =
+    `No earlier version was signed by ${own.slice(0, SHORT)}…: hosts that pin ${pinned} will refuse ${version} ` +
+    "until they pin this key, too.";
+  if (shell.json) {
+    shell.print.event({ event: "warning", message });
+    return;
+  }
+  shell.warn(message);
+  const { canAnswer, confirm } = await import("../shell/output/confirm.ts");
+  if (shell.yes || !canAnswer(shell.context)) return;
+  if (await confirm(shell.context, "Publish it?")) return;
+  throw usageError("usage", "Nothing was published.", {
+    hint: "Sign with the key of earlier versions, or replace it with `sealift signer rotate`, which breaks no host.",
+  });
+}
