@@ -1,5 +1,8 @@
 import { Command, type CommandClass } from "clipanion";
+import * as appAllow from "../apps/app-allow.ts";
+import * as appPrepare from "../apps/app-prepare.ts";
 import * as appServe from "../apps/app-serve.ts";
+import * as systemdInstallApp from "../apps/systemd-install-app.ts";
 import { components } from "../components/feature.ts";
 import * as contexts from "../context/contexts.ts";
 import * as login from "../context/login.ts";
@@ -71,7 +74,7 @@ import type { CommandFeature } from "./feature.ts";
 /** Modules of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[contexts, login, trustFolder],
-  ...[appServe],
+  ...[appAllow, appPrepare, appServe, systemdInstallApp],
   ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
   ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetWait],
   ...[diff, history, logs, pin, releases, remove, rollback, status],

@@ -180,6 +180,8 @@ export const CODES = {
   data_conflict: failed("A plugin's data exists both in its folder and under .sealift/data."),
   root_busy: tryAgain("Another deployment holds the lock of the project root."),
   target_watched: tryAgain("Another watch follows the target in this project root."),
+  app_not_installed: failed("The project root has no such application installed."),
+  migration_failed: failed("The migration of an application ended with an error."),
   apps_served: tryAgain("Another `sealift app serve` runs the applications of this project root."),
   journal_unreadable: failed(
     "The journal of a deployment that was cut short is damaged or of another version of Sealift; nothing was touched.",

@@ -3,9 +3,10 @@ import { basename, dirname, join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
 import { type Application, application, APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application.ts";
 import { APPLICATIONS_FILE, type ApplicationsFile, applicationsFile } from "../contract/files/applications.ts";
+import type { TargetName } from "../contract/target.ts";
 import { ifThere, statsOf } from "../support/files.ts";
 import { readYamlFile } from "../support/yaml-file.ts";
-import type { Layout } from "./layout.ts";
+import type { Item, Layout } from "./layout.ts";
 
 /** Paths of one application of a project root. */
 export interface ApplicationPaths {
@@ -16,12 +17,15 @@ export interface ApplicationPaths {
   logs: string;
 }
 
-export const applicationPaths = ({ root, sealift }: Layout, id: string): ApplicationPaths => ({
-  link: join(root, APPLICATIONS_FOLDER, id),
-  settings: join(root, APPLICATIONS_FOLDER, `${id}.env`),
-  data: join(sealift, "data", APPLICATIONS_FOLDER, id),
-  logs: join(sealift, "logs", APPLICATIONS_FOLDER, id),
-});
+export function applicationPaths(layout: Layout, id: string): ApplicationPaths {
+  const item: Item = { section: APPLICATIONS_FOLDER, id };
+  return {
+    link: layout.link(item),
+    settings: layout.envFile(item),
+    data: layout.data(item),
+    logs: join(layout.sealift, "logs", APPLICATIONS_FOLDER, id),
+  };
+}
 
 /** Folder of `sealift app serve` in a project root, 0700, with its socket, lock and marks. */
 export const serveFolder = ({ sealift }: Layout): string => join(sealift, APPLICATIONS_FOLDER);
@@ -39,7 +43,8 @@ export interface InstalledApplication {
   app: Application;
   /** Real path of its folder. */
   folder: string;
-  /** Name of its release. */
+  /** Names of its target and release. */
+  target: TargetName;
   release: string;
 }
 
@@ -50,5 +55,6 @@ export async function readInstalled(layout: Layout, id: string): Promise<Install
   const app = await readYamlFile(join(folder, APPLICATION_FILE), application, (message, faults) =>
     deploymentError("release_damaged", message, { faults, hint: "Deploy it again." }),
   );
-  return { app, folder, release: basename(dirname(dirname(folder))) };
+  const release = dirname(dirname(folder));
+  return { app, folder, target: basename(dirname(release)) as TargetName, release: basename(release) };
 }

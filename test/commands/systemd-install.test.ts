@@ -272,6 +272,17 @@ t.test("the watch's user may start, stop, restart and reload units of plugins, a
     undefined,
   ])
     t.equal(judge(rules, unit, "restart"), "not handled", String(unit));
+  for (const unit of ["sealift-app@web.service", "sealift-app@web.socket"]) {
+    for (const verb of ["start", "stop", "restart", "reset-failed"]) t.equal(judge(rules, unit, verb), "yes", verb);
+    for (const verb of ["reload", "kill", "clean", undefined]) t.equal(judge(rules, unit, verb), "not handled", verb);
+  }
+  for (const unit of [
+    "sealift-app@.service",
+    "sealift-app@web.timer",
+    "x-sealift-app@web.service",
+    "sealift-app-web.service",
+  ])
+    t.equal(judge(rules, unit, "restart"), "not handled", unit);
   t.equal(judge(rules, "sealift-plugin-a.service", "restart", "nobody"), "not handled");
   for (const id of ["manage-unit-files", "reload-daemon", "set-environment"])
     t.equal(judge(rules, "sealift-plugin-a.service", "restart", "sealift-watch", id), "not handled", id);

@@ -100,13 +100,19 @@ export async function planUnits(options: UnitOptions): Promise<UnitFile[]> {
   }
   const wanted = TEMPLATES.filter((file) => file.services.some((service) => services.includes(service)));
   return Promise.all(
-    wanted.map(async ({ template, path }) => {
-      const text = await readFile(join(packageFolder(), "scripts/systemd", template), "utf8");
-      const content = sealed(render(text, values), template.endsWith(".rules") ? "//" : "#");
-      const target = join(root, path);
-      return { path, target, content, state: await stateOf(target, content) };
-    }),
+    wanted.map(async ({ template, path }) => planFile(path, render(await templateText(template), values), root)),
   );
+}
+
+/** Reads a template of the package. */
+export const templateText = (name: string): Promise<string> =>
+  readFile(join(packageFolder(), "scripts/systemd", name), "utf8");
+
+/** Compares a file with the one that is installed. @param path on the host */
+export async function planFile(path: string, text: string, root: string): Promise<UnitFile> {
+  const content = sealed(text, path.endsWith(".rules") ? "//" : "#");
+  const target = join(root, path);
+  return { path, target, content, state: await stateOf(target, content) };
 }
 
 /**
@@ -178,8 +184,14 @@ function programOf(service: SystemdService, { node, packageFolder }: UnitOptions
   return `${unitPath(node)} ${unitPath(join(packageFolder, program))}${words}`;
 }
 
+/** Returns the words that start `sealift`. */
+export function sealiftProgram({ node, packageFolder }: Pick<UnitOptions, "node" | "packageFolder">): string {
+  if (packageFolder === undefined) return unitPath(node);
+  return `${unitPath(node)} ${unitPath(join(packageFolder, "dist/bin/sealift.js"))}`;
+}
+
 /** Requires a path that a unit file reads as such. @throws UsageError `usage` */
-function unitPath(path: string): string {
+export function unitPath(path: string): string {
   // Spaces end words, % begins specifiers, $ variables, and quotes and backslashes quote.
   if (/^(?:\/[\p{L}\p{N}._+@,=~-]+)+$/u.test(path)) return path;
   throw usageError("usage", `The path ${JSON.stringify(path)} cannot stand in a unit file.`, {

@@ -59,6 +59,7 @@ export const OPTIONAL = {
   strip: from("binutils"),
   "systemd-analyze": from("systemd"),
   "systemd-notify": from("systemd"),
+  "systemd-socket-activate": from("systemd"),
   tar: from("tar"),
   tmux: from("tmux", "-V"),
   umoci: from("umoci"),

@@ -1,0 +1,45 @@
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import { appAllow } from "../../lib/options/apps.ts";
+import { withOptions } from "../shell/base.ts";
+
+export class AppAllow extends withOptions(appAllow) {
+  static override paths = [["app", "allow"]];
+  static override usage = Command.Usage({
+    category: "Applications",
+    description: "Let `app serve` run an application, with its addresses",
+    details: `
+      Writes a standing grant into \`applications.yaml\` of the project root; comments of the file stay. A version with an
+      application that has no grant is held. Without a user of its own an application runs as the user of
+      \`sealift app serve\`, which \`--same-user\` permits. Under systemd, \`sealift systemd install app\` writes the
+      grant.
+    `,
+    examples: [
+      ["As root, with a user of its own", "$0 app allow web --listen http=127.0.0.1:3000 --user web"],
+      ["On a laptop", "$0 app allow web --listen http=3000 --same-user"],
+    ],
+  });
+
+  id = Option.String({ name: "ID" });
+
+  override async run(): Promise<number> {
+    const [{ join, resolve }, { APPLICATIONS_FILE }, { writeGrant }, { applicationId }] = await Promise.all([
+      import("node:path"),
+      import("../../lib/contract/files/applications.ts"),
+      import("../../lib/releases/write-grant.ts"),
+      import("./application-id.ts"),
+    ]);
+    const { projectRoot, listen, user, sameUser } = this.options;
+    if (user !== undefined && sameUser)
+      throw usageError("usage", "--user and --same-user exclude each other.", { hint: "Give one of them." });
+    const file = join(resolve(projectRoot), APPLICATIONS_FILE);
+    await writeGrant(file, "serve", applicationId(this.id), {
+      ...(listen.length > 0 && { listen: Object.fromEntries(listen) }),
+      ...(user !== undefined && { user }),
+      ...(sameUser && { same_user: true }),
+    });
+    if (!this.json) this.print.line(file);
+    this.note(`Next: sealift app serve --project-root ${resolve(projectRoot)}, or SIGHUP for the one that runs.`);
+    return this.done({ id: this.id, path: file });
+  }
+}

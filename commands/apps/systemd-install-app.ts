@@ -1,0 +1,89 @@
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import { systemdApp } from "../../lib/options/apps.ts";
+import { withOptions } from "../shell/base.ts";
+
+export class SystemdInstallApp extends withOptions(systemdApp) {
+  static override paths = [["systemd", "install", "app"]];
+  static override usage = Command.Usage({
+    category: "Applications",
+    description: "Write the systemd units of one application, and its grant",
+    details: `
+      Writes the unit \`sealift-app@ID\` with a drop-in that names the project root, a user and the addresses, a socket
+      unit for the address of \`--listen\`, and the rule by which the watch may restart it. It grants the application in
+      \`applications.yaml\` of the project root, whose comments stay. Nothing is started.
+
+      \`--listen\` is for an application that takes a handed-over socket (\`listen\` of its \`app.yaml\`): systemd keeps it
+      open while the application restarts. \`--port\` is for one that listens by itself (\`ports\`).
+    `,
+    examples: [
+      ["With a socket that stays open", "$0 systemd install app web --listen http=127.0.0.1:3000"],
+      ["One that listens by itself", "$0 systemd install app web --port http=3000 --user web"],
+    ],
+  });
+
+  id = Option.String({ name: "ID" });
+
+  override async run(): Promise<number> {
+    const [{ join }, appUnits, units, { applicationId }, grants, { portVariables }] = await Promise.all([
+      import("node:path"),
+      import("../../lib/support/systemd/app-units.ts"),
+      import("../../lib/support/systemd/units.ts"),
+      import("./application-id.ts"),
+      import("../../lib/releases/write-grant.ts"),
+      import("../../lib/apps/environment.ts"),
+    ]);
+    const { listen, port, dryRun, force } = this.options;
+    const id = applicationId(this.id);
+    if (listen.length > 1)
+      throw usageError("usage", "systemd names one socket of an application: give one --listen.", {
+        hint: "Further addresses are --port, which the application binds itself.",
+      });
+    const place = units.ofThisProgram({ services: [], ...this.options });
+    const user = this.options.user ?? appUnits.defaultUser(id);
+    if (user === undefined || !/^[a-z_][a-z0-9_-]{0,30}$/.test(user))
+      throw usageError("usage", `${JSON.stringify(user ?? id)} makes no user's name.`, {
+        hint: "Give another --user.",
+      });
+    const addresses = Object.fromEntries([...listen, ...port]);
+    const socket = listen[0];
+    const plan = { ...place, id, user, socket, environment: portVariables(addresses), stop: await this.#stop(id) };
+    const files = await appUnits.planAppUnits(plan);
+    const path = join(place.root, place.projectRoot, "applications.yaml");
+    const before = await grants.readText(path);
+    const content = grants.withGrant(path, before, "systemd", id, { user, listen: addresses });
+    const warnings = [...units.hiddenPaths(place), ...(await appUnits.staleSocket(plan))];
+    for (const warning of warnings) this.note(`warning: ${warning}`);
+    if (dryRun) {
+      const all = [...files, { target: path, content, state: before === undefined ? "new" : "changed" }];
+      if (!this.json) for (const file of all) this.print.text(`# ${file.target}\n${file.content}`);
+      return this.done({
+        ...{
+          dry_run: true,
+          files: all.map(({ target, content, state }) => ({ path: target, content, state })),
+          warnings,
+        },
+      });
+    }
+    await units.writeUnits(files, { force });
+    await grants.writeText(path, content);
+    const next = appUnits.appSteps(plan);
+    if (!this.json) for (const target of [...files.map(({ target }) => target), path]) this.print.line(target);
+    this.note(["Next:", ...next].join("\n  "));
+    return this.done({
+      files: files.map(({ target, state }) => ({ path: target, state })),
+      grant: path,
+      warnings,
+      next,
+    });
+  }
+
+  /** Returns how an installed version wants to end; undefined before the first deployment. */
+  async #stop(id: string): Promise<{ signal: string; within: number } | undefined> {
+    const [{ layoutOf }, { readInstalled }] = await Promise.all([
+      import("../../lib/releases/layout.ts"),
+      import("../../lib/releases/applications.ts"),
+    ]);
+    return (await readInstalled(layoutOf(this.options.projectRoot), id))?.app.stop;
+  }
+}

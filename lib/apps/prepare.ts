@@ -1,0 +1,33 @@
+import { spawn } from "node:child_process";
+import { deploymentError } from "../contract/errors.ts";
+import { APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { readInstalled } from "../releases/applications.ts";
+import { giveData } from "../releases/data-folders.ts";
+import type { Layout } from "../releases/layout.ts";
+
+/**
+ * Prepares the start of an installed application, as its own user: puts what its release ships into the host's data
+ * folder, and migrates. The migration has this process's environment and outputs.
+ *
+ * @throws DeploymentError `app_not_installed` or `migration_failed`
+ */
+export async function prepareApplication(layout: Layout, id: string): Promise<void> {
+  const installed = await readInstalled(layout, id);
+  if (installed === undefined)
+    throw deploymentError("app_not_installed", `The application ${id} is not installed in ${layout.root}.`, {
+      hint: "Deploy a version that has it; `sealift status` shows what is installed.",
+    });
+  const { app, target, release, folder } = installed;
+  if (app.data !== undefined)
+    await giveData(layout, target, release, { section: APPLICATIONS_FOLDER, id, data: app.data });
+  if (app.migrate === undefined) return;
+  const { LISTEN_FDS: _fds, LISTEN_PID: _pid, LISTEN_FDNAMES: _names, ...env } = process.env;
+  const child = spawn("/bin/sh", [".sealift/migrate"], { cwd: folder, env, stdio: ["ignore", "inherit", "inherit"] });
+  const why = await new Promise<string | undefined>((resolve) => {
+    child.once("error", ({ message }) => resolve(message));
+    child.once("exit", (code, signal) =>
+      resolve(code === 0 ? undefined : signal === null ? `it ended with exit code ${code}` : `${signal} ended it`),
+    );
+  });
+  if (why !== undefined) throw deploymentError("migration_failed", `The migration of ${id} failed: ${why}.`);
+}

@@ -1,0 +1,50 @@
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import t from "tap";
+import { ApplicationRoot, HANDED_OVER } from "../support/host/application-root.ts";
+import { commandLine } from "../support/programs/command-line.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+t.test("app allow grants an application to app serve", async (t) => {
+  const root = temporaryFolder(t);
+  const allow = (...args: string[]) => commandLine(["app", "allow", ...args, "--project-root", root]);
+  t.equal((await allow("web", "--listen", "http=3000", "--same-user")).code, 0);
+  t.equal((await allow("worker", "--user", "w")).code, 0);
+  const file = join(root, "applications.yaml");
+  const text = await readFile(file, "utf8");
+  t.match(
+    text,
+    /supervisor: serve\napplications:\n {2}web:\n {4}listen:\n {6}http: 127.0.0.1:3000\n {4}same_user: true\n/,
+  );
+  t.match(text, /worker:\n {4}user: w\n/);
+  t.equal((await allow("other", "--listen", "http=3000")).code, 2, "an address stands once");
+  t.equal((await allow("web", "--user", "w", "--same-user")).code, 2);
+  t.equal((await allow("../web")).code, 2);
+  t.equal(await readFile(file, "utf8"), text);
+  await writeFile(file, "applications: 3\n");
+  t.match((await allow("web")).stderr, "config_invalid");
+});
+
+t.test("app prepare seeds the data and migrates, and a failed migration fails it", async (t) => {
+  const root = await ApplicationRoot.make(t);
+  const prepare = () => commandLine(["app", "prepare", "web", "--project-root", root.layout.root]);
+  t.match((await prepare()).stderr, "app_not_installed");
+  const files = {
+    "server.js": HANDED_OVER,
+    "migrate.js": `const fs = require("fs"); fs.writeFileSync("migrated", String(process.env.LISTEN_FDS)); process.exit(fs.existsSync("bad") ? 5 : 0)`,
+  };
+  const release = await root.install("web", { app: { data: "storage" }, migrate: ["node", "migrate.js"], files });
+  const shipped = join(root.layout.releases("project-p"), release, "shipped-data/apps/web");
+  await mkdir(shipped, { recursive: true });
+  await writeFile(join(shipped, "seed.txt"), "s");
+  t.equal((await prepare()).code, 0);
+  const data = join(root.layout.sealift, "data/apps/web");
+  t.equal(await readFile(join(data, "seed.txt"), "utf8"), "s");
+  t.equal(await readFile(join(root.layout.root, "apps/web/migrated"), "utf8"), "undefined");
+  await writeFile(join(data, "seed.txt"), "own");
+  await writeFile(join(root.layout.root, "apps/web/bad"), "");
+  const failed = await prepare();
+  t.equal(failed.code, 1);
+  t.match(failed.stderr, /migration_failed.*exit code 5/);
+  t.equal(await readFile(join(data, "seed.txt"), "utf8"), "own", "no file of the host is replaced");
+});

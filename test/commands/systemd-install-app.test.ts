@@ -1,0 +1,157 @@
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { get } from "node:http";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import t, { type Test } from "tap";
+import { freePort } from "../support/free-port.ts";
+import { ApplicationRoot, HANDED_OVER } from "../support/host/application-root.ts";
+import { commandLine } from "../support/programs/command-line.ts";
+import { needs, programFile } from "../support/programs/optional.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const UNITS = "etc/systemd/system";
+const install = (root: string, ...args: string[]) =>
+  commandLine(["systemd", "install", "app", ...args, "--root", root, "--project-root", "/srv/harbour"]);
+const read = (root: string, path: string): string => readFileSync(join(root, path), "utf8");
+
+t.test("it writes the unit, the application's own part of it, a socket, a user and a grant", async (t) => {
+  const root = temporaryFolder(t);
+  const { code, stdout, stderr } = await install(root, "web", "--listen", "http=127.0.0.1:3000");
+  t.equal(code, 0, stderr);
+  t.match(stdout, `${UNITS}/sealift-app@web.socket`);
+  const dropIn = read(root, `${UNITS}/sealift-app@web.service.d/sealift.conf`);
+  for (const line of [
+    "Requires=sealift-app@web.socket",
+    "User=app-web",
+    "WorkingDirectory=/srv/harbour/apps/web",
+    "EnvironmentFile=-/srv/harbour/apps/web.env",
+    "Environment=PORT=3000",
+    "BindPaths=/var/lib/sealift-app/web:/srv/harbour/.sealift/data/apps/web",
+  ])
+    t.ok(dropIn.split("\n").includes(line), line);
+  t.match(dropIn, /^ExecStartPre=\S+ .*app prepare web --project-root \/srv\/harbour$/m);
+  t.match(read(root, `${UNITS}/sealift-app@web.socket`), "ListenStream=127.0.0.1:3000\nFileDescriptorName=http\n");
+  t.match(read(root, "etc/sysusers.d/sealift-app-web.conf"), 'u app-web - "Sealift application web"');
+  t.match(
+    read(root, "srv/harbour/applications.yaml"),
+    /supervisor: systemd\napplications:\n {2}web:\n {4}user: app-web/,
+  );
+  const everything = [`${UNITS}/sealift-app@.service`, `${UNITS}/sealift-app@web.service.d/sealift.conf`];
+  t.notMatch(everything.map((path) => read(root, path)).join(""), /^Exec\w*=[^\n]*[+!]/m, "nothing runs privileged");
+});
+
+t.test("an application that listens by itself gets its address and no socket", async (t) => {
+  const root = temporaryFolder(t);
+  const { code, stderr } = await install(root, "web", "--port", "http=3000", "--port", "metrics=[::1]:9100");
+  t.equal(code, 0, stderr);
+  const dropIn = read(root, `${UNITS}/sealift-app@web.service.d/sealift.conf`);
+  t.match(dropIn, "Environment=PORT=3000\nEnvironment=HOST=127.0.0.1\n");
+  t.match(dropIn, "Environment=PORT_METRICS=9100\nEnvironment=HOST_METRICS=::1\n");
+  t.notMatch(dropIn, "socket");
+  await install(root, "web", "--listen", "http=3000");
+  t.match((await install(root, "web", "--port", "http=3000")).stderr, "from an earlier call");
+});
+
+t.test("comments and other grants of the operator stay", async (t) => {
+  const root = temporaryFolder(t);
+  mkdirSync(join(root, "srv/harbour"), { recursive: true });
+  const file = join(root, "srv/harbour/applications.yaml");
+  const before = "# ours\nsupervisor: systemd\napplications:\n  # the worker\n  worker:\n    user: w # its own\n";
+  writeFileSync(file, before);
+  t.equal((await install(root, "web", "--listen", "http=3000")).code, 0);
+  const after = readFileSync(file, "utf8");
+  t.ok(after.startsWith(before), after);
+  t.equal((await install(root, "web", "--port", "http=3001", "--force")).code, 0);
+  t.match(readFileSync(file, "utf8"), /web:\n {4}user: app-web\n {4}listen:\n {6}http: 127.0.0.1:3001\n$/);
+  writeFileSync(file, before.replace("systemd", "serve"));
+  const refused = await install(root, "web", "--listen", "http=3000");
+  t.equal(refused.code, 2);
+  t.match(refused.stderr, "supervisor: serve");
+});
+
+t.test("what no unit can have is refused, and nothing is written", async (t) => {
+  const root = temporaryFolder(t);
+  for (const args of [
+    ["../web"],
+    ["web", "--listen", "http"],
+    ["web", "--listen", "http=localhost:3000"],
+    ["web", "--listen", "http=127.0.0.1:3000\nUser=root"],
+    ["web", "--listen", "Http=3000"],
+    ["web", "--listen", "http=99999"],
+    ["web", "--listen", "a=3000", "--listen", "b=3001"],
+    ["web", "--listen", "a=3000", "--port", "b=3000"],
+    ["web", "--user", "Robert'); --"],
+    ["a-very-long-name-of-an-application-without-a-user"],
+  ])
+    t.equal((await install(root, ...args)).code, 2, args.join(" "));
+  t.throws(() => read(root, `${UNITS}/sealift-app@.service`), { code: "ENOENT" });
+});
+
+t.test(
+  "systemd accepts the units, and the application is exposed by at most 2",
+  { skip: needs("systemd-analyze") },
+  async (t) => {
+    const root = temporaryFolder(t);
+    await install(root, "web", "--listen", "http=127.0.0.1:3000");
+    const unit = join(root, UNITS, "sealift-app@web.service");
+    // As systemd joins them for the instance.
+    const joined = `${read(root, `${UNITS}/sealift-app@.service`)}\n${read(root, `${UNITS}/sealift-app@web.service.d/sealift.conf`)}`;
+    writeFileSync(unit, joined.replaceAll("/srv/harbour/apps/web", root));
+    for (const path of [unit, join(root, UNITS, "sealift-app@web.socket")]) {
+      const verified = spawnSync("systemd-analyze", ["verify", "--man=no", path], { encoding: "utf8" });
+      t.equal(verified.status, 0, verified.stderr);
+      t.notMatch(verified.stderr, "sealift-app", path);
+    }
+    const args = ["security", "--offline=true", "--no-pager", "--threshold=20", unit];
+    const judged = spawnSync("systemd-analyze", args, { encoding: "utf8" });
+    t.equal(judged.status, 0, judged.stdout.trim().split("\n").at(-1) ?? "");
+  },
+);
+
+const PYTHON = `
+import http.server, os, socket
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200); self.end_headers(); self.wfile.write(str(os.getpid()).encode())
+server = http.server.HTTPServer(("", 0), Handler, bind_and_activate=False)
+server.socket = socket.socket(fileno=3)
+server.handle_request()
+`;
+
+/** Starts the launcher of a release as systemd does when the first connection comes, and asks it. */
+async function activated(t: Test, command: readonly string[], files: Record<string, string>): Promise<string> {
+  const root = await ApplicationRoot.make(t);
+  await root.install("web", { app: { listen: ["http"] }, command, files });
+  const port = await freePort();
+  const child = spawn(
+    programFile("systemd-socket-activate"),
+    ["--listen", `127.0.0.1:${port}`, "--fdname=http", "/bin/sh", ".sealift/start"],
+    { cwd: join(root.layout.root, "apps/web"), stdio: ["ignore", "ignore", "pipe"] },
+  );
+  t.teardown(() => child.kill("SIGKILL"));
+  await once(child.stderr, "data");
+  for (;;) {
+    const answer = await new Promise<string | undefined>((resolve) => {
+      get({ port, host: "127.0.0.1", agent: false }, (response) => {
+        let text = "";
+        response.on("data", (chunk: Buffer) => (text += String(chunk)));
+        response.on("end", () => resolve(text));
+      }).on("error", () => resolve(undefined));
+    });
+    if (answer !== undefined) return `${answer} ${child.pid}`;
+    await sleep(50);
+  }
+}
+
+t.test("the launcher takes systemd's socket, in the process that systemd started", async (t) => {
+  await t.test("with Node", { skip: needs("systemd-socket-activate") }, async (t) => {
+    const [answered, started] = (await activated(t, ["node", "server.js"], { "server.js": HANDED_OVER })).split(" ");
+    t.equal(answered, started);
+  });
+  await t.test("with Python", { skip: needs("systemd-socket-activate", "python3") }, async (t) => {
+    const answer = await activated(t, [programFile("python3"), "server.py"], { "server.py": PYTHON });
+    t.match(answer, /^\d+ \d+$/);
+  });
+});
