@@ -20,7 +20,8 @@ export const KeysCreate = ofHub("create", keyCreation, {
     The key and, for a key of one project, its deployment credential are shown once, or written to a file (0600) with
     \`--out\`. Every \`--…-file\` option takes that file. Without \`--scope\` a key may deploy, report and read, which
     is what a host needs. It ends after 90 days unless \`--expires\` says otherwise; \`key list\` shows when, and
-    \`key rotate\` replaces it.
+    \`key rotate\` replaces it. \`--acts-for\` is the name of a session's key in \`key list\`: who has staged a version
+    by either does not approve it by the other.
   `,
   examples: [
     ["A key for the hosts of a project", "$0 key create --name hosts --project Harbour --out ./host"],
@@ -36,10 +37,11 @@ export const KeysCreate = ofHub("create", keyCreation, {
   ],
   also: [["keys", "create"]],
   async run({ client, idOf }, { options, json, print, note, done }) {
-    const { name, project, owner, host, scope: scopes, expires, out } = options;
+    const { name, project, owner, actsFor, host, scope: scopes, expires, out } = options;
     const asked = {
       name,
       ...(owner !== undefined && { owner }),
+      ...(actsFor !== undefined && { acts_for: actsFor }),
       ...(project !== undefined && { project_id: await idOf(project) }),
       ...(host !== undefined && { host }),
       ...(scopes.length > 0 && { scopes: [...scopes] }),

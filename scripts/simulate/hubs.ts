@@ -10,6 +10,7 @@ import { findSession } from "../../lib/hub/records/access.ts";
 import { VersionDeleted } from "../../lib/hub/records/deleted-versions.ts";
 import type { FleetKey } from "../../lib/hub/records/fleet.ts";
 import { forgetHost, labelHost } from "../../lib/hub/records/host-rows.ts";
+import { lockKeys } from "../../lib/hub/records/keys.ts";
 import { findMarks } from "../../lib/hub/records/latest/states.ts";
 import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/records/managed-versions.ts";
 import { type Database, inTransaction, type Transacted } from "../../lib/hub/records/port.ts";
@@ -129,7 +130,10 @@ export class Hubs {
   /** @param isOwn whether the approving key is the one that staged it */
   approveStaged(hub: number, version: string, isOwn: boolean): Promise<Verdict> {
     const asked = { project_id: this.#target.id, version, sha256: SHA256 };
-    return this.#run(hub, (transaction, now) => approveVersion(transaction, keyOf(isOwn), asked, now));
+    return this.#run(hub, async (transaction, now) => {
+      const [approver] = await lockKeys(transaction, { id: keyOf(isOwn).keyId });
+      return approveVersion(transaction, approver!, asked, now);
+    });
   }
 
   rejectStaged(hub: number, version: string): Promise<Verdict> {

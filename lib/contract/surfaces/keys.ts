@@ -21,6 +21,8 @@ export const createKeyRequest = z.strictObject({
   scopes: z.array(scope).min(1).optional(),
   project_id: z.string().min(1).max(64).nullish(),
   host: hostId.nullish(),
+  /** Person that it is issued for, as sign-on names the person's keys: approvals tell people apart by it. */
+  acts_for: z.string().min(1).max(511).optional(),
   /** Expiry; null for a key that never ends. Default: {@link DEFAULT_KEY_DAYS}. */
   expires_at: timestamp.nullish(),
 });

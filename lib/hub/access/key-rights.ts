@@ -7,7 +7,8 @@ import {
 } from "../../contract/surfaces/keys.ts";
 import { forbidden, unprocessable } from "../base/errors.ts";
 import { isAdministrator, may, type Principal } from "../base/principal.ts";
-import type { KeyView } from "../records/keys.ts";
+import { type Ends, endsOfKey, personEnd } from "../records/ends.ts";
+import { type Key, type KeyView, principalOfKey } from "../records/keys.ts";
 
 /** Rights of a new key. */
 interface GrantableKey {
@@ -100,6 +101,20 @@ export function grantableKey(principal: Principal, wanted: CreateKeyRequest, now
     host: ownHost(wanted.host, scopes),
     expiresAt: grantableExpiry(principal, wanted.expires_at, now),
   };
+}
+
+/**
+ * Returns the ends that a key hands on. Administrators issue the keys of different people: each stands for itself, or
+ * for the person that it is issued for.
+ *
+ * @param acts_for name of that person @throws HubError 403 when somebody else names one
+ */
+export function endsToGive(key: Key, { acts_for: person }: { acts_for?: string | undefined } = {}): Ends {
+  const isAdministrators = isAdministrator(principalOfKey(key));
+  if (person !== undefined && !isAdministrators)
+    throw forbidden("acts_for: only an administrator names the person that a key is issued for.");
+  if (!isAdministrators) return endsOfKey(key);
+  return person === undefined ? [] : [personEnd(person)];
 }
 
 /** Tells whether a key may end another one that it sees: itself, or one that it could have created. */

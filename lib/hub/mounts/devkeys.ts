@@ -3,7 +3,7 @@ import * as projects from "../../contract/projects/routes.ts";
 import { type ApiKeyRecord, DEFAULT_SCOPES } from "../../contract/surfaces/keys.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { grantableKey, mayEnd, renewedExpiry, viewOf } from "../access/key-rights.ts";
+import { endsToGive, grantableKey, mayEnd, renewedExpiry, viewOf } from "../access/key-rights.ts";
 import { addProject, newProject, requireFreeName } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../base/errors.ts";
@@ -11,11 +11,9 @@ import { isAdministrator, type Principal, requireScope } from "../base/principal
 import { controlled, controls } from "../base/rights.ts";
 import { pageOf } from "../http/documentation.ts";
 import { ADMIN_KEY } from "../records/administrator.ts";
+import { endsOfKey, isRunEnd } from "../records/ends.ts";
 import {
-  actorOf,
-  actorOfKey,
   findVisibleKey,
-  grantorOf,
   type IssuedKey,
   issueKey,
   type Key,
@@ -25,7 +23,7 @@ import {
   revokeKey,
 } from "../records/keys.ts";
 import type { Locked } from "../records/locked.ts";
-import type { Records, TransactedIn } from "../records/port.ts";
+import type { Records } from "../records/port.ts";
 import { findProject, listProjects, projectRecord } from "../records/projects.ts";
 
 /** Seconds for which a rotated key still works. */
@@ -49,15 +47,11 @@ function requireLive({ revoked_at, expires_at }: Pick<ApiKeyRecord, "revoked_at"
  *
  * @throws HubError 403, 409
  */
-async function requireReplaceable<In>(
-  transaction: TransactedIn<In>,
-  caller: Locked<Key, In>,
-  old: Locked<Key, In>,
-): Promise<void> {
-  const actor = actorOfKey(old);
-  if (actor.startsWith("run:")) throw conflict("The key of a workflow run is not replaced: the next run gets its own.");
+function requireReplaceable<In>(caller: Locked<Key, In>, old: Locked<Key, In>): void {
+  const ends = endsOfKey(old);
+  if (ends.some(isRunEnd)) throw conflict("The key of a workflow run is not replaced: the next run gets its own.");
   const publishes = principalOfKey(old).scopes.difference(new Set(["keys", ...DEFAULT_SCOPES])).size > 0;
-  if (publishes && !isAdministrator(principalOfKey(caller)) && actor !== (await actorOf(transaction, caller.id)))
+  if (publishes && !isAdministrator(principalOfKey(caller)) && !endsOfKey(caller).every((end) => ends.includes(end)))
     throw forbidden("The key is somebody else's: it replaces itself, or an administrator does. You may revoke it.");
 }
 
@@ -87,11 +81,12 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
         { principal, projectIds: [wanted.projectId] },
         async (transaction, tell, { caller, targets: [target] }) => {
           const { projectId: _, ...rights } = grantableKey(principalOfKey(caller), request.body, hub.now());
-          const actsFor = await grantorOf(transaction, caller.id);
-          const made = { ...rights, ownedAs: caller, project: target, actsFor };
+          const made = { ...rights, ownedAs: caller, project: target, ends: endsToGive(caller, request.body) };
           const key = await issueKey(transaction, made, hub.clock());
           const { id: subject, owner, scopes, project_id, host, expires_at } = key.record;
-          const facts = { owner, scopes: scopes.join(" "), project_id, ...(host && { host }), expires_at };
+          const { acts_for } = request.body;
+          const more = { ...(host && { host }), ...(acts_for !== undefined && { acts_for }) };
+          const facts = { owner, scopes: scopes.join(" "), project_id, ...more, expires_at };
           await tell({ action: "key.create", subject, facts });
           return key;
         },
@@ -129,7 +124,7 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
         const now = hub.now();
         if (old === undefined) throw notFound("There is no such key.");
         requireLive(old, now);
-        await requireReplaceable(transaction, caller, old);
+        requireReplaceable(caller, old);
         const ends = new Date(hub.clock() + (request.body?.grace_seconds ?? GRACE_SECONDS) * 1000).toISOString();
         const expiresAt = renewedExpiry(principalOfKey(caller), old, now);
         const key = await replaceKey(transaction, old, { project: targets[0], expiresAt, endsAt: ends }, hub.clock());

@@ -1,4 +1,5 @@
 import { hashOf, shownPrefix } from "../base/identity.ts";
+import { endsOfNew, storedEnds } from "./ends.ts";
 import { inTransaction, type Queries } from "./port.ts";
 import { deleteWhere, selectWhere } from "./rows.ts";
 
@@ -26,6 +27,7 @@ const adminRow = (key: string, now: string) => ({
   revoked_at: null,
   created_at: now,
   last_used_at: null,
+  ends: storedEnds(endsOfNew(ADMIN_KEY, [])),
 });
 
 /** Registers the first administrator key. @returns false when there is one already */

@@ -74,20 +74,23 @@ export const apiKeys = table(
     prefix: text,
     /** SHA-256 of the key, hexadecimal. The key itself is nowhere. */
     hash: sha256Hex,
-    /** Actor behind it: a person, a workflow run, or the key that it descends from; null for itself. */
+    /** Actor behind a key of 0.1.0; null for itself. Later keys have `ends`, and null here and in the next column. */
     acts_for: text.nullable(),
-    /** The actor who has trusted the workflow that got it: it approves nothing of theirs. Null for other keys. */
+    /** Actor who has trusted the workflow that got a key of 0.1.0. */
     trusted_by: text.nullable(),
     expires_at: text.nullable(),
     revoked_at: text.nullable(),
     created_at: time,
     /** Time of the last use, to the hour. */
     last_used_at: time.nullable(),
+    /** JSON list of its ends (ends.ts); null for a key of 0.1.0. */
+    ends: json.nullable(),
   },
   {
     unique: { api_keys_hash_key: ["hash"] },
     indexes: { api_keys_owner: ["owner", "id"], api_keys_host: ["project_id", "host"] },
     references: { project_id: projects },
+    added: { "0003-ends": { columns: ["ends"], indexes: {} } },
   },
 );
 export type ApiKeysTable = RowOf<typeof apiKeys>;

@@ -3,6 +3,7 @@ import { conflict, type HubError } from "../base/errors.ts";
 import { hashOf, issue, recordId, shownPrefix } from "../base/identity.ts";
 import { type Principal, scopesOf } from "../base/principal.ts";
 import type { ApiKeysTable } from "./core-tables.ts";
+import { type Ends, endsOfKey, endsOfNew, storedEnds } from "./ends.ts";
 import { type Locked, locked } from "./locked.ts";
 import { inTransaction, isPostgres, type PageRange, type Queries, type TransactedIn } from "./port.ts";
 import type { Project } from "./projects.ts";
@@ -23,10 +24,8 @@ export interface NewKey<In> {
   project: Locked<Project, In> | null;
   /** Only host that the key speaks for; null for any. */
   host: string | null;
-  /** Actor behind it, in the form of {@link actorOfKey}; null for the key itself. */
-  actsFor: string | null;
-  /** The actor who has trusted the workflow that gets it. */
-  trustedBy?: string | null;
+  /** Ends that it inherits; without any it stands for itself. */
+  ends: Ends;
   /** ISO 8601 in UTC, or null for never. */
   expiresAt: string | null;
 }
@@ -83,15 +82,17 @@ const inUse = (what: string): HubError =>
  */
 export async function issueKey<In>(
   transaction: TransactedIn<In>,
-  { name, ownedAs, owner = ownedAs.owner, scopes, project, host, actsFor, trustedBy = null, expiresAt }: NewKey<In>,
+  { name, ownedAs, owner = ownedAs.owner, scopes, project, host, ends, expiresAt }: NewKey<In>,
   now: number,
   secrets = { key: issue("key"), credential: issue("credential") },
 ): Promise<IssuedKey> {
   const { key } = secrets;
+  const id = recordId("key", now);
   const row: Key = {
-    ...{ id: recordId("key", now), name, owner, scopes: scopes.join(" "), project_id: project?.id ?? null, host },
-    ...{ prefix: shownPrefix(key), hash: hashOf(key), acts_for: actsFor, trusted_by: trustedBy },
+    ...{ id, name, owner, scopes: scopes.join(" "), project_id: project?.id ?? null, host },
+    ...{ prefix: shownPrefix(key), hash: hashOf(key), acts_for: null, trusted_by: null },
     ...{ expires_at: expiresAt, revoked_at: null, created_at: new Date(now).toISOString(), last_used_at: null },
+    ends: storedEnds(endsOfNew(id, ends)),
   };
   const added = transaction.insertInto("api_keys").values(row);
   const { numInsertedOrUpdatedRows: keys } = await added
@@ -122,39 +123,12 @@ export async function replaceKey<In>(
   { project, expiresAt, endsAt }: { project: Locked<Project, In> | null; expiresAt: string | null; endsAt: string },
   now: number,
 ): Promise<IssuedKey> {
-  const { id, name, host, acts_for, trusted_by: trustedBy } = old;
+  const { id, name, host } = old;
   const scopes = old.scopes.split(" ") as Scope[];
-  const actsFor = actorOfKey({ id, acts_for });
-  const wanted = { name, ownedAs: old, scopes, project, host, actsFor, trustedBy, expiresAt };
+  const wanted = { name, ownedAs: old, scopes, project, host, ends: endsOfKey(old), expiresAt };
   const issued = await issueKey(transaction, wanted, now);
   await endKey(transaction, id, endsAt);
   return issued;
-}
-
-/**
- * Returns the actor behind a key: a person, a workflow run, or the key itself. Keys issued by an owner's key, and keys
- * that replaced it, act for the same actor.
- */
-export const actorOfKey = ({ id, acts_for }: Pick<ApiKeysTable, "id" | "acts_for">): string => acts_for ?? `key:${id}`;
-
-/** Reads who acts by a key, as {@link actorOfKey} names it. */
-export const actorOf = async (db: Queries, id: string): Promise<string> => (await actorsOf(db, id)).actor;
-
-/** Reads who acts by a key, and who has trusted its workflow. */
-export async function actorsOf(db: Queries, id: string): Promise<{ actor: string; trustedBy: string | null }> {
-  const row = await selectWhere(db, "api_keys", { id }).select(["acts_for", "trusted_by"]).executeTakeFirst();
-  return { actor: actorOfKey({ id, acts_for: row?.acts_for ?? null }), trustedBy: row?.trusted_by ?? null };
-}
-
-/**
- * Reads who stands behind what a key hands on: nobody for an administrator's key that no person acts by, since
- * administrators issue the keys of different people.
- */
-export async function grantorOf(db: Queries, id: string): Promise<string | null> {
-  const row = await selectWhere(db, "api_keys", { id }).select(["acts_for", "scopes", "project_id"]).executeTakeFirst();
-  const actor = actorOfKey({ id, acts_for: row?.acts_for ?? null });
-  const isOffice = row?.project_id === null && scopesOf(row.scopes).has("admin") && actor.startsWith("key:");
-  return isOffice ? null : actor;
 }
 
 /** Keys that a caller may see: an owner's, all for an administrator, one project's for a bound key. */

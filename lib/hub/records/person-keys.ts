@@ -1,5 +1,6 @@
 import type { Scope } from "../../contract/surfaces/keys.ts";
 import { hashOf, issue, recordId } from "../base/identity.ts";
+import { personEnd, storedEnds } from "./ends.ts";
 import { lockKeys, revokeKey } from "./keys.ts";
 import type { Locked } from "./locked.ts";
 import type { Transacted, TransactedIn } from "./port.ts";
@@ -53,11 +54,12 @@ export async function keyOfPerson<In>(
     ...key,
     ...facts,
     host: null,
-    acts_for: `person:${name}`,
+    acts_for: null,
     trusted_by: null,
     expires_at,
     created_at: new Date(now).toISOString(),
     last_used_at: null,
+    ends: storedEnds([personEnd(name)]),
   };
   await transaction.insertInto("api_keys").values(values).execute();
   return { ...key, replaced };

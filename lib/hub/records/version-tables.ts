@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
 import { STATE_CAUSES, VERSION_STATES } from "../../contract/version-states.ts";
-import { base64, blobId, count, name, projectId, text, time, yes } from "./columns.ts";
+import { base64, blobId, count, json, name, projectId, text, time, yes } from "./columns.ts";
 import { projects } from "./core-tables.ts";
 import { type RowOf, table } from "./table.ts";
 
@@ -51,6 +51,8 @@ export const versions = table(
     archive_signature: name.nullable(),
     repo: text.nullable(),
     ...marks,
+    /** JSON list of the ends of whoever staged it (ends.ts); null for one that was not staged, or by 0.1.0. */
+    ends: json.nullable(),
   },
   {
     unique: { versions_label: ["project_id", "version"] },
@@ -64,6 +66,7 @@ export const versions = table(
     },
     references: { project_id: projects },
     needs: { id: "blobs" },
+    added: { "0003-ends": { columns: ["ends"], indexes: {} } },
   },
 );
 export type VersionsTable = RowOf<typeof versions>;

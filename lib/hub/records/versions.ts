@@ -3,6 +3,7 @@ import type { VersionContent, VersionMarks } from "../../contract/surfaces/versi
 import { approvalRequired } from "../base/errors.ts";
 import { may, type Principal } from "../base/principal.ts";
 import { type Deletion, recordDeletion, requireNotDeleted } from "./deleted-versions.ts";
+import { endsOfMade, storedEnds } from "./ends.ts";
 import { admitBytes } from "./hooks.ts";
 import { changeTarget } from "./latest/change-target.ts";
 import { findMarks, stageVersion, stateRecord } from "./latest/states.ts";
@@ -111,7 +112,10 @@ interface Insertion {
 
 /** New version, as its publisher gives it. */
 export interface NewVersion
-  extends Omit<VersionsTable, keyof typeof UNMARKED>, Pick<BlobsTable, "size_bytes" | "sha256">, BlobSignature {
+  extends
+    Omit<VersionsTable, keyof typeof UNMARKED | "ends">,
+    Pick<BlobsTable, "size_bytes" | "sha256">,
+    BlobSignature {
   part: "artifact" | "archive";
   /** Sealed DEK; null for an archive. */
   dek: SealedDek | null;
@@ -145,7 +149,8 @@ export function insertVersion(
       }
       // A version that is published again keeps its rank and state. An approval does not cover other bytes.
       const kept = { ...(existing && carryOver(existing)), ...(!isSame && UNAPPROVED) };
-      const row = { ...added, ...UNMARKED, ...kept };
+      const ends = isStaged || before?.state === "staged" ? await endsOfStager(transaction, added, before) : null;
+      const row = { ...added, ...UNMARKED, ...kept, ends };
       await transaction.insertInto("versions").values(row).execute();
       const blob = { id, version_id: id, project_id, part, base_version: "", base_content_sha256: null };
       // An archive's author signature survives when the same archive is published again.
@@ -162,6 +167,17 @@ export function insertVersion(
       return { ...row, ...(await findMarks(transaction, project_id, version)), ...bytes };
     }),
   );
+}
+
+/** Returns the ends of a staged version as they are stored, with those of the one whose lost bytes have come again. */
+async function endsOfStager(
+  transaction: Transacted,
+  { published_by: key }: Pick<VersionsTable, "published_by">,
+  before: Version | undefined,
+): Promise<string> {
+  const ends = await endsOfMade(transaction, null, key);
+  const earlier = before === undefined ? [] : await endsOfMade(transaction, before.ends, before.published_by);
+  return storedEnds([...new Set([...ends, ...earlier])]);
 }
 
 /** Takes a version's label and its lost blob from it: the same bytes have come again. */

@@ -12,7 +12,7 @@ import { publishFiles, report } from "./shown-hub.ts";
 
 /** Values that only time or other machines put into a database: set where the routes left nothing. */
 const BY_HAND: ByHand = {
-  api_keys: { last_used_at: AT, trusted_by: HOSTILE },
+  api_keys: { last_used_at: AT, acts_for: HOSTILE, trusted_by: HOSTILE },
   deleted_projects: { cleared_at: AT },
   versions: { approved_by: "key_admin", approved_at: AT },
 };

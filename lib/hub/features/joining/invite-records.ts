@@ -1,6 +1,7 @@
 import type { InviteRecord, InviteRequest } from "../../../contract/joining/records.ts";
 import type { Labels } from "../../../contract/labels.ts";
 import { hashOf, issue, recordId } from "../../base/identity.ts";
+import { type Ends, storedEnds } from "../../records/ends.ts";
 import type { Key } from "../../records/keys.ts";
 import { type Locked, locked } from "../../records/locked.ts";
 import type { PageRange, Queries, Transacted, TransactedIn } from "../../records/port.ts";
@@ -14,6 +15,8 @@ interface InviteFacts<In> {
   /** Key that makes it, whose owner gets the keys of its hosts. */
   maker: Locked<Key, In>;
   keysEndAt: string | null;
+  /** Ends that the keys of its hosts inherit. */
+  ends: Ends;
   /** Milliseconds since 1970. */
   now: number;
 }
@@ -43,7 +46,7 @@ const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
 export async function insertInvite<In>(
   transaction: TransactedIn<In>,
   { uses = 1, expires_at, labels = {}, approve = false, signers }: InviteRequest,
-  { project, maker, keysEndAt, now }: InviteFacts<In>,
+  { project, maker, keysEndAt, ends, now }: InviteFacts<In>,
 ): Promise<InviteRecord & { token: string }> {
   const token = issue("invite");
   const createdAt = new Date(now).toISOString();
@@ -51,7 +54,7 @@ export async function insertInvite<In>(
     ...{ id: recordId("inv", now), project_id: project.id, owner: maker.owner, hash: hashOf(token), uses, used: 0 },
     ...{ needs_approval: approve ? 1 : 0, labels: JSON.stringify(labels), signers: JSON.stringify(signers) },
     ...{ expires_at: new Date(expires_at).toISOString(), keys_end_at: keysEndAt, revoked_at: null },
-    ...{ created_at: createdAt, created_by: maker.id },
+    ...{ created_at: createdAt, created_by: maker.id, ends: storedEnds(ends) },
   };
   await own(transaction).insertInto("host_invites").values(row).execute();
   return { ...inviteRecord(row, createdAt), token };

@@ -2,6 +2,7 @@ import type { JoinRequest } from "../../../contract/joining/records.ts";
 import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
 import { conflict, HubError } from "../../base/errors.ts";
 import { hashOf } from "../../base/identity.ts";
+import { parsedEnds } from "../../records/ends.ts";
 import { credentialOf, issueKey } from "../../records/keys.ts";
 import type { Locked } from "../../records/locked.ts";
 import type { Transacted, TransactedIn } from "../../records/port.ts";
@@ -102,6 +103,7 @@ async function giveKey<In>(
   { key, deployment_credential: credential }: JoinRequest,
   { project, invite, now }: Joining<In>,
 ): Promise<void> {
-  const rights = { name: host, host, scopes: DEFAULT_SCOPES, actsFor: null, expiresAt: invite.keys_end_at };
+  const ends = invite.ends === null ? [] : parsedEnds(invite.ends);
+  const rights = { name: host, host, scopes: DEFAULT_SCOPES, ends, expiresAt: invite.keys_end_at };
   await issueKey(transaction, { ...rights, ownedAs: invite, project }, now, { key, credential });
 }

@@ -4,7 +4,7 @@ import type { Labels } from "../../../contract/labels.ts";
 import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
 import { audited, auditWriterOf } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
-import { grantableKey } from "../../access/key-rights.ts";
+import { endsToGive, grantableKey } from "../../access/key-rights.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
 import { conflict, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
@@ -45,7 +45,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       const authority = { principal, projectIds: [id] } as const;
       return audited(hub, request, authority, async (transaction, tell, { caller, targets: [project] }) => {
         const { expiresAt: keysEndAt } = grantableKey(principalOfKey(caller), wanted, hub.now());
-        const facts = { project, maker: caller, keysEndAt, now: hub.clock() };
+        const facts = { project, maker: caller, keysEndAt, ends: endsToGive(caller), now: hub.clock() };
         const invite = await insertInvite(transaction, body, facts);
         const { id: invite_id, uses, expires_at, approve: needsApproval } = invite;
         const inviteFacts = { invite_id, uses, expires_at, approve: needsApproval };

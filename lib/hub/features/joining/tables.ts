@@ -29,11 +29,14 @@ export const hostInvites = table(
     created_at: time,
     /** Id of the key that made it. */
     created_by: name,
+    /** JSON list of the ends that keys of its hosts inherit; empty, or null in 0.1.0, where each stands for itself. */
+    ends: json.nullable(),
   },
   {
     unique: { host_invites_hash_key: ["hash"] },
     indexes: { host_invites_project: ["project_id", "id"], host_invites_expiry: ["expires_at"] },
     references: { project_id: projects },
+    added: { "0003-ends": { columns: ["ends"], indexes: {} } },
   },
 );
 export type HostInvitesTable = RowOf<typeof hostInvites>;

@@ -5,7 +5,8 @@ import { printable } from "../../../support/printable.ts";
 import { auditWriterOf } from "../../access/audit.ts";
 import { addProject, newProject } from "../../access/new-project.ts";
 import { conflict, forbidden, HubError } from "../../base/errors.ts";
-import { grantorOf, issueKey } from "../../records/keys.ts";
+import { endsOfMade, runEnd } from "../../records/ends.ts";
+import { issueKey } from "../../records/keys.ts";
 import type { Locked } from "../../records/locked.ts";
 import { inTransaction, type Records, type TransactedIn } from "../../records/port.ts";
 import { lockIfThere, lockProject, type Project } from "../../records/projects.ts";
@@ -84,11 +85,11 @@ function exchanged(
     if (publisher === undefined) throw noPublisher(target, claims.iss);
     const project = there ?? (await createTarget(transaction, publisher, now));
     const created = there === undefined;
-    const trustedBy = await grantorOf(transaction, publisher.created_by);
+    const truster = await endsOfMade(transaction, publisher.ends, publisher.created_by);
     const { owner } = project;
     const rights = { name: runName(publisher, claims), scopes: [publisher.scope], host: null, expiresAt };
-    const actors = { actsFor: runOf(claims, token), trustedBy };
-    const { record, key } = await issueKey(transaction, { ...rights, ...actors, ownedAs: project, project }, now);
+    const ends = [runEnd(runOf(claims, token)), ...truster];
+    const { record, key } = await issueKey(transaction, { ...rights, ends, ownedAs: project, project }, now);
     await noteExchange(transaction, { id, keyId: record.id, projectId: project.id, now: record.created_at });
     // The audit entries name the new key.
     const writeAudit = auditWriterOf(parts, request, { owner, keyId: record.id });
@@ -162,10 +163,10 @@ const tokenName = ({ iss, jti }: VerifiedClaims, token: string): string =>
 
 const shortened = (text: string): string => printable(text).slice(0, MAX_NAME_CHARACTERS);
 
-/** Returns a name for a run that is unique over all issuers; all keys of the run act for it. */
+/** Returns a name for a run that is unique over all issuers; all keys of the run have its end. */
 function runOf(claims: VerifiedClaims, token: string): string {
   const [claim] = WHOLE_RUNS.filter((name) => typeof claims[name] === "string" || typeof claims[name] === "number");
-  return `run:${claim === undefined ? tokenName(claims, token) : JSON.stringify([claims.iss, claim, claims[claim]])}`;
+  return claim === undefined ? tokenName(claims, token) : JSON.stringify([claims.iss, claim, claims[claim]]);
 }
 
 /** Names a key after its run; the name is shown with the versions that the run publishes. */

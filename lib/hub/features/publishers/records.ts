@@ -4,7 +4,8 @@ import type { PublisherRecord } from "../../../contract/publishers/publishers.ts
 import { type Target, targetText } from "../../../contract/target.ts";
 import { conflict, HubError } from "../../base/errors.ts";
 import { hashOf } from "../../base/identity.ts";
-import { type KeyView, revokeKey } from "../../records/keys.ts";
+import { endsOfKey, storedEnds } from "../../records/ends.ts";
+import { type Key, type KeyView, revokeKey } from "../../records/keys.ts";
 import { type Locked, locked } from "../../records/locked.ts";
 import { type PageRange, type Queries, takeTurn, type Transacted, type TransactedIn } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
@@ -54,16 +55,17 @@ export function publisherRecord(row: Publisher): PublisherRecord {
 }
 
 /**
- * Inserts a publisher for the owner of its target, or else of the key that adds it.
+ * Inserts a publisher for the owner of its target, or else of the key that adds it, whose ends its runs have.
  *
  * @throws HubError 409 for an owner who has too many
  */
 export async function insertPublisher<In>(
   transaction: TransactedIn<In>,
-  { owner }: Locked<{ owner: string }, In>,
-  facts: Omit<PublishersTable, "owner">,
+  { maker, target }: { maker: Locked<Key, In>; target: Locked<Project, In> | null },
+  facts: Omit<PublishersTable, "owner" | "ends" | "created_by">,
 ): Promise<PublishersTable> {
-  const row = { ...facts, owner };
+  const { owner } = target ?? maker;
+  const row = { ...facts, owner, created_by: maker.id, ends: storedEnds(endsOfKey(maker)) };
   await takeTurn(transaction, `owner/${owner}`);
   const { count } = await own(transaction)
     .selectFrom("publishers")

@@ -59,11 +59,11 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
       const facts = {
         ...{ id: recordId("pub", hub.clock()), name, project_id: place.project?.id ?? null },
         ...{ pending: place.pending, pending_name: place.pendingName, issuer, audience, scope },
-        ...{ claims: JSON.stringify(claims), created_at: hub.now(), created_by: principal.keyId, last_used_at: null },
+        ...{ claims: JSON.stringify(claims), created_at: hub.now(), last_used_at: null },
       };
       const authority = { principal, projectIds: [facts.project_id] } as const;
       const row = await audited(hub, request, authority, async (transaction, tell, { caller, targets: [target] }) => {
-        const added = await insertPublisher(transaction, target ?? caller, facts);
+        const added = await insertPublisher(transaction, { maker: caller, target }, facts);
         const { id: subject, claims: text } = added;
         const told = { name, issuer, target: place.pending ?? targetText(place.project!), scope, claims: text };
         await tell({ action: "publisher.add", subject, facts: told });

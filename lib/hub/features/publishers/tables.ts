@@ -28,6 +28,8 @@ export const publishers = table(
     /** Id of the key that added it. */
     created_by: name,
     last_used_at: time.nullable(),
+    /** JSON list of the ends of the key that added it, which its runs have, too; null in 0.1.0. */
+    ends: json.nullable(),
   },
   {
     indexes: {
@@ -36,6 +38,7 @@ export const publishers = table(
       publishers_pending: ["pending"],
     },
     references: { project_id: projects },
+    added: { "0003-ends": { columns: ["ends"], indexes: {} } },
   },
 );
 export type PublishersTable = RowOf<typeof publishers>;

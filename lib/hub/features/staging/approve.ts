@@ -2,14 +2,16 @@ import type { ApprovedVersion } from "../../../contract/staging/staging.ts";
 import { conflict, HubError, notFound } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { requireSigner } from "../../publications/signed-bytes.ts";
-import { actorsOf } from "../../records/keys.ts";
+import { commonEnd, endsOfKey, isRunEnd } from "../../records/ends.ts";
+import { type Key, principalOfKey } from "../../records/keys.ts";
 import { changeTarget } from "../../records/latest/change-target.ts";
 import { findMarks } from "../../records/latest/states.ts";
+import type { Locked } from "../../records/locked.ts";
 import type { Transacted, TransactedIn } from "../../records/port.ts";
 import { updateWhere } from "../../records/rows.ts";
 import { OPEN } from "../../records/version-tables.ts";
 import { findVersionById, removeRows, type Version } from "../../records/versions.ts";
-import { findStaged, hasStaged, type StagedRow, stagerOf } from "./records.ts";
+import { endsOfStaged, findStaged, type StagedRow } from "./records.ts";
 
 /** Moves out of the state `staged`; each call is part of a transaction (docs/contract/staging.md). */
 
@@ -28,16 +30,17 @@ async function stagedVersion(
     : conflict(`${version} is published already.`);
 }
 
-/** Words for whoever staged a version, by the prefix of the name (lib/hub/records/keys.ts). */
-const ACTORS: Readonly<Record<string, string>> = { person: "person", run: "workflow run", key: "key" };
+/** Words for ends, by their prefixes (lib/hub/records/ends.ts). */
+const WORDS: Readonly<Record<string, string>> = { person: "person", run: "workflow run", key: "key" };
 
-/** Requires that the approver did not stage the version. @throws HubError 403 */
-async function requireAnother(transaction: Transacted, staged: StagedRow, { keyId }: Principal): Promise<void> {
-  const approver = { keyId, ...(await actorsOf(transaction, keyId)) };
-  if (!hasStaged(approver, staged)) return;
-  const stager = stagerOf(staged);
-  const what = ACTORS[stager.slice(0, stager.indexOf(":"))] ?? "key";
-  const who = approver.trustedBy === stager ? `${what} that trusts this workflow` : `same ${what}`;
+/** Requires that the same person, run or key does not stand behind both sides. @throws HubError 403 */
+function requireAnother<In>(staged: StagedRow, approver: Locked<Key, In>): void {
+  const [stager, ends] = [endsOfStaged(staged), endsOfKey(approver)];
+  const shared = commonEnd(stager, ends);
+  if (shared === undefined) return;
+  const what = WORDS[shared.slice(0, shared.indexOf(":"))] ?? "key";
+  const runs = [...stager, ...ends].some(isRunEnd) && !isRunEnd(shared);
+  const who = runs ? `same ${what}, or by a workflow that it trusts` : `same ${what}`;
   throw new HubError(
     403,
     "own_approval",
@@ -54,19 +57,19 @@ async function requireAnother(transaction: Transacted, staged: StagedRow, { keyI
  */
 export function approveVersion<In>(
   transaction: TransactedIn<In>,
-  principal: Principal,
+  approver: Locked<Key, In>,
   { project_id: projectId, version, sha256 }: ApprovedVersion,
   now: number,
 ): Promise<{ staged: StagedRow; published: Version }> {
   return changeTarget(transaction, projectId, now, async (target, touch, tell) => {
-    const staged = await stagedVersion(transaction, principal, { projectId, version });
+    const staged = await stagedVersion(transaction, principalOfKey(approver), { projectId, version });
     if (staged.sha256 !== sha256)
       throw new HubError(
         409,
         "approval_differs",
         `The staged bytes of ${version} have the SHA-256 ${staged.sha256}, not ${sha256}: look at them again.`,
       );
-    await requireAnother(transaction, staged, principal);
+    requireAnother(staged, approver);
     if (staged.is_yanked !== 0)
       throw conflict(`${version} was yanked${staged.yanked_reason === null ? "" : `: ${staged.yanked_reason}`}.`);
     // It is published now: a signer whose key was stolen meanwhile signs nothing more.
@@ -75,7 +78,7 @@ export function approveVersion<In>(
     const at = new Date(now).toISOString();
     const { id } = staged;
     await updateWhere(transaction, "versions", { id })
-      .set({ ...OPEN, approved_by: principal.keyId, approved_at: at, created_at: at })
+      .set({ ...OPEN, approved_by: approver.id, approved_at: at, created_at: at })
       .execute();
     touch(version);
     await tell({ what: "publish", version });

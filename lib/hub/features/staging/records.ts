@@ -2,7 +2,7 @@ import type { StagedVersion } from "../../../contract/staging/staging.ts";
 import { targetText } from "../../../contract/target.ts";
 import { may, type Principal } from "../../base/principal.ts";
 import { controlled } from "../../base/rights.ts";
-import { actorOfKey, type actorsOf } from "../../records/keys.ts";
+import { commonEnd, type Ends, endsOfKey, parsedEnds } from "../../records/ends.ts";
 import type { PageRange, Queries } from "../../records/port.ts";
 import { selectVersions } from "../../records/versions.ts";
 
@@ -12,7 +12,8 @@ function visible(db: Queries, principal: Principal) {
   return selectVersions(db)
     .innerJoin("projects as p", "p.id", "v.project_id")
     .leftJoin("api_keys as k", "k.id", "v.published_by")
-    .select(["p.kind", "p.slug", "p.name", "p.owner", "k.name as publisher", "k.acts_for"])
+    .select(["p.kind", "p.slug", "p.name", "p.owner", "k.name as publisher", "k.acts_for", "k.trusted_by"])
+    .select(["k.ends as key_ends"])
     .where("v.state", "=", "staged")
     .$if(owner !== undefined, (query) => query.where("p.owner", "=", owner!))
     .$if(id !== null, (query) => query.where("p.id", "=", id!))
@@ -34,23 +35,16 @@ export const findStaged = (
 ): Promise<StagedRow | undefined> =>
   visible(db, principal).where("v.project_id", "=", projectId).where("v.version", "=", version).executeTakeFirst();
 
-/** Returns the actor that staged a version: a person, a workflow run, or a key. */
-export const stagerOf = ({ published_by: id, acts_for }: Pick<StagedRow, "published_by" | "acts_for">): string =>
-  actorOfKey({ id: id ?? "", acts_for });
+/** Returns the ends of whoever staged a version. Of 0.1.0 they are those of the key, which may be gone. */
+export const endsOfStaged = (row: StagedRow): Ends =>
+  row.ends === null ? endsOfKey({ ...row, id: row.published_by ?? "", ends: row.key_ends }) : parsedEnds(row.ends);
 
-/** One who asks to approve, by a key that may. */
-export type Approver = Awaited<ReturnType<typeof actorsOf>> & { keyId: string };
-
-/** Tells whether somebody has staged a version: the same actor, or the one who has trusted the workflow that asks. */
-export const hasStaged = ({ keyId, actor, trustedBy }: Approver, row: StagedRow): boolean =>
-  keyId === row.published_by || [actor, trustedBy].includes(stagerOf(row));
-
-/** @param approver undefined for a key that may not approve */
-export const stagedRecord = (row: StagedRow, approver: Approver | undefined): StagedVersion => ({
+/** @param approver ends of the key that asks; undefined for one that may not approve */
+export const stagedRecord = (row: StagedRow, approver: Ends | undefined): StagedVersion => ({
   project_id: row.project_id,
   target: targetText(row),
   ...{ name: row.name, version: row.version, sha256: row.sha256, size_bytes: Number(row.size_bytes) },
   signer_public_key: row.signer_public_key,
   ...{ staged_at: row.state_since!, published_by: row.publisher, is_yanked: row.is_yanked !== 0 },
-  may_approve: approver !== undefined && !hasStaged(approver, row),
+  may_approve: approver !== undefined && commonEnd(endsOfStaged(row), approver) === undefined,
 });

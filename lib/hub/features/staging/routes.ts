@@ -7,22 +7,22 @@ import { notFound, unprocessable } from "../../base/errors.ts";
 import { may, type Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { trashBlobs } from "../../publications/trash-blobs.ts";
-import { actorsOf } from "../../records/keys.ts";
+import { type Ends, endsOfMade } from "../../records/ends.ts";
 import { stateRecord } from "../../records/latest/states.ts";
 import { updateWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import type { Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
 import { approveVersion, rejectVersion } from "./approve.ts";
-import { type Approver, findStaged, listStaged, stagedRecord } from "./records.ts";
+import { findStaged, listStaged, stagedRecord } from "./records.ts";
 
 /** Routes of versions that wait for approval (docs/contract/staging.md). */
 export function staging({ hub }: MountOptions<Core>): readonly Served[] {
   const db = hub.database.kysely;
   const projectOf = controlledBy(hub);
 
-  const approverOf = async (principal: Principal): Promise<Approver | undefined> =>
-    may(principal, "publish") ? { keyId: principal.keyId, ...(await actorsOf(db, principal.keyId)) } : undefined;
+  const approverOf = async (principal: Principal): Promise<Ends | undefined> =>
+    may(principal, "publish") ? endsOfMade(db, null, principal.keyId) : undefined;
 
   return [
     serve(routes.listStaged, async (request, principal) => {
@@ -44,10 +44,10 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
       if (names.size < versions.length) throw unprocessable("versions: name each version once.");
       const projectIds = versions.map(({ project_id }) => project_id);
       for (const id of projectIds) await projectOf(principal, id);
-      const done = await audited(hub, request, { principal, projectIds }, async (transaction, tell) => {
+      const done = await audited(hub, request, { principal, projectIds }, async (transaction, tell, { caller }) => {
         const approved: Version[] = [];
         for (const wanted of versions) {
-          const { staged, published: version } = await approveVersion(transaction, principal, wanted, hub.clock());
+          const { staged, published: version } = await approveVersion(transaction, caller, wanted, hub.clock());
           const [subject, facts] = [subjectOf({ ...staged, id: staged.project_id }), bytesOf(version)];
           await tell({ action: "version.approve", subject, facts: { ...facts, staged_by: staged.published_by } });
           await tell({ action: "version.publish", subject, facts });
