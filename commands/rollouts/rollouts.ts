@@ -1,9 +1,11 @@
 import type { RolloutsClient } from "../../lib/client/rollouts.ts";
+import { SealiftError } from "../../lib/contract/errors.ts";
 import type { RolloutAction, RolloutRecord } from "../../lib/contract/rollouts/records.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { rolloutAbort, rolloutChange, rolloutShow, rolloutStart } from "../../lib/options/rollouts.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { managed } from "../hub/managed.ts";
+import { withHint } from "../shell/output/failure.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 import { resource } from "../shell/resource.ts";
@@ -39,6 +41,15 @@ export async function rolloutOf(
   });
 }
 
+/** Adds the flag that replaces the rollout under way to a refusal for its sake. */
+async function withReplacement(error: unknown, client: RolloutsClient, replace: string | undefined): Promise<unknown> {
+  if (!(error instanceof SealiftError) || error.code !== "conflict" || replace !== undefined) return error;
+  for await (const { id, ended_at: endedAt } of client.list())
+    if (endedAt === null) return withHint(error, `--replace ${id} starts this one in its place.`);
+    else break;
+  return error;
+}
+
 export const RolloutStart = ofVersion("start", rolloutStart, {
   description: "Bring a version to hosts in waves that stop themselves",
   details: `
@@ -58,11 +69,14 @@ export const RolloutStart = ofVersion("start", rolloutStart, {
   async run(client, { options, note, done }, [target, version]) {
     const { waves, soakMs, maxFailing, minDone, window, approve, onHalt, replace, boundHosts, allowEmptyWave } =
       options;
-    const rollout = await client.start({
+    const request = {
       ...{ version, waves, soak_seconds: soakMs / 1000, max_failing: maxFailing, min_done: minDone },
       ...{ window: window ?? null, approve, on_halt: onHalt, bound_hosts: boundHosts },
       ...(replace !== undefined && { replace }),
       ...(allowEmptyWave && { allow_empty_wave: true }),
+    };
+    const rollout = await client.start(request).catch(async (error: unknown) => {
+      throw await withReplacement(error, client, replace);
     });
     note(`Started ${rollout.id}: ${target} ${version} in ${counted(waves.length, "wave")}.`);
     const others = rollout.base_version === null ? "get no version" : `get ${rollout.base_version}`;

@@ -18,6 +18,7 @@ import { ASSETS, assets } from "./page/assets.ts";
 import { compressed } from "./page/compression.ts";
 import type { PageContext } from "./page/context.ts";
 import { linksFor } from "./page/navigation.ts";
+import { Refusals,RefusedPage } from "./page/refusals.ts";
 import { pagePaths, TARGET_KINDS, type View, withQuery } from "./page/view.ts";
 import { Cookies, requireOwnForm } from "./page/visitor.ts";
 
@@ -89,12 +90,15 @@ export const pages: Web = async (root, options) => {
       (_request, body, done) => done(null, new URLSearchParams(body as string)),
     );
 
+    const refusals = new Refusals(app);
+
     const viewOf = (request: FastifyRequest): View => {
       const { principal = undefined, cookie = "" } = request.visitor ?? {};
       const path = request.url.split("?", 1)[0]!;
       const formToken = hub.webSessions.formToken(cookie);
       const issuer = hub.signIn && new URL(hub.signIn.issuer).host;
       const facts = { assets: ASSETS, now: hub.clock(), hubUrl: hub.publicUrl(), issuer };
+      const refused = refusals.of(request);
       return {
         base: base(),
         path,
@@ -102,6 +106,7 @@ export const pages: Web = async (root, options) => {
         links: linksFor(principal, FEATURE_LINKS),
         tabs: TABS,
         formToken,
+        refused,
         ...facts,
       };
     };
@@ -175,7 +180,15 @@ export const pages: Web = async (root, options) => {
         handler: async (request, reply) => {
           await nextTurn();
           const screen = await load();
-          const made = await screen(context, request);
+          const made = await screen(context, request).catch(async (error: unknown) => {
+            const again = error instanceof HubError ? await refusals.pageOf(request, error) : undefined;
+            if (again === undefined) throw error;
+            return again;
+          });
+          if (made instanceof RefusedPage) {
+            void reply.code(made.statusCode).headers(made.headers);
+            return send(request, reply, made.html);
+          }
           if (request.newSession !== null) cookies.keepSession(request, reply, request.newSession);
           if (request.newAttempt !== null) cookies.keepAttempt(request, reply, request.newAttempt);
           if ("goTo" in made) return reply.redirect(made.isAway === true ? made.goTo : base() + made.goTo, 303);

@@ -6,7 +6,7 @@ import { pagePaths, useView, withQuery } from "./view.ts";
 const TITLES: Record<number, string> = {
   403: "Not with this key",
   404: "Not found",
-  409: "It has changed meanwhile",
+  409: "That is not possible now",
   422: "That does not fit",
   429: "Too many attempts",
   503: "Try again in a moment",

@@ -1,4 +1,5 @@
-import type { InputHTMLAttributes, ReactNode } from "react";
+import type { InputHTMLAttributes, ReactNode, TextareaHTMLAttributes } from "react";
+import { type Refused, RefusedForm, useEntered, useRefused } from "./refused.ts";
 import { useView } from "./view.ts";
 
 /** Address that a form is sent to, and its content. */
@@ -8,13 +9,22 @@ interface Sent {
   children: ReactNode;
 }
 
-/** Form of this hub. */
+/** Form of this hub. One that was refused has what was entered, and the reason. */
 export function Form({ to, children, className }: Sent) {
+  return <Post {...{ to, className, children }} refused={useRefused(to, children)} />;
+}
+
+function Post({ to, children, className, refused }: Sent & { refused: Refused | undefined }) {
   const { base, formToken } = useView();
   return (
     <form method="post" action={base + to} className={className} autoComplete="off">
       <input type="hidden" name="form_token" value={formToken} />
-      {children}
+      {refused !== undefined && (
+        <p className="notice bad" role="alert" tabIndex={-1} autoFocus>
+          {refused.message}
+        </p>
+      )}
+      <RefusedForm value={refused}>{children}</RefusedForm>
     </form>
   );
 }
@@ -52,21 +62,24 @@ export const ActionButton = ({
   title,
   children,
 }: Sent & { sends?: Fields; title?: string }) => (
-  <Form to={to} className="inline">
+  <Post to={to} className="inline" refused={useRefused(to, children, sends)}>
     <Hidden of={sends} />
     <button className={className || undefined} aria-label={title}>
       {children}
     </button>
-  </Form>
+  </Post>
 );
 
 /** Form that opens below its title. @param className `act` for one beside others, `panel` for one above a list */
-export const Opened = ({ to, className = "act", title, children }: Sent & { title: string }) => (
-  <details className={className}>
-    <summary>{title}</summary>
-    <Form to={to}>{children}</Form>
-  </details>
-);
+export function Opened({ to, className = "act", title, children }: Sent & { title: string }) {
+  const refused = useRefused(to, children);
+  return (
+    <details className={className} open={refused !== undefined}>
+      <summary>{title}</summary>
+      <Post {...{ to, refused, children }} />
+    </details>
+  );
+}
 
 interface Confirmation {
   /** Address of the subject; the action's path is below it. */
@@ -83,39 +96,76 @@ interface Confirmation {
 }
 
 /** Form that opens with a question, and has the button that sends it below: no single click acts. */
-export const Ask = ({ at, verb, thing, sends = {}, isRemoval = false, children }: Confirmation) => (
-  <details className="act">
-    <summary className={isRemoval ? "bad-text" : undefined} aria-label={`${verb} ${thing}`}>
-      {verb}
-    </summary>
-    <Form to={`${at}/${verb.toLowerCase()}`}>
-      <p>{children}</p>
-      <Hidden of={sends} />
-      <button className={isRemoval ? "bad" : undefined}>
-        {verb} {thing}
-      </button>
-    </Form>
-  </details>
-);
+export function Ask({ at, verb, thing, sends = {}, isRemoval = false, children }: Confirmation) {
+  const to = `${at}/${verb.toLowerCase()}`;
+  const refused = useRefused(to, children, sends);
+  return (
+    <details className="act" open={refused !== undefined}>
+      <summary className={isRemoval ? "bad-text" : undefined} aria-label={`${verb} ${thing}`}>
+        {verb}
+      </summary>
+      <Post {...{ to, refused }}>
+        <p>{children}</p>
+        <Hidden of={sends} />
+        <button className={isRemoval ? "bad" : undefined}>
+          {verb} {thing}
+        </button>
+      </Post>
+    </details>
+  );
+}
 
 /** Form like {@link Ask}, for removing something. */
 export const Remove = (question: Confirmation) => <Ask {...question} isRemoval />;
 
+interface Labelled {
+  label: ReactNode;
+  /** Whether what was entered is never sent back. */
+  isSecret?: boolean;
+}
+
+/** Reason for which a field was refused. */
+const Fault = ({ of }: { of: string | undefined }) => of !== undefined && <span className="bad-text">{of}</span>;
+
 /** Field of a form below its label. */
-export const Field = ({ label, ...input }: { label: string } & InputHTMLAttributes<HTMLInputElement>) => (
-  <label>
-    {label}
-    <input {...input} />
-  </label>
-);
+export function Field({ label, isSecret = false, ...input }: Labelled & InputHTMLAttributes<HTMLInputElement>) {
+  const { values, fault } = useEntered(input.name);
+  const entered = isSecret || input.type === "password" ? undefined : values?.[0];
+  return (
+    <label>
+      {label}
+      <input
+        {...input}
+        {...(entered !== undefined && { defaultValue: entered })}
+        aria-invalid={fault === undefined ? undefined : true}
+      />
+      <Fault of={fault} />
+    </label>
+  );
+}
+
+/** Field of several lines below its label. */
+export function TextArea({ label, ...area }: Labelled & TextareaHTMLAttributes<HTMLTextAreaElement>) {
+  const { values, fault } = useEntered(area.name);
+  return (
+    <label>
+      {label}
+      <textarea {...area} defaultValue={values?.[0]} aria-invalid={fault === undefined ? undefined : true} />
+      <Fault of={fault} />
+    </label>
+  );
+}
 
 /** Checkbox beside its label. */
-export const Check = ({ name, value = "yes", isChecked, children }: Checked) => (
-  <label className="check">
-    <input type="checkbox" name={name} value={value} defaultChecked={isChecked} />
-    <span>{children}</span>
-  </label>
-);
+export function Check({ name, value = "yes", isChecked, children }: Checked) {
+  const { values } = useEntered(name);
+  return (
+    <label className="check">
+      <input type="checkbox" name={name} value={value} defaultChecked={values?.includes(value) ?? isChecked} />
+      <span>{children}</span>
+    </label>
+  );
+}
 
 interface Checked {
   name: string;
@@ -126,16 +176,18 @@ interface Checked {
 
 /** Selection below its label: texts by their values. */
 export function Select({ label, name, value, of }: { label: string; name: string; value?: string; of: Texts }) {
+  const { values, fault } = useEntered(name);
   return (
     <label>
       {label}
-      <select name={name} defaultValue={value}>
+      <select name={name} defaultValue={values?.[0] ?? value} aria-invalid={fault === undefined ? undefined : true}>
         {of.map(([each, text]) => (
           <option key={each} value={each}>
             {text}
           </option>
         ))}
       </select>
+      <Fault of={fault} />
     </label>
   );
 }

@@ -1,6 +1,7 @@
 import { createContext, useContext } from "react";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { Principal } from "../../hub/base/principal.ts";
+import type { Refused } from "./refused.ts";
 
 export type TargetKind = MarketplaceKind | "project";
 export const TARGET_KINDS = ["plugin", "service", "project"] as const satisfies readonly TargetKind[];
@@ -39,6 +40,8 @@ export interface View {
   hubUrl: string;
   /** Host of the identity provider for signing in, if there is one. */
   issuer: string | undefined;
+  /** Form of this page that the hub refused. */
+  refused: Refused | undefined;
 }
 
 export const ViewContext = createContext<View | undefined>(undefined);

@@ -157,7 +157,7 @@ export async function fillShownHub(hub: Hub, { hosts = 24 } = {}): Promise<Shown
         { id: "tables", action: "run", status: "done", duration_ms: 840, error_message: null },
         { id: "alive", action: "healthcheck", status: "failed", duration_ms: 30_120, error_message: error },
       ];
-      await report(hub, { ...of, version: "1.1.0", status: "rolled_back", running: "1.0.0", error, steps });
+      await report(hub, { ...of, version: "1.1.1", status: "rolled_back", running: "1.0.0", error, steps });
     } else if (isCanary(index)) await report(hub, { ...of, version: "1.2.0" });
   }
   const project = await createProject(hub);

@@ -65,7 +65,7 @@ async function replaceLive(
   if (live === undefined) throw notFound(`The target has no rollout ${replace} that is under way.`);
   if (live.id !== replace)
     throw conflict(
-      `The rollout ${live.id} of ${live.version} is ${live.state}. Abort it, or replace it with --replace ${live.id}.`,
+      `The rollout ${live.id} of ${live.version} is ${live.state}: abort it, or replace it by its id.`,
     );
   await endRollout(transaction, live, { state: "replaced", reason: null, now });
   if (live.version !== version) {

@@ -5,7 +5,7 @@ import { unprocessable } from "../../../hub/base/errors.ts";
 import { act } from "../../page/act.ts";
 import { callTo } from "../../page/api.ts";
 import { field, type Screen } from "../../page/context.ts";
-import { Check, Field, Opened, Remove } from "../../page/forms.tsx";
+import { Check, Field, Opened, Remove, TextArea } from "../../page/forms.tsx";
 import { ListPage } from "../../page/list-page.tsx";
 import { Badge, Empty, Go, type Row, Time, withNotes } from "../../page/parts.tsx";
 import { pagePaths } from "../../page/view.ts";
@@ -63,10 +63,13 @@ const TrustForm = ({ hubUrl }: { hubUrl: string }) => (
         <option value={GITLAB_ISSUER}>GitLab</option>
       </datalist>
       <Field label="Audience" name="audience" required maxLength={512} defaultValue={hubUrl} />
-      <label>
-        Claims, one a line
-        <textarea name="claims" required rows={4} placeholder={"repository_id=41\nworkflow_ref=…"} />
-      </label>
+      <TextArea
+        label="Claims, one a line"
+        name="claims"
+        required
+        rows={4}
+        placeholder={"repository_id=41\nworkflow_ref=…"}
+      />
       <button>Trust the workflow</button>
     </Opened>
   </>

@@ -52,7 +52,15 @@ function State({ webhook: { state, failing_since: failing } }: { webhook: Webhoo
 
 const AddForm = () => (
   <Opened className="panel" title="Add a webhook" to={webhooksPath}>
-    <Field label="URL" name="url" type="url" required maxLength={2048} placeholder="https://ops.example.org/sealift" />
+    <Field
+      label="URL"
+      name="url"
+      type="url"
+      isSecret
+      required
+      maxLength={2048}
+      placeholder="https://ops.example.org/sealift"
+    />
     <Field label="Name" name="name" maxLength={128} placeholder="ops" />
     <Field label="Only for" name="target" maxLength={300} placeholder="plugin:SLUG, service:SLUG or project:ID" />
     <fieldset>

@@ -76,3 +76,51 @@ t.test("the pages of rollouts", async (t) => {
     t.strictSame([...html.matchAll(/<form[^>]*method="post"/g)].length, 1, "but the one that signs it out");
   });
 });
+
+t.test("a refused form comes back as it was sent, with the reason, and never with a secret", async (t) => {
+  const hub = await startHub(t);
+  const admin = await new Visitor(hub.url).signIn(hub.adminKey);
+  await admin.submit("/projects", "/projects", { name: "Slipway", kind: "plugin", slug: "slipway" });
+  const page = "/plugins/slipway/rollouts";
+  const rules = { version: "1.1.0", waves: "50%, 100%", soak: "5", max_failing: "few", on_halt: "rollback" };
+
+  const refused = await admin.submit(page, page, { ...rules, approve: "yes", window: '"><b>Mon' });
+  t.equal(refused.status, 422);
+  t.match(refused.html, /<h1[^>]*>[^<]*Slipway/, "the page of the form, by its own title");
+  t.match(refused.html, /<details[^>]* open=""[^>]*>.*<p class="notice bad" role="alert"[^>]*>max_failing: must be/s);
+  t.match(
+    refused.html,
+    /<input[^>]*aria-invalid="true" name="max_failing" value="few"\/><span class="bad-text">must be a/,
+  );
+  t.match(refused.html, /<input[^>]*name="waves"[^>]*value="50%, 100%"/);
+  t.match(refused.html, /name="approve"[^>]*checked=""/);
+  t.match(refused.html, /<option value="rollback" selected="">/);
+  t.match(refused.html, /name="window"[^>]*value="&quot;&gt;&lt;b&gt;Mon"/, "and is text, whatever it is");
+  t.match(refused.html, /name="form_token" value="[^"]{20,}"/, "it can be sent again");
+
+  t.equal((await admin.submit(page, page, { ...rules, max_failing: "1" })).status, 303);
+  const second = await admin.submit(page, page, { ...rules, max_failing: "1" });
+  t.equal(second.status, 409);
+  t.match(
+    second.html,
+    /role="alert"[^>]*>The rollout rol_\w+ of 1\.1\.0 is running: abort it, or replace it by its id\./,
+  );
+  t.notMatch(second.html, /--replace|changed meanwhile/);
+
+  const secret = "https://127.0.0.1/hook-secret-token";
+  const hook = await admin.submit("/webhooks", "/webhooks", { url: secret, name: "ops", event: "version.yanked" });
+  t.equal(hook.status, 422, "the hub sends nothing to this machine");
+  t.match(hook.html, /name="name"[^>]*value="ops"/);
+  t.match(hook.html, /value="version\.yanked"[^>]*checked=""|checked=""[^>]*value="version\.yanked"/);
+  t.notMatch(hook.html, "hook-secret-token");
+
+  const forged = await admin.request(page, {
+    method: "POST",
+    body: new URLSearchParams({ ...rules, form_token: "no" }),
+  });
+  t.equal(forged.status, 403);
+  t.notMatch(forged.html, /value="few"/, "what another site sends is not filled in");
+  const gone = await admin.submit(page, "/plugins/none/rollouts", rules);
+  t.equal(gone.status, 404);
+  t.match(gone.html, "Not found", "without a page, the reason has one of its own");
+});
