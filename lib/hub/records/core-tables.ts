@@ -90,7 +90,7 @@ export const apiKeys = table(
     unique: { api_keys_hash_key: ["hash"] },
     indexes: { api_keys_owner: ["owner", "id"], api_keys_host: ["project_id", "host"] },
     references: { project_id: projects },
-    added: { "0003-ends": { columns: ["ends"], indexes: {} } },
+    added: { "0006-ends": { columns: ["ends"], indexes: {} } },
   },
 );
 export type ApiKeysTable = RowOf<typeof apiKeys>;

@@ -66,7 +66,7 @@ export const versions = table(
     },
     references: { project_id: projects },
     needs: { id: "blobs" },
-    added: { "0003-ends": { columns: ["ends"], indexes: {} } },
+    added: { "0006-ends": { columns: ["ends"], indexes: {} } },
   },
 );
 export type VersionsTable = RowOf<typeof versions>;

@@ -36,7 +36,7 @@ export const hostInvites = table(
     unique: { host_invites_hash_key: ["hash"] },
     indexes: { host_invites_project: ["project_id", "id"], host_invites_expiry: ["expires_at"] },
     references: { project_id: projects },
-    added: { "0003-ends": { columns: ["ends"], indexes: {} } },
+    added: { "0006-ends": { columns: ["ends"], indexes: {} } },
   },
 );
 export type HostInvitesTable = RowOf<typeof hostInvites>;

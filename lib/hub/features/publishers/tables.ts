@@ -38,7 +38,7 @@ export const publishers = table(
       publishers_pending: ["pending"],
     },
     references: { project_id: projects },
-    added: { "0003-ends": { columns: ["ends"], indexes: {} } },
+    added: { "0006-ends": { columns: ["ends"], indexes: {} } },
   },
 );
 export type PublishersTable = RowOf<typeof publishers>;
