@@ -70,7 +70,14 @@ const floors = {
     ["."],
   ],
   web: [["page"], ["features"], ["catalogue", "fleets", "account"], featuresOf("web"), ["."]],
-  agent: [["base"], ["sources", "supervisors", "reports", "policy"], ["deployment"], ["watch", "upgrade"], ["."]],
+  agent: [
+    ["base"],
+    ["sources", "supervisors", "reports", "policy"],
+    ["applications"],
+    ["deployment"],
+    ["watch", "upgrade"],
+    ["."],
+  ],
   runtime: [
     ["guest"],
     ["base"],

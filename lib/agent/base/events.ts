@@ -42,6 +42,8 @@ export type AgentEvent =
   | { event: "rights.more"; version: string; rights: string[]; accepted: boolean }
   /** The version does not meet the host's policy. `repeated`: it was refused for the same reason before. */
   | { event: "policy.refused"; version: string; message: string; repeated: boolean }
+  /** The host does not allow an application of the version. `repeated`: it was refused for the same reason before. */
+  | { event: "apps.held"; version: string; message: string; repeated: boolean }
   | { event: "source.fetched"; id: string; sha256: string }
   | { event: "steps.planned"; steps: { id: string; action: string; after_switch: boolean }[] }
   | { event: "step.started"; id: string; action: string; plugin: string | null }

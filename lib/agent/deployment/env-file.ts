@@ -5,8 +5,8 @@ import { ifThere, readKeyFile } from "../../support/files.ts";
 
 export interface EnvFileOptions {
   plugin: string;
-  /** Template of the release. */
-  template: string;
+  /** Template of the release; undefined for none. */
+  template: string | undefined;
   /** Host's own file, which is kept as it is if it exists. */
   existing: string;
   /** Path at which a new file is prepared (mode 0600), for the switch to put in place. */
@@ -17,6 +17,8 @@ export interface EnvFileOptions {
   /** Names that the operator lets templates use; undefined for every declared one. */
   allowed?: readonly string[];
   environment: NodeJS.ProcessEnv;
+  /** Whether the program gets nothing else: then this process's environment counts for a new file only. */
+  isOnlySource?: boolean;
 }
 
 /**
@@ -39,19 +41,21 @@ export async function prepareEnvFile(options: EnvFileOptions): Promise<boolean> 
   const existing = await ifThere(readKeyFile(options.existing));
   const content = existing?.toString() ?? seeded(await readTemplate(options), required, given);
   const values = parseEnv(content);
-  const empty = required.filter((name) => (values[name] ?? "") === "" && (given(name) ?? "") === "");
+  const isGiven = (name: string): boolean => options.isOnlySource !== true && (given(name) ?? "") !== "";
+  const empty = required.filter((name) => (values[name] ?? "") === "" && !isGiven(name));
   if (empty.length > 0) {
     throw deploymentError("env_missing", `${plugin} needs values for ${empty.join(", ")}.`, {
       hint: `Set them in ${options.existing} or in the environment of this command, and deploy again.`,
     });
   }
-  if (existing !== undefined) return false;
+  if (existing !== undefined || (options.template === undefined && content.trim() === "")) return false;
   await writeFile(options.prepared, content, { flag: "wx", mode: 0o600 });
   await chmod(options.prepared, 0o600);
   return true;
 }
 
 async function readTemplate({ plugin, template }: EnvFileOptions): Promise<string> {
+  if (template === undefined) return "";
   try {
     return await readFile(template, "utf8");
   } catch (cause) {

@@ -1,9 +1,11 @@
 import { chmod, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
+import { APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
 import type { InstallStep, Provisioners } from "../../contract/files/install-plan.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
 import { makeFolder, statsOf } from "../../support/files.ts";
+import type { Applications } from "../applications/descriptors.ts";
 import { childEnvironment, describeFailure, runProgram } from "../base/child-program.ts";
 import type { OrderedPlan } from "../base/plan.ts";
 import type { Fetched } from "../sources/source.ts";
@@ -16,6 +18,8 @@ export interface Filling extends StepContext {
   /** Folder of the release, not yet visible to anyone. */
   release: string;
   fetched: Fetched;
+  /** Applications of the release, with their checked descriptors. */
+  apps: Applications;
   provisioners: Provisioners;
   /** Names that templates may take from this process's environment; empty for every declared one. */
   templateEnv: readonly string[];
@@ -25,7 +29,7 @@ export interface Filling extends StepContext {
   sourceFolders: Map<string, string>;
   /** Plugins on which a provisioner has run. */
   provisioned: Set<string>;
-  /** Plugin id → prepared `.env` file, filled by `write_env`. */
+  /** Unit → prepared `.env` file, filled by `write_env` and for applications. */
   envFiles: Map<string, string>;
 }
 
@@ -42,7 +46,7 @@ export async function runFillStep(step: InstallStep, context: Filling): Promise<
       return install({ section: "extensions", id: step.extension }, source, context);
     }
     case "install_app":
-      return install({ section: "apps", id: step.app }, `apps/${step.app}`, context);
+      return install(applicationItem(step.app, context), `${APPLICATIONS_FOLDER}/${step.app}`, context);
     case "provision":
       return provision(step.plugin, context);
     case "write_env":
@@ -50,6 +54,11 @@ export async function runFillStep(step: InstallStep, context: Filling): Promise<
     default:
       return runStep(step, context);
   }
+}
+
+function applicationItem(id: string, { apps }: Pick<Filling, "apps">): Item {
+  const data = apps.get(id)?.data;
+  return { section: APPLICATIONS_FOLDER, id, ...(data !== undefined && { data }) };
 }
 
 /** Moves an item from the verified tree to its place in the release. */

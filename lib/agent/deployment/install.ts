@@ -1,14 +1,17 @@
 import { chmod, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { InstallStep } from "../../contract/files/install-plan.ts";
 import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
 import { type ContentsOptions, writeContents } from "../../releases/contents.ts";
 import { reserveData } from "../../releases/data-folders.ts";
 import type { Attempt } from "../../releases/journal.ts";
-import { ATTEMPT_FILE } from "../../releases/layout.ts";
+import { ATTEMPT_FILE, isApplication } from "../../releases/layout.ts";
 import { nextMoment, type Release, writeRelease } from "../../releases/release.ts";
 import { REST_FOLDER, SourceFolders } from "../../releases/source-folders.ts";
 import { planSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
+import type { Applications } from "../applications/descriptors.ts";
+import { impliedSteps } from "../applications/steps.ts";
 import { checkSupervised, type OrderedPlan, orderPlan, plannedItems, plannedSteps, unnoticed } from "../base/plan.ts";
 import type { Fetched } from "../sources/source.ts";
 import { noSupervisor } from "../supervisors/supervisor.ts";
@@ -21,7 +24,11 @@ import type { StagedTree } from "./stage.ts";
 import { runSteps } from "./steps.ts";
 
 /** Validates the plan of a verified tree against the project root, before any of it is carried out. */
-async function checkedPlan(run: Run, { fetched, attempt }: StagedTree): Promise<OrderedPlan> {
+async function checkedPlan(
+  run: Run,
+  { fetched, attempt }: StagedTree,
+  previous: Release | undefined,
+): Promise<{ plan: OrderedPlan; implied: InstallStep[] }> {
   const scope = {
     projectId: run.source.slug,
     plugins: new Set(fetched.plugins.keys()),
@@ -32,10 +39,11 @@ async function checkedPlan(run: Run, { fetched, attempt }: StagedTree): Promise<
   checkSupervised(fetched.plan, run.options.supervisor.name, fetched.planOrigin);
   await planSwitch(run.layout, attempt.target, plannedItems(plan));
   run.emit({ event: "verify.ok", check: "plan" });
-  run.emit({ event: "steps.planned", steps: plannedSteps(plan) });
+  const implied = impliedSteps(previous?.items ?? [], plannedItems(plan));
+  run.emit({ event: "steps.planned", steps: plannedSteps({ ...plan, after: [...plan.after, ...implied] }) });
   const warning = run.options.supervisor.name === "none" ? undefined : unnoticed(plan);
   if (warning !== undefined) run.emit({ event: "warning", message: warning });
-  return plan;
+  return { plan, implied };
 }
 
 /** Finished release, with its whole plan. */
@@ -50,18 +58,19 @@ export async function install(
   journal: Filling["journal"],
   previous: Release | undefined,
 ): Promise<Installed> {
-  const plan = await checkedPlan(run, staged);
+  const { plan, implied } = await checkedPlan(run, staged, previous);
   const carried =
     run.isTrial === true ? await withoutPrograms(plan, run.options.provisioners, staged.fetched.tree) : plan;
   const { items, envFiles } = await fillRelease(run, staged, carried, { journal, previous });
-  return { items, envFiles, plan };
+  return { items, envFiles, plan: { ...plan, after: [...plan.after, ...implied] } };
 }
 
 /**
  * Runs the plan's first steps on a release, and finishes it. The tree moves from staging to its final path before them,
  * so that provisioners may use that path.
  *
- * @throws DeploymentError `rights_held`, and the errors of the steps
+ * @throws ArtifactError `app_invalid`
+ * @throws DeploymentError `rights_held`, `app_not_allowed`, and the errors of the steps
  */
 async function fillRelease(
   run: Run,
@@ -76,6 +85,10 @@ async function fillRelease(
   const { fetched } = staged;
   const tree = fetched.keep.includes(INTEGRATION_FILE) ? fetched.tree : undefined;
   await checkRights(run, asked, previous, { arriving: arrivingFrom(plan, staged.fetched), tree });
+  const ids = plannedItems(plan)
+    .filter(isApplication)
+    .map(({ id }) => id);
+  const apps = ids.length === 0 ? NO_APPLICATIONS : await admittedApplications(run, asked, previous, { fetched, ids });
   const release = layout.release(target, name);
   await rename(staged.folder, release);
   await rm(join(release, ATTEMPT_FILE));
@@ -84,6 +97,7 @@ async function fillRelease(
     journal,
     release,
     fetched: { ...staged.fetched, tree: join(release, "tree") },
+    apps,
     // Steps that need a supervisor come later, with one that knows the plugins.
     supervisor: noSupervisor(),
     provisioners: options.provisioners,
@@ -97,12 +111,30 @@ async function fillRelease(
     signal: run.signal,
   };
   await runSteps(plan.fill, filling, runFillStep);
+  if (apps.size > 0) await (await import("./prepare-applications.ts")).prepareApplications(filling, apps);
   // A provisioner may have changed the descriptor: this one is what the runtime loads.
   const installed = filling.items.map((item) => ({ ...item, folder: join(release, item.section, item.id) }));
   if (filling.provisioned.size > 0)
     await checkRights(run, asked, previous, { arriving: installed, tree: tree && filling.fetched.tree });
   await finishRelease(run, filling, staged.attempt, plan);
   return filling;
+}
+
+const NO_APPLICATIONS: Applications = new Map();
+
+/** Reads the applications of a verified tree, and holds it if they may not run here. */
+async function admittedApplications(
+  run: Run,
+  asked: { version: string; identity: string | null },
+  previous: Release | undefined,
+  { fetched, ids }: { fetched: Fetched; ids: readonly string[] },
+): Promise<Applications> {
+  // Loaded only for projects with applications.
+  const { arrivingApplications } = await import("../applications/descriptors.ts");
+  const apps = await arrivingApplications(fetched.tree, ids);
+  const { holdApplications } = await import("./hold-applications.ts");
+  await holdApplications(run, asked, apps, previous);
+  return apps;
 }
 
 /** Returns the items that the plan installs, each with its folder in the verified tree. */

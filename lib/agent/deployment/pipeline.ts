@@ -160,7 +160,7 @@ export async function switchOver(
   try {
     await replace(run, journal, await prepare());
   } catch (thrown) {
-    const error = await blamed(run, errorOf(run, thrown));
+    const error = await blamed(run, errorOf(run, thrown), journal.entry.touched);
     const failure = await traced("undo", {}, () => undo(run, journal, error));
     await condemn?.(error, journal.entry.phase === "switching");
     throw failure;

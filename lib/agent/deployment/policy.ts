@@ -17,7 +17,11 @@ const AGAIN_MS = 10 * 60_000;
  * Returns when a watch checks again. @param from when the version will pass, if known @param before time of the
  * previous check
  */
-export function lookAgainAt(now: number, from: string | undefined, before: HeldPolicy | undefined): string {
+export function lookAgainAt(
+  now: number,
+  from: string | undefined,
+  before: Pick<HeldPolicy, "at" | "again"> | undefined,
+): string {
   const waited = before === undefined ? 0 : Date.parse(before.again) - Date.parse(before.at);
   const wait = from === undefined ? Math.max(FIRST_AGAIN_MS, 2 * waited) : Date.parse(from) - now;
   return new Date(now + Math.min(wait, AGAIN_MS)).toISOString();

@@ -4,10 +4,11 @@ import { join } from "node:path";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { dropAhead } from "../../releases/ahead.ts";
-import type { Item, Layout } from "../../releases/layout.ts";
+import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
+import { unitKey } from "../../releases/names.ts";
 import { removeTree } from "../../releases/open-folder.ts";
-import { currentRelease, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
+import { currentRelease, isAdopted, listReleases, namedUnits, removeRelease } from "../../releases/release.ts";
 import { ifThere } from "../../support/files.ts";
 import type { Emit } from "../base/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
@@ -44,12 +45,13 @@ async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, sup
   const releases = await listReleases(layout, target);
   const items = [running, ...releases].flatMap((release): readonly Item[] => release?.items ?? []);
   const plugins = [...new Set(pluginsAmong(items))];
-  const stopped = supervisor.name === "runtime" || running?.steps === undefined ? plugins : namedUnits(running);
+  const supervised = supervisor.name === "runtime" || running?.steps === undefined ? plugins : namedUnits(running);
+  const apps = running === undefined || isAdopted(running) ? [] : running.items.filter(isApplication).map(unitKey);
   return {
     running,
     releases,
     items,
-    units: running === undefined || supervisor.name === "none" ? [] : [...stopped],
+    units: [...(running === undefined || supervisor.name === "none" ? [] : supervised), ...apps],
     kept: purge
       ? [
           ...items.map((item) => layout.data(item)),
@@ -100,7 +102,7 @@ export async function removeTarget(removed: RemovedTarget, options: FewerOptions
   await endInterrupted(layout, run.options.supervisor, emit);
   const { supervisor } = run.options;
   const { running, releases, items, units, kept } = await partsOf(layout, removed, supervisor);
-  for (const unit of units) await supervisorOf(supervisor, items).stop(unit, signal);
+  for (const unit of units) await supervisorOf(layout, supervisor, items).stop(unit, signal);
   for (const item of items) await removeOwnLink(layout, target, item);
   await rm(layout.current(target), { force: true });
   await syncLinks(layout);
@@ -122,6 +124,8 @@ async function removeState(sealift: string, target: string): Promise<void> {
     `watch-${target}.json`,
     `rights-${target}.json`,
     `consent-${target}.json`,
+    `policy-${target}.json`,
+    `apps-${target}.json`,
   ];
   for (const name of (await ifThere(readdir(folder))) ?? []) if (own.includes(name)) await rm(join(folder, name));
 }

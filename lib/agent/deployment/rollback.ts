@@ -3,14 +3,17 @@ import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { damagedFile, itemDigests } from "../../releases/contents.ts";
 import { Journal } from "../../releases/journal.ts";
+import { isApplication } from "../../releases/layout.ts";
 import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } from "../../releases/quarantine.ts";
 import { listReleases, type Release } from "../../releases/release.ts";
 import { planSwitch } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
+import { impliedSteps } from "../applications/steps.ts";
 import type { Emit } from "../base/events.ts";
 import { checkSupervised, plannedSteps } from "../base/plan.ts";
 import type { Reporter } from "../base/reporter.ts";
 import { sendReports, tellUnsent } from "../reports/outbox.ts";
+import { requireApplications, startedBy } from "./hold-applications.ts";
 import { endInterrupted } from "./interrupted.ts";
 import {
   perform,
@@ -153,13 +156,10 @@ export const earlierRelease = (
 /**
  * Checks that a rollback can be carried out, before anything is changed.
  *
- * @throws DeploymentError `release_damaged`, `needs_supervisor`, `id_taken`
+ * @throws DeploymentError `release_damaged`, `needs_supervisor`, `id_taken`, `app_not_allowed`
  */
-async function readyToGoBack(
-  { source, layout, options, emit, signal }: KeptRun,
-  previous: Release | undefined,
-  release: Release,
-): Promise<ReadyRelease> {
+async function readyToGoBack(run: KeptRun, previous: Release | undefined, release: Release): Promise<ReadyRelease> {
+  const { source, layout, options, emit, signal } = run;
   const { target } = source;
   const supervisor = options.supervisor.name;
   const folder = layout.release(target, release.name);
@@ -173,6 +173,8 @@ async function readyToGoBack(
   const { stop, after } = stepsOf(release);
   checkSupervised({ steps: [...stop, ...after] }, supervisor, "local");
   await planSwitch(layout, target, release.items);
+  const { descriptorsIn } = await import("../applications/descriptors.ts");
+  await requireApplications(run, await descriptorsIn(folder, [...startedBy(release)]), previous);
   const [before, now] = await Promise.all([
     previous && itemDigests(layout.release(target, previous.name), previous),
     itemDigests(folder, release),
@@ -182,7 +184,10 @@ async function readyToGoBack(
     return digest === undefined || digest !== before?.get(`plugins/${plugin}`);
   };
   const idle = new Set(await options.supervisor.make?.([]).idle?.(signal));
-  const plan = rollbackSteps(previous, release, { changed, idle }, supervisor);
+  const own = rollbackSteps(previous, release, { changed, idle }, supervisor);
+  const started = startedBy(release);
+  const apps = release.items.filter((item) => isApplication(item) && started.has(item.id));
+  const plan = { ...own, after: [...own.after, ...impliedSteps(previous?.items ?? [], apps)] };
   emit({ event: "steps.planned", steps: plannedSteps({ fill: [], ...plan }) });
   if (supervisor === "none") {
     const left = previous === undefined ? "what ran before" : previous.version;

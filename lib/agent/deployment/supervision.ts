@@ -1,9 +1,10 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { itemDigests } from "../../releases/contents.ts";
-import type { Item } from "../../releases/layout.ts";
-import { releaseName } from "../../releases/names.ts";
+import type { Item, Layout } from "../../releases/layout.ts";
+import { itemOfUnit, releaseName } from "../../releases/names.ts";
 import { saysOfTheRelease } from "../../releases/quarantine.ts";
 import { readRelease } from "../../releases/release.ts";
+import { isApplicationUnit, supervisorOfRoot, withApplications } from "../applications/root-supervisor.ts";
 import { capital, noSupervisor, type Supervisor, type SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
 
@@ -12,8 +13,8 @@ export const pluginsAmong = (items: readonly Item[]): string[] =>
   items.filter(({ section }) => section === "plugins").map(({ id }) => id);
 
 /** Makes a supervisor for the units of these items. */
-export const supervisorOf = (choice: SupervisorChoice, items: readonly Item[]): Supervisor =>
-  choice.make?.(pluginsAmong(items)) ?? noSupervisor();
+export const supervisorOf = (layout: Layout, choice: SupervisorChoice, items: readonly Item[]): Supervisor =>
+  withApplications(choice.make?.(pluginsAmong(items)) ?? noSupervisor(), layout, choice);
 
 /** Makes a supervisor for a release that is switched to; its checks fail a plugin that runs from another release. */
 export function supervisorOfRelease(
@@ -32,7 +33,8 @@ export function supervisorOfRelease(
     const digest = await digestOf(name, plugin);
     return digest !== undefined && digest === (await digestOf(release, plugin));
   };
-  return options.supervisor.make?.(pluginsAmong(items), isCurrent) ?? noSupervisor();
+  const plugins = options.supervisor.make?.(pluginsAmong(items), isCurrent) ?? noSupervisor();
+  return withApplications(plugins, layout, options.supervisor);
 }
 
 /** Checks whether the chosen supervisor works. @returns the error if it does not */
@@ -56,7 +58,40 @@ export async function checkSupervisor(run: Run<Deployed>): Promise<void> {
   if (error !== undefined) throw error;
 }
 
-/** Returns the error to blame for a failed step: that of the host when its supervisor has stopped working meanwhile. */
-export async function blamed(run: Run<Deployed>, error: SealiftError): Promise<SealiftError> {
-  return saysOfTheRelease(error) ? ((await trouble(run, error)) ?? error) : error;
+/**
+ * Returns the error to blame for a failed step: that of the host when its supervisor has stopped working meanwhile.
+ *
+ * @param touched units that the run has acted on
+ */
+export async function blamed(
+  run: Run<Deployed>,
+  error: SealiftError,
+  touched: readonly (string | null)[],
+): Promise<SealiftError> {
+  if (!saysOfTheRelease(error)) return error;
+  const apps = touched.filter(isApplicationUnit).map((unit) => itemOfUnit(unit).id);
+  return (await trouble(run, error)) ?? (await troubleOfApplications(run, apps, error)) ?? error;
+}
+
+/** Checks whether the root's applications can be supervised still. @returns the error if they cannot */
+async function troubleOfApplications(
+  { layout, options }: Run<Deployed>,
+  ids: readonly string[],
+  cause: SealiftError,
+): Promise<SealiftError | undefined> {
+  if (ids.length === 0) return undefined;
+  const unavailable = (why: string) =>
+    deploymentError("supervisor_unavailable", `${capital(why)}: the applications' supervisor cannot work.`, { cause });
+  try {
+    const supervisor = await supervisorOfRoot(layout, options.supervisor);
+    const why = await supervisor.ready();
+    if (why !== undefined) return unavailable(why);
+    for (const id of ids) {
+      const { lacks } = (await supervisor.prospect?.(id)) ?? {};
+      if (lacks !== undefined) return unavailable(lacks);
+    }
+    return undefined;
+  } catch (error) {
+    return unavailable((error as Error).message.replace(/\.$/, ""));
+  }
 }

@@ -1,8 +1,13 @@
+import { join } from "node:path";
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
+import { HOST_FOLDER, START } from "../../contract/files/application.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
-import type { Layout } from "../../releases/layout.ts";
+import type { Item, Layout } from "../../releases/layout.ts";
+import { itemOfUnit } from "../../releases/names.ts";
 import { currentName, currentRelease } from "../../releases/release.ts";
 import { undoSwitch } from "../../releases/switch.ts";
+import { statsOf } from "../../support/files.ts";
+import { isApplicationUnit } from "../applications/root-supervisor.ts";
 import type { Emit } from "../base/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
@@ -23,14 +28,17 @@ export async function bringBack(
   supervisor: SupervisorChoice,
   emit: Emit,
 ): Promise<void> {
-  if (entry.touched.length === 0 || supervisor.name === "none") return;
+  const touched = entry.touched.filter((unit) => isApplicationUnit(unit) || supervisor.name !== "none");
+  if (touched.length === 0) return;
   const switched = entry.phase === "switching";
   const previous = pluginsAmong(entry.previous_items);
   const running = switched ? entry.previous_items : ((await currentRelease(layout, entry.target))?.items ?? []);
-  const units = supervisorOf(supervisor, running);
+  const units = supervisorOf(layout, supervisor, running);
   const signal = AbortSignal.timeout(UNDO_LIMIT_MS);
-  for (const unit of entry.touched) {
-    const remains = !switched || (unit === null ? previous.length > 0 : previous.includes(unit));
+  for (const unit of touched) {
+    const remains = isApplicationUnit(unit)
+      ? await hasLauncher(layout, itemOfUnit(unit))
+      : !switched || (unit === null ? previous.length > 0 : previous.includes(unit));
     try {
       if (remains) await units.restart(unit, signal);
       else await units.stop(unit, signal);
@@ -40,6 +48,10 @@ export async function bringBack(
     }
   }
 }
+
+/** True for an application that is linked and was installed by an agent: an adopted one was never started by it. */
+const hasLauncher = async (layout: Layout, item: Item): Promise<boolean> =>
+  (await statsOf(join(layout.link(item), HOST_FOLDER, START))) !== undefined;
 
 /**
  * Reverts a failed deployment.

@@ -1,6 +1,7 @@
 import type { Code } from "../../contract/codes.ts";
 import { type VersionState, versionStateText } from "../../contract/version-states.ts";
 import { counted } from "../../support/counted.ts";
+import { HOW_TO_ALLOW } from "../applications/not-allowed.ts";
 import { consentHint } from "../deployment/rights.ts";
 import type { HoldReason } from "../watch/events.ts";
 
@@ -21,6 +22,7 @@ export type WhyReason =
   | "downgrade"
   | "rights"
   | "policy"
+  | "application"
   | "withdrawn"
   | "deploying"
   | "clock"
@@ -186,6 +188,7 @@ function ofTheHost(situation: Situation, version: string): Why {
   if (held?.reason === "rights") return as("rights", held.message, consentHint(target, held.version));
   if (held?.reason === "policy")
     return as("policy", held.message, `\`sealift policy check ${target} ${held.version}\` says it for each rule.`);
+  if (held?.reason === "application") return as("application", held.message, HOW_TO_ALLOW);
   if (withdrawn !== undefined && withdrawn !== null && withdrawn === running)
     return as("withdrawn", `${withdrawn} was taken back, and the host goes back at its next check`);
   if (clockSeconds !== undefined)
@@ -221,6 +224,7 @@ const TROUBLES: ReadonlySet<WhyReason> = new Set([
   "downgrade",
   "rights",
   "policy",
+  "application",
   "clock",
   "signer",
   "failing",

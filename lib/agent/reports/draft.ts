@@ -1,6 +1,6 @@
 import type { Code } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
-import { HELD_POLICY, HELD_RIGHTS } from "../../contract/surfaces/host-record.ts";
+import { HELD_APPLICATION, HELD_POLICY, HELD_RIGHTS } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Attempt } from "../../releases/journal.ts";
@@ -33,7 +33,7 @@ export class ReportDraft {
     if (event.event === "warning") this.#warnings.push(event.message);
     if (event.event === "fetch.progress" || event.event === "fetch.done") this.#bytes = event.bytes;
     if (event.event === "resolve.ok") this.#version = event.version;
-    if (event.event === "policy.refused") this.#isRepeated = event.repeated;
+    if (event.event === "policy.refused" || event.event === "apps.held") this.#isRepeated = event.repeated;
     if (event.event === "step.done") this.#steps.push(event.outcome);
   }
 
@@ -97,7 +97,11 @@ export function reportOf(
 }
 
 /** Prefixes of messages about versions that a host holds. */
-const HELD: Partial<Record<Code, string>> = { rights_held: HELD_RIGHTS, policy_refused: HELD_POLICY };
+const HELD: Partial<Record<Code, string>> = {
+  rights_held: HELD_RIGHTS,
+  policy_refused: HELD_POLICY,
+  app_not_allowed: HELD_APPLICATION,
+};
 
 const errorMessage = ({ code, message }: SealiftError): string => `${HELD[code] ?? ""}${message}`.slice(0, MAX_MESSAGE);
 

@@ -1,6 +1,6 @@
 import { deploymentError } from "../../contract/errors.ts";
 import { MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
-import { answers, PROGRAM_TIMEOUT_MS, READY_TIMEOUT_MS, type Sample, supervise } from "./supervisor.ts";
+import { answers, PROGRAM_TIMEOUT_MS, type Prospect, READY_TIMEOUT_MS, type Sample, supervise } from "./supervisor.ts";
 import { sampleUnit, systemctl, type SystemdScope, unitProperties } from "./systemd-units.ts";
 
 /** Runs applications, whichever program does so. */
@@ -10,6 +10,7 @@ export interface ApplicationRunner {
   start(id: string, signal?: AbortSignal): Promise<void>;
   stop(id: string, signal?: AbortSignal): Promise<void>;
   restart(id: string, signal?: AbortSignal): Promise<void>;
+  prospect?: (id: string, signal?: AbortSignal) => Promise<Prospect>;
   sample(id: string, timeoutMs: number, signal?: AbortSignal): Promise<Sample>;
 }
 
@@ -32,7 +33,11 @@ export function applicationUnits(scope: SystemdScope): ApplicationRunner {
     const found = await unitProperties(scope, [service, socket], READY_TIMEOUT_MS, signal);
     if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
     const [of, at] = found;
-    return { service: of?.ActiveState, socket: at?.LoadState === "loaded" ? at.ActiveState : undefined };
+    return {
+      service: of?.ActiveState,
+      socket: at?.LoadState === "loaded" ? at.ActiveState : undefined,
+      loaded: of?.LoadState,
+    };
   };
 
   /** Makes a unit that systemd has given up startable again, and opens the socket. */
@@ -50,6 +55,11 @@ export function applicationUnits(scope: SystemdScope): ApplicationRunner {
 
   return {
     ready: (signal) => answers(systemctl(scope, "list-jobs"), signal),
+    async prospect(id, signal) {
+      const { socket, loaded = "missing" } = await look(id, signal);
+      const isOpen = socket === "active";
+      return loaded === "loaded" ? { isOpen } : { lacks: `the unit ${unitsOf(id).service} is ${loaded}`, isOpen };
+    },
     async start(id, signal) {
       await prepare(id, signal);
       await run(signal, "start", unitsOf(id).service);

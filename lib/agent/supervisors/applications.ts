@@ -39,6 +39,7 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
+    ...(runner.prospect !== undefined && { prospect: runner.prospect }),
     async check(unit, timeoutMs, signal) {
       const id = named(unit);
       const installed = await readInstalled(layout, id);

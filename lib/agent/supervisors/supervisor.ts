@@ -1,6 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../base/child-program.ts";
+import type { SystemdScope } from "./systemd-units.ts";
 
 /**
  * Starts, stops, restarts and checks the units of an installation (docs/contract/install-plan.md). A `plugin` of null
@@ -16,6 +18,8 @@ export interface Supervisor {
   start(plugin: string | null, signal?: AbortSignal): Promise<void>;
   stop(plugin: string | null, signal?: AbortSignal): Promise<void>;
   restart(plugin: string | null, signal?: AbortSignal): Promise<void>;
+  /** Looks at what the host has for an application that does not run yet. */
+  prospect?(id: string, signal?: AbortSignal): Promise<Prospect>;
   /** Lists the plugins that are stopped on purpose, where the supervisor knows plugins beyond any plan. */
   idle?(signal?: AbortSignal): Promise<string[]>;
   /**
@@ -26,6 +30,14 @@ export interface Supervisor {
    * @throws DeploymentError `old_release_runs` where the supervisor knows that another release runs
    */
   check(plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<string | undefined>;
+}
+
+/** State of a host before the first start of an application. */
+export interface Prospect {
+  /** Why it cannot be started, if nothing of its version is to blame: its unit is missing. */
+  lacks?: string;
+  /** Whether its sockets are open already, for it to take over. */
+  isOpen: boolean;
 }
 
 /** Capitalizes a cause, to begin a sentence. */
@@ -44,6 +56,10 @@ export interface SupervisorChoice {
    * @param isCurrent lets a check fail a plugin that runs from an earlier release
    */
   make?: (installed: readonly string[], isCurrent?: IsCurrent) => Supervisor;
+  /** Scope of systemd in which the units of a root's applications are, where systemd runs them. Default: `system`. */
+  systemdScope?: SystemdScope;
+  /** Makes the supervisor of a root's applications. Default: the one that its `applications.yaml` names. */
+  applications?: (layout: Layout) => Promise<Supervisor>;
 }
 
 /** Time limit of a supervisor's program to start, stop or restart a unit, in milliseconds. */

@@ -39,6 +39,7 @@ export function holdAfter(
   if (error === undefined) return undefined;
   const { message, faults: rights = [] } = error;
   if (error.code === "rights_held") return { do: "hold", version, reason: "rights", message, rights };
+  if (error.code === "app_not_allowed") return { do: "hold", version, reason: "application", message };
   return error.code === "policy_refused" ? { do: "hold", version, reason: "policy", message } : undefined;
 }
 

@@ -1,8 +1,10 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { isDowngrade } from "../../contract/versions.ts";
+import type { HeldApplications } from "../../releases/held-applications.ts";
 import type { HeldPolicy } from "../../releases/held-policy.ts";
 import type { HeldRights } from "../../releases/held-rights.ts";
 import { heldBack, type QuarantineEntry } from "../../releases/quarantine.ts";
+import { notAllowed } from "../applications/not-allowed.ts";
 import { policyError } from "../deployment/policy.ts";
 import { consentHint, rightsMessage } from "../deployment/rights.ts";
 import type { HoldReason } from "./events.ts";
@@ -38,6 +40,8 @@ export interface TargetFacts {
   rights?: HeldRights | undefined;
   /** Version that does not meet this host's policy, until it is checked again. */
   policy?: Pick<HeldPolicy, "version" | "identity" | "message"> | undefined;
+  /** Version with an application that this host does not allow, until the operator changes that. */
+  apps?: Pick<HeldApplications, "version" | "identity" | "message"> | undefined;
   /** Signers that this host accepts; a change of them ends an earlier refusal. */
   signers?: string | null | undefined;
   allowDowngrade: boolean;
@@ -72,6 +76,7 @@ export const HELD: Record<
   rights: (message, { target, version }) =>
     deploymentError("rights_held", message, { hint: consentHint(target, version) }),
   policy: policyError,
+  application: (message) => notAllowed(message),
 };
 
 /** Tells whether two identities may be the same bytes; unknown ones may be. */
@@ -93,6 +98,7 @@ export function decideDeployment(facts: TargetFacts): Decision {
     damaged,
     rights,
     policy,
+    apps,
     signers,
     allowDowngrade,
     ran,
@@ -130,6 +136,9 @@ export function decideDeployment(facts: TargetFacts): Decision {
   }
   if (policy?.version === version && sameBytes(policy.identity, identity) && asked === undefined) {
     return { do: "hold", version, reason: "policy", message: policy.message };
+  }
+  if (apps?.version === version && sameBytes(apps.identity, identity) && asked === undefined) {
+    return { do: "hold", version, reason: "application", message: apps.message };
   }
   if (paused && !isForced) {
     return { do: "hold", version, reason: "paused", message: `${version} waits: the target is paused.` };

@@ -18,7 +18,7 @@ import { nextDelay, untilAborted } from "./schedule.ts";
 import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
-import { decisionFacts, describeTarget, isDamaged, policyLookAt, runningVersion, titleOf } from "./target-on-disk.ts";
+import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
 /** Endless loop of one target: ask, decide, deploy, wait. Only its signal ends it. */
@@ -109,12 +109,13 @@ export class TargetLoop implements AsyncDisposable {
       await this.turn(signal, dropped);
       const woken = AbortSignal.any([ending, this.#nudge.signal]);
       if (ending.aborted || (this.#lastError?.code === "host_removed" && (await untilAborted(woken)))) continue;
-      const lookAt = this.#held === "policy" ? await policyLookAt(this.#layout, this.#source.target) : Infinity;
+      const isRefused = this.#held === "policy" || this.#held === "application";
+      const again = isRefused ? await lookAt(this.#layout, this.#source.target) : Infinity;
       const delay = nextDelay(
         {
           ...{ intervalMs: this.#target.intervalMs, failures: this.#failures },
           retryAfterMs: this.#lastError?.retryAfterMs,
-          dueInMs: Math.min(this.#opensAt ?? Infinity, lookAt) - Date.now(),
+          dueInMs: Math.min(this.#opensAt ?? Infinity, again) - Date.now(),
         },
         this.#context.random(),
       );

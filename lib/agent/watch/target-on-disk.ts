@@ -5,6 +5,7 @@ import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
+import { stillHeldApplications } from "../../releases/held-applications.ts";
 import { type HeldPolicy, readHeldPolicy } from "../../releases/held-policy.ts";
 import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
@@ -45,10 +46,15 @@ async function stillRefused(layout: Layout, target: TargetName): Promise<HeldPol
   return held !== undefined && Date.parse(held.at) <= now && now < Date.parse(held.again) ? held : undefined;
 }
 
-/** Returns when a version that does not meet the policy is to be looked at again, in milliseconds since 1970. */
-export async function policyLookAt(layout: Layout, target: TargetName): Promise<number> {
-  const held = await stillRefused(layout, target).catch(() => undefined);
-  return held === undefined ? Infinity : Date.parse(held.again);
+/**
+ * Returns when a version that does not meet the policy, or whose application is not allowed, is to be looked at again,
+ * in milliseconds since 1970.
+ */
+export async function lookAt(layout: Layout, target: TargetName): Promise<number> {
+  const policy = await stillRefused(layout, target).catch(() => undefined);
+  const apps = await stillHeldApplications(layout, target, Date.now()).catch(() => undefined);
+  const times = [policy?.again, apps?.again].flatMap((time) => (typeof time === "string" ? [Date.parse(time)] : []));
+  return Math.min(Infinity, ...times);
 }
 
 /** Returns the version that waits for a person's consent to its rights; undefined for none. */
@@ -94,6 +100,7 @@ export async function factsOnDisk(
     pin: (await readPin(layout, target))?.version ?? null,
     ran: await versionsRun(layout, target),
     policy: await stillRefused(layout, target),
+    apps: await stillHeldApplications(layout, target, Date.now()),
     rights: await awaitingConsent(layout, target),
   };
 }

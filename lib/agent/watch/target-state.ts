@@ -76,7 +76,7 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
     case "target.held": {
       const { version, reason, message } = event;
       // A deployment held for its rights, or by the policy, has reported the same as its error.
-      const error = reason === "rights" || reason === "policy" ? undefined : facts.error;
+      const error = reason === "rights" || reason === "policy" || reason === "application" ? undefined : facts.error;
       return { ...facts, queued: false, held: { version, reason, message }, error };
     }
     case "target.paused":

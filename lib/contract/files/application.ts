@@ -10,6 +10,9 @@ export const APPLICATIONS_FOLDER = "apps";
 export const APPLICATION_FILE = "app.yaml";
 /** Folder of the host in an application's folder, for what it makes of the descriptor. */
 export const HOST_FOLDER = ".sealift";
+/** Program there that starts the application; the next one migrates its data. */
+export const START = "start";
+export const MIGRATE = "migrate";
 
 const insideTheFolder = pathBelow("must be a path inside the application's folder");
 

@@ -52,13 +52,17 @@ export const HELD_RIGHTS = "held: rights: ";
 /** Prefix of the error message of a version that does not meet the host's policy. */
 export const HELD_POLICY = "held: policy: ";
 
-/** Tells whether the version in a host's record is held: by rights that await consent, or by the host's policy. */
+/** Prefix of the error message of a version with an application that the host does not allow. */
+export const HELD_APPLICATION = "held: application: ";
+
+/** Tells what holds the version in a host's record: rights that await consent, the host's policy, or an application. */
 export function heldBy({
   error_message: message,
   superseded,
-}: Pick<Trouble, "error_message" | "superseded">): "rights" | "policy" | undefined {
+}: Pick<Trouble, "error_message" | "superseded">): "rights" | "policy" | "application" | undefined {
   if (superseded === true) return undefined;
   if (message?.startsWith(HELD_RIGHTS) === true) return "rights";
+  if (message?.startsWith(HELD_APPLICATION) === true) return "application";
   return message?.startsWith(HELD_POLICY) === true ? "policy" : undefined;
 }
 

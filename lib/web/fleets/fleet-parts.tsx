@@ -13,7 +13,11 @@ export const STATES: Record<HostState, [text: string, tone: Tone]> = {
   silent: ["silent", "calm"],
 };
 
-const HOLDS = { rights: "waits for consent to its rights", policy: "held by its policy" } as const;
+const HOLDS = {
+  rights: "waits for consent to its rights",
+  policy: "held by its policy",
+  application: "waits until its application is allowed",
+} as const;
 
 /** Shows a host's state; for a host that holds a version also what holds it. */
 export function StateBadge({ of: { state, heldBy } }: { of: Pick<FleetHost, "state" | "heldBy"> }) {

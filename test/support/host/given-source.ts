@@ -40,6 +40,7 @@ export function sourceOf(version: string, steps: string, given: Given = {}): Sou
       tree,
       plugins: new Map([[plugin, { folder: `plugins/${plugin}`, requiredEnvironment: [], optionalEnvironment: [] }]]),
       extensions: new Map(),
+      apps: new Set(Object.keys(files).flatMap((path) => /^apps\/([^/]+)\/app\.yaml$/.exec(path)?.[1] ?? [])),
       keep: [],
       identity: `signature of ${version}`,
       contentSha256: null,

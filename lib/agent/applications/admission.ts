@@ -1,0 +1,99 @@
+import { connect } from "node:net";
+import { deploymentError } from "../../contract/errors.ts";
+import { addressNames } from "../../contract/files/application.ts";
+import { APPLICATIONS_FILE, type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
+import { readGrants } from "../../releases/applications.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { capital, type SupervisorChoice } from "../supervisors/supervisor.ts";
+import type { Applications } from "./descriptors.ts";
+import { requirePrograms } from "./programs.ts";
+import { supervisorOfRoot } from "./root-supervisor.ts";
+
+/** Time limit to see whether somebody listens on an address, in milliseconds. */
+const LISTENS_TIMEOUT_MS = 1_000;
+
+/** Applications that a run is about to switch to. */
+export interface ApplicationsToRun {
+  layout: Layout;
+  apps: Applications;
+  /** Those of them that run already. */
+  running: ReadonlySet<string>;
+  supervisor: SupervisorChoice;
+  signal: AbortSignal;
+}
+
+/** Refusal that holds a version: nothing of it is to blame. */
+export interface Refusal {
+  message: string;
+  faults: string[];
+  /** Whether only a change of the operator's file can end it. */
+  isLasting: boolean;
+}
+
+/**
+ * Decides whether this host may and can run the applications of a release. Changes nothing.
+ *
+ * @returns why they are not allowed, if they are not
+ * @throws DeploymentError `supervisor_unavailable`, `needs_unmet`, `port_taken`
+ */
+export async function admitApplications(request: ApplicationsToRun): Promise<Refusal | undefined> {
+  const { layout, apps, running, signal } = request;
+  if (apps.size === 0) return undefined;
+  const grants = await readGrants(layout);
+  const refusal = refusalBy(grants, apps);
+  if (refusal !== undefined) return refusal;
+  const supervisor = await supervisorOfRoot(layout, request.supervisor);
+  const why = await supervisor.ready(signal);
+  if (why !== undefined)
+    throw deploymentError("supervisor_unavailable", `${capital(why)}: the applications' supervisor cannot work.`, {
+      hint: "The release is not to blame. Start it: `sealift app serve`, or systemd.",
+    });
+  const opened = new Set<string>();
+  for (const id of apps.keys()) {
+    const { lacks, isOpen = false } = (await supervisor.prospect?.(id, signal)) ?? {};
+    if (lacks !== undefined) return { message: `The host cannot run ${id}: ${lacks}.`, faults: [], isLasting: false };
+    if (isOpen) opened.add(id);
+  }
+  await requirePrograms(apps, signal);
+  for (const [id, app] of apps)
+    if (!running.has(id)) await requireFreePorts(id, opened.has(id) ? app.ports : addressNames(app), grants!);
+  return undefined;
+}
+
+function refusalBy(grants: ApplicationsFile | undefined, apps: Applications): Refusal | undefined {
+  const faults: string[] = [];
+  for (const [id, app] of apps) {
+    const grant = grants?.applications[id];
+    if (grant === undefined) faults.push(`${id} is not allowed to run`);
+    else
+      for (const name of addressNames(app))
+        if (grant.listen[name] === undefined) faults.push(`${id} has no address for ${name}`);
+  }
+  if (faults.length === 0) return undefined;
+  const where = grants === undefined ? `there is no ${APPLICATIONS_FILE}` : `by ${APPLICATIONS_FILE}`;
+  const message = `${capital(faults.join("; "))} (${where} in the project root).`;
+  return { message, faults, isLasting: true };
+}
+
+/** Requires that nobody answers where an application is to listen. @throws DeploymentError `port_taken` */
+async function requireFreePorts(id: string, names: readonly string[], { applications }: ApplicationsFile) {
+  for (const name of names) {
+    const at = applications[id]!.listen[name]!;
+    if (!(await isAnswered(at))) continue;
+    throw deploymentError("port_taken", `Another program answers on ${at}, the address ${name} of ${id}.`, {
+      hint: `Nothing was switched. End that program, or give ${id} another address in ${APPLICATIONS_FILE}.`,
+    });
+  }
+}
+
+const EVERYWHERE: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+
+function isAnswered(at: string): Promise<boolean> {
+  const { host, port } = hostAndPort(at);
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const socket = connect({ host: EVERYWHERE[host] ?? host, port, timeout: LISTENS_TIMEOUT_MS });
+  socket.once("connect", () => resolve(true));
+  socket.once("timeout", () => resolve(false));
+  socket.once("error", () => resolve(false));
+  return promise.finally(() => socket.destroy());
+}

@@ -1,0 +1,33 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { deploymentError } from "../../contract/errors.ts";
+import { APPLICATIONS_FOLDER, HOST_FOLDER, MIGRATE, START } from "../../contract/files/application.ts";
+import type { Applications } from "./descriptors.ts";
+import { programAt } from "./programs.ts";
+
+/**
+ * Writes the programs that start and migrate applications into their folders: `.sealift/start`, and `.sealift/migrate`
+ * where they migrate (docs/contract/application.md#the-launcher).
+ *
+ * @param release folder of the release
+ * @throws DeploymentError `needs_unmet` for a program that has gone meanwhile
+ */
+export async function writeLaunchers(release: string, apps: Applications): Promise<void> {
+  for (const [id, { command, migrate }] of apps) {
+    const folder = join(release, APPLICATIONS_FOLDER, id, HOST_FOLDER);
+    await mkdir(folder);
+    for (const [name, words] of Object.entries({ [START]: command, [MIGRATE]: migrate }))
+      if (words !== undefined)
+        await writeFile(join(folder, name), await launcherOf(words), { flag: "wx", mode: 0o755 });
+  }
+}
+
+/** Returns the text of a program that starts a command of an application: its folder is the working directory. */
+export async function launcherOf([name, ...words]: readonly [string, ...string[]]): Promise<string> {
+  const program = name.includes("/") ? `./${name.replace(/^(?:\.\/+)*/, "")}` : await programAt(name);
+  if (program === undefined) throw deploymentError("needs_unmet", `The program ${name} is gone.`);
+  return `#!/bin/sh\nexec ${[program, ...words].map(quoted).join(" ")}\n`;
+}
+
+/** Quotes a word so that a shell takes it literally. */
+const quoted = (word: string): string => `'${word.replaceAll("'", `'\\''`)}'`;

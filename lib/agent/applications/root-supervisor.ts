@@ -1,0 +1,47 @@
+import { deploymentError } from "../../contract/errors.ts";
+import { APPLICATIONS_FILE } from "../../contract/files/applications.ts";
+import { readGrants } from "../../releases/applications.ts";
+import { isApplication, type Layout } from "../../releases/layout.ts";
+import { itemOfUnit } from "../../releases/names.ts";
+import type { Supervisor, SupervisorChoice } from "../supervisors/supervisor.ts";
+
+/** True for the key of an application's unit. */
+export const isApplicationUnit = (unit: string | null): unit is string =>
+  unit !== null && isApplication(itemOfUnit(unit));
+
+/**
+ * Makes the supervisor of a root's applications, as the operator's `applications.yaml` names it.
+ *
+ * @throws DeploymentError `app_not_allowed` without that file; UsageError `config_invalid`
+ */
+export async function supervisorOfRoot(layout: Layout, choice: SupervisorChoice): Promise<Supervisor> {
+  if (choice.applications !== undefined) return choice.applications(layout);
+  const grants = await readGrants(layout);
+  if (grants === undefined)
+    throw deploymentError("app_not_allowed", `There is no ${APPLICATIONS_FILE} in ${layout.root}.`, {
+      hint: "It names the supervisor of the root's applications (docs/contract/application.md).",
+    });
+  // Loaded only for roots with applications.
+  const { applicationSupervisor } = await import("../supervisors/applications.ts");
+  return applicationSupervisor({ layout, grants, systemdScope: choice.systemdScope });
+}
+
+/** Adds the units of applications to a supervisor of plugins: `apps/web` is the root's application `web`. */
+export function withApplications(plugins: Supervisor, layout: Layout, choice: SupervisorChoice): Supervisor {
+  const act =
+    (verb: "start" | "stop" | "restart") =>
+    async (unit: string | null, signal?: AbortSignal): Promise<void> =>
+      isApplicationUnit(unit)
+        ? (await supervisorOfRoot(layout, choice))[verb](itemOfUnit(unit).id, signal)
+        : plugins[verb](unit, signal);
+  return {
+    ...plugins,
+    start: act("start"),
+    stop: act("stop"),
+    restart: act("restart"),
+    check: async (unit, timeoutMs, signal) =>
+      isApplicationUnit(unit)
+        ? (await supervisorOfRoot(layout, choice)).check(itemOfUnit(unit).id, timeoutMs, signal)
+        : plugins.check(unit, timeoutMs, signal),
+  };
+}

@@ -1,0 +1,45 @@
+import { join } from "node:path";
+import { APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { unitKey } from "../../releases/names.ts";
+import { statsOf } from "../../support/files.ts";
+import type { Applications } from "../applications/descriptors.ts";
+import { writeLaunchers } from "../applications/launchers.ts";
+import { prepareEnvFile } from "./env-file.ts";
+
+/** Template of an application's settings, in its folder. */
+const TEMPLATE = ".env.template";
+
+/** Release whose applications have their places. */
+interface Installed {
+  layout: Layout;
+  /** Folder of the release. */
+  release: string;
+  /** Unit → prepared `.env` file, for the switch to put in place. */
+  envFiles: Map<string, string>;
+}
+
+/**
+ * Makes what the host has for applications of a release: launchers, and settings where there are none yet, from the
+ * template in their folder and from this process's environment.
+ *
+ * @throws DeploymentError `env_missing` for a required name without a value; `needs_unmet`
+ */
+export async function prepareApplications({ layout, release, envFiles }: Installed, apps: Applications): Promise<void> {
+  await writeLaunchers(release, apps);
+  for (const [id, { environment }] of apps) {
+    const item = { section: APPLICATIONS_FOLDER, id } as const;
+    const template = join(release, APPLICATIONS_FOLDER, id, TEMPLATE);
+    const prepared = join(release, `${APPLICATIONS_FOLDER}-${id}.env`);
+    const isNew = await prepareEnvFile({
+      plugin: id,
+      template: (await statsOf(template))?.isFile() === true ? template : undefined,
+      existing: layout.envFile(item),
+      prepared,
+      ...environment,
+      environment: process.env,
+      isOnlySource: true,
+    });
+    if (isNew) envFiles.set(unitKey(item), prepared);
+  }
+}
