@@ -1,5 +1,6 @@
 import { accessSync, constants, statSync } from "node:fs";
 import { resolve } from "node:path";
+import { STAYS_UP_MS } from "../../lib/options/agent.ts";
 import { fileLayer, isSameHub, type Layer } from "../../lib/options/layers.ts";
 import { type Given, yamlKeyOf } from "../../lib/options/option.ts";
 import type { Settings } from "../../lib/releases/deployed.ts";
@@ -12,6 +13,8 @@ interface RunValues {
   supervisor: string;
   supervisorName?: string | undefined;
   systemdScope: string;
+  staysUpMs?: number;
+  healthUrl?: readonly (readonly [plugin: string | null, url: URL])[];
   k8sNamespace?: string | undefined;
   k8sContext?: string | undefined;
   runtimeUrl: string;
@@ -23,6 +26,8 @@ const HOW_UNITS_RUN = [
   "supervisor",
   "supervisor-name",
   "systemd-scope",
+  "stays-up",
+  "health-url",
   "k8s-namespace",
   "k8s-context",
   "runtime-url",
@@ -41,7 +46,8 @@ export function settingsOf(options: RunValues, layers: readonly Layer[]): Settin
   const { notifiersConfig, hubUrl } = options;
   const own: Record<string, Record<string, string | undefined>> = {
     runtime: { runtime_url: runtimeUrl, plugin_key_file: secretFile("plugin-key", layers) },
-    systemd: { systemd_scope: systemdScope },
+    systemd: { systemd_scope: systemdScope, ...healthOf(options) },
+    docker: healthOf(options),
     kubernetes: { k8s_namespace: k8sNamespace, k8s_context: k8sContext },
   };
   const settings = {
@@ -55,6 +61,15 @@ export function settingsOf(options: RunValues, layers: readonly Layer[]): Settin
       new URL(hubUrl).password === "" && { hub_url: hubUrl, api_key_file: secretFile("api-key", layers) }),
   };
   return Object.fromEntries(Object.entries(settings).filter((entry) => entry[1] !== undefined)) as Settings;
+}
+
+/** Returns how the health of units is asked, where that was said. */
+function healthOf({ staysUpMs = STAYS_UP_MS, healthUrl = [] }: RunValues): Record<string, string | undefined> {
+  const urls = healthUrl.map(([plugin, { href }]) => (plugin === null ? href : `${plugin}=${href}`));
+  return {
+    stays_up: staysUpMs === STAYS_UP_MS ? undefined : `${staysUpMs}ms`,
+    health_url: urls.length === 0 ? undefined : urls.join(","),
+  };
 }
 
 /** Returns the path of the file that a secret is read from, unless the file is gone when this program ends. */

@@ -27,17 +27,18 @@ const RUNTIME_TIMEOUT_MS = 60_000;
 
 /** Returns the supervisor that the options choose. */
 export async function supervisorFrom(options: SupervisorValues): Promise<DeployOptions["supervisor"]> {
-  const { supervisor: name, supervisorName: template } = options;
+  const { supervisor: name, supervisorName: template, staysUpMs, healthUrl } = options;
+  const health = { staysUpMs, urls: new Map(healthUrl) };
   switch (name) {
     case "none":
       return { name };
     case "systemd": {
       const { systemdSupervisor } = await import("../../lib/agent/supervisors/systemd.ts");
-      return { name, make: () => systemdSupervisor({ template, scope: options.systemdScope }) };
+      return { name, make: () => systemdSupervisor({ template, scope: options.systemdScope, ...health }) };
     }
     case "docker": {
       const { dockerSupervisor } = await import("../../lib/agent/supervisors/docker.ts");
-      return { name, make: () => dockerSupervisor({ template }) };
+      return { name, make: () => dockerSupervisor({ template, ...health }) };
     }
     case "kubernetes": {
       const { kubernetesSupervisor } = await import("../../lib/agent/supervisors/kubernetes.ts");

@@ -82,6 +82,22 @@ const deployment = group("Deployment", {
   pluginSecretKey: secret({ metavar: "KEY", help: "Sign trusted plugins with this key (plugin.sig)" }),
 });
 
+/** Time for which a unit must run on to count as healthy, in milliseconds. */
+export const STAYS_UP_MS = 5_000;
+
+/** Parses `[PLUGIN=]URL`. @throws Error whose message continues "--health-url …" */
+function healthUrlFrom(text: string): readonly [plugin: string | null, url: URL] {
+  const [, plugin, address = ""] = /^(?:([a-z0-9][a-z0-9_.-]*)=)?(.*)$/s.exec(text) ?? [];
+  const url = URL.parse(address);
+  if (
+    url?.protocol === "http:" &&
+    /^(?:127\.0\.0\.1|\[::1\])$/.test(url.hostname) &&
+    url.username + url.password === ""
+  )
+    return [plugin ?? null, url];
+  throw new Error(`is a URL of this host such as tides=http://127.0.0.1:3000/healthz, not ${JSON.stringify(text)}`);
+}
+
 /** Supervisor of the plugins. */
 export const supervision = group("Supervisor", {
   supervisor: choice(["none", "runtime", "systemd", "docker", "kubernetes"], {
@@ -94,6 +110,15 @@ export const supervision = group("Supervisor", {
     defaultText: "sealift-plugin-<id>",
   }),
   systemdScope: choice(["system", "user"], { help: "Which systemd runs the units", default: "system" }),
+  staysUpMs: duration({
+    name: "stays-up",
+    help: "How long a unit of systemd or docker must run on",
+    default: STAYS_UP_MS,
+  }),
+  healthUrl: list(
+    { metavar: "[PLUGIN=]URL", help: "URL that answers when a unit works; may be repeated", commas: true },
+    healthUrlFrom,
+  ),
   k8sNamespace: text({ metavar: "NAME", help: "Kubernetes namespace", defaultText: "the context's" }),
   k8sContext: text({ metavar: "NAME", help: "Kubernetes context", defaultText: "the current one" }),
   runtimeUrl: guarded(url({ help: "Root of the runtime", default: "http://127.0.0.1:8000" })),

@@ -12,7 +12,7 @@ export const history = {
 };
 
 const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig } = agent;
-const { runtimeUrl: _runtimeUrl, pluginKey: _pluginKey, ...units } = supervision;
+const { runtimeUrl: _url, pluginKey: _key, staysUpMs: _staysUp, healthUrl: _health, ...units } = supervision;
 
 /**
  * Options of `rollback`, which asks no hub, but reports to the one given or the one that the target was deployed from.

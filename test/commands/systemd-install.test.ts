@@ -274,7 +274,8 @@ t.test("the watch's user may start, stop, restart and reload units of plugins, a
     t.equal(judge(rules, unit, "restart"), "not handled", String(unit));
   for (const unit of ["sealift-app@web.service", "sealift-app@web.socket"]) {
     for (const verb of ["start", "stop", "restart", "reset-failed"]) t.equal(judge(rules, unit, verb), "yes", verb);
-    for (const verb of ["reload", "kill", "clean", undefined]) t.equal(judge(rules, unit, verb), "not handled", String(verb));
+    for (const verb of ["reload", "kill", "clean", undefined])
+      t.equal(judge(rules, unit, verb), "not handled", String(verb));
   }
   for (const unit of [
     "sealift-app@.service",

@@ -54,6 +54,7 @@ async function watchedWorld({ retries = 0 } = {}) {
 api_key_file: api.key
 signing_secret_file: signing.secret
 supervisor: systemd
+stays_up: 100ms
 interval: 1s
 host_id: host-1
 targets:

@@ -198,7 +198,8 @@ t.test(
         { mode: 0o755 },
       );
     const root = world.path("host");
-    const args = ["tides", "--install-plan", plan, "--project-root", root, "--host-id", "h", "--supervisor", "systemd"];
+    const args = ["tides", "--install-plan", plan, "--project-root", root, "--host-id", "h"];
+    args.push("--supervisor", "systemd", "--stays-up", "100ms");
     const environment = { ...developer, PATH: `${programs}:${process.env.PATH}` };
 
     await systemctl("active");

@@ -49,6 +49,7 @@ async function makeTargets(hub: RunningHub, config: string, folder: string): Pro
   const service = await publishedArchive(hub, "service", "clock", config);
   const project = await publishedProject(hub, "berths", config);
   plugin.options["supervisor"] = "systemd";
+  plugin.options["stays_up"] = "100ms";
   const fresh = () => ({ published: 0, bad: new Set<string>() });
   return [
     { ...plugin, ...fresh(), key: "plugin-tides", root: shared, sick: { sick: "yes" } },

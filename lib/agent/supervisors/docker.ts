@@ -1,8 +1,9 @@
 import * as z from "zod";
 import { describeFailure } from "../base/child-program.ts";
-import { answers, inquire, type Sample, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
+import { unitCheck } from "./settling.ts";
+import { answers, inquire, type Sample, supervise, type Supervisor, type UnitHealth, unitName } from "./supervisor.ts";
 
-export interface DockerOptions {
+export interface DockerOptions extends UnitHealth {
   /** Template of the names; `<id>` is the plugin. */
   template?: string | undefined;
 }
@@ -18,10 +19,10 @@ const containerState = z.looseObject({
 });
 
 /**
- * Supervises containers through `docker`. Healthy: the container's own health check passes; without one, it runs in two
- * samples.
+ * Supervises containers through `docker`. Healthy: it runs for a while without a restart, and its own health check
+ * passes, if it has one.
  */
-export function dockerSupervisor({ template }: DockerOptions): Supervisor {
+export function dockerSupervisor({ template, ...health }: DockerOptions): Supervisor {
   const act = (verb: string) => async (plugin: string | null, signal?: AbortSignal) => {
     await supervise(["docker", verb, unitName(template, plugin)], signal);
   };
@@ -49,8 +50,7 @@ export function dockerSupervisor({ template }: DockerOptions): Supervisor {
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
-    check: (plugin, timeoutMs, signal) =>
-      twoSamples(() => sample(unitName(template, plugin), timeoutMs, signal), signal),
+    check: unitCheck(health, (plugin, timeoutMs, signal) => sample(unitName(template, plugin), timeoutMs, signal)),
   };
 }
 

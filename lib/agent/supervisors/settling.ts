@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { counted } from "../../support/counted.ts";
-import { type Sample, SAMPLE_INTERVAL_MS } from "./supervisor.ts";
+import { probe } from "./probe.ts";
+import { type Sample, SAMPLE_INTERVAL_MS, type UnitHealth } from "./supervisor.ts";
 
 /** Time between the first two questions for an answer, in milliseconds; it doubles up to that of samples. */
 const FIRST_PAUSE_MS = 100;
@@ -50,3 +51,15 @@ export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Sett
   }
   return undefined;
 }
+
+/** Returns the check of a supervisor whose units have no descriptor of their own. @param look samples a unit */
+export const unitCheck =
+  (
+    { staysUpMs, urls }: UnitHealth,
+    look: (plugin: string | null, timeoutMs: number, signal?: AbortSignal) => Promise<Sample>,
+  ) =>
+  (plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<string | undefined> => {
+    const url = urls?.get(plugin);
+    const ask = url && (() => probe(url, signal));
+    return settles({ sample: () => look(plugin, timeoutMs, signal), ask, withinMs: timeoutMs, staysUpMs, signal });
+  };

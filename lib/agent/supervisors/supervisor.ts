@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../base/child-program.ts";
@@ -62,11 +61,19 @@ export interface SupervisorChoice {
   applications?: (layout: Layout) => Promise<Supervisor>;
 }
 
+/** Health of units that are no applications, as an operator wants it checked. */
+export interface UnitHealth {
+  /** Time for which a unit must go on without a restart, in milliseconds. */
+  staysUpMs: number;
+  /** URL of this host that answers when a unit works, by plugin; null for the project's own unit. */
+  urls?: ReadonlyMap<string | null, URL> | undefined;
+}
+
 /** Time limit of a supervisor's program to start, stop or restart a unit, in milliseconds. */
 export const PROGRAM_TIMEOUT_MS = 120_000;
 /** Time limit of a supervisor to report that it works, in milliseconds. */
 export const READY_TIMEOUT_MS = 10_000;
-/** Milliseconds between the two samples of a health check. */
+/** Longest pause between two samples of a health check, in milliseconds. */
 export const SAMPLE_INTERVAL_MS = 1_000;
 
 /** Returns a unit's name from the template: `<id>` is the plugin; without a plugin it is the project's unit. */
@@ -122,23 +129,8 @@ export async function answers(
 export interface Sample {
   /** Reason why it does not run as it should, if any. */
   fault?: string;
-  /** Number of restarts, by which two samples reveal a crash loop. */
+  /** Number of restarts, by which samples reveal a crash loop. */
   restarts: number;
-}
-
-/**
- * Requires that a unit runs in two samples with no restart in between: a unit in a crash loop looks active most of the
- * time.
- */
-export async function twoSamples(sample: () => Promise<Sample>, signal?: AbortSignal): Promise<string | undefined> {
-  const first = await sample();
-  if (first.fault !== undefined) return first.fault;
-  await sleep(SAMPLE_INTERVAL_MS, undefined, signal && { signal });
-  const second = await sample();
-  if (second.fault !== undefined) return second.fault;
-  return second.restarts === first.restarts
-    ? undefined
-    : `it was restarted ${second.restarts - first.restarts} times within a second`;
 }
 
 /**

@@ -1,14 +1,15 @@
-import { answers, supervise, type Supervisor, twoSamples, unitName } from "./supervisor.ts";
+import { unitCheck } from "./settling.ts";
+import { answers, supervise, type Supervisor, type UnitHealth, unitName } from "./supervisor.ts";
 import { sampleUnit, systemctl, type SystemdScope } from "./systemd-units.ts";
 
-export interface SystemdOptions {
+export interface SystemdOptions extends UnitHealth {
   /** Template of the names; `<id>` is the plugin. */
   template?: string | undefined;
   scope: SystemdScope;
 }
 
-/** Supervises systemd units through `systemctl`. Healthy: active and not restarted between two samples. */
-export function systemdSupervisor({ template, scope }: SystemdOptions): Supervisor {
+/** Supervises systemd units through `systemctl`. Healthy: active, without a restart, for a while. */
+export function systemdSupervisor({ template, scope, ...health }: SystemdOptions): Supervisor {
   const act = (verb: string) => async (plugin: string | null, signal?: AbortSignal) => {
     await supervise(systemctl(scope, verb, unitName(template, plugin)), signal);
   };
@@ -17,7 +18,8 @@ export function systemdSupervisor({ template, scope }: SystemdOptions): Supervis
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
-    check: (plugin, timeoutMs, signal) =>
-      twoSamples(() => sampleUnit(scope, unitName(template, plugin), timeoutMs, signal), signal),
+    check: unitCheck(health, (plugin, timeoutMs, signal) =>
+      sampleUnit(scope, unitName(template, plugin), timeoutMs, signal),
+    ),
   };
 }

@@ -39,7 +39,7 @@ function host(t: Test, options: Partial<DeployOptions> = {}) {
   };
 }
 
-const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
+const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
 /** Calls that do something, without those that ask the supervisor whether it works. */
 const acts = (calls: readonly string[]): string[] => calls.filter((call) => !/list-jobs|^version/.test(call));
 const HEALTHY = 'case "$*" in *show*) echo LoadState=loaded; echo ActiveState=active; echo NRestarts=0;; esac';
@@ -120,7 +120,7 @@ t.test("docker as supervisor takes part in the same way", async (t) => {
     "docker",
     `case "$1" in inspect) echo '{"State":{"Status":"running","Running":true,"Restarting":false},"RestartCount":0}';; esac`,
   );
-  const h = host(t, { supervisor: { name: "docker", make: () => dockerSupervisor({}) } });
+  const h = host(t, { supervisor: { name: "docker", make: () => dockerSupervisor({ staysUpMs: 100 }) } });
   const result = await h.run(
     sourceOf("1.0.0", `${INSTALL}\n  - {id: up, action: restart}\n  - {id: ok, action: healthcheck}`),
   );

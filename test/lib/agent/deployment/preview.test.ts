@@ -17,7 +17,7 @@ import { GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
-const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
+const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
 
 /** A project root, and a folder of its own for what is temporary. */
 function host(t: Test, more: Partial<DeployOptions> = {}) {

@@ -17,7 +17,7 @@ import { temporaryFolder } from "../../../support/temporary-folder.ts";
 const slug = TARGET.slice("project-".length);
 /** Its plan restarts the plugin's unit. */
 const STEPS = `${INSTALL}\n  - {id: up, action: restart, plugin: a}`;
-const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
+const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
 
 t.test("a removed target is stopped and gone, and what the host wrote itself stays until it is purged", async (t) => {
   const calls = await recordingProgram(t, "systemctl", "");

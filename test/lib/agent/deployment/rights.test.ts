@@ -181,7 +181,7 @@ t.test(
     await plant(h.root, filesOf("by hand", ASKING.nothing));
     const failing = `${INSTALL}\n  - {id: late, action: restart, plugin: a}`;
     await recordingProgram(t, "systemctl", "case $* in *restart*) exit 1;; esac");
-    const supervisor = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
+    const supervisor = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
     const options = { ...DEPLOY_DEFAULTS, projectRoot: h.root, hostId: "host", supervisor };
     const first = await deploy(sourceOf("1.0.0", failing, { files: filesOf("1.0.0", ASKING.more) }), options, () => {});
     t.match(first, { outcome: "rolled_back" });

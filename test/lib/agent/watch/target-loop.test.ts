@@ -153,7 +153,7 @@ t.test("a version that is rolled back is held, a retry gives it another chance, 
     steps: `${INSTALL}
   - {id: up, action: restart, plugin: a}
   - {id: ok, action: healthcheck, plugin: a, timeout: 5, retries: 0}`,
-    deploy: { supervisor: { name: "systemd", make: () => systemdSupervisor({ scope: "system" }) } },
+    deploy: { supervisor: { name: "systemd", make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) } },
   });
   target.publish("1.0.0");
   const w = watching(t, [target]);

@@ -102,7 +102,7 @@ t.test("--once is one turn of each target, with how it ended", async (t) => {
 });
 
 t.test("an interruption while bytes arrive, or after the switch, leaves the old release, whole", async (t) => {
-  const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system" }) };
+  const systemd = { name: "systemd" as const, make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
   const steps = `${INSTALL}
   - {id: up, action: restart, plugin: a}
   - {id: ok, action: healthcheck, plugin: a, retries: 20}`;
