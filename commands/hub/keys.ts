@@ -2,8 +2,7 @@ import { join } from "node:path";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
 import { deploymentError, SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { ApiKeyRecord, CreatedKey } from "../../lib/contract/surfaces/keys.ts";
-import { connection } from "../../lib/options/connection.ts";
-import { keyCreation, keyRotation, removal } from "../../lib/options/devkeys.ts";
+import { keyCreation, keyListing, keyRotation, removal } from "../../lib/options/devkeys.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { resource } from "../shell/resource.ts";
 import { managed } from "./managed.ts";
@@ -124,14 +123,19 @@ async function openSecretFile(folder: string, name: string) {
   };
 }
 
-export const KeysList = ofHub("list", connection, {
+export const KeysList = ofHub("list", keyListing, {
   description: "List your API keys, without their secrets",
+  details: `
+    Lists live keys. \`--ended\` lists those that were revoked or have expired, \`--all\` both. A key leaves the lists
+    30 days after its end.
+  `,
+  examples: [["Which keys have ended lately", "$0 key list --ended"]],
   also: [["keys", "list"]],
   listed: async () => Object.keys((await import("../../lib/contract/surfaces/keys.ts")).apiKeyRecord.shape),
   run: ({ client }, shell) =>
     showList(shell, {
       event: "key",
-      rows: client.listKeys(),
+      rows: client.listKeys(shell.options.all ? undefined : shell.options.ended ? "ended" : "live"),
       columns: async (keys) => {
         const names = await projectNames(client, keys);
         return {
@@ -178,8 +182,8 @@ export const KeysRevoke = ofKey("revoke", removal, {
       note(`Revoked ${id}.`);
       return done({ id, dry_run: false });
     }
-    for await (const key of client.listKeys()) {
-      if (key.id !== id || key.revoked_at !== null) continue;
+    for await (const key of client.listKeys("live")) {
+      if (key.id !== id) continue;
       const { name, owner, last_used_at: lastUse } = key;
       note(`would revoke ${id} (${name}) of ${owner}, last used ${lastUse ?? "never"}`);
       return done({ id, key, dry_run: true });

@@ -147,8 +147,8 @@ export const ProjectsTransfer = ofTargetAndOwner("transfer", projectTransfer, {
     if (dryRun) {
       note(`would give ${target.name} of ${target.owner} to ${owner}`);
       const keys: string[] = [];
-      for await (const { id, name, project_id: of, revoked_at: end } of client.listKeys()) {
-        if (of !== target.id || end !== null) continue;
+      for await (const { id, name, project_id: of } of client.listKeys("live")) {
+        if (of !== target.id) continue;
         keys.push(id);
         note(keep_keys ? `would keep the key ${id} (${name}) for ${owner}` : `would revoke the key ${id} (${name})`);
       }

@@ -14,6 +14,7 @@ import type {
   CreatedKey,
   CreateKeyRequest,
   CreateProjectRequest,
+  KeyState,
   ManagedVersion,
   ProjectChanges,
   ProjectDeletion,
@@ -52,9 +53,13 @@ export class DevkeysClient {
     return this.#ask(keys.createKey, { body: key });
   }
 
-  /** Lists the caller's keys, without secrets, page by page. */
-  listKeys(): AsyncGenerator<ApiKeyRecord> {
-    return this.#pages(keys.listKeys, {});
+  /**
+   * Lists the caller's keys, without secrets, page by page.
+   *
+   * @param state only live or ended ones; a hub of 0.1.0 lists all
+   */
+  listKeys(state?: KeyState): AsyncGenerator<ApiKeyRecord> {
+    return this.#pages(keys.listKeys, { query: state === undefined ? {} : { state } });
   }
 
   listProjects(): AsyncGenerator<ProjectRecord> {

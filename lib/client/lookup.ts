@@ -112,13 +112,11 @@ export async function projectNamed(connection: HubConnection, text: string): Pro
   throw usageError("usage", `${printableJson(text)} is a ${kind}, and a project is needed.`);
 }
 
-/**
- * Returns the id of an API key by its id, or by the name of one that is not revoked. @throws as {@link projectCalled}
- */
+/** Returns the id of an API key by its id, or by the name of a live one. @throws as {@link projectCalled} */
 export async function keyIdOf(client: DevkeysClient, text: string): Promise<string> {
   if (KEY_ID.test(text)) return text;
-  const isNamed = ({ name, revoked_at }: ApiKeyRecord): boolean => name === text && revoked_at === null;
-  const key = await findOne(text, client.listKeys(), [({ id }) => id === text, isNamed], {
+  const isNamed = ({ name }: ApiKeyRecord): boolean => name === text;
+  const key = await findOne(text, client.listKeys("live"), [({ id }) => id === text, isNamed], {
     what: "key in use",
     list: "sealift key list",
     nameOf: ({ name }) => name,

@@ -61,6 +61,15 @@ export const keyRotation = {
   ...connection,
 };
 
+/** Options of `key list`. */
+export const keyListing = {
+  ...group("List", {
+    ended: flag({ name: "list-ended", flag: "--ended", help: "Only keys that have ended, of the last 30 days" }),
+    all: flag({ name: "list-all", flag: "--all", help: "Live keys, and those that have ended" }),
+  }),
+  ...connection,
+};
+
 const sameName = flag({ help: "Also where another one has the name" });
 
 /** Options of `project create`. */

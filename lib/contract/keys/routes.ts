@@ -1,6 +1,7 @@
+import * as z from "zod";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, type Route } from "../route.ts";
-import { apiKeyRecord, createdKey, createKeyRequest, rotateKeyRequest } from "../surfaces/keys.ts";
+import { apiKeyRecord, createdKey, createKeyRequest, KEY_STATES, rotateKeyRequest } from "../surfaces/keys.ts";
 
 const shared = { mount: "devkeys", tags: ["key service"] } as const;
 
@@ -31,7 +32,8 @@ export const listKeys = {
   path: "/api-keys",
   who: { key: ["keys"] },
   summary: "List the own keys, without their secrets",
-  query: pageQuery,
+  description: "A key that ended more than 30 days ago is in no list. With `state`, only live or ended keys are.",
+  query: pageQuery.extend({ state: z.enum(KEY_STATES).optional() }),
   ok: { 200: page(apiKeyRecord) },
   errors: [401, 403, 422],
 } as const satisfies Route;

@@ -46,6 +46,13 @@ export const apiKeyRecord = z.object({
 });
 export type ApiKeyRecord = z.infer<typeof apiKeyRecord>;
 
+/** States of keys in lists: a key ends when it is revoked or expires. */
+export const KEY_STATES = ["live", "ended"] as const;
+export type KeyState = (typeof KEY_STATES)[number];
+
+/** Time for which lists show a key that has ended, in milliseconds: 30 days. */
+export const ENDED_SHOWN_MS = 30 * 24 * 60 * 60 * 1000;
+
 /** Replaces a key, which ends after a grace period. */
 export const rotateKeyRequest = z.strictObject({
   /** Seconds for which the old key still works. Default: a day. */

@@ -12,12 +12,12 @@ import { controlled, controls } from "../base/rights.ts";
 import { pageOf } from "../http/documentation.ts";
 import { ADMIN_KEY } from "../records/administrator.ts";
 import { endsOfKey, isRunEnd } from "../records/ends.ts";
+import { listKeys } from "../records/key-lists.ts";
 import {
   findVisibleKey,
   type IssuedKey,
   issueKey,
   type Key,
-  listKeys,
   principalOfKey,
   replaceKey,
   revokeKey,
@@ -101,7 +101,8 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
     }),
 
     serve(keys.listKeys, async (request, principal) => {
-      return pageOf(request.query, { by: "id" }, (range) => listKeys(db, viewOf(principal), range));
+      const asked = { state: request.query.state, now: hub.clock() };
+      return pageOf(request.query, { by: "id" }, (range) => listKeys(db, viewOf(principal), asked, range));
     }),
 
     serve(keys.revokeKey, async (request, principal) => {

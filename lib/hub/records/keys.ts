@@ -5,7 +5,7 @@ import { type Principal, scopesOf } from "../base/principal.ts";
 import type { ApiKeysTable } from "./core-tables.ts";
 import { type Ends, endsOfKey, endsOfNew, storedEnds } from "./ends.ts";
 import { type Locked, locked } from "./locked.ts";
-import { inTransaction, isPostgres, type PageRange, type Queries, type TransactedIn } from "./port.ts";
+import { inTransaction, isPostgres, type Queries, type TransactedIn } from "./port.ts";
 import type { Project } from "./projects.ts";
 import { deleteWhere, given, selectWhere, updateWhere } from "./rows.ts";
 
@@ -137,13 +137,8 @@ export interface KeyView {
   projectId: string | null;
 }
 
-const visibleKeys = (db: Queries, { owner, projectId }: KeyView) =>
+export const visibleKeys = (db: Queries, { owner, projectId }: KeyView) =>
   selectWhere(db, "api_keys", given({ owner, project_id: projectId ?? undefined })).selectAll();
-
-export async function listKeys(db: Queries, view: KeyView, { after, limit }: PageRange): Promise<ApiKeyRecord[]> {
-  const rows = await visibleKeys(db, view).where("id", ">", after).orderBy("id").limit(limit).execute();
-  return rows.map(keyRecord);
-}
 
 export async function findVisibleKey(db: Queries, view: KeyView, id: string): Promise<ApiKeyRecord | undefined> {
   const row = await visibleKeys(db, view).where("id", "=", id).executeTakeFirst();

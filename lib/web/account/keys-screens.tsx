@@ -13,12 +13,12 @@ import { unprocessable } from "../../hub/base/errors.ts";
 import { may, type Principal, requireScope } from "../../hub/base/principal.ts";
 import { act } from "../page/act.ts";
 import { callTo } from "../page/api.ts";
-import { field, requirePrincipal, type Screen } from "../page/context.ts";
+import { field, queryOf, requirePrincipal, type Screen } from "../page/context.ts";
 import { Check, Field, Opened, Remove, Select } from "../page/forms.tsx";
 import { ListPage } from "../page/list-page.tsx";
 import { Badge, Empty, Go, Time, type Tone } from "../page/parts.tsx";
 import { SecretsPage } from "../page/secrets-page.tsx";
-import { pagePaths } from "../page/view.ts";
+import { pagePaths, withQuery } from "../page/view.ts";
 
 const SCOPE_WORDS: Record<Scope, string> = {
   admin: "everything, for every owner",
@@ -46,7 +46,8 @@ const WITH_OWN = { of: [["", "with yours"]] } as const;
 export const keys: Screen = async ({ api, hub }, request) => {
   const principal = requirePrincipal(request);
   requireScope(principal, "keys");
-  const { items, ...page } = await api.page(request, callTo(routes.listKeys, { query: { limit: "50" } }));
+  const state = queryOf(request, "state") === "ended" ? "ended" : "live";
+  const { items, ...page } = await api.page(request, callTo(routes.listKeys, { query: { limit: "50", state } }));
   const projects = (await api.ask(request, callTo(listProjects, { query: { limit: "200" } })))?.items ?? [];
   return (
     <ListPage
@@ -79,8 +80,17 @@ export const keys: Screen = async ({ api, hub }, request) => {
       })}
       empty={<Empty title="No keys." />}
       to={pagePaths.keys()}
+      query={{ state: state === "ended" ? state : undefined }}
       {...page}
-    />
+    >
+      <p className="help">
+        {state === "live" ? (
+          <Go to={withQuery(pagePaths.keys(), { state: "ended" })}>Keys that have ended in the last 30 days</Go>
+        ) : (
+          <Go to={pagePaths.keys()}>Live keys</Go>
+        )}
+      </p>
+    </ListPage>
   );
 };
 
