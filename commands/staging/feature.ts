@@ -143,7 +143,8 @@ const update = ofProject("update", projectUpdate, {
   description: "Require approval of new versions, or no longer",
   details: `
     With \`--require-approval\` a publication without \`--stage\` is refused, whoever publishes: each version is staged,
-    and another person approves it. TARGET is a project, plugin or service. Needs the scope \`projects\`.
+    and another person approves it. TARGET is a project, plugin or service. Needs the scope \`projects\`. What an
+    administrator or the hub requires, an administrator lifts (\`--no-require-approval\`).
   `,
   examples: [["Two people for each version", "$0 project update Harbour --require-approval"]],
   async run({ client, id }, { options, note, done }, [name]) {

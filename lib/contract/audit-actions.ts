@@ -23,7 +23,10 @@ export const ACTIONS = {
   "project.transfer": { meaning: "a project, plugin or service was given to another owner" },
   "project.delete": { meaning: "a project, plugin or service was deleted with all of its versions" },
   "target.change": { meaning: "the description, links or visibility of a plugin or service were changed" },
-  "project.approval": { meaning: "new versions of a project, plugin or service require approval, or no longer" },
+  "project.approval": {
+    meaning: "new versions of a project, plugin or service require approval, or no longer",
+    event: "approval.changed",
+  },
   "grant.add": { meaning: "another owner may see a private plugin or service" },
   "grant.remove": { meaning: "a grant was taken back" },
   "version.publish": { meaning: "a version was published", event: "version.published" },

@@ -33,6 +33,14 @@ const EVENTS = {
     fields: "`version`, `actor`, `reason`, `sha256` of the rejected bytes",
     sentence: ({ version, actor }) => `${version} was rejected by ${actor}`,
   },
+  "approval.changed": {
+    when: "new versions [require approval](contract/staging.md#targets-that-require-it) from now on, or no longer",
+    fields: "`version` (null), `actor`, `required`",
+    sentence: ({ required, actor }) =>
+      required === true
+        ? `new versions require approval from now on, says ${actor}`
+        : `${actor} has lifted the rule that new versions require approval`,
+  },
   "version.yanked": {
     when: "a version is taken out of `latest`",
     fields: "`version`, `actor`, `reason` or null",
@@ -122,6 +130,8 @@ export interface WebhookMessage {
     replaced_by?: string | null;
     /** SHA-256 of the published bytes, hexadecimal. */
     sha256?: string;
+    /** Whether new versions require approval. */
+    required?: boolean;
     rollout?: string;
     /** Number of open waves. */
     open?: number;

@@ -8,12 +8,13 @@ import { type PublisherOptions, publishers } from "./features/publishers/feature
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
 import { type SignInOptions, signOn } from "./features/sign-on/feature.ts";
-import { staging } from "./features/staging/feature.ts";
+import { staging, type StagingOptions } from "./features/staging/feature.ts";
 import { statements } from "./features/statements/feature.ts";
 import { type WebhookOptions, webhooks } from "./features/webhooks/feature.ts";
 
 /** Options of the hub's features. */
-export interface FeatureOptions extends WebhookOptions, HintOptions, SignInOptions, ImportOptions, PublisherOptions {}
+export interface FeatureOptions
+  extends WebhookOptions, HintOptions, SignInOptions, ImportOptions, PublisherOptions, StagingOptions {}
 
 /** Features of the hub. Their hooks run, and their routes are listed, in this order. */
 export const FEATURES: readonly HubFeature<FeatureOptions>[] = [

@@ -5,6 +5,7 @@ import { choice, duration, flag, list, parsed, path, secret, size, text, whole }
 import { group, guarded, required, requiredWhen, type Values } from "./option.ts";
 import { publisherServing, publisherServingOf } from "./publishers.ts";
 import { signOn, signOnOf } from "./sign-on.ts";
+import { stagingServing, stagingServingOf } from "./staging.ts";
 import { webhookServing, webhookServingOf } from "./webhooks.ts";
 
 /** Options of the hub as a service. */
@@ -180,6 +181,7 @@ export const hub = {
     web: flag({ help: "Show the hub in a browser, on /", default: true }),
     ...webhookServing,
     ...publisherServing,
+    ...stagingServing,
     metricsListen: parsed(
       { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
       parseListen,
@@ -206,5 +208,6 @@ export const hubFeatures = (values: Values<typeof hub>) => ({
   ...importingOf(values),
   ...webhookServingOf(values),
   ...publisherServingOf(values),
+  ...stagingServingOf(values),
   ...signOnOf(values),
 });

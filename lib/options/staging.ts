@@ -1,6 +1,6 @@
 import { connection } from "./connection.ts";
 import { flag, text } from "./kinds.ts";
-import { group, required } from "./option.ts";
+import { group, required, type Values } from "./option.ts";
 
 /** Options of the commands for versions that wait for approval, and of publishing them. */
 
@@ -17,6 +17,15 @@ export const rejection = {
 
 /** Yes or no, without a default: one of them must be given. */
 const eitherWay = required({ ...flag({ help: "Have new versions staged until approved" }), default: undefined });
+
+/** Option of `hub serve` for staging. */
+export const stagingServing = group("Server", {
+  requireApproval: flag({ help: "Have new versions of every target approved" }),
+});
+
+/** Returns the settings of a hub's staging. */
+export const stagingServingOf = ({ requireApproval }: Values<typeof stagingServing>) =>
+  requireApproval ? { requireApproval } : {};
 
 /** Options of `project update`. */
 export const projectUpdate = { ...group("Project", { requireApproval: eitherWay }), ...connection };

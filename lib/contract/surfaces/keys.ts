@@ -79,6 +79,9 @@ export const createProjectRequest = z.strictObject({
 
 export type CreateProjectRequest = z.input<typeof createProjectRequest>;
 
+/** Those who set rules about the approval of new versions. */
+export const APPROVAL_RULERS = ["owner", "administrator", "hub"] as const;
+
 export const projectRecord = z.object({
   id: z.string(),
   name: z.string(),
@@ -91,6 +94,8 @@ export const projectRecord = z.object({
   latest_version: z.string().nullable().optional(),
   /** Whether new versions are staged until somebody approves them. Not in the contract. */
   requires_approval: z.boolean().optional(),
+  /** Author of the last change of that rule; null for nobody. Not in the contract. */
+  approval_by: z.enum(APPROVAL_RULERS).nullable().optional(),
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
 

@@ -3,6 +3,7 @@ import type * as z from "zod";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
 import { conflict, HubError, unprocessable } from "../base/errors.ts";
 import { recordId } from "../base/identity.ts";
+import { ruleOfNew } from "../records/approval-rules.ts";
 import { takeTurn, type Transacted } from "../records/port.ts";
 import { deletedAt } from "../records/project-deletion.ts";
 import { insertProject, namesake, type Project } from "../records/projects.ts";
@@ -40,6 +41,7 @@ export function newProject(
     detail_etag: null,
     gate: null,
     requires_approval: 0,
+    approval_by: null,
   };
   return kind === "project" ? project : { ...project, ...detailOf(project, []) };
 }
@@ -63,14 +65,17 @@ export async function requireFreeName(
 }
 
 /**
- * Adds a project, plugin or service to the records.
+ * Adds a project, plugin or service to the records, with the hub's rule about approvals.
  *
+ * @returns it as it is stored
  * @throws HubError 409 for a slug that another one has, or had before it was deleted
  */
-export async function addProject(transaction: Transacted, project: Project): Promise<void> {
+export async function addProject(transaction: Transacted, given: Project): Promise<Project> {
+  const project = { ...given, ...(await ruleOfNew(transaction)) };
   const { kind, slug } = project;
   const gone = await deletedAt(transaction, project);
   if (gone !== undefined)
     throw conflict(`The ${kind} ${slug} was deleted at ${gone}. Take another slug: hosts may still follow that one.`);
   if (!(await insertProject(transaction, project))) throw conflict(`The ${kind} slug ${slug} is taken.`);
+  return project;
 }

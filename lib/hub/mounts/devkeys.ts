@@ -138,12 +138,12 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
     serve(projects.createProject, async (request, principal) => {
       const project = newProject(request.body, principal.owner, hub.clock());
       const { id: subject, kind, slug } = project;
-      await audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
+      return audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         if (request.body.same_name !== true) await requireFreeName(transaction, project);
-        await addProject(transaction, project);
+        const added = await addProject(transaction, project);
         await tell({ action: "project.create", subject, facts: { kind, slug } });
+        return projectRecord(added);
       });
-      return projectRecord(project);
     }),
 
     serve(projects.listProjects, async (request, principal) => {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { sha256Hex } from "../../contract/identifiers.ts";
+import { APPROVAL_RULERS } from "../../contract/surfaces/keys.ts";
 import { base64, count, json, name, projectId, text, time, yes } from "./columns.ts";
 import { type RowOf, table } from "./table.ts";
 
@@ -29,8 +30,14 @@ export const projects = table(
     gate: json.nullable(),
     /** Whether every new version is staged first, until another person approves it. */
     requires_approval: yes,
+    /** Author of the last change of that rule; null for a rule of 0.1.0, and for none or one lifted by its owner. */
+    approval_by: z.enum(APPROVAL_RULERS).nullable(),
   },
-  { unique: { projects_slug: ["kind", "slug"] }, indexes: { projects_owner: ["owner", "id"] } },
+  {
+    unique: { projects_slug: ["kind", "slug"] },
+    indexes: { projects_owner: ["owner", "id"] },
+    added: { "0004-approval-rules": { columns: ["approval_by"], indexes: {} } },
+  },
 );
 export type ProjectsTable = RowOf<typeof projects>;
 

@@ -12,9 +12,9 @@ import { given, lowered, selectWhere, updateWhere } from "./rows.ts";
 export type Project = Selectable<ProjectsTable>;
 
 export const projectRecord = (project: Project): ProjectRecord => {
-  const { id, name, kind, slug, created_at, owner, latest_version } = project;
+  const { id, name, kind, slug, created_at, owner, latest_version, approval_by } = project;
   const requires_approval = Number(project.requires_approval) !== 0;
-  return { id, name, kind, slug, created_at, owner, latest_version, requires_approval };
+  return { id, name, kind, slug, created_at, owner, latest_version, requires_approval, approval_by };
 };
 
 /** Inserts a project. @returns false when another project of this kind has the slug */

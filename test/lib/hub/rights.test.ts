@@ -41,6 +41,7 @@ async function compare(t: Test, url: string | undefined): Promise<void> {
     detail: null,
     detail_etag: null,
     requires_approval: 0,
+    approval_by: null,
   };
   await db
     .insertInto("projects")

@@ -4,12 +4,13 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
 import { notFound, unprocessable } from "../../base/errors.ts";
-import { may, type Principal } from "../../base/principal.ts";
+import { isAdministrator, may, type Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { trashBlobs } from "../../publications/trash-blobs.ts";
+import { changeRule } from "../../records/approval-rules.ts";
 import { type Ends, endsOfMade } from "../../records/ends.ts";
+import { principalOfKey } from "../../records/keys.ts";
 import { stateRecord } from "../../records/latest/states.ts";
-import { updateWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import type { Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
@@ -85,16 +86,11 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
     serve(routes.requireApproval, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       const { required } = request.body;
-      await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-        const [before, requires_approval] = required ? [0, 1] : [1, 0];
-        const { numUpdatedRows } = await updateWhere(transaction, "projects", {
-          id: project.id,
-          requires_approval: before,
-        })
-          .set({ requires_approval })
-          .executeTakeFirst();
-        if (numUpdatedRows === 0n) return;
-        await tell({ action: "project.approval", subject: subjectOf(project), facts: { required } });
+      const authority = { principal, projectIds: [project.id] } as const;
+      await audited(hub, request, authority, async (transaction, tell, { caller, targets: [target] }) => {
+        const isAdministrators = isAdministrator(principalOfKey(caller));
+        if (!(await changeRule(transaction, target, { isRequired: required, isAdministrators }))) return;
+        await tell({ action: "project.approval", subject: subjectOf(target), facts: { required } });
       });
       return { required };
     }),

@@ -116,12 +116,13 @@ export async function tellOfAudit(db: Queries, { action, subject, actor, facts }
   if (type === undefined) return;
   const subscribers = await subscribersOf(db, subject);
   if (subscribers.length === 0) return;
-  const { version = null, reason, replaced_by, sha256, rollout, open } = facts;
+  const { version = null, reason, replaced_by, sha256, required, rollout, open } = facts;
   const data: EventData = {
     ...{ version: version as string | null, actor },
     ...(reason !== undefined && { reason: reason === null ? null : cut(String(reason)) }),
     ...(replaced_by !== undefined && { replaced_by: replaced_by as string | null }),
     ...(typeof sha256 === "string" && { sha256 }),
+    ...(typeof required === "boolean" && { required }),
     ...(typeof rollout === "string" && { rollout }),
     ...(typeof open === "number" && { open }),
     ...(state !== undefined && { state }),

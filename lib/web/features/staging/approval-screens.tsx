@@ -1,6 +1,6 @@
 import { showProject } from "../../../contract/projects/routes.ts";
 import * as routes from "../../../contract/staging/routes.ts";
-import { may } from "../../../hub/base/principal.ts";
+import { isAdministrator, may } from "../../../hub/base/principal.ts";
 import { callTo } from "../../page/api.ts";
 import { field, requirePrincipal } from "../../page/context.ts";
 import { Opened } from "../../page/forms.tsx";
@@ -9,15 +9,22 @@ import { Badge, Command, FactList, Go } from "../../page/parts.tsx";
 import { TargetLayout } from "../../page/target-layout.tsx";
 import { approvalPath, stagingPath } from "./paths.ts";
 
+/** Those who set a rule, in words. */
+const RULERS = { owner: "its owner", administrator: "an administrator", hub: "the hub, for every target" };
+
 /** Whether another person has to approve each new version of a target, and the form that changes it. */
 export const approval = targetScreen(async ({ api }, request, target) => {
   const { kind, slug, id, name } = target;
-  const { requires_approval: isRequired = false } = await api.call(request, callTo(showProject, { params: { id } }));
+  const rule = await api.call(request, callTo(showProject, { params: { id } }));
+  const { requires_approval: isRequired = false, approval_by: by = null } = rule;
+  const principal = requirePrincipal(request);
+  const isOthers = isRequired && (by === "administrator" || by === "hub") && !isAdministrator(principal);
   return (
     <TargetLayout {...{ kind, slug, name }} at="Approval">
       <FactList
         of={{
           "New versions": isRequired ? <Badge tone="good">need approval</Badge> : <Badge tone="calm">go out</Badge>,
+          ...(isRequired && by !== null && { "Set by": RULERS[by] }),
         }}
       />
       {isRequired ? (
@@ -30,7 +37,9 @@ export const approval = targetScreen(async ({ api }, request, target) => {
           Whoever may publish gives a version to every host, unless it is published with <code>--stage</code>.
         </p>
       )}
-      {may(requirePrincipal(request), "projects") ? (
+      {isOthers ? (
+        <p>An administrator lifts this rule.</p>
+      ) : may(principal, "projects") ? (
         <div className="acts">
           <Change {...{ ...target, isRequired }} />
         </div>

@@ -54,7 +54,7 @@ t.test("a change that is asked for again is in the audit log once, and webhooks 
       ["POST", `${signers}/retire`, { reason: "no reason" }, undefined, 0],
       ["DELETE", `/devkeys/api-keys/${key}`, undefined, "key.revoke", 0],
       ["PUT", `${project}/approval`, { required: false }, undefined, 0],
-      ["PUT", `${project}/approval`, { required: true }, "project.approval", 0],
+      ["PUT", `${project}/approval`, { required: true }, "project.approval", 1],
     ];
   for (const [method, path, json, action, told] of steps) {
     const name = `${method} ${path.replace(/.*(versions|signers|grants|api-keys)/, "$1")}`;
