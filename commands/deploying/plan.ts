@@ -3,8 +3,8 @@ import { usageError } from "../../lib/contract/errors.ts";
 import { plan, planCheck } from "../../lib/options/plan.ts";
 import { YAML_LIMITS } from "../../lib/support/documents/limits.ts";
 import { readFault, readTextFile } from "../../lib/support/files.ts";
-import { managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";
+import { projectIdOf } from "./project-id.ts";
 
 export class PlanInit extends withOptions(plan) {
   static override paths = [["plan", "init"]];
@@ -33,7 +33,7 @@ export class PlanInit extends withOptions(plan) {
     ]);
     const { supervised, out } = this.options;
     const { kind, name } = this.#target();
-    const slug = kind === "project" ? await this.#projectId(name) : await slugOf(kind, name);
+    const slug = kind === "project" ? await projectIdOf(name, this.options) : await slugOf(kind, name);
     const section = kind === "service" ? "extensions" : "plugins";
     const items = kind === "project" ? itemsOfSource(out) : [{ section, id: slug } as const];
     const text = starterPlan({ slug, items, supervised });
@@ -57,19 +57,6 @@ export class PlanInit extends withOptions(plan) {
     if (kind !== "plugin" && kind !== named)
       throw usageError("usage", `${this.called} is a ${named}, and --kind says ${kind}.`);
     return { kind: named as Kind, name: rest };
-  }
-
-  /** Returns the id of a project by its id or name. Only a name has to be asked for. */
-  async #projectId(name: string): Promise<string> {
-    const { hubUrl, apiKey, timeoutMs } = this.options;
-    const { projectId } = await import("../../lib/contract/identifiers.ts");
-    if (projectId.safeParse(name).success) return name;
-    if (hubUrl === undefined || apiKey === undefined)
-      throw usageError("usage", `${JSON.stringify(name)} is no project's id, and no hub is known that has it.`, {
-        hint: "Give the id that `sealift project list` shows, or name the hub: --hub-url, or `sealift login`.",
-      });
-    const { idOf } = await managed({ hubUrl, apiKey, timeoutMs });
-    return idOf(`project:${name}`);
   }
 }
 

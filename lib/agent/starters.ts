@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { usageError } from "../contract/errors.ts";
@@ -74,9 +74,8 @@ export function itemsOfSource(planFile: string): StarterItem[] {
   }
   const foldersIn = (section: string): string[] =>
     existsSync(join(source, section))
-      ? readdirSync(join(source, section), { withFileTypes: true })
-          .filter((entry) => entry.isDirectory())
-          .map(({ name }) => name)
+      ? readdirSync(join(source, section))
+          .filter((name) => statSync(join(source, section, name), { throwIfNoEntry: false })?.isDirectory() === true)
           .toSorted()
       : [];
   const extensions = foldersIn("extensions").map((id): StarterItem => ({ section: "extensions", id }));

@@ -92,8 +92,14 @@ function read<T extends z.ZodType>(status: number, text: string, schema: T): z.o
   if (!parsed.success) throw unusable(`it answered ${status}`);
   const { code, message } = parsed.data.error;
   const ours: Code = OF_THE_VERSION.has(code) ? "unhealthy" : "supervisor_unavailable";
-  throw deploymentError(ours, message, { status, hubCode: code });
+  throw deploymentError(ours, message, {
+    ...{ status, hubCode: code },
+    ...(ours === "supervisor_unavailable" && { hint: HOST_TO_BLAME }),
+  });
 }
+
+const HOST_TO_BLAME =
+  "The version is not to blame: correct applications.yaml or the application's settings, and deploy it again.";
 
 const unusable = (why: string, cause?: unknown): SealiftError =>
   deploymentError("supervisor_unavailable", `\`sealift app serve\` does not answer for this project root: ${why}.`, {

@@ -1,8 +1,23 @@
 import { grantOf } from "../contract/files/applications.ts";
 import { host, hostChange } from "./agent.ts";
-import { flag, list, text } from "./kinds.ts";
+import { connection, hubIfKnown } from "./connection.ts";
+import { flag, list, path, text } from "./kinds.ts";
 import { systemd } from "./operating.ts";
-import { group } from "./option.ts";
+import { group, optional } from "./option.ts";
+import { deployed } from "./sources.ts";
+
+/** Options of `app init`. */
+export const appInit = {
+  ...group("Application", {
+    projectId: deployed.projectId,
+    folder: path({ help: "Folder of the program", default: "." }),
+    id: text({ metavar: "ID", help: "Its name on hosts", defaultText: "that of its package or folder" }),
+    out: path({ help: "Folder of the project to make", defaultText: "deploy in the application's folder" }),
+  }),
+  hubUrl: hubIfKnown,
+  apiKey: optional(connection.apiKey),
+  timeoutMs: connection.timeoutMs,
+};
 
 /** Options of `app serve`. */
 export const appServe = { ...hostChange };

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SealiftError } from "../../contract/errors.ts";
 import { APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
@@ -74,8 +74,9 @@ const declares = (folder: string): boolean =>
 /** Lists the folders in a section of the project, as paths from its root. */
 function foldersIn(root: string, section: string): string[] {
   try {
-    const entries = readdirSync(join(root, section), { withFileTypes: true });
-    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => `${section}/${name}`);
+    const paths = readdirSync(join(root, section)).map((name) => `${section}/${name}`);
+    // An application may be a link to the folder of a repository.
+    return paths.filter((path) => statSync(join(root, path), { throwIfNoEntry: false })?.isDirectory() === true);
   } catch (error) {
     if (missing(error)) return [];
     throw error;

@@ -24,7 +24,7 @@ import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
 import { indexTree } from "../tree/tree-index.ts";
 import type { TreeEntries } from "../tree/tree-listing.ts";
-import { applicationsOf, checkApplications } from "./source-applications.ts";
+import { applicationsOf, checkApplications, isApplicationFolder } from "./source-applications.ts";
 
 export interface ProjectOptions {
   projectId: string;
@@ -109,7 +109,7 @@ export function listProject(
   const pluginsFolder = pluginsDirname(root);
   const packages = projectPackages(root, pluginsFolder, options.packages);
   const { limits, include, platform = THIS_PLATFORM } = options;
-  const tree = listSourceTree(root, { limits, packages, ...(include && { include }) });
+  const tree = listSourceTree(root, { limits, packages, follows: isApplicationFolder, ...(include && { include }) });
   const { members } = tree;
   const plan = readPlan(root, members, options.projectId);
   checkApplications(root, members, plan, pluginsFolder);

@@ -7,6 +7,10 @@ import { parseYaml } from "../../support/yaml-file.ts";
 import type { MemberList } from "../tree/member-list.ts";
 import { applicationFaults, type Found } from "./application-faults.ts";
 
+/** Tells whether a path of a project is an application's folder. It may be a link to the folder of a repository. */
+export const isApplicationFolder = (path: string): boolean =>
+  path.startsWith(`${APPLICATIONS_FOLDER}/`) && !path.includes("/", APPLICATIONS_FOLDER.length + 1);
+
 /** Returns the applications that a plan installs. */
 export const applicationsOf = ({ steps }: Pick<InstallPlan, "steps">): string[] => [
   ...new Set(steps.flatMap((step) => (step.action === "install_app" ? [step.app] : []))),

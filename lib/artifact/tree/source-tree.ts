@@ -61,6 +61,8 @@ export interface ListingOptions {
   packages?: PackageTree | undefined;
   /** Returns why a path of the author's own is left out although no pattern excludes it. */
   leaveOut?: (path: string) => string | undefined;
+  /** Tells whether a link at a path stands for the folder that it leads to; default no link does. */
+  follows?: (path: string) => boolean;
 }
 
 /**
@@ -93,7 +95,8 @@ function matcherOf(patterns: readonly string[]): (name: string) => string | unde
  */
 export function listSourceTree(root: string, options: ListingOptions): SourceTree {
   const tree: SourceTree = { root, members: new MemberList(), leftOut: [], broughtBack: [], addons: [] };
-  const { packages, leaveOut } = options;
+  const { packages, leaveOut, follows } = options;
+  const itself = statSync(root);
   const excluding = matcherOf(NEVER_PACKED);
   const included = (options.include ?? []).map((pattern) => ({ pattern, matches: picomatch(pattern, { dot: true }) }));
   const names = { registry: new NameRegistry(), safe: new SafeNames(options.limits) };
@@ -141,7 +144,14 @@ export function listSourceTree(root: string, options: ListingOptions): SourceTre
         );
         continue;
       }
-      const stats = found === "link" ? statSync(`${root}/${path}`) : lstatSync(`${root}/${path}`);
+      const isFollowed = found === "link" || follows?.(path) === true;
+      const stats =
+        (isFollowed && statSync(`${root}/${path}`, { throwIfNoEntry: false })) || lstatSync(`${root}/${path}`);
+      // A followed link may lead to a folder above the root.
+      if (stats.isDirectory() && stats.ino === itself.ino && stats.dev === itself.dev) {
+        tree.leftOut.push({ path, pattern: "the project itself" });
+        continue;
+      }
       if (stats.isSymbolicLink() && isProgramLink(folder)) {
         if (tree.leftOut.at(-1)?.path !== folder) tree.leftOut.push({ path: folder, pattern: "links to programs" });
         continue;

@@ -1,0 +1,62 @@
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import { appInit } from "../../lib/options/apps.ts";
+import { withOptions } from "../shell/base.ts";
+
+export class AppInit extends withOptions(appInit) {
+  static override paths = [["app", "init"]];
+  static override usage = Command.Usage({
+    category: "Applications",
+    description: "Make an application of a program that runs today",
+    details: `
+      Looks at the program's folder and writes \`app.yaml\` there: how hosts start it, where it listens, and how they
+      find out whether it works. Beside it comes a project that publishes it: its install plan, and a link to the
+      folder. A program that lies in \`apps/ID\` of a project already is added to that project. Files that exist stay as
+      they are. The command is that of \`package.json\`; give another one after two dashes.
+    `,
+    examples: [
+      ["For a program of Node.js, in its folder", "$0 app init --project-id Shop"],
+      ["For any program", "$0 app init --project-id Shop --id web -- ./bin/server --quiet"],
+    ],
+  });
+
+  command = Option.Rest({ name: "COMMAND" });
+
+  override async run(): Promise<number> {
+    const [{ resolve, relative }, starter, { initialProject, writeInitial }, { projectIdOf }] = await Promise.all([
+      import("node:path"),
+      import("../../lib/publisher/starter-application.ts"),
+      import("../../lib/agent/starter-project.ts"),
+      import("../deploying/project-id.ts"),
+    ]);
+    const folder = resolve(this.options.folder);
+    const id = this.options.id ?? starter.applicationIdOf(folder);
+    if (id === undefined)
+      throw usageError("usage", `No id can be made of the name of ${folder}.`, { hint: "Give one with --id." });
+    const { applicationId } = await import("./application-id.ts");
+    const projectId = await projectIdOf(this.options.projectId, this.options);
+    const project = initialProject({ folder, id: applicationId(id), projectId, out: this.options.out });
+    const facts = starter.programFacts(folder, this.command);
+    const { written, kept } = await writeInitial(project, starter.starterApplication(facts));
+    const at = relative(process.cwd(), project.root) || ".";
+    for (const path of written) this.note(`wrote ${relative(process.cwd(), path)}`);
+    for (const path of kept) this.note(`kept ${relative(process.cwd(), path)}, which exists`);
+    const next = nextCommands(id, at, facts.address);
+    if (!this.json) for (const line of next) this.print.line(line);
+    return this.done({ id, project_id: projectId, project: project.root, written, kept, next });
+  }
+}
+
+/** Flag of `systemd install app` for the address of an application. */
+const UNIT_FLAGS = { "handed over": " --listen http=3000", bound: " --port http=3000" } as const;
+
+/** Returns the commands that bring an application to hosts, as a person types them. */
+function nextCommands(id: string, project: string, address: keyof typeof UNIT_FLAGS | undefined): string[] {
+  const cd = project === "." ? "" : `cd ${project} && `;
+  const [unit, served] = address === undefined ? ["", ""] : [UNIT_FLAGS[address], " --listen http=3000"];
+  return [
+    `${cd}sealift project publish . --version 1.0.0 --signing-key-file KEY`,
+    `on each host with systemd: sealift systemd install app ${id}${unit}`,
+    `on each other host:        sealift app allow ${id}${served} --same-user && sealift app serve`,
+  ];
+}

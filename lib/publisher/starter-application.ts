@@ -1,0 +1,172 @@
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { basename, join } from "node:path";
+import { stringify } from "yaml";
+import * as z from "zod";
+import { DEFAULT_LIMITS } from "../artifact/limits.ts";
+import { listSourceTree } from "../artifact/tree/source-tree.ts";
+import { usageError } from "../contract/errors.ts";
+import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
+import { pluginId } from "../contract/identifiers.ts";
+import { safelyParsed } from "../support/documents/safe-parse.ts";
+
+/** Facts of a program's folder from which its `app.yaml` is written. */
+export interface ProgramFacts {
+  command: [string, ...string[]];
+  /** Range of Node.js versions that its package asks for. */
+  node: string | undefined;
+  /** Whether it listens on a socket that is handed over; otherwise it binds its port itself, if it has any. */
+  address: "handed over" | "bound" | undefined;
+  /** Path that probably says whether it works. */
+  health: string | undefined;
+  /** Variables that its sources read. */
+  environment: string[];
+}
+
+/** Largest source that is searched, in bytes; larger ones are bundles. */
+const MAX_SOURCE_BYTES = 256 * 1024;
+/** Most sources that are searched. */
+const MAX_SOURCES = 500;
+const SOURCE = /\.(?:[cm]?[jt]s|py)$/;
+const MAX_PACKAGE_BYTES = 1024 * 1024;
+
+const packageFacts = z.looseObject({
+  name: z.string().optional(),
+  main: z.string().optional(),
+  scripts: z.looseObject({ start: z.string().optional() }).optional(),
+  engines: z.looseObject({ node: z.string().optional() }).optional(),
+});
+
+/** A start script that no shell has to read. */
+const PLAIN_COMMAND = /^node(?: [\w./@=:-]+)+$/;
+/** Files that start a program where its package does not say which. */
+const ENTRY_POINTS = ["server.js", "index.js", "app.js", "main.js", "src/server.js", "src/index.js"];
+const PYTHON_ENTRY_POINTS = ["app.py", "main.py", "server.py"];
+
+const HEALTH_PATH = /["'`](\/(?:healthz?|livez|readyz|health\/(?:live|ready)|ping|status))["'`]/;
+const ROOT_PATH = /\.(?:get|all|use|route)\(\s*["'`]\/["'`]/;
+const VARIABLE = /\b(?:process\.env(?:\.|\[\s*["'`])|os\.environ(?:\.get\(|\[)\s*["'])([A-Z][A-Z0-9_]*)/g;
+/** Variables of the host and of the shell, which are no settings. */
+const OF_THE_HOST = new Set(["PORT", "HOST", "PATH", "HOME", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]);
+
+/**
+ * Looks at the folder of a program that runs today.
+ *
+ * @param command given by a person; otherwise that of its package
+ * @throws UsageError `usage` where no command is found; `source_*` for a folder that cannot be packed
+ */
+export function programFacts(folder: string, command: readonly string[]): ProgramFacts {
+  const facts = readPackage(folder);
+  const found = { health: undefined as string | undefined, isRooted: false, handedOver: false, bound: false };
+  const variables = new Set<string>();
+  for (const text of sourcesIn(folder)) {
+    found.health ??= HEALTH_PATH.exec(text)?.[1];
+    found.isRooted ||= ROOT_PATH.test(text);
+    found.handedOver ||= text.includes("LISTEN_FDS");
+    for (const [, name] of text.matchAll(VARIABLE)) {
+      found.bound ||= name === "PORT";
+      if (!OF_THE_HOST.has(name!)) variables.add(name!);
+    }
+  }
+  const address = found.handedOver ? "handed over" : found.bound ? "bound" : undefined;
+  return {
+    command: commandOf(folder, command, facts),
+    node: facts?.engines?.node,
+    address,
+    health: address === undefined ? undefined : (found.health ?? (found.isRooted ? "/" : undefined)),
+    environment: [...variables].toSorted(),
+  };
+}
+
+/** Returns an id for the application of a folder: the name of its package, or of the folder. */
+export function applicationIdOf(folder: string): string | undefined {
+  const name = readPackage(folder)?.name?.split("/").at(-1) ?? basename(folder);
+  const id = name
+    .toLowerCase()
+    .replace(/[^a-z0-9_.-]+/g, "-")
+    .replace(/^[_.-]+/, "");
+  return pluginId.safeParse(id).success ? id : undefined;
+}
+
+/** Returns the text of an `app.yaml` to start from, with the comment by which editors find its schema. */
+export function starterApplication({ command, node, address, health, environment }: ProgramFacts): string {
+  const lines = [
+    SCHEMA_COMMENT("app"),
+    "# A file of this folder with a slash, or a program of the host. No shell reads it.",
+  ];
+  const add = (key: string, value: unknown): void => {
+    lines.push(`${key}: ${stringify(value, { collectionStyle: "flow", lineWidth: 0 }).trim()}`);
+  };
+  add("command", command);
+  if (command[0] === "node") add("needs", { node: node ?? ">=20" });
+  if (address === "handed over") {
+    lines.push("# Sockets that the host keeps and hands over: no connection is refused at a restart.");
+    add("listen", ["http"]);
+  } else if (address === "bound") {
+    lines.push("# It listens on PORT itself. With a socket handed over (listen), no restart refuses a connection.");
+    add("ports", ["http"]);
+  }
+  if (health !== undefined) lines.push("# Path that answers when it works; a version that does not answer goes back.");
+  add("health", { ...(health !== undefined && { http: health }), within: "30s", stays_up: "10s" });
+  if (environment.length > 0) {
+    lines.push("# Settings that each host gives: sealift app env ID set NAME. Move what must be there to required.");
+    add("environment", { optional: environment });
+  }
+  lines.push("# data: storage    # a folder that belongs to the host and outlives versions");
+  lines.push("# migrate: [node, migrate.js]    # before each new version starts");
+  return `${lines.join("\n")}\n`;
+}
+
+function readPackage(folder: string): z.output<typeof packageFacts> | undefined {
+  const file = join(folder, "package.json");
+  if (!existsSync(file)) return undefined;
+  const bytes = readFileSync(file);
+  if (bytes.length > MAX_PACKAGE_BYTES) throw unreadable(file, "it is larger than 1 MiB");
+  let value: unknown;
+  try {
+    value = JSON.parse(bytes.toString("utf8"));
+  } catch (error) {
+    throw unreadable(file, (error as Error).message);
+  }
+  const parsed = safelyParsed(packageFacts, value);
+  return parsed.success ? parsed.data : undefined;
+}
+
+const unreadable = (file: string, why: string) => usageError("usage", `${file} cannot be read: ${why}.`);
+
+function* sourcesIn(folder: string): Generator<string> {
+  const own = realpathSync(folder);
+  // A project that was made here before links back to the program.
+  const follows = (path: string): boolean => existsSync(join(folder, path)) && realpathSync(join(folder, path)) === own;
+  const { members } = listSourceTree(folder, { limits: DEFAULT_LIMITS, follows });
+  let count = 0;
+  for (let index = 0; index < members.length && count < MAX_SOURCES; index++) {
+    const path = members.pathAt(index);
+    if (members.isFolder(index) || !SOURCE.test(path) || members.at(index).size > MAX_SOURCE_BYTES) continue;
+    count++;
+    yield readFileSync(join(folder, path), "utf8");
+  }
+}
+
+function commandOf(
+  folder: string,
+  given: readonly string[],
+  facts: z.output<typeof packageFacts> | undefined,
+): [string, ...string[]] {
+  const [program, ...rest] = given;
+  if (program !== undefined) return [program, ...rest];
+  const start = facts?.scripts?.start?.trim().replace(/ +/g, " ");
+  if (start !== undefined && PLAIN_COMMAND.test(start)) return start.split(" ") as [string, ...string[]];
+  const isThere = (path: string | undefined): path is string => path !== undefined && existsSync(join(folder, path));
+  const script = [...(facts === undefined ? [] : [facts.main, ...ENTRY_POINTS])].find(isThere);
+  // A start script that a shell reads may do more than start the file.
+  if (script !== undefined && start === undefined) return ["node", script];
+  const python = facts === undefined ? PYTHON_ENTRY_POINTS.find(isThere) : undefined;
+  if (python !== undefined) return ["python3", python];
+  throw usageError(
+    "usage",
+    start === undefined
+      ? `Nothing in ${folder} says how its program is started.`
+      : `The start script of ${folder} needs a shell: ${start}.`,
+    { hint: "Give the command after two dashes: sealift app init -- node server.js." },
+  );
+}
