@@ -105,7 +105,7 @@ export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: Marke
   }
   const plugins = plan.steps.flatMap((step) => ("plugin" in step && step.plugin !== undefined ? [step.plugin] : []));
   const extensions = plan.steps.flatMap((step) => ("extension" in step ? [step.extension] : []));
-  const apps = plan.steps.flatMap((step) => ("app" in step ? [step.app] : []));
+  const apps = plan.steps.flatMap((step) => ("app" in step && step.app !== undefined ? [step.app] : []));
   return {
     projectId: plan.project_id,
     plugins: new Set(plugins),

@@ -205,6 +205,7 @@ export const CODES = {
   downgrade_refused: failed("The version is lower than the running one; --allow-downgrade permits it."),
   provisioner_missing: failed("The plan provisions a plugin for which provisioners.yaml has no entry."),
   provision_failed: failed("The provisioner ended with an error or took too long."),
+  provision_lost: failed("The provisioner wrote files in the new release where the host keeps its own."),
   env_missing: failed("A required environment value is empty."),
   supervisor_failed: failed("The supervisor's program failed to start, stop or restart a unit."),
   supervisor_unavailable: tryAgain(

@@ -8,6 +8,7 @@ import { makeDurableFolder, syncNames } from "./durability.ts";
 import { exchangePaths } from "./exchange.ts";
 import { dataFolderOf, type Item, type Layout } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { sameBytes } from "./same-bytes.ts";
 
 /**
  * Puts a link to the host's data where a finished tree has, or could have, the item's data folder. Data shipped with
@@ -37,32 +38,61 @@ export async function reserveData(layout: Layout, target: TargetName, release: s
   await symlink(layout.dataText(item), data);
 }
 
+/** Paths below `data/` that a release ships, and a host did not take. */
+export interface NotTaken {
+  /** Folders that could not be made, because the plugin has a file in their place. */
+  blocked: string[];
+  /** Files of the host that differ from what this release ships anew. */
+  kept: string[];
+}
+
 /**
  * Creates the host's data folder of an item, to which its release links. Copies files that the release ships under
  * `data/` if missing, never over existing ones, each atomically. Runs inside the switch only, after the adoption of
  * real folders.
  *
- * @returns the paths below `data/` that could not be made, because the plugin has a file where the release ships a
- *   folder
+ * @param previous release that is replaced: what it shipped, too, is not told again
  */
-export async function giveData(layout: Layout, target: TargetName, release: string, item: Item): Promise<string[]> {
-  if (dataFolderOf(item) === undefined) return [];
+export async function giveData(
+  layout: Layout,
+  target: TargetName,
+  { release, previous }: { release: string; previous: string | null },
+  item: Item,
+): Promise<NotTaken> {
+  const notTaken: NotTaken = { blocked: [], kept: [] };
+  if (dataFolderOf(item) === undefined) return notTaken;
   const data = layout.data(item);
   await makeDurableFolder(layout, data);
-  const blocked: string[] = [];
   await using folder = await openFolder(data);
-  await seed(layout, layout.shippedData(target, release, item), folder, "", blocked);
-  return blocked;
+  const shipped = layout.shippedData(target, release, item);
+  const before = previous === null ? undefined : layout.shippedData(target, previous, item);
+  await seed(layout, { shipped, before, shown: "" }, folder, notTaken).catch((error: unknown) => {
+    throw folder.named(error, data);
+  });
+  return notTaken;
 }
+
+/** Shipped folder, that of the release before, and its path below `data/` with a final slash. */
+interface Seed {
+  shipped: string;
+  before: string | undefined;
+  shown: string;
+}
+
+const seedBelow = ({ shipped, before, shown }: Seed, name: string): Seed => ({
+  shipped: join(shipped, name),
+  before: before && join(before, name),
+  shown: `${shown}${name}/`,
+});
 
 /**
  * Copies missing files, durably, into a folder that the plugin's user may change at any time. Every step goes from an
  * open folder to a name in it and follows no link, so that planted links lead nowhere.
  */
-async function seed(layout: Layout, from: string, to: OpenFolder, shown: string, blocked: string[]): Promise<void> {
-  const entries = (await ifThere(readdir(from, { withFileTypes: true }))) ?? [];
+async function seed(layout: Layout, from: Seed, to: OpenFolder, notTaken: NotTaken): Promise<void> {
+  const entries = (await ifThere(readdir(from.shipped, { withFileTypes: true }))) ?? [];
   for (const entry of entries) {
-    const source = join(from, entry.name);
+    const source = join(from.shipped, entry.name);
     const destination = to.path(entry.name);
     if (entry.isDirectory()) {
       await mkdir(destination).catch((error: NodeJS.ErrnoException) => {
@@ -70,12 +100,18 @@ async function seed(layout: Layout, from: string, to: OpenFolder, shown: string,
       });
       const folder = await openFolder(destination).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
-        blocked.push(`${shown}${entry.name}`);
+        notTaken.blocked.push(`${from.shown}${entry.name}`);
         return undefined;
       });
       await using below = folder;
-      if (below !== undefined) await seed(layout, source, below, `${shown}${entry.name}/`, blocked);
-    } else if ((await statsOf(destination)) === undefined) {
+      if (below !== undefined)
+        await seed(layout, seedBelow(from, entry.name), below, notTaken).catch((error: unknown) => {
+          throw below.named(error, destination);
+        });
+    } else if ((await statsOf(destination)) !== undefined) {
+      const isNew = from.before === undefined || !(await sameBytes(source, join(from.before, entry.name)));
+      if (isNew && !(await sameBytes(source, destination))) notTaken.kept.push(`${from.shown}${entry.name}`);
+    } else {
       const temporary = to.path(`.seed-${randomBytes(6).toString("hex")}`);
       try {
         // A name without its bytes would be taken for the plugin's own file for good.

@@ -3,7 +3,7 @@ import { dirname } from "node:path";
 import type { TargetName } from "../contract/target.ts";
 import { statsOf } from "../support/files.ts";
 import { adoptFolders } from "./adoption.ts";
-import { checkAdoptable, giveData } from "./data-folders.ts";
+import { checkAdoptable, giveData, type NotTaken } from "./data-folders.ts";
 import { barrier, makeDurableFolder, syncBytes, syncNames } from "./durability.ts";
 import type { Journal } from "./journal.ts";
 import { dataFolderOf, type Item, type Layout, sameItem } from "./layout.ts";
@@ -42,9 +42,9 @@ export async function planSwitch(layout: Layout, target: TargetName, items: read
  * rename changes what runs.
  *
  * @param journal in phase `staging`
- * @returns what was left out: `<section>/<id>/data/<path>` where a plugin's own file is in the way
+ * @returns shipped data that the host did not take, as `<section>/<id>/data/<path>`
  */
-export async function switchRelease(journal: Journal, { items, envFiles }: NewRelease): Promise<string[]> {
+export async function switchRelease(journal: Journal, { items, envFiles }: NewRelease): Promise<NotTaken> {
   const { layout } = journal;
   const { target, release } = journal.entry;
   const adopted = await planSwitch(layout, target, items);
@@ -61,15 +61,17 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
   });
 
   await adoptFolders(layout, journal.entry);
-  const blocked: string[] = [];
+  const notTaken: NotTaken = { blocked: [], kept: [] };
   for (const item of items) {
-    const paths = await giveData(layout, target, release, item);
-    blocked.push(...paths.map((path) => `${item.section}/${item.id}/${dataFolderOf(item)}/${path}`));
+    const { blocked, kept } = await giveData(layout, target, { release, previous: running ?? null }, item);
+    const shown = (path: string): string => `${item.section}/${item.id}/${dataFolderOf(item)}/${path}`;
+    notTaken.blocked.push(...blocked.map(shown));
+    notTaken.kept.push(...kept.map(shown));
   }
   for (const [unit, prepared] of envFiles) await placeEnvFile(journal, unit, prepared);
   for (const item of items) await addLink(layout, target, item);
   await replaceLink(layout, layout.current(target), layout.currentText(target, release));
-  return blocked;
+  return notTaken;
 }
 
 async function placeEnvFile(journal: Journal, unit: string, prepared: string): Promise<void> {

@@ -140,7 +140,7 @@ export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigi
 
 /** Returns the plugin, extension or application that a step names, if any. */
 function namedBy(step: InstallStep): Item | undefined {
-  if ("app" in step) return { section: "apps", id: step.app };
+  if ("app" in step && step.app !== undefined) return { section: "apps", id: step.app };
   if ("extension" in step) return { section: "extensions", id: step.extension };
   if ("plugin" in step && step.plugin !== undefined) return { section: "plugins", id: step.plugin };
   return undefined;

@@ -6,10 +6,10 @@ import type { InstallStep, Provisioners } from "../../contract/files/install-pla
 import type { Item, Layout } from "../../releases/layout.ts";
 import { makeFolder, statsOf } from "../../support/files.ts";
 import type { Applications } from "../applications/descriptors.ts";
-import { childEnvironment, describeFailure, runProgram } from "../base/child-program.ts";
 import type { OrderedPlan } from "../base/plan.ts";
 import type { Fetched } from "../sources/source.ts";
 import { prepareEnvFile } from "./env-file.ts";
+import { provision, provisionedBy, provisionerOf } from "./provision.ts";
 import { pluginOf, runStep, type StepContext } from "./steps.ts";
 
 /** Context of steps that fill a release from a verified tree. */
@@ -17,6 +17,9 @@ export interface Filling extends StepContext {
   layout: Layout;
   /** Folder of the release, not yet visible to anyone. */
   release: string;
+  /** Version of the release, and of the one that it replaces, if any. */
+  version: string;
+  previousVersion: string | undefined;
   fetched: Fetched;
   /** Applications of the release, with their checked descriptors. */
   apps: Applications;
@@ -27,7 +30,7 @@ export interface Filling extends StepContext {
   items: Item[];
   /** `<section>/<id>` → the item's folder in the verified tree. */
   sourceFolders: Map<string, string>;
-  /** Plugins on which a provisioner has run. */
+  /** `<section>/<id>` of the items on which a provisioner has run. */
   provisioned: Set<string>;
   /** Unit → prepared `.env` file, filled by `write_env` and for applications. */
   envFiles: Map<string, string>;
@@ -48,7 +51,7 @@ export async function runFillStep(step: InstallStep, context: Filling): Promise<
     case "install_app":
       return install(applicationItem(step.app, context), `${APPLICATIONS_FOLDER}/${step.app}`, context);
     case "provision":
-      return provision(step.plugin, context);
+      return provision(step, context);
     case "write_env":
       return writeEnv(step.plugin, step.from, context);
     default:
@@ -80,40 +83,6 @@ async function install(item: Item, source: string, { fetched, release, items, so
   await chmod(to, 0o755);
   items.push(item);
   sourceFolders.set(`${item.section}/${item.id}`, source);
-}
-
-/** Returns the operator's program for a plugin. @throws DeploymentError `provisioner_missing` */
-function provisionerOf(plugin: string, provisioners: Provisioners): Provisioners[string] {
-  const entry = provisioners[plugin];
-  if (entry !== undefined) return entry;
-  throw deploymentError(
-    "provisioner_missing",
-    `The plan provisions ${plugin}, and --provisioners-config has no entry for it.`,
-    { hint: `Add ${plugin} with its command to provisioners.yaml.` },
-  );
-}
-
-async function provision(plugin: string, context: Filling): Promise<void> {
-  const entry = provisionerOf(plugin, context.provisioners);
-  const installed = join(context.release, "plugins", plugin);
-  const unpacked = join(context.fetched.tree, context.fetched.plugins.get(plugin)!.folder);
-  const cwd = (await statsOf(installed)) === undefined ? unpacked : installed;
-  const timeoutMs = entry.timeout * 1000;
-  context.provisioned.add(plugin);
-  const result = await runProgram({
-    command: entry.command as [string, ...string[]],
-    cwd,
-    env: childEnvironment({ ...entry.env, PROVISION_PLUGIN_ID: plugin }),
-    timeoutMs,
-    signal: context.signal,
-    onLine: (line) => context.emit({ event: "output", source: `provision ${plugin}`, line }),
-  });
-  context.signal.throwIfAborted();
-  if (result.code !== 0) {
-    throw deploymentError("provision_failed", `Provisioning ${plugin} failed: ${describeFailure(result, timeoutMs)}.`, {
-      hint: "Run the provisioner's command by hand to see why.",
-    });
-  }
 }
 
 async function writeEnv(plugin: string, from: string, context: Filling): Promise<void> {
@@ -156,8 +125,8 @@ export async function withoutPrograms(
   for (const step of plan.fill) {
     if (step.action === "notify") continue;
     if (step.action === "provision") {
-      provisionerOf(step.plugin, provisioners);
-      provisioned.add(step.plugin);
+      provisionerOf(provisionedBy(step), provisioners);
+      if (step.plugin !== undefined) provisioned.add(step.plugin);
     } else if (!provisioned.has(pluginOf(step)) || (await isThere(step, tree))) fill.push(step);
   }
   return { ...plan, fill };

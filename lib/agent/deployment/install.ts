@@ -96,6 +96,8 @@ async function fillRelease(
     layout,
     journal,
     release,
+    version: staged.attempt.resolved_version!,
+    previousVersion: previous?.version,
     fetched: { ...staged.fetched, tree: join(release, "tree") },
     apps,
     // Steps that need a supervisor come later, with one that knows the plugins.
@@ -201,8 +203,8 @@ function contentsOf({ fetched, items, sourceFolders, provisioned }: Filling): Co
   const folders = new SourceFolders(Object.fromEntries(sourceFolders), items);
   const mayHaveChanged = (path: string): boolean => {
     if (provisioned.size === 0) return false;
-    const [, id] = /^(?:shipped-data\/)?plugins\/([^/]+)\//.exec(path) ?? [];
-    return id !== undefined && provisioned.has(id);
+    const [, item] = /^(?:shipped-data\/)?([^/]+\/[^/]+)\//.exec(path) ?? [];
+    return item !== undefined && provisioned.has(item);
   };
   return {
     known: (path) => {

@@ -177,11 +177,23 @@ async function replace(run: Run<Deployed>, journal: Journal, ready: ReadyRelease
   await runSteps(ready.plan.stop, context);
   signal.throwIfAborted();
   emit({ event: "switch.started", release, previous });
-  for (const path of await traced("switch", {}, () => switchRelease(journal, ready)))
+  const { blocked, kept } = await traced("switch", {}, () => switchRelease(journal, ready));
+  for (const path of blocked)
     emit({ event: "warning", message: `${path} was left out: a file of the plugin stands in its place.` });
+  for (const message of keptNotes(kept)) emit({ event: "warning", message });
   emit({ event: "switch.done", release });
   await runSteps(ready.plan.after, context);
   signal.throwIfAborted();
+}
+
+/** Most files that a message names. */
+const NAMED = 5;
+
+/** Describes files that a release ships as data, and of which the host keeps others. */
+function keptNotes(kept: readonly string[]): string[] {
+  if (kept.length === 0) return [];
+  const more = kept.length > NAMED ? ` and ${kept.length - NAMED} more` : "";
+  return [`The host keeps its own ${kept.slice(0, NAMED).join(", ")}${more}: what this version ships there is seed.`];
 }
 
 /**

@@ -22,7 +22,10 @@ export const installStep = z.discriminatedUnion("action", [
   step("download", {}),
   step("extract", {}),
   step("configure_plugin", { plugin: pluginId }),
-  step("provision", { plugin: pluginId }),
+  step("provision", { plugin: pluginId.optional(), app: pluginId.optional() }).refine(
+    ({ plugin, app }) => (plugin === undefined) !== (app === undefined),
+    "names one plugin, or one app",
+  ),
   step("install_plugin", { plugin: pluginId, source: relativePath.optional() }),
   /** Implies its restart and health check after the switch (docs/contract/application.md). */
   step("install_app", { app: pluginId }),
@@ -73,8 +76,13 @@ export function unitOf(step: InstallStep): string | null | undefined {
   }
 }
 
-/** `provisioners.yaml`: plugin id → command of the operator. */
-export const provisioners = z.record(pluginId, operatorCommand(300));
+/** Plugin's id, or `apps/` and an application's. */
+const provisioned = z.string().refine((key) => pluginId.safeParse(key.replace(/^apps\//, "")).success, {
+  message: "must be the id of a plugin, or apps/ and that of an application",
+});
+
+/** `provisioners.yaml`: plugin id, or `apps/<id>` → command of the operator. */
+export const provisioners = z.record(provisioned, operatorCommand(300));
 /** `notifiers.yaml`: event → command of the operator. */
 export const notifiers = z.record(z.string().min(1).max(128), operatorCommand(30));
 

@@ -17,6 +17,8 @@ export interface Given extends Partial<Omit<Source, "resolve">> {
   /** The plugin that it installs. */
   plugin?: string;
   files?: Record<string, string>;
+  /** Ids of the applications in `files`. */
+  apps?: ReadonlySet<string>;
   fetch?: (context: FetchContext) => Promise<Fetched>;
   reports?: LocalReport[];
 }
@@ -24,7 +26,7 @@ export interface Given extends Partial<Omit<Source, "resolve">> {
 /** A source without a hub: the tree and the plan are given. */
 export function sourceOf(version: string, steps: string, given: Given = {}): Source {
   const { slug = PROJECT, plugin = "a", reports, ...others } = given;
-  const { files = { [`plugins/${plugin}/version`]: version }, fetch: givenFetch, resolve, ...rest } = others;
+  const { apps, files = { [`plugins/${plugin}/version`]: version }, fetch: givenFetch, resolve, ...rest } = others;
   const fetch = async (context: FetchContext): Promise<Fetched> => {
     if (givenFetch !== undefined) return givenFetch(context);
     const tree = join(context.staging, "tree");
