@@ -11,6 +11,7 @@ import type { CommandFeature } from "../shell/feature.ts";
 import { DIFFERENCE_FIELDS } from "../shell/output/differences.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
+import { StageWait } from "./wait.ts";
 
 async function clientOf(options: Connected): Promise<StagingClient> {
   const { StagingClient } = await import("../../lib/client/staging.ts");
@@ -155,4 +156,7 @@ const update = ofProject("update", projectUpdate, {
 });
 
 /** Commands of versions that another person approves. */
-export const staging: CommandFeature = { name: "staging", commands: [Approve, Diff, list, reject, show, update] };
+export const staging: CommandFeature = {
+  name: "staging",
+  commands: [Approve, Diff, list, reject, show, update, StageWait],
+};

@@ -1,6 +1,6 @@
 import { usageError } from "../contract/errors.ts";
 import * as staging from "../contract/staging/routes.ts";
-import type { ApprovedVersion, StagedVersion } from "../contract/staging/staging.ts";
+import type { ApprovedVersion, StagedVersion, StagingOutcome } from "../contract/staging/staging.ts";
 import { ask, type Asking, askPages } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
@@ -24,6 +24,11 @@ export class StagingClient {
 
   show(id: string, version: string): Promise<StagedVersion> {
     return ask(staging.showStaged, { params: { id, version } }, this.#asking);
+  }
+
+  /** Tells what has become of a version that was staged. @throws DeploymentError `not_found` once it is gone */
+  outcome(id: string, version: string): Promise<StagingOutcome> {
+    return ask(staging.showOutcome, { params: { id, version } }, this.#asking);
   }
 
   /**

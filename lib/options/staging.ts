@@ -1,5 +1,5 @@
 import { connection } from "./connection.ts";
-import { flag, text } from "./kinds.ts";
+import { duration, flag, text } from "./kinds.ts";
 import { group, required, type Values } from "./option.ts";
 
 /** Options of the commands for versions that wait for approval, and of publishing them. */
@@ -13,6 +13,27 @@ export const rejection = {
     reason: required(text({ metavar: "TEXT", help: "Why, for its publisher and the audit log" })),
   }),
   ...connection,
+};
+
+/** Options of `stage wait`, where `--timeout` limits the whole wait. */
+export const stageWait = {
+  ...group("Wait", {
+    withinMs: duration({
+      name: "stage-timeout",
+      flag: "--timeout",
+      help: "How long to wait for the approval",
+      default: 86_400_000,
+    }),
+    intervalMs: duration({
+      name: "stage-interval",
+      flag: "--interval",
+      help: "Time between two looks",
+      default: 5000,
+      minMs: 100,
+    }),
+  }),
+  hubUrl: connection.hubUrl,
+  apiKey: connection.apiKey,
 };
 
 /** Yes or no, without a default: one of them must be given. */

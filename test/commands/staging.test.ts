@@ -3,6 +3,7 @@ import { join } from "node:path";
 import t, { type Test } from "tap";
 import { plant } from "../support/host/project-root.ts";
 import { zipOf } from "../support/hub/archives.ts";
+import { startDoor } from "../support/hub/door.ts";
 import { DEVELOPER_SECRET } from "../support/hub/marketplace-hub.ts";
 import { startStaging } from "../support/hub/staging.ts";
 import { commandLine } from "../support/programs/command-line.ts";
@@ -92,4 +93,45 @@ t.test("a plugin is staged by both of its commands", async (t) => {
   const digests = [...listed.stdout.matchAll(/"sha256":"([0-9a-f]{64})"/g)].map(([, digest]) => digest!);
   t.equal(digests.length, 2);
   t.match(await person("stage", "approve", ...digests), { code: 0, stderr: /Tide 1\.0\.0 is.*\n.*Tide 1\.1\.0 is/ });
+});
+
+t.test("a job waits until a version is approved, rejected or gone, and no longer than it is told to", async (t) => {
+  const { staging, folder } = await users(t);
+  const { hub, project, stager, approver, upload } = staging;
+  const door = await startDoor(t);
+  door.hub = hub.url;
+  const env = { PATH: process.env.PATH, HOME: folder, SEALIFT_HUB_URL: door.url, SEALIFT_API_KEY: stager.key };
+  const wait = (version: string, ...more: string[]) =>
+    commandLine(["stage", "wait", project, version, "--interval", "100ms", ...more], { cwd: folder, env });
+  /** Does something once a job has looked for the first time, and still waits. */
+  const meanwhile = (version: string, work: () => Promise<unknown>): void => {
+    let isDone = false;
+    door.trouble = ({ path }) => {
+      const looks = door.passages.filter((one) => one.path.endsWith(`/${version}/outcome`)).length;
+      if (path.endsWith(`/${version}/outcome`) && looks === 2 && !isDone) {
+        isDone = true;
+        void work();
+      }
+      return { kind: "none" };
+    };
+  };
+  t.match(await wait("9.9.9"), { code: 1, stderr: /not_found/ });
+  for (const version of ["1.0.0", "1.1.0", "1.2.0"]) await upload(stager.key, version, "true");
+  const late = await wait("1.0.0", "--timeout", "0s");
+  t.match(late, { code: 75, stderr: /stage_unfinished.*still waits for approval/s });
+
+  meanwhile("1.0.0", () => staging.approve(approver.key, "1.0.0"));
+  const approved = await wait("1.0.0", "--json");
+  t.match(approved, { code: 0, stdout: /"event":"result","status":"success".*"state":"published"/ });
+  t.equal((await wait("1.0.0")).code, 0, "also when it was approved before");
+
+  const reject = (version: string) =>
+    hub.call("POST", `/devkeys/staging/${project}/${version}/reject`, { json: { reason: "wrong tides" } });
+  meanwhile("1.1.0", () => reject("1.1.0"));
+  t.match(await wait("1.1.0"), { code: 7, stderr: /stage_ended.*1\.1\.0 of prj_\w+ was rejected or removed/s });
+  meanwhile("1.2.0", async () => {
+    await reject("1.2.0");
+    await upload(stager.key, "1.2.0", "true");
+  });
+  t.equal((await wait("1.2.0")).code, 7, "the label has come again, with other bytes");
 });

@@ -1,6 +1,13 @@
 import { page, pageQuery } from "../paging.ts";
 import { noContent, type Route } from "../route.ts";
-import { approvalAnswer, approvalRequest, approvalRule, rejectionRequest, stagedVersion } from "./staging.ts";
+import {
+  approvalAnswer,
+  approvalRequest,
+  approvalRule,
+  rejectionRequest,
+  stagedVersion,
+  stagingOutcome,
+} from "./staging.ts";
 
 const shared = { mount: "devkeys", tags: ["staging"] } as const;
 
@@ -23,6 +30,17 @@ export const showStaged = {
   who: { key: ["publish", "stage"] },
   summary: "One version that waits for approval",
   ok: { 200: stagedVersion },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
+export const showOutcome = {
+  ...shared,
+  method: "GET",
+  path: "/staging/:id/:version/outcome",
+  who: { key: ["publish", "stage"] },
+  summary: "Whether a version that was staged still waits, or is published; 404 once it is rejected or removed",
+  description: "A key that may only stage asks about what it has staged itself.",
+  ok: { 200: stagingOutcome },
   errors: [401, 403, 404],
 } as const satisfies Route;
 

@@ -53,6 +53,17 @@ export const approvalAnswer = z.object({
   ),
 });
 
+/** Fate of a version that was staged. */
+export const stagingOutcome = z.object({
+  version: z.string(),
+  sha256: sha256Hex,
+  /** `published` once it is approved, whatever becomes of it then. */
+  state: z.enum(["staged", "published"]),
+  /** Time of the approval; null for none. */
+  approved_at: timestamp.nullable(),
+});
+export type StagingOutcome = z.infer<typeof stagingOutcome>;
+
 export const rejectionRequest = z.strictObject({ reason: z.string().min(1).max(1024) });
 
 /** Whether new versions of a project, plugin or service have to be approved. */

@@ -5,6 +5,7 @@ import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
 import { notFound, unprocessable } from "../../base/errors.ts";
 import { isAdministrator, may, type Principal } from "../../base/principal.ts";
+import { seesStaged } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { trashBlobs } from "../../publications/trash-blobs.ts";
 import { changeRule } from "../../records/approval-rules.ts";
@@ -12,7 +13,7 @@ import { type Ends, endsOfMade } from "../../records/ends.ts";
 import { principalOfKey } from "../../records/keys.ts";
 import { stateRecord } from "../../records/latest/states.ts";
 import { subjectOf } from "../../records/subjects.ts";
-import type { Version } from "../../records/versions.ts";
+import { findVersion, type Version } from "../../records/versions.ts";
 import type { Core } from "../feature.ts";
 import { approveVersion, rejectVersion } from "./approve.ts";
 import { findStaged, listStaged, stagedRecord } from "./records.ts";
@@ -37,6 +38,17 @@ export function staging({ hub }: MountOptions<Core>): readonly Served[] {
       const found = await findStaged(db, principal, { projectId, version });
       if (found === undefined) throw notFound("There is no such staged version.");
       return stagedRecord(found, await approverOf(principal));
+    }),
+
+    serve(routes.showOutcome, async (request, principal) => {
+      const { id, version } = request.params;
+      const project = await projectOf(principal, id);
+      const found = await findVersion(db, project.id, version);
+      if (found === undefined || !seesStaged(principal, found.published_by))
+        throw notFound("There is no such version, staged or published.");
+      const { sha256, approved_at } = found;
+      const state = found.state === "staged" ? ("staged" as const) : ("published" as const);
+      return { version, sha256, state, approved_at };
     }),
 
     serve(routes.approveStaged, async (request, principal) => {

@@ -1,0 +1,71 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { Command, Option } from "clipanion";
+import type { StagingClient } from "../../lib/client/staging.ts";
+import { deploymentError, SealiftError } from "../../lib/contract/errors.ts";
+import type { StagingOutcome } from "../../lib/contract/staging/staging.ts";
+import { stageWait } from "../../lib/options/staging.ts";
+import { managed } from "../hub/managed.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+
+export class StageWait extends withOptions(stageWait) {
+  static override paths = [["stage", "wait"]];
+  static override usage = Command.Usage({
+    category: "Hub",
+    description: "Wait until a staged version is approved",
+    details: `
+      For CI: ends with 0 when the version is approved, with 7 when it was rejected or is gone, and with 75 when it
+      still waits after \`--timeout\`. Needs a key that may publish, or the one that has staged the version, and that
+      lives as long as the wait: the key of a workflow run ends after 15 minutes. With \`--json\` each change is a line.
+    `,
+    examples: [["After a publication with --stage", "$0 stage wait Harbour 1.4.0 --timeout 4h"]],
+  });
+
+  target = Option.String({ name: "TARGET", required: true });
+  version = Option.String({ name: "VERSION", required: true });
+
+  override async run(): Promise<number> {
+    const { withinMs, intervalMs } = this.options;
+    using interrupt = interruptible();
+    const { signal } = interrupt;
+    const [hub, { StagingClient }] = await Promise.all([
+      managed({ ...this.options, timeoutMs: undefined }),
+      import("../../lib/client/staging.ts"),
+    ]);
+    const id = await hub.idOf(this.target);
+    const client = new StagingClient(hub.hub);
+    const end = performance.now() + withinMs;
+    // Without a version to begin with, its label is mistyped.
+    const first = await client.outcome(id, this.version);
+    for (let outcome: StagingOutcome | undefined = first; ; outcome = await outcomeOf(client, id, this.version)) {
+      if (outcome?.sha256 !== first.sha256)
+        throw deploymentError("stage_ended", `${this.version} of ${this.target} was rejected or removed.`, {
+          hint: "Its publisher stages another version, or the label again.",
+        });
+      if (outcome.state === "published") {
+        this.note(`${this.target} ${this.version} is approved.`);
+        return this.done({ project_id: id, ...outcome });
+      }
+      if (outcome === first) this.#tell(id, outcome);
+      if (performance.now() >= end)
+        throw deploymentError("stage_unfinished", `${this.version} of ${this.target} still waits for approval.`, {
+          hint: "Wait again, or with a longer --timeout.",
+        });
+      await sleep(Math.min(intervalMs, Math.max(end - performance.now(), 0)), undefined, { signal });
+    }
+  }
+
+  #tell(id: string, outcome: StagingOutcome): void {
+    if (this.json) this.print.event({ event: "progress", project_id: id, ...outcome });
+    else this.note(`${this.target} ${this.version} waits for approval.`);
+  }
+}
+
+/** Tells what has become of a version; undefined once it is gone. */
+async function outcomeOf(client: StagingClient, id: string, version: string): Promise<StagingOutcome | undefined> {
+  try {
+    return await client.outcome(id, version);
+  } catch (error) {
+    if (error instanceof SealiftError && error.code === "not_found") return undefined;
+    throw error;
+  }
+}
