@@ -86,7 +86,8 @@ export class Doctor extends withOptions(examination) {
     const options: DoctorOptions = {
       projectRoot,
       verify,
-      supervisor: await supervisorFrom(this.options),
+      // Units are asked once: nothing was just started.
+      supervisor: await supervisorFrom({ ...this.options, staysUpMs: 0 }),
       ...(hub !== undefined && {
         hub: {
           ...hub,

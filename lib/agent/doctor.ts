@@ -17,7 +17,8 @@ import { readQuarantine } from "../releases/quarantine.ts";
 import { currentRelease, isAdopted, type Release, unreadableReleases } from "../releases/release.ts";
 import { ifThere } from "../support/files.ts";
 import { sizeText } from "../support/size-text.ts";
-import type { Supervisor, SupervisorChoice, SupervisorName } from "./supervisors/supervisor.ts";
+import { capital, type Supervisor, type SupervisorChoice, type SupervisorName } from "./supervisors/supervisor.ts";
+import { unitStates } from "./unit-states.ts";
 
 /** Result of one check. */
 export interface Finding {
@@ -60,7 +61,9 @@ export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> 
   yield await journalFinding(layout);
   yield* targetFindings(layout, options.verify ?? false);
   const { name, make } = options.supervisor;
-  if (make !== undefined) yield await supervisorFinding(name, make([]));
+  const supervisor = make === undefined ? undefined : await supervisorFinding(name, make([]));
+  if (supervisor !== undefined) yield supervisor;
+  if (supervisor?.status !== "failed") yield* unitFindings(layout, options.supervisor);
   if (options.hub === undefined) {
     yield warning(
       "hub",
@@ -168,6 +171,14 @@ async function supervisorFinding(check: SupervisorName, supervisor: Supervisor):
   const why = await supervisor.ready();
   if (why === undefined) return ok(check, "It answers");
   return failed(check, `It cannot work: ${why}`, "Start it, or choose another --supervisor.");
+}
+
+/** Asks every unit that should run whether it does. */
+async function* unitFindings(layout: Layout, supervisor: SupervisorChoice): AsyncGenerator<Finding> {
+  for await (const { unit, fault } of unitStates(layout, supervisor)) {
+    const hint = "Look at its log, and start it; or go back: `sealift rollback TARGET`.";
+    yield fault === undefined ? ok(`unit ${unit}`, "It runs") : failed(`unit ${unit}`, capital(fault), hint);
+  }
 }
 
 /** Measures the clock difference to a hub. @returns milliseconds; NaN if the hub states no time */

@@ -16,6 +16,8 @@ export interface ApplicationSupervisorOptions {
   grants: ApplicationsFile;
   /** Default: `system`. */
   systemdScope?: SystemdScope | undefined;
+  /** Times of a check, in milliseconds. Default: those of the descriptor, for an application that was just started. */
+  settling?: { withinMs: number; staysUpMs: number } | undefined;
 }
 
 /** Hosts that stand for every address of this machine, each with the one that is asked. */
@@ -29,7 +31,7 @@ const EVERY_ADDRESS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1"
  * descriptor that is installed when it begins. Its `timeoutMs` limits each look at the process.
  */
 export function applicationSupervisor(options: ApplicationSupervisorOptions): Supervisor {
-  const { layout, grants, systemdScope = "system" } = options;
+  const { layout, grants, systemdScope = "system", settling } = options;
   const runner = grants.supervisor === "systemd" ? applicationUnits(systemdScope) : servedApplications(layout);
   const act = (verb: "start" | "stop" | "restart") => (id: string | null, signal?: AbortSignal) =>
     runner[verb](named(id), signal);
@@ -48,7 +50,8 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
       const url = healthUrl(grants, id, health.http, healthSocket(installed.app));
       const ask = url && (() => probe(url, signal));
       const sample = () => runner.sample(id, timeoutMs, signal);
-      return settles({ sample, ask, withinMs: health.within * 1000, staysUpMs: health.stays_up * 1000, signal });
+      const times = settling ?? { withinMs: health.within * 1000, staysUpMs: health.stays_up * 1000 };
+      return settles({ sample, ask, ...times, signal });
     },
   };
 }

@@ -1,0 +1,52 @@
+import { readdir } from "node:fs/promises";
+import { asSealiftError } from "../contract/errors.ts";
+import { APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import type { ApplicationsFile } from "../contract/files/applications.ts";
+import type { TargetName } from "../contract/target.ts";
+import { readGrants } from "../releases/applications.ts";
+import { isApplication, type Layout } from "../releases/layout.ts";
+import { unitKey } from "../releases/names.ts";
+import { currentRelease, namedUnits, type Release } from "../releases/release.ts";
+import { applicationSupervisor } from "./supervisors/applications.ts";
+import type { Supervisor, SupervisorChoice } from "./supervisors/supervisor.ts";
+
+/** Time limit of one question, in milliseconds. */
+const LIMIT_MS = 2_000;
+
+/** State of a unit that should run; without a fault it does. */
+export interface UnitState {
+  /** Plugin, `apps/<id>`, or `project`. */
+  unit: string;
+  fault: string | undefined;
+}
+
+/**
+ * Asks every unit of the running releases whether it works: those of applications, and those of plugins where systemd
+ * or docker runs them. Changes nothing.
+ */
+export async function* unitStates(layout: Layout, choice: SupervisorChoice): AsyncGenerator<UnitState> {
+  const ofPlugins = choice.name === "systemd" || choice.name === "docker" ? choice.make?.([]) : undefined;
+  let grants: ApplicationsFile | undefined;
+  try {
+    grants = await readGrants(layout);
+  } catch (error) {
+    yield { unit: APPLICATIONS_FOLDER, fault: asSealiftError(error).message.replace(/\.$/, "") };
+  }
+  const settling = { withinMs: 0, staysUpMs: 0 };
+  const ofApplications = grants === undefined ? undefined : applicationSupervisor({ layout, grants, settling });
+  for (const target of (await readdir(layout.releases()).catch(() => [])).toSorted() as TargetName[]) {
+    const release = await currentRelease(layout, target);
+    if (release === undefined) continue;
+    for (const plugin of plannedUnits(release, ofPlugins)) yield await stateOf(plugin ?? "project", plugin, ofPlugins!);
+    for (const item of ofApplications === undefined ? [] : release.items.filter(isApplication))
+      yield await stateOf(unitKey(item), item.id, ofApplications!);
+  }
+}
+
+const plannedUnits = (release: Release, supervisor: Supervisor | undefined): Iterable<string | null> =>
+  supervisor === undefined ? [] : [...namedUnits(release)].filter((unit) => unit === null || !unit.includes("/"));
+
+async function stateOf(unit: string, id: string | null, supervisor: Supervisor): Promise<UnitState> {
+  const fault = await supervisor.check(id, LIMIT_MS).catch((error: unknown) => asSealiftError(error).message);
+  return { unit, fault: fault?.replace(/, for 0 seconds$/, "").replace(/\.$/, "") };
+}
