@@ -1,4 +1,4 @@
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { usageError } from "../../lib/contract/errors.ts";
 import type { Layer } from "../../lib/options/layers.ts";
 
@@ -37,4 +37,12 @@ export async function writeNew(file: string, text: string): Promise<void> {
 /** Writes a file unless it is there with these words. @throws UsageError `usage` as {@link writeNew} */
 export async function writeOnce(file: string, text: string): Promise<void> {
   if ((await readFile(file, "utf8").catch(() => undefined)) !== text) await writeNew(file, text);
+}
+
+/** Writes a file; one that is there with other words is kept as `.old`. @throws UsageError `usage` */
+export async function setAside(file: string, text: string): Promise<void> {
+  const before = await readFile(file, "utf8").catch(() => undefined);
+  if (before === text) return;
+  if (before !== undefined) await rename(file, `${file}.old`);
+  await writeNew(file, text);
 }

@@ -33,7 +33,8 @@ class HostInvite extends withOptions(hostInvite) {
     details: `
       Prints a token, once. Each host that runs \`sealift join HUB --token-file FILE\` with it gets a key that speaks for
       this host alone. The token carries the fingerprint of the signers, so that no hub can name others to a host. With
-      \`--approve\` hosts wait until \`sealift host approve\` lets them in.
+      \`--approve\` hosts wait until \`sealift host approve\` lets them in. Their keys deploy and report; with \`--fleet\`
+      they also read versions, rollouts and numbers of the project, for a host with a dashboard.
     `,
     examples: [
       ["Fifty hosts within an hour", "$0 host invite --project harbour --uses 50 --label env=prod > join.token"],
@@ -42,14 +43,15 @@ class HostInvite extends withOptions(hostInvite) {
   });
 
   override async run(): Promise<number> {
-    const { project, uses, expiresMs, approve, labels } = this.options;
+    const { project, uses, expiresMs, approve, fleet, labels } = this.options;
     const [{ joinLine }, { client, id, keyService }] = await Promise.all([
       import("../../lib/contract/joining/token.ts"),
       hostsOf(this.options, project),
     ]);
     const signers = await this.#signers(id, keyService);
     const { token, ...invite } = await client.invite({
-      ...{ uses, approve, signers },
+      // Hubs before 0.2 know no such field.
+      ...{ uses, approve, signers, ...(fleet && { fleet }) },
       labels: Object.fromEntries(labels),
       expires_at: new Date(Date.now() + expiresMs).toISOString(),
     });

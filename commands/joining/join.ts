@@ -5,7 +5,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { JoinAnswer } from "../../lib/contract/joining/records.ts";
 import type { JoinToken } from "../../lib/contract/joining/token.ts";
 import { join } from "../../lib/options/joining.ts";
-import { givenAboutHost, PLUGIN_KEY, writeOnce } from "../deploying/watch-files.ts";
+import { givenAboutHost, PLUGIN_KEY, setAside, writeOnce } from "../deploying/watch-files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS } from "../shell/connection.ts";
 
@@ -75,14 +75,19 @@ export class Join extends withOptions(join) {
     using interrupt = interruptible();
     await unit?.prepare();
     const secrets = await hostSecrets(place.folder, place.keys);
+    let isBack = false;
     const answer = await joinProject({
       ...{ hubUrl, invite, hostId, secrets, waitMs, transport: { timeoutMs }, signal: interrupt.signal },
+      onReturn: () => {
+        isBack = true;
+        this.note(`The hub has removed this host before: ${secrets.file} holds a new key now.`);
+      },
       onPending: ({ host_id: name }) =>
         this.note(`${name} waits until somebody approves it: sealift host approve PROJECT ${name}`),
     });
     const files = [
       secrets.file,
-      ...(await this.#write(answer, hubUrl, projectRoot, place)),
+      ...(await this.#write(answer, hubUrl, projectRoot, place, isBack)),
       ...((await unit?.write()) ?? []),
     ];
     if (!this.json) for (const file of files) this.print.line(file);
@@ -140,8 +145,19 @@ export class Join extends withOptions(join) {
     if (!(await confirm(this.context, "Go on?"))) throw usageError("usage", "Nothing was done.");
   }
 
-  /** Writes what the watch needs beside its secrets. @returns the paths of the files */
-  async #write(answer: JoinAnswer, hubUrl: string, projectRoot: string, place: HostFiles): Promise<string[]> {
+  /**
+   * Writes what the watch needs beside its secrets.
+   *
+   * @param isBack whether the files may be there: other ones are set aside, as `.old`
+   * @returns the paths of the files
+   */
+  async #write(
+    answer: JoinAnswer,
+    hubUrl: string,
+    projectRoot: string,
+    place: HostFiles,
+    isBack: boolean,
+  ): Promise<string[]> {
     const [{ starterWatch }, { readWatchFile }] = await Promise.all([
       import("../../lib/agent/starters.ts"),
       import("../../lib/options/watch-file.ts"),
@@ -155,10 +171,14 @@ export class Join extends withOptions(join) {
     const { folder, signers: named, watch: file, isService } = place;
     const files = { signers: joined(folder, named), watch: joined(folder, file) };
     const keys = isService ? null : place.keys;
-    await writeOnce(files.signers, `${signers.join("\n")}\n`);
-    await writeOnce(
+    const write = isBack ? setAside : writeOnce;
+    await write(files.signers, `${signers.join("\n")}\n`);
+    await write(
       files.watch,
-      starterWatch({ hubUrl, projectRoot, targets: [{ kind: "project", slug }], more, keys, signers: named }),
+      starterWatch({
+        ...{ hubUrl, projectRoot, targets: [{ kind: "project", slug }], more, keys, signers: named },
+        isJoined: true,
+      }),
     );
     await readWatchFile(files.watch);
     return Object.values(files);

@@ -130,16 +130,27 @@ export function starterWatch(options: {
   /** File with key and credential; null where systemd provides them. */
   keys?: string | null;
   signers?: string;
+  /** Whether the key speaks for this host: hub, key and name then stand at the target, where nothing beats them. */
+  isJoined?: boolean;
 }): string {
-  const { hubUrl, projectRoot, targets, more, keys = HOST_KEYS, signers = "signer.pub" } = options;
+  const { hubUrl, projectRoot, targets, more, keys = HOST_KEYS, signers = "signer.pub", isJoined = false } = options;
   const keysOf = (option: string) => (keys === null ? {} : { [option]: keys });
   const own = ({ kind, slug }: Target) =>
     kind === "project"
       ? { ...keysOf("deployment_credential_file"), signer_public_key: signers }
       : { signing_secret_file: "signing.secret", install_plan: `${slug}.yaml` };
-  const content = {
-    ...{ hub_url: hubUrl, ...keysOf("api_key_file"), project_root: projectRoot, interval: "60s", ...more },
-    targets: targets.map((target) => ({ target: targetText(target), ...own(target) })),
-  };
+  const caller = { hub_url: hubUrl, ...keysOf("api_key_file") };
+  const shared = { project_root: projectRoot, interval: "60s" };
+  const content = isJoined
+    ? {
+        ...shared,
+        targets: targets.map((target) => ({ target: targetText(target), ...caller, ...more, ...own(target) })),
+      }
+    : {
+        ...caller,
+        ...shared,
+        ...more,
+        targets: targets.map((target) => ({ target: targetText(target), ...own(target) })),
+      };
   return `${SCHEMA_COMMENT("watch")}\n${stringify(content)}`;
 }

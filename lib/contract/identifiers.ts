@@ -43,12 +43,16 @@ export const base64Of = (bytes: number) =>
     return decoded.length === bytes && decoded.toString("base64") === text;
   }, `must be the base64 of ${bytes} bytes`);
 
-/** Name of a host in reports and the fleet view: printable, at most 255 characters, and neither `.` nor `..`. */
+/**
+ * Name of a host in reports and the fleet view: printable, at most 255 characters, and neither `.` nor `..`. It has one
+ * form (NFC): texts that look alike would be two hosts.
+ */
 export const hostId = z
   .string()
   .min(1)
   .max(255)
-  .regex(/^(?!\.{1,2}$)[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]+$/u, "must be printable, without spaces, and not . or ..");
+  .regex(/^(?!\.{1,2}$)[^\p{Cc}\p{Cf}\p{Cs}\p{Z}]+$/u, "must be printable, without spaces, and not . or ..")
+  .refine((text) => text.normalize("NFC") === text, "must be in the Unicode form NFC");
 
 /** Relative path without `..`. @param fault message for any other text */
 export const pathBelow = (fault: string) =>

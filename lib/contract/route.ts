@@ -43,6 +43,8 @@ export interface Route {
    * health route `always`, and an `endless` answer lasts until its client disconnects.
    */
   load?: "begun" | "always" | "endless";
+  /** Whether the answer names hosts, or facts of several ones: refused to keys that speak for one host. */
+  namesHosts?: true;
   /** Schema of the path's parameters. Default: any texts. */
   params?: z.ZodObject;
   query?: z.ZodObject;

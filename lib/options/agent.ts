@@ -27,7 +27,7 @@ const deployment = group("Deployment", {
   hostId: text({
     metavar: "NAME",
     help: "This host's name in reports",
-    default: hostname(),
+    default: hostname().normalize("NFC"),
     defaultText: "its hostname",
     form: forms.hostId,
   }),

@@ -18,6 +18,7 @@ export const hostInvite = {
     uses: whole({ help: "Hosts that may join", default: 1, min: 1 }),
     expiresMs: duration({ name: "invite-expires", flag: "--expires", help: "How long they may", default: 3_600_000 }),
     approve: flag({ name: "invite-approve", flag: "--approve", help: "Let each host in by `sealift host approve`" }),
+    fleet: flag({ name: "invite-fleet", flag: "--fleet", help: "Let them read versions, rollouts and numbers" }),
     signers: several({
       name: "signer-public-key",
       metavar: "KEY",

@@ -50,13 +50,14 @@ t.test("a host joins with the line of an invite, and has all that its watch need
   t.equal(await readFile(join(out("pier-7"), "signer.pub"), "utf8"), `${signer}\n`);
   const watch = await readFile(join(out("pier-7"), "watch.yaml"), "utf8");
   for (const line of [
-    `hub_url: ${hub.url}`,
-    "api_key_file: host.env",
     `project_root: ${folder}/root`,
-    "host_id: pier-7",
-    "supervisor: runtime",
-    "  - env=prod",
     `  - target: project:${id}`,
+    // At the target, where no variable or flag of a shell beats them.
+    `    hub_url: ${hub.url}`,
+    "    api_key_file: host.env",
+    "    host_id: pier-7",
+    "    supervisor: runtime",
+    "      - env=prod",
     "    signer_public_key: signer.pub",
   ])
     t.match(watch, `${line}\n`);
@@ -171,7 +172,8 @@ t.test("with --systemd the watch is a service, whose secrets are credentials", a
   );
   t.equal(await readFile(join(own, "blue.pub"), "utf8"), `${signer}\n`);
   const watch = await readFile(join(own, "blue.yaml"), "utf8");
-  t.match(watch, `  - target: project:${id}\n    signer_public_key: blue.pub\n`);
+  t.match(watch, `  - target: project:${id}\n    hub_url: ${hub.url}\n`);
+  t.match(watch, "    signer_public_key: blue.pub\n");
   t.notMatch(watch, /key_file|credential_file/);
   for (const path of ended.stdout.trim().split("\n")) t.ok((await stat(path)).isFile(), path);
   t.notMatch(ended.stdout + ended.stderr + dropIn + watch, /slk_|sdc_/);
@@ -199,3 +201,25 @@ t.test("a join whose unit does not start says so, and is gone on with", async (t
   t.equal(await called(), before.repeat(2));
   t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"]);
 });
+
+t.test(
+  "a removed host comes back by the same command with another invite, and keeps its old files aside",
+  async (t) => {
+    const { hub, run, invited, joinAs, out } = await harbour(t);
+    await joinAs("pier-7", await invited());
+    const key = await readFile(join(out("pier-7"), "host.env"), "utf8");
+    const watch = join(out("pier-7"), "watch.yaml");
+    const edited = `${await readFile(watch, "utf8")}# edited\n`;
+    await writeFile(watch, edited);
+    t.match(await run("host remove Harbour pier-7"), { code: 0 });
+    const back = await joinAs("pier-7", await invited());
+    t.match(back, {
+      code: 0,
+      stderr: /has removed this host before: .*host\.env holds a new key.*has joined Harbour/s,
+    });
+    t.not(await readFile(join(out("pier-7"), "host.env"), "utf8"), key);
+    t.equal(await readFile(`${watch}.old`, "utf8"), edited);
+    t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7", "pier-7"], "the old one is revoked");
+    t.match(await run("host list Harbour"), { stdout: /pier-7 +joined/ });
+  },
+);

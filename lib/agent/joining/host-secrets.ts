@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { open, rm } from "node:fs/promises";
+import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { makeFolder, missing, readFault, readTextFile, syncFolder } from "../../support/files.ts";
@@ -15,6 +15,8 @@ export interface HostSecrets {
   file: string;
   /** Removes the file, if this program has made it. */
   discard(): Promise<void>;
+  /** Replaces key and credential, of which the hub has removed the host. */
+  renewed(): Promise<HostSecrets>;
 }
 
 const secret = (prefix: string): string => `${prefix}_${randomBytes(32).toString("base64url")}`;
@@ -35,13 +37,28 @@ export async function hostSecrets(folder: string, name = HOST_KEYS): Promise<Hos
       hint: "Run as the user who began to join, or remove the file.",
     });
   });
-  if (known !== undefined) return { ...secretsIn(known, file), file, discard: () => Promise.resolve() };
+  const renewed = async (): Promise<HostSecrets> => {
+    const next = `${file}.new`;
+    await rm(next, { force: true });
+    const made = await makeSecrets(next);
+    await rename(next, file);
+    await syncFolder(folder);
+    // What a later refusal removes is not this host's any more.
+    return { ...made, file, discard: () => rm(file, { force: true }), renewed };
+  };
+  if (known !== undefined) return { ...secretsIn(known, file), file, discard: () => Promise.resolve(), renewed };
+  const made = await makeSecrets(file);
+  await syncFolder(folder);
+  return { ...made, file, discard: () => rm(file, { force: true }), renewed };
+}
+
+/** Writes a new file with secrets, which is on the disk before they are used. */
+async function makeSecrets(file: string): Promise<Pick<HostSecrets, "key" | "credential">> {
   const made = { key: secret("slk"), credential: secret("sdc") };
   await using handle = await open(file, "wx", 0o600);
   await handle.writeFile(`SEALIFT_API_KEY=${made.key}\nSEALIFT_DEPLOYMENT_CREDENTIAL=${made.credential}\n`);
   await handle.sync();
-  await syncFolder(folder);
-  return { ...made, file, discard: () => rm(file, { force: true }) };
+  return made;
 }
 
 function secretsIn(text: string, file: string): { key: string; credential: string } {

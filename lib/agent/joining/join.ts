@@ -21,6 +21,8 @@ export interface JoinOptions {
   signal: AbortSignal;
   /** Called once when the host waits for approval. */
   onPending: (answer: JoinAnswer) => void;
+  /** Called when the host was removed, and comes back with another key. */
+  onReturn: () => void;
 }
 
 /**
@@ -31,15 +33,24 @@ export interface JoinOptions {
  *   when nobody approves it in time; errors of {@link join}
  */
 export async function joinProject(options: JoinOptions): Promise<JoinAnswer> {
-  const { waitMs, signal, onPending, secrets } = options;
+  const { waitMs, signal, onPending, onReturn } = options;
+  let { secrets } = options;
   const end = performance.now() + waitMs;
-  for (let isPending = false; ;) {
-    const answer = await ask(options).catch(async (error: unknown) => {
+  for (let [isPending, isBack] = [false, false]; ;) {
+    const answer = await ask({ ...options, secrets }).catch(async (error: unknown) => {
+      if (!isBack && error instanceof SealiftError && error.hubCode === "host_removed") return "removed";
       const isLasting = !(error instanceof SealiftError) || error.exitCode !== EXIT.tryAgain;
       if (isLasting && !signal.aborted) await secrets.discard();
       if (isLasting || !isPending) throw error;
       return undefined;
     });
+    if (answer === "removed") {
+      // The key is dead for good: with another one the host comes back.
+      isBack = true;
+      secrets = await secrets.renewed();
+      onReturn();
+      continue;
+    }
     if (answer?.state === "joined") return answer;
     if (answer !== undefined && !isPending) onPending(answer);
     isPending = true;

@@ -2,6 +2,9 @@ import type { EmitWatch, WatchedTarget, WatchEvent } from "./events.ts";
 import type { WatchMemory } from "./state.ts";
 import { factsAfter, factsAtStart, stateOf, type TargetFacts, type TargetState } from "./target-state.ts";
 
+/** Code with which a hub refuses a host that was removed. */
+const REMOVED = "host_removed";
+
 /** Records the state that a target's events lead to, for `sealift status`. Best effort. */
 export class StateRecord {
   readonly #memory: WatchMemory;
@@ -28,8 +31,9 @@ export class StateRecord {
     if (this.#facts === undefined) return;
     this.#facts = factsAfter(this.#facts, event, Date.now());
     const is = stateOf(this.#facts);
-    // Within a turn only a deployment takes long enough for somebody to look.
-    if (is === this.#kept || (event.event !== "check.scheduled" && is !== "deploying")) return;
+    // Within a turn only a deployment takes long enough to be looked at. A host that was removed has no more turns.
+    const isLasting = event.event === "check.scheduled" || (event.event === "check.failed" && event.code === REMOVED);
+    if (is === this.#kept || (!isLasting && is !== "deploying")) return;
     this.#kept = is;
     void this.#keep({ is, since: new Date().toISOString() });
   }

@@ -35,6 +35,7 @@ export const foundComponents = z.object({
 export type FoundComponents = z.infer<typeof foundComponents>;
 
 export const findComponents = {
+  namesHosts: true,
   mount: "deployments",
   tags: ["components"],
   method: "GET",

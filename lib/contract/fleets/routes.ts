@@ -20,6 +20,7 @@ const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
 const projectHostParams = z.object({ project_id: z.string(), host_id: z.string().max(255) });
 
 export const listProjectHosts = {
+  namesHosts: true,
   ...ofProject,
   method: "GET",
   head: true,
@@ -90,6 +91,7 @@ const targetParams = z.object({ kind: marketplaceKind, slug: z.string() });
 const targetHostParams = targetParams.extend({ host_id: z.string().max(255) });
 
 export const listTargetHosts = {
+  namesHosts: true,
   ...ofTarget,
   method: "GET",
   head: true,

@@ -17,6 +17,8 @@ export const inviteRequest = z.strictObject({
   labels: labels.optional(),
   /** Whether each host waits for approval. */
   approve: z.boolean().optional(),
+  /** Whether keys of hosts get the scope `read`, too: for a host with a dashboard. */
+  fleet: z.boolean().optional(),
   /** Public keys for hosts to pin. */
   signers: z.array(signerKey).min(1).max(16),
 });
@@ -28,6 +30,8 @@ export const inviteRecord = z.object({
   uses: z.int().nonnegative(),
   used: z.int().nonnegative(),
   approve: z.boolean(),
+  /** Whether keys of its hosts have the scope `read`; older hubs do not say. */
+  fleet: z.boolean().optional(),
   labels,
   signers: z.array(z.string()),
   expires_at: z.string(),

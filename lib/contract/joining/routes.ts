@@ -57,6 +57,7 @@ export const join = {
 } as const satisfies Route;
 
 export const listJoined = {
+  namesHosts: true,
   ...read,
   method: "GET",
   path: "/projects/:id/joined-hosts",

@@ -21,6 +21,7 @@ export const reportTarget = {
 } as const satisfies Route;
 
 export const listReports = {
+  namesHosts: true,
   ...shared,
   method: "GET",
   path: "/deployments/:kind/:slug/reports",

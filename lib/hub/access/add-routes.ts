@@ -60,7 +60,7 @@ function addRoute(app: FastifyInstance, url: string, { route, handle }: Served, 
   app.route({
     method: route.head ? [method, "HEAD"] : method,
     url,
-    ...(route.load && { config: CONFIG[route.load] }),
+    config: { ...(route.load && CONFIG[route.load]), namesHosts: route.namesHosts === true },
     ...(route.form && { validatorCompiler: unvalidated as never }),
     schema: {
       summary,

@@ -8,7 +8,7 @@ import type { KeyUse } from "../records/key-use.ts";
 import type { Records } from "../records/port.ts";
 import { hostOf } from "../records/sightings.ts";
 import { apiKeyOf, bearerOf, credentialHash, MAX_CREDENTIAL_CHARACTERS } from "./credentials.ts";
-import { requireOwnHost } from "./own-host.ts";
+import { requireAlone, requireOwnHost } from "./own-host.ts";
 import { FAILURES_OF_ADDRESS, RATE_WINDOW_MS, type RateLimits } from "./rate-limits.ts";
 import type { SessionTokens } from "./session-tokens.ts";
 import type { SharedCounts } from "./shared-counts.ts";
@@ -108,6 +108,7 @@ export function createAuthentication(
     context.keyUse.note(principal.keyId);
     if (principal.host === null) return;
     requireOwnHost(principal, hostOf(request.headers));
+    requireAlone(principal, request);
     hearHost(request, principal);
   };
 

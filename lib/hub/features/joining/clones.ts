@@ -14,7 +14,13 @@ const MAX_HOSTS = 100_000;
 /** Most turns of one host from one writing to the next: beyond, its key is used by a flood of names. */
 const MAX_TURNS = 16;
 
-/** Records which machines speak for a host: hourly, and whenever the machine changes. */
+/**
+ * Interval at which the machine of a host is compared with the one that spoke last, perhaps to another hub, and of the
+ * writing, in milliseconds: four of them notice a clone within a minute.
+ */
+const LOOK_MS = 10_000;
+
+/** Records which machines speak for a host, whatever hubs they poll, and whenever the machine changes. */
 export class Clones extends HourlyNotes<Heard> {
   readonly #db: Queries;
   readonly #clock: () => number;
@@ -24,7 +30,7 @@ export class Clones extends HourlyNotes<Heard> {
 
   /** @param clock returns milliseconds since 1970 */
   constructor(db: Queries, clock: () => number) {
-    super(clock);
+    super(clock, { everyMs: LOOK_MS, writeMs: LOOK_MS });
     this.#db = db;
     this.#clock = clock;
   }

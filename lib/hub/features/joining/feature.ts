@@ -1,7 +1,8 @@
 import type { HubFeature } from "../feature.ts";
 import { Clones } from "./clones.ts";
-import { forgetProject, noteByHand } from "./host-records.ts";
+import { forgetProject, namesakeOf, noteByHand } from "./host-records.ts";
 import { removeOldInvites, revokeInvites } from "./invite-records.ts";
+import { taken } from "./join.ts";
 import { joiningRoutes } from "./routes.ts";
 import { hostInvites, joinedHosts } from "./tables.ts";
 
@@ -12,8 +13,12 @@ export const joining: HubFeature = {
   async onAudit(db, { action, facts }, now) {
     const { project_id: project, host } = facts;
     const isProject = typeof project === "string" && project.startsWith("prj_");
-    if (action === "key.create" && isProject && typeof host === "string")
-      await noteByHand(db, { project_id: project, host_id: host }, new Date(now).toISOString());
+    if (action === "key.create" && isProject && typeof host === "string") {
+      const named = { project_id: project, host_id: host };
+      const other = await namesakeOf(db, named, host);
+      if (other !== undefined) throw taken(other);
+      await noteByHand(db, named, new Date(now).toISOString());
+    }
   },
   // The invites were made by the former owner.
   async onTransfer(transaction, { id: project_id }, { now }) {

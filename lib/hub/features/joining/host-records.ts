@@ -7,7 +7,7 @@ import { lockKeys, revokeKeysOfHost } from "../../records/keys.ts";
 import type { Locked } from "../../records/locked.ts";
 import { inTransaction, type PageRange, type Queries, type Transacted, type TransactedIn } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
-import { deleteWhere, selectWhere, updateWhere } from "../../records/rows.ts";
+import { deleteWhere, lowered, selectWhere, updateWhere } from "../../records/rows.ts";
 import { isRevoked } from "./invite-records.ts";
 import { clonesOf, heardOf, type Machine } from "./machines.ts";
 import { type JoinedHostsTable, own } from "./tables.ts";
@@ -144,29 +144,55 @@ export async function remove<In>(
   return keys.length;
 }
 
-/** Adds a host that has joined or waits. @returns false when another one has its name, or has reported under it */
-export async function add(transaction: Transacted, host: JoinedHostsTable): Promise<boolean> {
-  const { project_id, host_id } = host;
-  const facts = { holder: "", target: project_id, host_id };
-  const reported = await selectWhere(transaction, "hosts", facts).select("host_id").executeTakeFirst();
-  return reported === undefined && insert(transaction, host);
+/**
+ * Adds a host that has joined or waits.
+ *
+ * @param before its name so far, where it gets another one
+ * @returns the host that has its name already, as {@link namesakeOf}; undefined when it was added
+ */
+export async function add(
+  transaction: Transacted,
+  host: JoinedHostsTable,
+  before?: string,
+): Promise<string | undefined> {
+  const other = await namesakeOf(transaction, host, before);
+  if (other !== undefined) return other;
+  return (await insert(transaction, host)) ? undefined : host.host_id;
+}
+
+/**
+ * Finds the host that has joined, waits or has reported under a name, or under one that differs by letters' case only:
+ * people would take the two for one.
+ *
+ * @param except host that does not count
+ */
+export async function namesakeOf(
+  db: Queries,
+  { project_id, host_id }: Named,
+  except = "",
+): Promise<string | undefined> {
+  const isNamesake = sql<boolean>`lower(host_id) = ${lowered(host_id)} and host_id <> ${except}`;
+  const joined = selectWhere(own(db), "joined_hosts", { project_id }).select("host_id").where(isNamesake);
+  const reported = selectWhere(db, "hosts", { holder: "", target: project_id }).select("host_id").where(isNamesake);
+  return ((await joined.executeTakeFirst()) ?? (await reported.executeTakeFirst()))?.host_id;
 }
 
 /**
  * Lets the keys of a host speak for another name, by which the fleet has it from then on.
  *
- * @returns undefined for an unknown host, false when another host has the name
+ * @returns undefined for an unknown host; the name of the host that has the new name already
  */
 export async function rename<In>(
   transaction: TransactedIn<In>,
   { id: project_id }: Locked<Project, In>,
   { from: host_id, to }: { from: string; to: string },
-): Promise<boolean | undefined> {
+): Promise<string | true | undefined> {
   const named = { project_id, host_id };
   await lockKeys(transaction, { project_id, host: host_id });
   const host = await deleteWhere(own(transaction), "joined_hosts", named).returningAll().executeTakeFirst();
   if (host === undefined) return undefined;
-  if (!(await add(transaction, { ...host, host_id: to }))) return false;
+  const other = await add(transaction, { ...host, host_id: to }, host_id);
+  if (other !== undefined) return other;
   await updateWhere(transaction, "api_keys", { project_id, host: host_id }).set({ host: to }).execute();
   await renameHost(transaction, { holder: "", target: project_id }, host_id, to);
   return true;

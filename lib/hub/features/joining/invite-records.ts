@@ -35,6 +35,7 @@ const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
   uses: row.uses,
   used: row.used,
   approve: row.needs_approval === 1,
+  fleet: row.may_read === 1,
   labels: JSON.parse(row.labels) as Labels,
   signers: JSON.parse(row.signers) as string[],
   expires_at: row.expires_at,
@@ -45,7 +46,7 @@ const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
 /** Makes an invite. Its token is only in the answer. */
 export async function insertInvite<In>(
   transaction: TransactedIn<In>,
-  { uses = 1, expires_at, labels = {}, approve = false, signers }: InviteRequest,
+  { uses = 1, expires_at, labels = {}, approve = false, fleet = false, signers }: InviteRequest,
   { project, maker, keysEndAt, ends, now }: InviteFacts<In>,
 ): Promise<InviteRecord & { token: string }> {
   const token = issue("invite");
@@ -54,7 +55,7 @@ export async function insertInvite<In>(
     ...{ id: recordId("inv", now), project_id: project.id, owner: maker.owner, hash: hashOf(token), uses, used: 0 },
     ...{ needs_approval: approve ? 1 : 0, labels: JSON.stringify(labels), signers: JSON.stringify(signers) },
     ...{ expires_at: new Date(expires_at).toISOString(), keys_end_at: keysEndAt, revoked_at: null },
-    ...{ created_at: createdAt, created_by: maker.id, ends: storedEnds(ends) },
+    ...{ created_at: createdAt, created_by: maker.id, ends: storedEnds(ends), may_read: fleet ? 1 : 0 },
   };
   await own(transaction).insertInto("host_invites").values(row).execute();
   return { ...inviteRecord(row, createdAt), token };

@@ -1,6 +1,6 @@
 import type { JoinRequest } from "../../../contract/joining/records.ts";
-import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
-import { conflict, HubError } from "../../base/errors.ts";
+import type { Scope } from "../../../contract/surfaces/keys.ts";
+import { conflict, hostRemoved, HubError } from "../../base/errors.ts";
 import { hashOf } from "../../base/identity.ts";
 import { parsedEnds } from "../../records/ends.ts";
 import { credentialOf, issueKey } from "../../records/keys.ts";
@@ -11,6 +11,13 @@ import { selectWhere } from "../../records/rows.ts";
 import { add, enter, hostWithKey } from "./host-records.ts";
 import { countUse, stateOfInvite } from "./invite-records.ts";
 import { type HostInvitesTable, type JoinedHostsTable } from "./tables.ts";
+
+/** Returns the scopes of the key of a host: with `read` it also sees versions, rollouts and numbers of its fleet. */
+export const scopesOfHost = (mayRead: boolean): Scope[] => [
+  "deploy",
+  "report",
+  ...(mayRead ? (["read"] as const) : []),
+];
 
 /** Circumstances of a join. */
 interface Joining<In> {
@@ -54,7 +61,11 @@ export async function join<In>(
     throw new HubError(403, "invite_ended", `The invite ${ENDINGS[state](invite)}.`);
   if (known !== undefined && known.invite_id === invite.id) return comeBack(transaction, known, request, joining);
 
-  const used = await selectWhere(transaction, "api_keys", { hash: key_hash }).select("id").executeTakeFirst();
+  const used = await selectWhere(transaction, "api_keys", { hash: key_hash })
+    .select(["host", "revoked_at"])
+    .executeTakeFirst();
+  // A host that was removed makes another key, and comes back by this invite.
+  if (used !== undefined && used.host !== null && used.revoked_at !== null) throw hostRemoved(used.host);
   if (known !== undefined || used !== undefined)
     throw conflict("The key is in use already. A host makes a key of its own for each invite.");
   const { host_id } = request;
@@ -62,7 +73,8 @@ export async function join<In>(
     ...{ project_id, host_id, invite_id: invite.id, key_hash, address, created_at: at, machines: "[]" },
     state: invite.needs_approval === 1 ? "pending" : "joined",
   };
-  if (!(await add(transaction, host))) throw taken(host_id);
+  const other = await add(transaction, host);
+  if (other !== undefined) throw taken(other);
   await countUse(transaction, invite);
   if (host.state === "joined") await giveKey(transaction, host_id, request, joining);
   return { host, isNew: true };
@@ -104,6 +116,6 @@ async function giveKey<In>(
   { project, invite, now }: Joining<In>,
 ): Promise<void> {
   const ends = invite.ends === null ? [] : parsedEnds(invite.ends);
-  const rights = { name: host, host, scopes: DEFAULT_SCOPES, ends, expiresAt: invite.keys_end_at };
+  const rights = { name: host, host, scopes: scopesOfHost(invite.may_read === 1), ends, expiresAt: invite.keys_end_at };
   await issueKey(transaction, { ...rights, ownedAs: invite, project }, now, { key, credential });
 }

@@ -16,8 +16,14 @@ const MAX_MACHINES = 8;
 /** Silence after which a machine no longer counts as a clone, in milliseconds. */
 const CLONE_MS = 6 * 60 * 60 * 1000;
 
-/** Updates the list with a machine that has made a request. @param known most recent first */
+/**
+ * Updates the list with a machine that has made a request. One that is written late, by another hub than the machine
+ * which has spoken since, changes nothing: it may have ended before.
+ *
+ * @param known most recent first
+ */
 export function heardOf(known: readonly Machine[], { instance, address, at }: Omit<Machine, "again">): Machine[] {
+  if (known[0] !== undefined && at < known[0].at) return [...known];
   const before = known.find((machine) => machine.instance === instance);
   const again = before !== undefined && (before.again || known[0] !== before);
   const others = known.filter((machine) => machine !== before);

@@ -1,7 +1,6 @@
 import { isUsablePublicKey } from "../../../artifact/signatures/ed25519.ts";
 import * as routes from "../../../contract/joining/routes.ts";
 import type { Labels } from "../../../contract/labels.ts";
-import { DEFAULT_SCOPES } from "../../../contract/surfaces/keys.ts";
 import { audited, auditWriterOf } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { endsToGive, grantableKey } from "../../access/key-rights.ts";
@@ -15,7 +14,7 @@ import { inTransaction, type Records } from "../../records/port.ts";
 import { lockIfThere } from "../../records/projects.ts";
 import { approveJoined, listJoined, remove, rename } from "./host-records.ts";
 import { findInvite, insertInvite, listInvites, lockInvite, revokeInvites } from "./invite-records.ts";
-import { join, taken } from "./join.ts";
+import { join, scopesOfHost, taken } from "./join.ts";
 
 const noSuchHost = () => notFound("No host of this name has joined the project, or waits for approval.");
 
@@ -37,7 +36,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
     serve(routes.createInvite, async (request, principal) => {
       const { id } = await projectOf(principal, request.params.id);
       const { body } = request;
-      const wanted = { name: "host", project_id: id, scopes: [...DEFAULT_SCOPES], expires_at: null };
+      const wanted = { name: "host", project_id: id, scopes: scopesOfHost(body.fleet === true), expires_at: null };
       grantableKey(principal, wanted, hub.now());
       if (new Date(body.expires_at).toISOString() <= hub.now()) throw unprocessable("expires_at: lies in the past.");
       const unusable = body.signers.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
@@ -121,7 +120,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       await audited(hub, request, authority, async (transaction, tell, { targets: [project] }) => {
         const isDone = await rename(transaction, project, { from: host_id, to });
         if (isDone === undefined) throw noSuchHost();
-        if (!isDone) throw taken(to);
+        if (isDone !== true) throw taken(isDone);
         await tell({ action: "host.rename", subject: project_id, facts: { from: host_id, to } });
       });
     }),

@@ -31,12 +31,18 @@ export const hostInvites = table(
     created_by: name,
     /** JSON list of the ends that keys of its hosts inherit; empty, or null in 0.1.0, where each stands for itself. */
     ends: json.nullable(),
+    /** Whether keys of its hosts have the scope `read`. */
+    may_read: yes,
   },
   {
     unique: { host_invites_hash_key: ["hash"] },
     indexes: { host_invites_project: ["project_id", "id"], host_invites_expiry: ["expires_at"] },
     references: { project_id: projects },
-    added: { "0006-ends": { columns: ["ends"], indexes: {} } },
+    defaults: { may_read: 0 },
+    added: {
+      "0005-hosts-that-read": { columns: ["may_read"], indexes: {} },
+      "0006-ends": { columns: ["ends"], indexes: {} },
+    },
   },
 );
 export type HostInvitesTable = RowOf<typeof hostInvites>;

@@ -1,14 +1,15 @@
-import type { RolloutAction } from "../../../contract/rollouts/records.ts";
+import type { RolloutAction, RolloutRecord } from "../../../contract/rollouts/records.ts";
 import * as routes from "../../../contract/rollouts/routes.ts";
 import { audited } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
 import { notFound } from "../../base/errors.ts";
+import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import type { Records } from "../../records/port.ts";
 import { subjectOf } from "../../records/subjects.ts";
-import { withAwaited } from "./awaited.ts";
+import { type AwaitingRollout, withAwaited } from "./awaited.ts";
 import { actOnRollout, startRollout } from "./commands.ts";
 import type { RolloutDecider } from "./decider.ts";
 import { findRollout, listRollouts } from "./records.ts";
@@ -16,6 +17,14 @@ import { rolloutRecord } from "./stored.ts";
 
 type ActionRoute =
   typeof routes.pauseRollout | typeof routes.resumeRollout | typeof routes.approveRollout | typeof routes.abortRollout;
+
+/** Returns a rollout without the failures of other hosts than the one that a key speaks for. */
+const shownTo = ({ host }: Principal, record: RolloutRecord): RolloutRecord => {
+  if (host === null) return record;
+  const own = <T extends { host_id: string }>(hosts: readonly T[]): T[] =>
+    hosts.filter(({ host_id: id }) => id === host);
+  return { ...record, failing: own(record.failing), awaited: own(record.awaited) };
+};
 
 /** Routes of rollouts of a project, plugin or service, for its owner (docs/contract/rollouts.md). */
 export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider): readonly Served[] {
@@ -55,7 +64,8 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
 
     serve(routes.listRollouts, async (request, principal) => {
       const { id } = await projectOf(principal, request.params.id);
-      return pageOf(request.query, { by: "id", show: rolloutRecord }, async (range) =>
+      const show = (row: AwaitingRollout) => shownTo(principal, rolloutRecord(row));
+      return pageOf(request.query, { by: "id", show }, async (range) =>
         Promise.all((await listRollouts(db, id, range)).map((row) => withAwaited(db, row))),
       );
     }),
@@ -64,7 +74,7 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
       const { id } = await projectOf(principal, request.params.id);
       const row = await findRollout(db, id, request.params.rollout);
       if (row === undefined) throw notFound("The target has no such rollout.");
-      return rolloutRecord(await withAwaited(db, row));
+      return shownTo(principal, rolloutRecord(await withAwaited(db, row)));
     }),
 
     act(routes.pauseRollout, "pause"),

@@ -1,8 +1,13 @@
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { projectPoll } from "../../../../../lib/agent/watch/target.ts";
 import { clonesOf, heardOf, type Machine } from "../../../../../lib/hub/features/joining/machines.ts";
-import { publication, startHub } from "../../../../support/hub/harness.ts";
+import { createHub } from "../../../../../lib/hub/hub.ts";
+import { hubAt, publication, startHub } from "../../../../support/hub/harness.ts";
 import { invited, ownSecrets } from "../../../../support/hub/joining.ts";
+import { startPostgres } from "../../../../support/hub/postgres-server.ts";
+import { needs } from "../../../../support/programs/optional.ts";
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
@@ -30,6 +35,9 @@ t.test("machines that take turns are clones, one that starts anew or is looked a
   t.equal(namesOf("1212222222", 6 * 60), "21");
   t.equal(namesOf("1212222222", 6 * 60 + 3), "", "until all but one have been silent for six hours");
   t.ok(after("123456789".repeat(9)).length <= 8);
+  const restarted = after("12");
+  const late = { instance: "1", address: "10.0.0.1", at: minute(0.5) };
+  t.strictSame(heardOf(restarted, late), restarted, "what another hub writes late, of a watch that was restarted");
   t.end();
 });
 
@@ -100,4 +108,33 @@ t.test("two watches with one key are told apart, whatever they ask", async (t) =
   for (let round = 0; round < 2; round++) for (const ask of watches) await ask(undefined, signal, null);
   await hub.hub.upkeep.run();
   t.match((await list())[0]!.clones, [{ address: "127.0.0.1" }, { address: "127.0.0.1" }]);
+});
+
+t.test("a clone is noticed that polls another hub than its twin", { skip: needs("initdb") }, async (t) => {
+  const databaseUrl = (await startPostgres(t))!;
+  const hub = await startHub(t, { databaseUrl });
+  const second = await createHub({
+    ...{ dataDir: join(hub.dataDir, "second"), databaseUrl, listen: { host: "127.0.0.1", port: 0 } },
+    ...{ keks: { file: join(hub.dataDir, "kek.json") }, blobUrl: join(hub.dataDir, "blobs") },
+  });
+  t.teardown(() => second.close());
+  const twin = hubAt(await second.listen(), hub.adminKey);
+  const { invite, join: joinAs } = await invited(hub);
+  const own = ownSecrets();
+  await joinAs((await invite()).token, "pier-7", own);
+  const ask = (at: Pick<typeof hub, "call">, instance: string) =>
+    at.call("GET", "/devkeys/key", {
+      key: own.key,
+      headers: { "x-sealift-host": "pier-7", "x-sealift-instance": instance },
+    });
+  const began = performance.now();
+  for (;;) {
+    t.equal((await ask(hub, "the-machine")).status, 200);
+    t.equal((await ask(twin, "its-clone")).status, 200);
+    const { items } = (await hub.call("GET", "/devkeys/audit?action=host.clone")).body as { items: unknown[] };
+    if (items.length > 0) break;
+    if (performance.now() - began > MINUTE_MS) t.bailout("no clone was noticed within a minute");
+    await sleep(1000);
+  }
+  t.ok(performance.now() - began < MINUTE_MS);
 });

@@ -18,7 +18,7 @@ t.test("a host joins with a token, and its own key works at once, for this host 
   });
   t.equal(await enter(own.key), 200);
   const { body: key } = await hub.call("GET", "/devkeys/key", { key: own.key });
-  t.match(key, { name: "pier-7", host: "pier-7", project_id: project.id, scopes: ["deploy", "report", "read"] });
+  t.match(key, { name: "pier-7", host: "pier-7", project_id: project.id, scopes: ["deploy", "report"] });
   t.match(await list(), [{ host_id: "pier-7", state: "joined", invite_id: record.id, address: "127.0.0.1" }]);
 });
 
@@ -316,4 +316,37 @@ t.test("the invites of a project end when it goes to another owner, and its rows
   isErrorBody(t, await join(token, "pier-8"), 403, "invite_ended");
   t.equal((await hub.call("DELETE", `/devkeys/projects/${project.id}?force=true`)).status, 200);
   isErrorBody(t, await join(token, "pier-8"), 401, "key_rejected");
+});
+
+t.test("a removed host comes back with another key by a new invite, not with the old one", async (t) => {
+  const hub = await startHub(t);
+  const { at, invite, join, enter } = await invited(hub);
+  const own = ownSecrets();
+  await join((await invite()).token, "pier-7", own);
+  await hub.call("DELETE", `${at}/joined-hosts/pier-7`);
+  const { token } = await invite();
+  isErrorBody(t, await join(token, "pier-7", own), 401, "host_removed");
+  const made = ownSecrets();
+  t.match(await join(token, "pier-7", made), { status: 200, body: { state: "joined", host_id: "pier-7" } });
+  t.strictSame([await enter(own.key), await enter(made.key)], [401, 200]);
+});
+
+t.test("names of hosts have one form, and no two differ by letters' case alone", async (t) => {
+  const hub = await startHub(t);
+  const { at, invite, join } = await invited(hub);
+  const { token } = await invite({ uses: 9 });
+  t.equal((await join(token, "caf\u00e9-1")).status, 200);
+  const other = await join(token, "cafe\u0301-1");
+  isErrorBody(t, other, 422, "unprocessable");
+  t.match(other.body, { error: /host_id.*must be in the Unicode form NFC/ });
+  t.equal((await join(token, "h1")).status, 200);
+  const upper = await join(token, "H1");
+  isErrorBody(t, upper, 409, "host_taken");
+  t.match(upper.body, { error: /is called h1/ });
+  const key = { name: "k", host: "H1", project_id: at.split("/").at(-1), scopes: ["report"] };
+  isErrorBody(t, await hub.call("POST", "/devkeys/api-keys", { json: key }), 409, "host_taken");
+  t.equal((await join(token, "pier-7")).status, 200);
+  const rename = (to: string) => hub.call("PATCH", `${at}/joined-hosts/pier-7`, { json: { host_id: to } });
+  isErrorBody(t, await rename("H1"), 409, "host_taken");
+  t.equal((await rename("PIER-7")).status, 204, "its own name in other letters");
 });
