@@ -47,6 +47,9 @@ const resources = z.strictObject({
     .optional(),
 });
 
+/** JSON values that the body of a call may have where the descriptor states no number. */
+export const DEFAULT_BODY_VALUES = 100_000;
+
 const runtime = z.strictObject({
   health_check: z
     .strictObject({
@@ -62,6 +65,8 @@ const runtime = z.strictObject({
       backoff_seconds: z.number().min(0).max(60).default(0),
     })
     .prefault({}),
+  /** JSON values that the body of a call may have, keys included. */
+  max_body_values: z.int().min(1).max(1_000_000).default(DEFAULT_BODY_VALUES),
 });
 
 /** Rate limit of a sandboxed plugin whose descriptor states none. */

@@ -27,6 +27,7 @@ export const RUNTIME_CODES = {
   bad_json: at(400, "The body is not valid JSON."),
   payload_invalid: at(400, "The payload does not fit the action's schema."),
   payload_too_large: at(413, "The body is larger than the runtime accepts."),
+  payload_too_complex: at(413, "The body has more JSON values than the plugin takes."),
   rate_limited: at(429, "The plugin has been called more often than its rate limit allows."),
 
   // During a call

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { serializerCompiler, type ZodTypeProvider } from "fastify-type-provider-zod";
+import { DEFAULT_BODY_VALUES } from "../../contract/files/descriptor.ts";
 import type { Integration } from "../../contract/files/integration.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import {
@@ -17,6 +18,8 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { mayPollute } from "../guest/json.ts";
 import type { Lifecycle } from "../lifecycle/lifecycle.ts";
+import { bodyTurns } from "../router/body-turns.ts";
+import { requireFewValues } from "../router/body-values.ts";
 import { asFault, sendFault } from "../router/error-answer.ts";
 import { openApi } from "./openapi.ts";
 
@@ -42,7 +45,7 @@ interface CallParameters {
 }
 
 export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void {
-  const { calls, checkKey, isClosing } = options;
+  const { calls, catalogue, checkKey, isClosing } = options;
   // Before the body is read: a caller without the key learns nothing and costs nothing.
   parent.addHook("onRequest", (request, _reply, done) => done(checkKey(request)));
   // Successful calls are answered without Fastify, and set these headers themselves.
@@ -51,7 +54,10 @@ export function addIpcRoutes(parent: FastifyInstance, options: IpcOptions): void
     if (isClosing()) reply.header("connection", "close");
     done();
   });
-  readCallBodies(parent);
+  readCallBodies(
+    parent,
+    (plugin) => catalogue.find(plugin)?.descriptor?.runtime.max_body_values ?? DEFAULT_BODY_VALUES,
+  );
   addSystemRoutes(parent, options);
   // With the key, like every route below `/ipc`. Otherwise the wildcard route of plugins would answer, which requires
   // none.
@@ -130,8 +136,12 @@ interface Payload {
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** Reads a body as JSON whatever its content type, and an empty one as absent: 415 is no status of surface C. */
-function readCallBodies(app: FastifyInstance): void {
+/**
+ * Reads a body as JSON whatever its content type, and an empty one as absent: 415 is no status of surface C.
+ *
+ * @param most returns the JSON values that a body for a plugin may have
+ */
+function readCallBodies(app: FastifyInstance, most: (plugin: string) => number): void {
   // Fastify rejects a type that it cannot parse before it looks for a parser.
   app.addHook("onRequest", ({ raw }, _reply, done) => {
     raw.headers["content-type"] = "application/json";
@@ -142,12 +152,16 @@ function readCallBodies(app: FastifyInstance): void {
   app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
     const text = body as string;
     if (text === "") return done(null, undefined);
-    if (mayPollute(text)) return void parseWithCare(request, text, (error, whole: unknown) => done(error, { whole }));
-    try {
-      done(null, payloadIn(text) ?? { whole: JSON.parse(text) as unknown });
-    } catch (error) {
-      done(error as Error, undefined);
-    }
+    const { plugin = "" } = request.params as Partial<CallParameters>;
+    bodyTurns.take(plugin, text.length, () => {
+      try {
+        requireFewValues(text, most(plugin));
+        if (mayPollute(text)) void parseWithCare(request, text, (error, whole: unknown) => done(error, { whole }));
+        else done(null, payloadIn(text) ?? { whole: JSON.parse(text) as unknown });
+      } catch (error) {
+        done(error as Error, undefined);
+      }
+    });
   });
 }
 

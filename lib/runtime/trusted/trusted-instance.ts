@@ -156,6 +156,7 @@ export class TrustedInstance implements PluginInstance {
           logger,
           verifyToken: setting.verifyToken,
           bodyLimit: setting.bodyLimit,
+          maxBodyValues: options.descriptor.runtime.max_body_values,
         });
         if (replaces) await guard(() => plugin.onReload?.(contexts.base));
         return plugin;

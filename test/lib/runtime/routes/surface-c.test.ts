@@ -156,6 +156,22 @@ t.test(
   },
 );
 
+for (const mode of ["trusted", "sandboxed"] as const)
+  t.test(`a body with too many values for a ${mode} plugin is 413, and its descriptor may take more`, async (t) => {
+    const source = actions("count: (payload) => payload.x.length");
+    const make = mode === "trusted" ? trusted : sandboxed;
+    const host = await startHost(t, {
+      plugins: { few: make("few", source), many: make("many", source, { runtime: { max_body_values: 300_000 } }) },
+    });
+    const x = Array.from({ length: 150_000 }, () => ({}));
+    const refused = await host.call("few", "count", { x });
+    t.match(refused, { status: 413, body: { code: "payload_too_complex" } });
+    t.match(refused.body.msg, /more than 100000 JSON values.*runtime\.max_body_values/);
+    t.equal(await host.result("many", "count", { x }), 150_000);
+    t.equal(await host.result("few", "count", { x: x.slice(0, 90_000) }), 90_000);
+    t.equal((await host.call("many", "count", { x: [...x, ...x, ...x] })).status, 413);
+  });
+
 t.test("status lists every plugin found on disk, also those that failed, in the form of the contract", async (t) => {
   const host = await startHost(t, {
     plugins: {
