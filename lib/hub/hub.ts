@@ -31,6 +31,7 @@ import { startClock } from "./storage/clock.ts";
 import { openDataDir } from "./storage/data-dir.ts";
 import { claimStorage, databaseId, refuseForeignStorage } from "./storage/ownership.ts";
 import { ReadinessCheck } from "./storage/readiness.ts";
+import { Reserve } from "./storage/reserve.ts";
 import { Upkeep, type UpkeepOptions } from "./upkeep/upkeep.ts";
 
 const READ = /^\s*(select|with|pragma)\b/i;
@@ -69,20 +70,25 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   opened.use(await openDataDir(dataDir));
   // Hubs without a metrics listener never load the library.
   const metrics = options.metricsListen && new (await import("./observability/hub-metrics.ts")).HubMetrics();
-  const database = await openDatabase({
-    dataDir,
-    hooks: FEATURES,
-    ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
-    ...(options.databasePoolSize !== undefined && { poolSize: options.databasePoolSize }),
-    ...(options.statementTimeoutMs !== undefined && { statementTimeoutMs: options.statementTimeoutMs }),
-    onStatement: (text, durationMs, failed) => {
-      const operation = READ.test(text) ? "read" : "write";
-      metrics?.statement(operation, durationMs, failed);
-      tellMeasured(`database ${operation}`, durationMs, failed);
-      options.onStatement?.(text, durationMs);
-    },
-    onLostConnection: (error) => logger?.warn({ err: error }, "lost a database connection"),
-  });
+  const reserve = new Reserve(dataDir);
+  // Closed after the database, whose room it takes over.
+  if (options.databaseUrl === undefined) opened.use(reserve);
+  const openRecords = () =>
+    openDatabase({
+      dataDir,
+      hooks: FEATURES,
+      ...(options.databaseUrl !== undefined && { url: options.databaseUrl }),
+      ...(options.databasePoolSize !== undefined && { poolSize: options.databasePoolSize }),
+      ...(options.statementTimeoutMs !== undefined && { statementTimeoutMs: options.statementTimeoutMs }),
+      onStatement: (text, durationMs, failed) => {
+        const operation = READ.test(text) ? "read" : "write";
+        metrics?.statement(operation, durationMs, failed);
+        tellMeasured(`database ${operation}`, durationMs, failed);
+        options.onStatement?.(text, durationMs);
+      },
+      onLostConnection: (error) => logger?.warn({ err: error }, "lost a database connection"),
+    });
+  const database = await reserve.opened(openRecords);
   opened.defer(() => database.close());
   const clock = opened.use(await startClock(database, options.clock ?? Date.now, logger));
   const blobs = measuredBlobs(await openBlobs(dataDir, options.blobUrl), metrics);
@@ -171,6 +177,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
   const listener = new WideListener(app);
   opened.defer(() => drain({ app, listener, connections }, options.drainTimeoutMs ?? DEFAULTS.drainTimeoutMs));
 
+  if (options.databaseUrl === undefined) await reserve.begin();
   const running = opened.move();
   let closing: Promise<void> | undefined;
   return {

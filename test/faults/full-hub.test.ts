@@ -54,6 +54,41 @@ const reportOf = (projectId: string) => ({
   error_message: null,
 });
 
+t.test(
+  "a hub starts on a full disk as often as it has to, reads, refuses writes, and recovers by itself",
+  async (t) => {
+    const disk = smallDisk(t, 8 * MIB);
+    if (disk === undefined) return;
+    const dataDir = join(disk.folder, "hub");
+    let hub = await startHub(t, { ...COMMON, dataDir });
+    const project = await createProject(hub);
+    const first = publication("1.0.0");
+    t.equal((await project.publish(first)).status, 201);
+    await hub.hub.close();
+    disk.fill();
+    for (const time of ["first", "second"]) {
+      hub = await startHub(t, { ...COMMON, dataDir });
+      t.equal((await hub.call("GET", `/devkeys/projects/${project.id}/versions`)).status, 200, `${time} start`);
+      const create = () => hub.call("POST", "/devkeys/projects", { json: { name: randomUUID(), kind: "project" } });
+      let answer = await create();
+      // SQLite may have a page left.
+      for (let tries = 0; answer.status === 201 && tries < 200; tries++) answer = await create();
+      isFull(t, answer);
+      const write = { ok: false, trouble: "full" };
+      t.match(await partsOf(hub), {
+        status: "degraded",
+        parts: { database_read: { ok: true }, database_write: write },
+      });
+      if (time === "first") await hub.hub.close();
+    }
+    disk.makeRoom();
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    t.match(await partsOf(hub), { status: "ok" });
+    const { status } = await hub.call("POST", "/devkeys/projects", { json: { name: "again", kind: "project" } });
+    t.equal(status, 201, "without a restart");
+  },
+);
+
 t.test("a full database answers writes with 507 and reads as before, and recovers by itself", async (t) => {
   const disk = smallDisk(t, 8 * MIB);
   if (disk === undefined) return;
