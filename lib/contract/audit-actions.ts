@@ -1,11 +1,17 @@
 import type { SubscribedEvent } from "./webhook-events.ts";
 
-/** Action in the audit log. */
-interface AuditAction {
+/**
+ * Owner whose webhooks hear of an action: of the target, or of the host that it is about. On surface A the hosts of a
+ * plugin or service belong to others than its owner.
+ */
+export type Hearer = "target" | "host";
+
+/** Action in the audit log. One with an event says whose webhooks hear it. */
+type AuditAction = Described & ({ event?: undefined } | { event: SubscribedEvent; hearer: Hearer });
+
+interface Described {
   /** Phrase for the contract's page: what was done. */
   meaning: string;
-  /** Event sent to webhooks of the target's owner. */
-  event?: SubscribedEvent;
   /** The `state` field of the event. */
   state?: "completed" | "aborted" | "replaced";
 }
@@ -29,18 +35,38 @@ export const ACTIONS = {
   },
   "grant.add": { meaning: "another owner may see a private plugin or service" },
   "grant.remove": { meaning: "a grant was taken back" },
-  "version.publish": { meaning: "a version was published", event: "version.published" },
-  "version.import": { meaning: "a version was imported from a source host", event: "version.published" },
-  "version.stage": { meaning: "a version was staged: it waits for approval", event: "version.staged" },
-  "version.approve": { meaning: "a staged version was approved, and with that published", event: "version.approved" },
-  "version.reject": { meaning: "a staged version was rejected, and its bytes removed", event: "version.rejected" },
+  "version.publish": { meaning: "a version was published", hearer: "target", event: "version.published" },
+  "version.import": {
+    meaning: "a version was imported from a source host",
+    hearer: "target",
+    event: "version.published",
+  },
+  "version.stage": {
+    meaning: "a version was staged: it waits for approval",
+    hearer: "target",
+    event: "version.staged",
+  },
+  "version.approve": {
+    meaning: "a staged version was approved, and with that published",
+    hearer: "target",
+    event: "version.approved",
+  },
+  "version.reject": {
+    meaning: "a staged version was rejected, and its bytes removed",
+    hearer: "target",
+    event: "version.rejected",
+  },
   "version.sign": { meaning: "the author's signature was added to a version of a plugin or service" },
-  "version.yank": { meaning: "a version was yanked", event: "version.yanked" },
-  "version.unyank": { meaning: "a yank was taken back", event: "version.restored" },
-  "version.deprecate": { meaning: "somebody advised against a version", event: "version.deprecated" },
+  "version.yank": { meaning: "a version was yanked", hearer: "target", event: "version.yanked" },
+  "version.unyank": { meaning: "a yank was taken back", hearer: "target", event: "version.restored" },
+  "version.deprecate": { meaning: "somebody advised against a version", hearer: "target", event: "version.deprecated" },
   "version.undeprecate": { meaning: "the advice against a version was taken back" },
   "version.delete": { meaning: "a version was deleted" },
-  "version.hold": { meaning: "a version is held: `latest` gives it to nobody new", event: "version.held" },
+  "version.hold": {
+    meaning: "a version is held: `latest` gives it to nobody new",
+    hearer: "target",
+    event: "version.held",
+  },
   "version.release": { meaning: "a person opened a held version to every host" },
   "delta.publish": { meaning: "a delta to a version was published" },
   "index.publish": { meaning: "the sealed index of a version was published" },
@@ -61,15 +87,25 @@ export const ACTIONS = {
   "host.clone": { meaning: "two machines or more speak for one host in turn: one was cloned after it had joined" },
   "host.forget": { meaning: "a host was removed from a fleet" },
   "host.label": { meaning: "an operator gave a host labels, or took them back" },
-  "rollout.start": { meaning: "a rollout was started", event: "rollout.started" },
-  "rollout.replace": { meaning: "a rollout was replaced by another one", event: "rollout.finished", state: "replaced" },
-  "rollout.open": { meaning: "the next wave of a rollout opened", event: "rollout.wave_opened" },
+  "rollout.start": { meaning: "a rollout was started", hearer: "target", event: "rollout.started" },
+  "rollout.replace": {
+    meaning: "a rollout was replaced by another one",
+    hearer: "target",
+    event: "rollout.finished",
+    state: "replaced",
+  },
+  "rollout.open": { meaning: "the next wave of a rollout opened", hearer: "target", event: "rollout.wave_opened" },
   "rollout.pause": { meaning: "a rollout was paused" },
   "rollout.resume": { meaning: "a rollout was resumed" },
   "rollout.approve": { meaning: "the next wave of a rollout was approved" },
-  "rollout.halt": { meaning: "a rollout halted", event: "rollout.halted" },
-  "rollout.abort": { meaning: "a rollout was aborted", event: "rollout.finished", state: "aborted" },
-  "rollout.complete": { meaning: "a rollout was completed", event: "rollout.finished", state: "completed" },
+  "rollout.halt": { meaning: "a rollout halted", hearer: "target", event: "rollout.halted" },
+  "rollout.abort": { meaning: "a rollout was aborted", hearer: "target", event: "rollout.finished", state: "aborted" },
+  "rollout.complete": {
+    meaning: "a rollout was completed",
+    hearer: "target",
+    event: "rollout.finished",
+    state: "completed",
+  },
   "web.sign-in": { meaning: "a person signed in by the identity provider" },
   "webhook.add": { meaning: "a webhook was added" },
   "webhook.rotate": { meaning: "the secret of a webhook was replaced" },

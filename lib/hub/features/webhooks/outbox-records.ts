@@ -1,7 +1,8 @@
-import { factsOfAction } from "../../../contract/audit-actions.ts";
+import { factsOfAction, type Hearer } from "../../../contract/audit-actions.ts";
 import type { AuditRecord } from "../../../contract/surfaces/keys.ts";
 import type { WebhookEvent, WebhookMessage } from "../../../contract/webhook-events.ts";
 import { recordId } from "../../base/identity.ts";
+import type { FleetKey } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
 import { selectWhere, updateWhere } from "../../records/rows.ts";
 import { targetOfSubject } from "../../records/subjects.ts";
@@ -68,6 +69,16 @@ async function subscribersOfOwner(db: Queries, owner: string, subject: string, s
   return rows.map((row) => ({ ...row, name }));
 }
 
+/** Webhooks that hear of a host or its target. The holder is the owner of the key that reports, or acts. */
+const HEARERS: Record<Hearer, (db: Queries, about: FleetKey) => Promise<Subscriber[]>> = {
+  target: (db, { target }) => subscribersOf(db, target),
+  host(db, { holder, target }) {
+    const slug = target.split("/")[1];
+    // A host of a plugin or service belongs to the owner of the key that reports it, not to the owner of the target.
+    return slug === undefined ? subscribersOf(db, target) : subscribersOfOwner(db, holder, target, slug);
+  },
+};
+
 /** Stores a message for each webhook that subscribes to an occurrence. Costs nothing where no owner has a webhook. */
 async function tell(
   db: Queries,
@@ -112,9 +123,10 @@ export const deliveryOf = (webhook: string, message: WebhookMessage, now: number
 
 /** Stores the messages of webhooks about an audit entry, in its transaction. */
 export async function tellOfAudit(db: Queries, { action, subject, actor, facts }: TellableEntry, now: number) {
-  const { event: type, state } = factsOfAction(action) ?? {};
-  if (type === undefined) return;
-  const subscribers = await subscribersOf(db, subject);
+  const deed = factsOfAction(action);
+  if (deed?.event === undefined) return;
+  const { event: type, state, hearer } = deed;
+  const subscribers = await HEARERS[hearer](db, { holder: actor, target: subject });
   if (subscribers.length === 0) return;
   const { version = null, reason, replaced_by, sha256, required, rollout, open } = facts;
   const data: EventData = {
@@ -135,10 +147,7 @@ export async function tellOfFailures(db: Queries, reports: readonly ToldReport[]
   const failed = reports.filter(({ status }) => status !== "success");
   if (failed.length === 0) return;
   const { holder, target, createdAt } = failed[0]!;
-  const slug = target.split("/")[1];
-  // A report about a plugin or service belongs to the owner of the key that sent it, not to the owner of the target.
-  const subscribers =
-    slug === undefined ? await subscribersOf(db, target) : await subscribersOfOwner(db, holder, target, slug);
+  const subscribers = await HEARERS.host(db, { holder, target });
   if (subscribers.length === 0) return;
   const occurrences = failed.map(({ version, hostId, status, hostRecord }): Occurrence => {
     const { error_message: message } = hostRecord;
