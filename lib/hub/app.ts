@@ -113,7 +113,10 @@ export async function createApp(
   app.addHook("onRequest", ({ headers, raw }, _reply, done) => {
     const encoding = headers["content-encoding"] ?? "identity";
     const fault = hostFault(raw);
+    const coding = headers["transfer-encoding"] ?? "chunked";
     if (fault !== undefined) done(badRequest(fault));
+    else if (coding.toLowerCase() !== "chunked")
+      done(badRequest(`The hub reads no body with Transfer-Encoding: ${coding.slice(0, 100)}.`));
     else if (encoding === "identity") done();
     else done(new HubError(415, "unsupported_media_type", `The hub reads no body with Content-Encoding: ${encoding}.`));
   });

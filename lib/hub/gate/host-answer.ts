@@ -40,7 +40,8 @@ function runningIn(headers: IncomingHttpHeaders): string | null | undefined {
   return given === NOTHING ? null : given;
 }
 
-function labelsOf(headers: IncomingHttpHeaders): Labels | undefined {
+/** Reads the labels that a host claims in a header; undefined without any. */
+export function claimedLabels(headers: IncomingHttpHeaders): Labels | undefined {
   const given = headers[LABELS];
   return typeof given === "string" && given.length <= MAX_LABELS_CHARACTERS ? labelsIn(given) : undefined;
 }
@@ -66,7 +67,7 @@ export function answerHost(
   const running = runningIn(headers);
   const host: AskingHost = {
     id: isOwners ? id : undefined,
-    labels: given ?? labelsOf(headers) ?? record?.labels ?? {},
+    labels: given ?? claimedLabels(headers) ?? record?.labels ?? {},
     firstChange: row?.firstChange,
     isBound: row?.isBound ?? false,
     running: running === undefined ? record && runningVersion(record) : running,

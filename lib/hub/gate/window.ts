@@ -59,6 +59,32 @@ export function parseWindow(text: string): Window {
   return { days: daysOf(days), start, end, zone };
 }
 
+const DAY = `(?:${DAYS.join("|")})`;
+const TIME = "(?:[01][0-9]|2[0-4]):[0-5][0-9]";
+/** Matches a window as docs/contract/rollouts.md writes it; zones are those of IANA, in their own letters. */
+const WRITTEN = new RegExp(`^${DAY}(?:-${DAY})?(?:,${DAY}(?:-${DAY})?)* ${TIME}-${TIME} [A-Z]\\w*(?:[/+-]\\w+)*$`);
+
+/**
+ * Reads the window of a new rollout, which must be written as the contract has it. {@link parseWindow} reads what
+ * hubs of 0.1.0 stored, too.
+ *
+ * @throws Error whose message continues "window: …"
+ */
+export function readNewWindow(text: string): Window {
+  const window = parseWindow(text);
+  const zone = text.slice(text.lastIndexOf(" ") + 1);
+  const known = new Intl.DateTimeFormat("en", { timeZone: zone }).resolvedOptions().timeZone;
+  const isOtherCase = known !== zone && known.toLowerCase() === zone.toLowerCase();
+  if (!WRITTEN.test(text) || isOtherCase)
+    throw new Error(`must be written with days, times and a zone of IANA, ${EXAMPLE}`);
+  const days = text
+    .slice(0, text.indexOf(" "))
+    .split(",")
+    .map((part) => daysOf(part).size);
+  if (days.reduce((sum, count) => sum + count, 0) === window.days.size) return window;
+  throw new Error("names a day twice");
+}
+
 const zoned = ({ zone }: Window, at: number): DateTime => DateTime.fromMillis(at, { zone });
 
 /** Returns whether it is open: whether clocks in its zone show a time within its hours. True without a window. */

@@ -15,7 +15,7 @@ import type { Blobs } from "../blobs/port.ts";
 import { fleetAdoptions } from "../fleets/adoption.ts";
 import { fleetNumbers } from "../fleets/fleet-numbers.ts";
 import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
-import { answerHost } from "../gate/host-answer.ts";
+import { answerHost, claimedLabels } from "../gate/host-answer.ts";
 import { answerEtag, answerFields } from "../gate/latest.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { findArtifact } from "../records/artifacts.ts";
@@ -126,6 +126,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
         const deploymentId = await storeProjectReport(hub.reports, report, {
           now: hub.clock(),
           named: hostOf(request.headers),
+          labels: claimedLabels(request.headers),
           keyHost: principal.host,
         });
         return { deployment_id: deploymentId };

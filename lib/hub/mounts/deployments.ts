@@ -15,6 +15,7 @@ import { controlled } from "../base/rights.ts";
 import { fleetAdoptions } from "../fleets/adoption.ts";
 import { fleetNumbers } from "../fleets/fleet-numbers.ts";
 import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
+import { claimedLabels } from "../gate/host-answer.ts";
 import { pageOf } from "../http/documentation.ts";
 import { type CountedView, listViews } from "../records/fleet.ts";
 import { forgetHost } from "../records/host-rows.ts";
@@ -63,6 +64,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
       const record = await storeTargetReport(hub.reports, request.body, principal.owner, {
         now: hub.clock(),
         named: hostOf(request.headers),
+        labels: claimedLabels(request.headers),
         keyHost: principal.host,
       });
       return record;

@@ -1,5 +1,6 @@
 import type { Insertable } from "kysely";
 import type * as z from "zod";
+import type { Labels } from "../../contract/labels.ts";
 import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
@@ -48,6 +49,8 @@ export interface ReportContext {
   now: number;
   /** Host named in the request's header, if any. */
   named: string | undefined;
+  /** Labels in the request's header, for a report without any. */
+  labels?: Labels | undefined;
   /** Only host that the key speaks for; null for any. */
   keyHost: string | null;
 }
@@ -163,14 +166,14 @@ const parsed = (stored: string | undefined): HostRecord | undefined =>
 type AnyReport = z.output<typeof deploymentReport> | ProjectReport;
 
 /** Returns the fields of a record that both surfaces have. */
-const outcomeIn = (report: AnyReport, { now }: ReportContext) => ({
+const outcomeIn = (report: AnyReport, { now, labels }: ReportContext) => ({
   error_message: report.error_message ?? null,
   started_at: report.started_at,
   completed_at: report.completed_at,
   created_at: new Date(now).toISOString(),
   running_version: report.running_version,
   running_signer: report.running_signer,
-  ...(report.labels !== undefined && { labels: report.labels }),
+  ...((report.labels ?? labels) !== undefined && { labels: report.labels ?? labels }),
 });
 
 /** Returns the facts of a report about its host, whose new record is `hostRecord`. */

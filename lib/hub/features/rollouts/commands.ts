@@ -2,7 +2,7 @@ import { ROLLOUT_DEFAULTS } from "../../../contract/rollout-terms.ts";
 import type { RolloutAction, RolloutChange, RolloutRequest, RolloutRules } from "../../../contract/rollouts/records.ts";
 import { conflict, type HubError, notFound, unprocessable } from "../../base/errors.ts";
 import { recordId } from "../../base/identity.ts";
-import { parseWindow } from "../../gate/window.ts";
+import { readNewWindow } from "../../gate/window.ts";
 import { bestOpen, changeTarget, ranksAbove } from "../../records/latest/change-target.ts";
 import { hold, roll, type TargetRow } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";
@@ -32,7 +32,7 @@ import type { RolloutsTable } from "./tables.ts";
 function rulesFrom(request: RolloutRequest): RolloutRules {
   const { window = null } = request;
   try {
-    if (window !== null) parseWindow(window);
+    if (window !== null) readNewWindow(window);
   } catch (error) {
     throw unprocessable(`window: ${(error as Error).message}.`);
   }
@@ -64,9 +64,7 @@ async function replaceLive(
   if (live === undefined && replace === undefined) return undefined;
   if (live === undefined) throw notFound(`The target has no rollout ${replace} that is under way.`);
   if (live.id !== replace)
-    throw conflict(
-      `The rollout ${live.id} of ${live.version} is ${live.state}: abort it, or replace it by its id.`,
-    );
+    throw conflict(`The rollout ${live.id} of ${live.version} is ${live.state}: abort it, or replace it by its id.`);
   await endRollout(transaction, live, { state: "replaced", reason: null, now });
   if (live.version !== version) {
     const reason = `Its rollout was replaced by one of ${version}.`;
@@ -89,7 +87,7 @@ async function requireAbove(transaction: Transacted, target: TargetRow, version:
   if (best !== null && (await ranksAbove(transaction, target, best, version, now)))
     throw conflict(
       `${version} would not be the latest version: ${best}, which every host may have, ranks above it. ` +
-        `Yank ${best}, or roll out a higher version.`,
+        `Roll out a version that ranks above it: a semantic version such as 1.2.0, greater than that one.`,
     );
 }
 
