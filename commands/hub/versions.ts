@@ -102,7 +102,11 @@ export const VersionRelease = ofVersion("release", versionChange, {
   examples: [["Give it to all", "$0 version release Harbour 1.4.1 --reason 'the fix for 1.4.0'"]],
   async run({ client, id }, { options, note, done }, [target, version]) {
     const released = await client.releaseVersion(id, version, options.reason);
-    note(`${target} ${version} is open to every host${released ? "" : ", and was before"}.`);
+    note(
+      released
+        ? `${target} ${version} is open to every host, unless it is yanked.`
+        : `${target} ${version} was not held; nothing has changed.`,
+    );
     return done({ target, version, released });
   },
 });

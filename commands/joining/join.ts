@@ -5,6 +5,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { JoinAnswer } from "../../lib/contract/joining/records.ts";
 import type { JoinToken } from "../../lib/contract/joining/token.ts";
 import { join } from "../../lib/options/joining.ts";
+import { printableLine } from "../../lib/support/printable.ts";
 import { givenAboutHost, PLUGIN_KEY, setAside, writeOnce } from "../deploying/watch-files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS } from "../shell/connection.ts";
@@ -92,7 +93,7 @@ export class Join extends withOptions(join) {
     ];
     if (!this.json) for (const file of files) this.print.line(file);
     const { host_id, project_id, project_name, labels } = answer;
-    this.note(`${host_id} has joined ${project_name} (${project_id}).`);
+    this.note(`${host_id} has joined ${printableLine(project_name)} (${project_id}).`);
     if (this.options.supervisor === "runtime") this.note(`Put beside it: ${PLUGIN_KEY}.`);
     if (unit === undefined) this.note(`Next: sealift watch --config ${joined(place.folder, place.watch)}`);
     else {

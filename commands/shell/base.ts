@@ -154,7 +154,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     );
     const file = await this.fileLayer();
     this.layers = [
-      flagsLayer(flags),
+      flagsLayer(flags, this.#own.table),
       environmentLayer(process.env),
       credentialsLayer(process.env),
       ...(file === undefined ? [] : [file]),

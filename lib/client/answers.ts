@@ -60,8 +60,17 @@ function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: n
   const why = `${new URL(url).origin} is a ${answered}, not a ${name}: it answered ${status}.`;
   return operationError(operation, "bad_answer", why, {
     status,
-    hint: `Give the ${name}'s address as ${option}; ${new URL(url).origin} belongs to ${serverOf(answered === "hub" ? "health" : "runtime").option}.`,
+    hint:
+      name === "hub"
+        ? `Give the hub's URL; ${new URL(url).origin} belongs to --runtime-url.`
+        : `Give the runtime's URL as ${option}; ${new URL(url).origin} is the hub's.`,
   });
+}
+
+/** Advice for an answer of something that is no hub, or no runtime. */
+function rootHint(operation: HttpRequest["operation"]): string {
+  const { name, option } = serverOf(operation);
+  return `Check that ${option} is the root of a Sealift ${name}.`;
 }
 
 /** Returns the error of an answer that is not 2xx; reads and closes its body. */
@@ -88,6 +97,7 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   const { code, hint, note } = {
     ...codeOf(status, asked),
     ...(precise !== undefined && { code: hubCode as Code, hint: precise }),
+    ...(status === 404 && said === "" && hubCode === undefined && { hint: rootHint(operation) }),
   };
   const why = `${note ?? `the ${serverOf(operation).name} answered`} ${status}${said === "" ? "" : `: ${said}`}.`;
   return operationError(operation, code, why, {
@@ -112,7 +122,7 @@ export async function readJson<T extends z.ZodType>(
   const bad = (why: string): SealiftError =>
     operationError(request.operation, "bad_answer", `the ${server.name} answered ${response.status}, but ${why}.`, {
       status: response.status,
-      hint: `Check that ${server.option} is the root of a Sealift ${server.name}.`,
+      hint: rootHint(request.operation),
     });
   let value: unknown;
   try {

@@ -11,6 +11,7 @@ export type Operation =
   | "report"
   | "publish"
   | "keys"
+  | "exchange"
   | "fleet"
   | "detail"
   | "install"
@@ -27,14 +28,14 @@ interface CodeOfStatus {
   note?: string;
 }
 
-/** Server that answers an operation, and the option that names it. */
+/** Server that answers an operation, and what names it: `join` and `login` have the hub's URL as an argument. */
 export interface Server {
   name: "hub" | "runtime";
-  option: "--hub-url" | "--runtime-url";
+  option: "the hub's URL" | "--runtime-url";
 }
 
 export const serverOf = (operation: Operation): Server =>
-  operation === "runtime" ? { name: "runtime", option: "--runtime-url" } : { name: "hub", option: "--hub-url" };
+  operation === "runtime" ? { name: "runtime", option: "--runtime-url" } : { name: "hub", option: "the hub's URL" };
 
 interface OperationFacts {
   /** Ending of every message, such as "authenticating"; empty where the message is clear without it. */
@@ -94,6 +95,15 @@ function runtimeCodeOf(status: number, retryAfter?: string): CodeOfStatus {
   return codeOf(status, retryAfter);
 }
 
+/** Returns the code of a status of the exchange of an identity token, where no API key is to blame. */
+function exchangeCodeOf(status: number, retryAfter?: string): CodeOfStatus {
+  const answer = codeOf(status, retryAfter);
+  if (status === 401) return { ...answer, hint: "Ask the CI provider for a new token: each is good for one exchange." };
+  if (status === 403)
+    return { ...answer, hint: "`sealift publisher list` shows which workflows are trusted, and for what." };
+  return answer;
+}
+
 function publishCodeOf(status: number, retryAfter?: string): CodeOfStatus {
   if (status === 409) {
     return { code: "version_exists", hint: "Published versions do not change: publish under a new version." };
@@ -127,6 +137,7 @@ export const OPERATIONS: Readonly<Record<Operation, OperationFacts>> = {
   report: { doing: "reporting the deployment", kind: "DeploymentError", codeOf },
   publish: { doing: "publishing", kind: orAuthentication("PublishError"), codeOf: publishCodeOf },
   keys: { doing: "", kind: orAuthentication("DeploymentError"), codeOf },
+  exchange: { doing: "", kind: orAuthentication("DeploymentError"), codeOf: exchangeCodeOf },
   fleet: { doing: "reading the fleet", kind: orAuthentication("DeploymentError"), codeOf },
   detail: { doing: "reading the target's detail", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },
   install: { doing: "fetching the artifact", kind: "ArtifactError", codeOf: rejected(codeOf), retry404: true },

@@ -32,6 +32,7 @@ export const ACTIONS = {
   "project.approval": {
     meaning: "new versions of a project, plugin or service require approval, or no longer",
     event: "approval.changed",
+    hearer: "target",
   },
   "grant.add": { meaning: "another owner may see a private plugin or service" },
   "grant.remove": { meaning: "a grant was taken back" },

@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Given, variableOf, yamlKeyOf } from "./option.ts";
+import { type Given, type OptionTable, variableOf, yamlKeyOf } from "./option.ts";
 
 /** Source of options. Of several layers the first that has an option counts. */
 export interface Layer {
@@ -22,10 +22,10 @@ export const KEY_HUB_VARIABLE = "SEALIFT_API_KEY_HUB";
 
 const keyHubOf = (environment: NodeJS.ProcessEnv): string | undefined => environment[KEY_HUB_VARIABLE] || undefined;
 
-/** Layer of the command line's values, by the option's name. */
-export const flagsLayer = (flags: Readonly<Record<string, Given | undefined>>): Layer => ({
+/** Layer of the command line's values, by the option's name. @param table options of the command, for their flags */
+export const flagsLayer = (flags: Readonly<Record<string, Given | undefined>>, table: OptionTable = {}): Layer => ({
   get: (name) => flags[name],
-  label: (name) => `--${name}`,
+  label: (name) => Object.values(table).find((option) => option.name === name)?.flag ?? `--${name}`,
 });
 
 /** Layer of variables such as `SEALIFT_HUB_URL`; an empty variable does not count. */

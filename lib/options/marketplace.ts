@@ -4,7 +4,7 @@ import * as forms from "./forms.ts";
 import { fetching, fetchingFrom } from "./import.ts";
 import { choice, flag, path, secret, secretBytes, text } from "./kinds.ts";
 import { group, optional, required, requiredWhen } from "./option.ts";
-import { identity } from "./publishers.ts";
+import { identity, KEY_OR_RUN } from "./publishers.ts";
 import { packing } from "./runtime.ts";
 import { goOn } from "./signing.ts";
 import { deployed } from "./sources.ts";
@@ -45,7 +45,7 @@ export const marketplacePublication = {
   ...statements,
   ...identity,
   ...connection,
-  apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known)),
+  apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known), KEY_OR_RUN),
 };
 
 /** Options of `plugin publish`. */

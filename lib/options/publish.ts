@@ -4,7 +4,7 @@ import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, type Known, type Need, required, requiredWhen } from "./option.ts";
 import { platform } from "./platform.ts";
-import { identity } from "./publishers.ts";
+import { identity, KEY_OR_RUN } from "./publishers.ts";
 import { goOn } from "./signing.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
@@ -65,7 +65,7 @@ export const publish = {
   ...treeLimits,
   ...connection,
   hubUrl: requiredWhen(connection.hubUrl, needsHub),
-  apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known) && (uploads(known) || sizes(known))),
+  apiKey: requiredWhen(connection.apiKey, (known) => !isByRun(known) && (uploads(known) || sizes(known)), KEY_OR_RUN),
 };
 
 /** Options of `signer create`. */

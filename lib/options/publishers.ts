@@ -64,6 +64,10 @@ export const publisherTest = {
 /** Options of `publisher remove`. */
 export const publisherRemoval = removal;
 
+/** Advice where a publication has neither a key nor the identity of a run. */
+export const KEY_OR_RUN =
+  "Give a key as SEALIFT_API_KEY or --api-key-file PATH, or publish as a CI run with --oidc: --oidc-token-file needs it.";
+
 /** Options of publishing with the identity of a CI run, in place of an API key. */
 export const identity = group("Identity", {
   oidc: flag({ help: "Publish as this CI run, without an API key" }),

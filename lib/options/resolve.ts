@@ -170,7 +170,7 @@ async function readSecret(path: string, option: string, label: string): Promise<
     });
   }
   try {
-    if (path !== "-") return notEmpty(await readKeyFile(path), label);
+    if (path !== "-") return notEmpty(await readKeyFile(path), `${label} ${path}`);
     if (stdin.option !== undefined && stdin.option !== option)
       throw new Error(`standard input is already used by --${stdin.option}-file`);
     stdin.option = option;

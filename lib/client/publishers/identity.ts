@@ -76,7 +76,7 @@ export const exchangeToken = (
 ): Promise<ExchangeAnswer> =>
   call(
     {
-      ...{ operation: "keys", method: "POST", url: baseUrl(hubUrl) + pathOf(exchangeRoute) },
+      ...{ operation: "exchange", method: "POST", url: baseUrl(hubUrl) + pathOf(exchangeRoute) },
       ...{ json: { target, token }, secretBody: true, secrets: [token] },
     },
     exchangeAnswer,

@@ -65,7 +65,7 @@ export const manifest = z.strictObject({
   project_id: projectId,
   project_name: z.string().min(1).max(255),
   version: semverLabel,
-  built_at: z.iso.datetime({ offset: true }),
+  built_at: z.iso.datetime(),
   /** Empty only where the plan installs applications. */
   plugins: z.array(manifestPlugin).refine(uniqueIds, "has two entries with one id"),
   extensions: z.array(manifestExtension).refine(uniqueIds, "has two entries with one id"),

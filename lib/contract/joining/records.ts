@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { hostId, timestamp } from "../identifiers.ts";
+import { hostId, projectId, timestamp } from "../identifiers.ts";
 import { pageQuery } from "../paging.ts";
 import { labels } from "../surfaces/labels.ts";
 import { signerKey } from "../surfaces/signers.ts";
@@ -62,7 +62,7 @@ export const joinAnswer = z.object({
   state: z.enum(["pending", "joined"]),
   /** Name that the host's key speaks for: an operator may have changed it. */
   host_id: hostId,
-  project_id: z.string(),
+  project_id: projectId,
   project_name: z.string(),
   labels,
   signers: z.array(signerKey),

@@ -9,6 +9,13 @@ import { parseOrRefuse } from "../http/validation.ts";
 import { uploadTurns } from "./upload-turns.ts";
 
 /** Limits of a form's text fields; the file has its own. */
+/** Words for the limits of forms, by those of the library that reads them. */
+const LIMIT_WORDS: Readonly<Record<string, string>> = {
+  "reach fields limit": "too many fields",
+  "reach files limit": "too many files",
+  "reach parts limit": "too many parts",
+};
+
 const LIMITS = { fieldNameSize: 100, fieldSize: 8192, fields: 32, files: 4, parts: 36, headerPairs: 32 };
 /** Most bytes of a form beyond its file. */
 const FORM_OVERHEAD_BYTES = 1024 * 1024;
@@ -47,7 +54,7 @@ function asAnswer(error: unknown): unknown {
   if (error instanceof HubError) return error;
   const { code, statusCode, message } = error as { code?: string; statusCode?: number; message: string };
   if (isFileSystemError(error) && code !== "ECONNRESET") return error;
-  if (statusCode === 413) return tooLarge(`The form is too large: ${message}.`);
+  if (statusCode === 413) return tooLarge(`The form has ${LIMIT_WORDS[message] ?? "too many bytes"}.`);
   return badRequest(`The form is malformed or ended early: ${message}.`);
 }
 

@@ -34,6 +34,8 @@ export function parseYamlText(text: string): Parsed {
     const problems = [...document.errors, ...document.warnings];
     const faults = cutFaults(problems, (error) => `${at(error.pos[0])}: ${error.message}`);
     if (faults.length === 0) faults.push(...structuralFaults(document, at));
+    if (/^%YAML\b.*\n(?:[%#].*\n|\s*\n)*%YAML\b/m.test(text.split(/^---/m, 1)[0]!))
+      faults.push("The directive %YAML stands there twice");
     if (faults.length > 0) return { faults };
     const lineOf = (path: Path): string => {
       const offset = offsetOf(document.contents, path);

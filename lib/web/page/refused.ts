@@ -54,10 +54,10 @@ export function useEntered(name: string | undefined): Entered {
 }
 
 /** Matches the start of a message about a field of a request: `soak_seconds: must be …`. */
-const ABOUT = /^([a-z][a-z0-9_]*)[^:\s]*: (.+)$/s;
+const ABOUT = /^([a-z][a-z0-9_]*)[^:\s]*(?:: (.+)| (is missing.*))$/s;
 
 /** Returns the part of a message that is about a field. The request may name its unit, too: `soak_seconds`. */
 function faultOf(message: string, name: string): string | undefined {
-  const [, about = "", fault] = ABOUT.exec(message) ?? [];
+  const [, about = "", wrong, fault = wrong] = ABOUT.exec(message) ?? [];
   return about === name || about.startsWith(`${name}_`) ? fault : undefined;
 }

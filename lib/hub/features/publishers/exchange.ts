@@ -52,6 +52,8 @@ export async function exchangeToken(
 ): Promise<ExchangeAnswer> {
   const { issuer, publishers } = await candidatesFor(parts, target, token);
   const claims = await parts.issuers.verify(issuer, token);
+  if (claims.sub !== undefined && typeof claims.sub !== "string")
+    throw new HubError(401, "key_rejected", "The identity token has a subject (sub) that is no text.");
   const seen = chosen(publishers, claims, target);
   return againIfMoved(await targetIdOf(parts.database.kysely, seen), (targetId) =>
     exchanged(parts, request, { publisherId: seen.id, targetId, target, token, claims }),

@@ -138,11 +138,13 @@ const reasonOf = (error: unknown): string => (error instanceof BadDestination ? 
 
 /** Describes what is wrong with a token; undefined when its issuer's keys could not be fetched. */
 function faultOf(error: unknown): string | undefined {
-  const { code, claim } = error as { code?: string; claim?: string };
+  const { code, claim, reason } = error as { code?: string; claim?: string; reason?: string };
   switch (code) {
     case "ERR_JWT_EXPIRED":
       return claim === "iat" ? "is older than a day" : "has expired";
     case "ERR_JWT_CLAIM_VALIDATION_FAILED":
+      if (reason === "missing") return `lacks the claim ${claim}`;
+      if (reason === "invalid") return `has a malformed claim ${claim}`;
       return claim === "iat" || claim === "nbf" ? "is not valid yet: a clock is wrong" : `has a wrong claim ${claim}`;
     case "ERR_JOSE_ALG_NOT_ALLOWED":
       return "is signed by an algorithm that is not accepted";
