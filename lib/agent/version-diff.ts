@@ -11,6 +11,7 @@ import { digestOf } from "../releases/contents.ts";
 import { layoutOf } from "../releases/layout.ts";
 import type { Emit } from "./base/events.ts";
 import {
+  applicationsIn,
   type Compared,
   descriptorsIn,
   type Difference,
@@ -59,11 +60,12 @@ export async function versionDifferences(
   }
 }
 
-async function contentsOf({ tree, listing, plugins, plan, planOrigin }: Fetched): Promise<Compared> {
+async function contentsOf({ tree, listing, plugins, apps, plan, planOrigin }: Fetched): Promise<Compared> {
   const folders = new Map([...plugins].map(([id, { folder }]) => [id, join(tree, folder)]));
   return {
     files: await filesIn(tree, listing),
     descriptors: await descriptorsIn(folders),
+    apps: await applicationsIn(tree, [...(apps ?? [])]),
     // The operator's own plan belongs to no version.
     plan: planOrigin === "artifact" ? plan : undefined,
   };
@@ -102,7 +104,7 @@ export async function indexDifferences(
     const files: ListedFiles = new Map();
     for await (const entries of index.entries())
       for (const entry of entries) if (entry.type === "file") files.set(entry.path, entry);
-    return { files, descriptors: new Map(), plan: undefined };
+    return { files, descriptors: new Map(), apps: new Map(), plan: undefined };
   };
   try {
     const [from, to] = versions;

@@ -18,14 +18,8 @@ export async function prepareApplication(layout: Layout, id: string): Promise<vo
       hint: "Deploy a version that has it; `sealift status` shows what is installed.",
     });
   const { app, target, release, folder } = installed;
-  // The switch has named the files that the host does not take.
   if (app.data !== undefined)
-    await giveData(
-      layout,
-      target,
-      { release, previous: release },
-      { section: APPLICATIONS_FOLDER, id, data: app.data },
-    );
+    await giveData(layout, target, release, { section: APPLICATIONS_FOLDER, id, data: app.data });
   if (app.migrate === undefined) return;
   const { LISTEN_FDS: _fds, LISTEN_PID: _pid, LISTEN_FDNAMES: _names, ...env } = process.env;
   const child = spawn("/bin/sh", [".sealift/migrate"], { cwd: folder, env, stdio: ["ignore", "inherit", "inherit"] });

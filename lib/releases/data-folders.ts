@@ -1,14 +1,13 @@
 import { randomBytes } from "node:crypto";
 import { link, mkdir, open, readdir, rename, rm, rmdir, symlink } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { deploymentError } from "../contract/errors.ts";
+import { deploymentError, type SealiftError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, makeFolder, statsOf } from "../support/files.ts";
 import { makeDurableFolder, syncNames } from "./durability.ts";
 import { exchangePaths } from "./exchange.ts";
 import { dataFolderOf, type Item, type Layout } from "./layout.ts";
 import { type OpenFolder, openFolder } from "./open-folder.ts";
-import { sameBytes } from "./same-bytes.ts";
 
 /**
  * Puts a link to the host's data where a finished tree has, or could have, the item's data folder. Data shipped with
@@ -38,12 +37,9 @@ export async function reserveData(layout: Layout, target: TargetName, release: s
   await symlink(layout.dataText(item), data);
 }
 
-/** Paths below `data/` that a release ships, and a host did not take. */
-export interface NotTaken {
-  /** Folders that could not be made, because the plugin has a file in their place. */
-  blocked: string[];
-  /** Files of the host that differ from what this release ships anew. */
-  kept: string[];
+/** Creates the host's data folder of an item that has one. */
+export async function makeData(layout: Layout, item: Item): Promise<void> {
+  if (dataFolderOf(item) !== undefined) await makeDurableFolder(layout, layout.data(item));
 }
 
 /**
@@ -51,48 +47,43 @@ export interface NotTaken {
  * `data/` if missing, never over existing ones, each atomically. Runs inside the switch only, after the adoption of
  * real folders.
  *
- * @param previous release that is replaced: what it shipped, too, is not told again
+ * @returns the paths below `data/` that could not be made, because the plugin has a file where the release ships a
+ *   folder
+ * @throws DeploymentError `root_unusable` for a folder that this user may not write
  */
-export async function giveData(
-  layout: Layout,
-  target: TargetName,
-  { release, previous }: { release: string; previous: string | null },
-  item: Item,
-): Promise<NotTaken> {
-  const notTaken: NotTaken = { blocked: [], kept: [] };
-  if (dataFolderOf(item) === undefined) return notTaken;
+export async function giveData(layout: Layout, target: TargetName, release: string, item: Item): Promise<string[]> {
+  if (dataFolderOf(item) === undefined) return [];
   const data = layout.data(item);
-  await makeDurableFolder(layout, data);
-  await using folder = await openFolder(data);
-  const shipped = layout.shippedData(target, release, item);
-  const before = previous === null ? undefined : layout.shippedData(target, previous, item);
-  await seed(layout, { shipped, before, shown: "" }, folder, notTaken).catch((error: unknown) => {
-    throw folder.named(error, data);
+  await makeData(layout, item);
+  const blocked: string[] = [];
+  try {
+    await using folder = await openFolder(data);
+    await seed(layout, layout.shippedData(target, release, item), folder, "", blocked);
+    return blocked;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === "EACCES" || code === "EPERM" ? await notOurs(data, error) : error;
+  }
+}
+
+/** Returns the error for a data folder in which this user may not put the files of a release. */
+async function notOurs(data: string, cause: unknown): Promise<SealiftError> {
+  const owner = (await statsOf(data))?.uid;
+  const message = `${data}, or a folder in it, belongs to the user ${owner}, and a file of the release is missing there.`;
+  return deploymentError("root_unusable", message, {
+    cause,
+    hint: `Let the user ${process.getuid?.()}, who deploys, write there (by a group or an ACL), or deploy as root.`,
   });
-  return notTaken;
 }
-
-/** Shipped folder, that of the release before, and its path below `data/` with a final slash. */
-interface Seed {
-  shipped: string;
-  before: string | undefined;
-  shown: string;
-}
-
-const seedBelow = ({ shipped, before, shown }: Seed, name: string): Seed => ({
-  shipped: join(shipped, name),
-  before: before && join(before, name),
-  shown: `${shown}${name}/`,
-});
 
 /**
  * Copies missing files, durably, into a folder that the plugin's user may change at any time. Every step goes from an
  * open folder to a name in it and follows no link, so that planted links lead nowhere.
  */
-async function seed(layout: Layout, from: Seed, to: OpenFolder, notTaken: NotTaken): Promise<void> {
-  const entries = (await ifThere(readdir(from.shipped, { withFileTypes: true }))) ?? [];
+async function seed(layout: Layout, from: string, to: OpenFolder, shown: string, blocked: string[]): Promise<void> {
+  const entries = (await ifThere(readdir(from, { withFileTypes: true }))) ?? [];
   for (const entry of entries) {
-    const source = join(from.shipped, entry.name);
+    const source = join(from, entry.name);
     const destination = to.path(entry.name);
     if (entry.isDirectory()) {
       await mkdir(destination).catch((error: NodeJS.ErrnoException) => {
@@ -100,18 +91,12 @@ async function seed(layout: Layout, from: Seed, to: OpenFolder, notTaken: NotTak
       });
       const folder = await openFolder(destination).catch((error: NodeJS.ErrnoException) => {
         if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
-        notTaken.blocked.push(`${from.shown}${entry.name}`);
+        blocked.push(`${shown}${entry.name}`);
         return undefined;
       });
       await using below = folder;
-      if (below !== undefined)
-        await seed(layout, seedBelow(from, entry.name), below, notTaken).catch((error: unknown) => {
-          throw below.named(error, destination);
-        });
-    } else if ((await statsOf(destination)) !== undefined) {
-      const isNew = from.before === undefined || !(await sameBytes(source, join(from.before, entry.name)));
-      if (isNew && !(await sameBytes(source, destination))) notTaken.kept.push(`${from.shown}${entry.name}`);
-    } else {
+      if (below !== undefined) await seed(layout, source, below, `${shown}${entry.name}/`, blocked);
+    } else if ((await statsOf(destination)) === undefined) {
       const temporary = to.path(`.seed-${randomBytes(6).toString("hex")}`);
       try {
         // A name without its bytes would be taken for the plugin's own file for good.

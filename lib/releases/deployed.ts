@@ -15,7 +15,15 @@ const deployed = z.object({
   /** Options of the last deployment by their keys in `sealift.yaml`. Never a secret, only the file that holds it. */
   settings: z.record(z.string(), z.string()),
   /** Versions that the target has run, each with its last switch, most recent last. */
-  ran: z.array(z.object({ version: z.string(), release: z.string(), at: z.string() })),
+  ran: z.array(
+    z.object({
+      version: z.string(),
+      release: z.string(),
+      at: z.string(),
+      /** Whether a health check has passed after the switch; missing where none was made. */
+      healthy: z.boolean().optional(),
+    }),
+  ),
 });
 /** Versions that a target has run on this host, and its settings (docs/contract/host.md). */
 export type Deployed = Readonly<Omit<z.infer<typeof deployed>, "folder">>;
@@ -49,10 +57,13 @@ export async function readDeployed(layout: Layout, target: TargetName): Promise<
 export async function rememberDeployed(
   layout: Layout,
   target: TargetName,
-  { version, release, settings }: { version: string; release: string; settings: Settings },
+  { version, release, settings, healthy }: { version: string; release: string; settings: Settings; healthy: boolean },
 ): Promise<void> {
   const before = (await readDeployed(layout, target))?.ran ?? [];
-  const ran = [...before.filter((run) => run.version !== version), { version, release, at: new Date().toISOString() }];
+  const ran = [
+    ...before.filter((run) => run.version !== version),
+    { version, release, at: new Date().toISOString(), ...(healthy && { healthy }) },
+  ];
   const record = { folder: await markOf(layout.sealift), settings, ran: ran.slice(-MAX_VERSIONS) };
   await writeJsonFile(deployedFile(layout, target), record, { durable: layout.durability !== "none" });
 }

@@ -6,8 +6,6 @@ import { join } from "node:path";
 export interface OpenFolder extends AsyncDisposable {
   /** Returns the path of a name in this very folder. */
   path(name: string): string;
-  /** Returns an error of the file system with the folder's name in its message, in place of a path through /proc. */
-  named(error: unknown, shown: string): unknown;
 }
 
 /**
@@ -23,10 +21,6 @@ export async function openFolder(path: string): Promise<OpenFolder> {
   const base = process.platform === "linux" ? `/proc/self/fd/${handle.fd}` : path;
   return {
     path: (name) => join(base, name),
-    named(error, shown) {
-      if (error instanceof Error) error.message = error.message.replaceAll(`${base}/`, `${shown}/`);
-      return error;
-    },
     [Symbol.asyncDispose]: () => handle.close(),
   };
 }

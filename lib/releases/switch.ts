@@ -3,10 +3,10 @@ import { dirname } from "node:path";
 import type { TargetName } from "../contract/target.ts";
 import { statsOf } from "../support/files.ts";
 import { adoptFolders } from "./adoption.ts";
-import { checkAdoptable, giveData, type NotTaken } from "./data-folders.ts";
+import { checkAdoptable, giveData, makeData } from "./data-folders.ts";
 import { barrier, makeDurableFolder, syncBytes, syncNames } from "./durability.ts";
 import type { Journal } from "./journal.ts";
-import { dataFolderOf, type Item, type Layout, sameItem } from "./layout.ts";
+import { isApplication, type Item, type Layout, sameItem } from "./layout.ts";
 import { addLink, linkState, removeOwnLink, replaceLink, syncLinks } from "./links.ts";
 import { itemOfUnit } from "./names.ts";
 import { ADOPTED, currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
@@ -42,9 +42,9 @@ export async function planSwitch(layout: Layout, target: TargetName, items: read
  * rename changes what runs.
  *
  * @param journal in phase `staging`
- * @returns shipped data that the host did not take, as `<section>/<id>/data/<path>`
+ * @returns what was left out: `<section>/<id>/data/<path>` where a plugin's own file is in the way
  */
-export async function switchRelease(journal: Journal, { items, envFiles }: NewRelease): Promise<NotTaken> {
+export async function switchRelease(journal: Journal, { items, envFiles }: NewRelease): Promise<string[]> {
   const { layout } = journal;
   const { target, release } = journal.entry;
   const adopted = await planSwitch(layout, target, items);
@@ -61,17 +61,19 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
   });
 
   await adoptFolders(layout, journal.entry);
-  const notTaken: NotTaken = { blocked: [], kept: [] };
+  const blocked: string[] = [];
   for (const item of items) {
-    const { blocked, kept } = await giveData(layout, target, { release, previous: running ?? null }, item);
-    const shown = (path: string): string => `${item.section}/${item.id}/${dataFolderOf(item)}/${path}`;
-    notTaken.blocked.push(...blocked.map(shown));
-    notTaken.kept.push(...kept.map(shown));
+    // An application's data belongs to its user: what its release ships is put there at its start, by that user.
+    if (isApplication(item)) await makeData(layout, item);
+    else {
+      const paths = await giveData(layout, target, release, item);
+      blocked.push(...paths.map((path) => `${item.section}/${item.id}/data/${path}`));
+    }
   }
   for (const [unit, prepared] of envFiles) await placeEnvFile(journal, unit, prepared);
   for (const item of items) await addLink(layout, target, item);
   await replaceLink(layout, layout.current(target), layout.currentText(target, release));
-  return notTaken;
+  return blocked;
 }
 
 async function placeEnvFile(journal: Journal, unit: string, prepared: string): Promise<void> {

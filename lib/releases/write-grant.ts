@@ -2,7 +2,7 @@ import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Document, parseDocument } from "yaml";
 import { usageError } from "../contract/errors.ts";
-import { type ApplicationGrant, type ApplicationsFile,applicationsFile } from "../contract/files/applications.ts";
+import { type ApplicationGrant, type ApplicationsFile, applicationsFile } from "../contract/files/applications.ts";
 import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
 import { ifThere, makeFolder, writeFileAtomic } from "../support/files.ts";
 import { parseYaml } from "../support/yaml-file.ts";

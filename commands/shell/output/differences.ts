@@ -4,7 +4,7 @@ import { fieldsOf } from "./records.ts";
 /** Fields of differences; `what` determines which of them one has. */
 export const DIFFERENCE_FIELDS = fieldsOf<Difference>({
   ...{ what: true, change: true, path: true, before: true, after: true },
-  ...{ plugin: true, right: true, id: true, action: true },
+  ...{ plugin: true, right: true, app: true, key: true, id: true, action: true },
 });
 
 const SIGNS = { added: "+", removed: "-", changed: "~" } as const;
@@ -14,6 +14,10 @@ export function differenceLine(difference: Difference, sizeText: (bytes: number)
   const sign = SIGNS[difference.change];
   if (difference.what === "right") return `${sign} right of ${difference.plugin}: ${difference.right}`;
   if (difference.what === "step") return `${sign} step ${difference.id} (${difference.action})`;
+  if (difference.what === "command") {
+    const commands = [difference.before, difference.after].filter((command) => command !== null);
+    return `${sign} ${difference.key} of apps/${difference.app}: ${commands.join(" → ")}`;
+  }
   const { path, before, after } = difference;
   const sizes = [before, after].flatMap((bytes) => (bytes === null ? [] : sizeText(bytes)));
   return `${sign} ${path} (${sizes.join(" → ")})`;

@@ -64,10 +64,10 @@ function refusalBy(grants: ApplicationsFile | undefined, apps: Applications): Re
   const faults: string[] = [];
   for (const [id, app] of apps) {
     const grant = grants?.applications[id];
-    if (grant === undefined) faults.push(`${id} is not allowed to run`);
+    if (grant === undefined) faults.push(`the application ${id} is not allowed to run`);
     else
       for (const name of addressNames(app))
-        if (grant.listen[name] === undefined) faults.push(`${id} has no address for ${name}`);
+        if (grant.listen[name] === undefined) faults.push(`the application ${id} has no address for ${name}`);
   }
   if (faults.length === 0) return undefined;
   const where = grants === undefined ? `there is no ${APPLICATIONS_FILE}` : `by ${APPLICATIONS_FILE}`;

@@ -3,6 +3,7 @@ import type { SealiftError } from "../../contract/errors.ts";
 import { rememberDeployed } from "../../releases/deployed.ts";
 import { forgetRights } from "../../releases/held-rights.ts";
 import type { Journal } from "../../releases/journal.ts";
+import { keptData } from "../../releases/kept-data.ts";
 import { releaseFromQuarantine } from "../../releases/quarantine.ts";
 import { collectReleases, currentRelease, type Release, runningOf, whatRuns } from "../../releases/release.ts";
 import { finishSwitch, type NewRelease, switchRelease } from "../../releases/switch.ts";
@@ -157,15 +158,17 @@ export async function switchOver(
     condemn,
   }: { prepare: () => Promise<ReadyRelease>; condemn?: (error: SealiftError, switched: boolean) => Promise<void> },
 ): Promise<RunOutcome> {
+  let ready: ReadyRelease;
   try {
-    await replace(run, journal, await prepare());
+    ready = await prepare();
+    await replace(run, journal, ready);
   } catch (thrown) {
     const error = await blamed(run, errorOf(run, thrown), journal.entry.touched);
     const failure = await traced("undo", {}, () => undo(run, journal, error));
     await condemn?.(error, journal.entry.phase === "switching");
     throw failure;
   }
-  const report = await traced("settle", {}, () => settle(run, journal));
+  const report = await traced("settle", {}, () => settle(run, journal, ready));
   return { outcome: "deployed", release: journal.entry.release, report, previous };
 }
 
@@ -177,11 +180,12 @@ async function replace(run: Run<Deployed>, journal: Journal, ready: ReadyRelease
   await runSteps(ready.plan.stop, context);
   signal.throwIfAborted();
   emit({ event: "switch.started", release, previous });
-  const { blocked, kept } = await traced("switch", {}, () => switchRelease(journal, ready));
-  for (const path of blocked)
+  for (const path of await traced("switch", {}, () => switchRelease(journal, ready)))
     emit({ event: "warning", message: `${path} was left out: a file of the plugin stands in its place.` });
-  for (const message of keptNotes(kept)) emit({ event: "warning", message });
   emit({ event: "switch.done", release });
+  const kept: string[] = [];
+  for (const item of ready.items) kept.push(...(await keptData(run.layout, journal.entry, item)));
+  for (const message of keptNotes(kept)) emit({ event: "warning", message });
   await runSteps(ready.plan.after, context);
   signal.throwIfAborted();
 }
@@ -201,13 +205,14 @@ function keptNotes(kept: readonly string[]): string[] {
  *
  * @returns the report's path, or null when it could not be written
  */
-export async function settle(run: Run<Deployed>, journal: Journal): Promise<string | null> {
+async function settle(run: Run<Deployed>, journal: Journal, { plan }: ReadyRelease): Promise<string | null> {
   const { layout, options, emit } = run;
   const { release, target, resolved_version: version } = journal.entry;
   const running = (await whatRuns(layout, target)) ?? { version, signer: undefined };
   const report = reportOf(run, { status: "success", running });
   try {
-    await rememberDeployed(layout, target, { version: version!, release, settings: options.settings });
+    const healthy = plan.after.some(({ action }) => action === "healthcheck");
+    await rememberDeployed(layout, target, { version: version!, release, settings: options.settings, healthy });
   } catch (error) {
     emit({ event: "warning", message: `The settings of this deployment are not kept: ${(error as Error).message}.` });
   }

@@ -6,10 +6,12 @@ import { moreRights, rightsOf } from "../../contract/rights.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { CONTENTS_FILE, type ListedFile, readContents } from "../../releases/contents.ts";
 import type { Layout } from "../../releases/layout.ts";
-import type { Release } from "../../releases/release.ts";
+import { isApplication } from "../../releases/layout.ts";
+import { isAdopted, type Release } from "../../releases/release.ts";
 import { REST_FOLDER } from "../../releases/source-folders.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { ifThere, readTextFile, statsOf } from "../../support/files.ts";
+import type { Applications } from "../applications/descriptors.ts";
 import { parseForeignPlan, readDescriptor } from "../base/documents.ts";
 
 type Change = "added" | "removed" | "changed";
@@ -19,6 +21,15 @@ export type Difference =
   | { what: "file"; change: Change; path: string; before: number | null; after: number | null }
   /** Right that a plugin has on one side only. */
   | { what: "right"; change: "added" | "removed"; plugin: string; right: string }
+  /** Command of an application, null on the side without one. */
+  | {
+      what: "command";
+      change: Change;
+      app: string;
+      key: "command" | "migrate";
+      before: string | null;
+      after: string | null;
+    }
   /** Step of the install plan, by id. */
   | { what: "step"; change: Change; id: string; action: string };
 
@@ -29,10 +40,12 @@ export interface Compared {
   files: ListedFiles;
   /** Descriptors by plugin id; empty if unknown. */
   descriptors: ReadonlyMap<string, Descriptor>;
+  /** Descriptors of applications by their ids. */
+  apps: Applications;
   plan: InstallPlan | undefined;
 }
 
-const NOTHING: Compared = { files: new Map(), descriptors: new Map(), plan: undefined };
+const NOTHING: Compared = { files: new Map(), descriptors: new Map(), apps: new Map(), plan: undefined };
 
 /**
  * Compares two kept releases of a target: their files, their plugins' rights, and their install plans if any. Without a
@@ -53,9 +66,10 @@ export async function releaseDifferences(
   return a === undefined || b === undefined ? undefined : differencesBetween(a, b);
 }
 
-/** Compares two sides: rights first, then plan steps, then files. */
+/** Compares two sides: rights first, then commands of applications, plan steps and files. */
 export const differencesBetween = (before: Compared, after: Compared): Difference[] => [
   ...rightsBetween(before.descriptors, after.descriptors),
+  ...commandsBetween(before.apps, after.apps),
   ...stepsBetween(before.plan, after.plan),
   ...filesBetween(before.files, after.files),
 ];
@@ -65,7 +79,13 @@ async function releaseAt(folder: string, release: Release, onlySent: boolean): P
   if (files === undefined) return undefined;
   const plugins = release.items.flatMap(({ section, id }) => (section === "plugins" ? [id] : []));
   const folders = new Map(plugins.map((id) => [id, join(folder, "plugins", id)]));
-  return { files, descriptors: await descriptorsIn(folders), plan: await planOf(folder) };
+  const apps = release.items.filter(isApplication).map(({ id }) => id);
+  return {
+    files,
+    descriptors: await descriptorsIn(folders),
+    apps: await applicationsIn(folder, isAdopted(release) ? [] : apps),
+    plan: await planOf(folder),
+  };
 }
 
 async function filesOf(folder: string, onlySource: boolean): Promise<ListedFiles | undefined> {
@@ -102,6 +122,24 @@ function rightsBetween(before: Compared["descriptors"], after: Compared["descrip
       rights.map((right) => ({ what: "right", change, plugin, right }));
     return [...rightChanges("removed", more(b, a)), ...rightChanges("added", more(a, b))];
   });
+}
+
+function commandsBetween(before: Applications, after: Applications): Difference[] {
+  const found: Difference[] = [];
+  for (const app of [...new Set([...before.keys(), ...after.keys()])].toSorted())
+    for (const key of ["command", "migrate"] as const) {
+      const [a, b] = [before.get(app)?.[key], after.get(app)?.[key]].map((words) => words && JSON.stringify(words));
+      if (a === b) continue;
+      found.push({ what: "command", change: changeOf(a, b), app, key, before: a ?? null, after: b ?? null });
+    }
+  return found;
+}
+
+/** Reads the descriptors of applications, if there are any. @throws ArtifactError `app_invalid` */
+export async function applicationsIn(folder: string, ids: readonly string[]): Promise<Applications> {
+  if (ids.length === 0) return new Map();
+  const { descriptorsIn: read } = await import("../applications/descriptors.ts");
+  return read(folder, ids);
 }
 
 /** Reads the descriptors of plugins. @param folders by the plugins' ids */

@@ -2,6 +2,7 @@ import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { damagedFile, itemDigests } from "../../releases/contents.ts";
+import { readDeployed } from "../../releases/deployed.ts";
 import { Journal } from "../../releases/journal.ts";
 import { isApplication } from "../../releases/layout.ts";
 import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } from "../../releases/quarantine.ts";
@@ -116,7 +117,10 @@ async function chooseRelease({ layout, source }: KeptRun, running: Release | und
   const { target, to } = source;
   const releases = await listReleases(layout, target);
   if (to !== undefined) return keptRelease(releases, running, to);
-  const found = earlierRelease(releases, running, await readQuarantine(layout, target));
+  const healthy = new Set(
+    (await readDeployed(layout, target))?.ran.flatMap((run) => (run.healthy ? [run.release] : [])),
+  );
+  const found = earlierRelease(releases, running, await readQuarantine(layout, target), healthy);
   if (found === undefined) throw noRelease("No release of an earlier version is kept.", releases);
   return found;
 }
@@ -141,17 +145,24 @@ function noRelease(message: string, releases: readonly Release[]): SealiftError 
   });
 }
 
-/** Returns the newest earlier release of another version that is not held back. */
-export const earlierRelease = (
+/**
+ * Returns the newest earlier release of another version that is not held back: of those that were healthy, if any.
+ *
+ * @param healthy names of releases that have passed a health check
+ */
+export function earlierRelease(
   releases: readonly Release[],
   running: Release | undefined,
   held: readonly QuarantineEntry[],
-): Release | undefined =>
-  releases.find(
+  healthy: ReadonlySet<string> = new Set(),
+): Release | undefined {
+  const earlier = releases.filter(
     ({ version, identity, created_at: at }) =>
       (running === undefined || (at < running.created_at && version !== running.version)) &&
       heldBack(held, { version, identity }) === undefined,
   );
+  return earlier.find(({ name }) => healthy.has(name)) ?? earlier[0];
+}
 
 /**
  * Checks that a rollback can be carried out, before anything is changed.

@@ -38,10 +38,11 @@ export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Sett
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, SAMPLE_INTERVAL_MS)) {
     const fault = await ask?.();
     if (fault === undefined) break;
-    if (performance.now() - started >= withinMs) return `${fault}, for ${counted(withinMs / 1000, "second")}`;
-    await pause(pauseMs);
+    // An end says more than the silence that follows it.
     const trouble = await changed();
     if (trouble !== undefined) return trouble;
+    if (performance.now() - started >= withinMs) return `${fault}, for ${counted(withinMs / 1000, "second")}`;
+    await pause(pauseMs);
   }
   const end = performance.now() + staysUpMs;
   for (let leftMs = staysUpMs; leftMs > 0; leftMs = end - performance.now()) {

@@ -2,7 +2,10 @@ import { chmod, cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promi
 import { createServer } from "node:net";
 import { join } from "node:path";
 import t from "tap";
+import { differenceLine } from "../../../../commands/shell/output/differences.ts";
+import { preview } from "../../../../lib/agent/deployment/preview.ts";
 import { removeTarget } from "../../../../lib/agent/deployment/remove.ts";
+import { DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
 import { currentRelease } from "../../../../lib/releases/release.ts";
 import { APP, appFiles, applicationHost, appSource, installing } from "../../../support/host/application-host.ts";
@@ -85,17 +88,21 @@ t.test("a version without a grant is held, at first and later, and not quarantin
   const h = await applicationHost(t, null);
   const held = {
     outcome: "failed",
-    error: { code: "app_not_allowed", message: /Web is not allowed to run \(there is/ },
+    error: { code: "app_not_allowed", message: /The application web is not allowed to run \(there is/ },
   };
   t.match(await h.run(appSource("1.0.0")), held);
   t.strictSame([await h.version(), await readQuarantine(h.layout, GIVEN_TARGET)], [undefined, []]);
   await h.allow("supervisor: serve\napplications: { api: {} }\n");
-  const later = { error: { code: "app_not_allowed", message: /Web is not allowed to run \(by applications\.yaml/ } };
+  const later = {
+    error: { code: "app_not_allowed", message: /The application web is not allowed to run \(by applications\.yaml/ },
+  };
   t.match(await h.run(appSource("1.0.0")), later);
   await h.allow("supervisor: serve\napplications: { web: {} }\n");
   t.match(await h.run(appSource("1.0.0")), { outcome: "deployed" });
   const asks = `${APP}listen: [http]\n`;
-  t.match(await h.run(appSource("1.1.0", ["web"], asks)), { error: { faults: ["web has no address for http"] } });
+  t.match(await h.run(appSource("1.1.0", ["web"], asks)), {
+    error: { faults: ["the application web has no address for http"] },
+  });
   t.equal(await h.version(), "1.0.0");
   await h.allow("supervisor: serve\napplications: { api: {} }\n");
   await h.run(sourceOf("1.2.0", INSTALL));
@@ -243,4 +250,41 @@ t.test("a plugin and an application of one name live together", async (t) => {
   t.match(await h.run(sourceOf("1.0.0", `${INSTALL}${installing("a")}`, { files })), { outcome: "deployed" });
   t.equal(await readFile(join(h.root, "plugins/a/version"), "utf8"), "plugin");
   t.equal(await h.version("a"), "1.0.0");
+});
+
+t.test("shipped data that differs from the host's own is named, and not taken", async (t) => {
+  const h = await applicationHost(t);
+  const app = `${APP}data: storage\n`;
+  const shipped = { "apps/web/storage/db": "shipped", "apps/web/storage/deep/same": "same" };
+  await plant(h.root, { ".sealift/data/apps/web/db": "own", ".sealift/data/apps/web/deep/same": "same" });
+  t.match(await h.run(appSource("1.0.0", ["web"], app, shipped)), { outcome: "deployed" });
+  const warnings = h.events.flatMap((event) => (event.event === "warning" ? [event.message] : []));
+  t.match(warnings, [/^The host keeps its own apps\/web\/storage\/db: what this version ships there is seed\.$/]);
+  t.equal(await readFile(join(h.root, "apps/web/storage/db"), "utf8"), "own");
+});
+
+t.test("a rollback prefers a release that was healthy", async (t) => {
+  const h = await applicationHost(t);
+  await h.run(appSource("1.0.0"));
+  await h.run(sourceOf("1.1.0", INSTALL));
+  await h.run(appSource("1.2.0"));
+  t.match(await h.back(), { outcome: "deployed", version: "1.0.0" }, "nobody has looked at 1.1.0");
+});
+
+t.test("a preview names the commands that differ, and holds nothing for them", async (t) => {
+  const h = await applicationHost(t);
+  await h.run(appSource("1.0.0"));
+  const next = appSource("1.1.0", ["web"], `${APP}migrate: [sh, migrate.sh]\n`);
+  const { changes, outcome } = await preview(next, { ...DEPLOY_DEFAULTS, ...h.options }, () => {});
+  t.equal(outcome, "would_deploy");
+  t.match(changes, {
+    installed: ["apps/web"],
+    steps: [{}, { action: "restart", plugin: "apps/web", after_switch: true }, {}],
+  });
+  const commands = changes!.differences!.filter(({ what }) => what === "command");
+  t.strictSame(
+    commands.map((difference) => differenceLine(difference, String)),
+    ['+ migrate of apps/web: ["sh","migrate.sh"]'],
+  );
+  t.equal(await h.version(), "1.0.0");
 });

@@ -1,7 +1,7 @@
 // In a process of its own: it changes its user.
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, rmSync, writeFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import type { AgentEvent } from "../../../../lib/agent/base/events.ts";
@@ -11,6 +11,7 @@ import { installPlan, provisioners } from "../../../../lib/contract/files/instal
 import { giveData } from "../../../../lib/releases/data-folders.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { listReleases } from "../../../../lib/releases/release.ts";
+import { APP, appFiles, applicationHost, installing } from "../../../support/host/application-host.ts";
 import { type Given, GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../../support/host/given-source.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
@@ -125,18 +126,28 @@ t.test("files that a version ships as data, unlike the host's own, are named onc
   t.equal(h.warnings.length, 1, "and what the version before shipped, too, was told then");
 });
 
-t.test("an application is provisioned as a plugin is, by the key apps/ID", async (t) => {
-  const h = host(t);
-  const steps = `${INSTALL}
-  - {id: app, action: install_app, app: web}
-  - {id: prov, action: provision, app: web, depends_on: [app]}`;
-  const files = { "plugins/a/version": "1.0.0", "apps/web/app.yaml": "command: [node, server.js]" };
-  const given = { steps, files, apps: new Set(["web"]) };
-  t.match(await h.run("1.0.0", TELL, given), {
+t.test("an application is provisioned as a plugin is, by the key apps/ID, and keeps its data", async (t) => {
+  const h = await applicationHost(t);
+  const deployed = (version: string, script: string, key = "apps/web") => {
+    const steps = `${installing("web")}\n  - {id: prov, action: provision, app: web, depends_on: [install-web]}`;
+    const source = sourceOf(version, steps, { files: appFiles("web", version, `${APP}data: var/db\n`) });
+    return h.run(source, { provisioners: { [key]: { command: ["sh", "-ec", script], env: {}, timeout: 20 } } });
+  };
+  t.match(await deployed("1.0.0", TELL, "web"), {
     error: { code: "provisioner_missing", message: /provisions apps\/web/, hint: /Add apps\/web/ },
   });
-  t.match(await h.run("1.0.0", TELL, { ...given, key: "apps/web" }), { status: "success" });
-  t.match(await h.read("apps/web/told"), `ENV_FILE=${h.root}/apps/web.env`);
+  const writing = `${TELL}; mkdir -p var/db; echo $PROVISION_VERSION >var/db/schema`;
+  t.match(await deployed("1.0.0", writing), { status: "success" });
+  t.equal(
+    await readFile(join(h.root, "apps/web/told"), "utf8"),
+    `DATA=${h.root}/.sealift/data/apps/web\nENV_FILE=${h.root}/apps/web.env\nROOT=${h.root}\nVERSION=1.0.0\nPREVIOUS_VERSION=\n`,
+  );
+  // As its start does (`app prepare`), with what the release ships.
+  await writeFile(join(h.root, ".sealift/data/apps/web/schema"), "1.0.0\n");
+  t.match(await deployed("2.0.0", writing), {
+    error: { code: "provision_lost", message: /apps\/web wrote var\/db\/schema/ },
+  });
+  t.equal(await h.version(), "1.0.0");
 });
 
 t.test("a plan that provisions neither or both, or keys that are neither, are refused", async (t) => {
@@ -172,11 +183,11 @@ t.test("a data folder that may not be written is named by its path in the projec
   chmodSync(data, 0o555);
   const [{ name: release } = { name: "" }] = await listReleases(layout, TARGET);
   const error = await asNobody(h.root, () =>
-    giveData(layout, TARGET, { release, previous: null }, item).then(
+    giveData(layout, TARGET, release, item).then(
       () => undefined,
       (thrown: unknown) => thrown as Error,
     ),
   );
-  t.match(error, { code: "EACCES", message: `${data}/.seed-` });
+  t.match(error, { code: "root_unusable", message: `${layout.data(item)}, or a folder in it, belongs to the user ` });
   t.notMatch(error?.message, /\/proc\/self/);
 });
