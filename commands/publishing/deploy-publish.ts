@@ -1,17 +1,16 @@
 import { Command, Option } from "clipanion";
 import { limitsOf } from "../../lib/artifact/limits.ts";
 import type { SourceMember } from "../../lib/artifact/tree/member-list.ts";
-import { waitSentence } from "../../lib/client/wait-event.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { publish } from "../../lib/options/publish.ts";
 import type { DeltaBases } from "../../lib/publisher/publish-deltas.ts";
-import type { BuildOptions, PublishEvent } from "../../lib/publisher/publish-project.ts";
-import { counted } from "../../lib/support/counted.ts";
+import type { BuildOptions } from "../../lib/publisher/publish-project.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { leftOutLines } from "../shell/output/left-out.ts";
 import { storedAs, whoGetsIt } from "../shell/output/version-state.ts";
 import { additionsOf, isStaged, keyFor, waitingDigest } from "./features.ts";
+import { renderer, type Skipped, sparing } from "./publish-events.ts";
 
 const STAGED = { name: "staged", cause: "uploaded" } as const;
 
@@ -251,53 +250,4 @@ function sourceDateEpoch(): number | undefined {
   if (text === undefined || text === "") return undefined;
   if (/^\d{1,10}$/.test(text) && Number(text) < 2 ** 31) return Number(text);
   throw usageError("usage", `SOURCE_DATE_EPOCH is a number of seconds since 1970, not ${JSON.stringify(text)}.`);
-}
-
-/** Limits progress events to what people can read. */
-function sparing(emit: (event: PublishEvent) => void): (event: PublishEvent) => void {
-  const last = new Map<string, number>();
-  return (event) => {
-    if (event.event.endsWith(".progress")) {
-      if (Date.now() - (last.get(event.event) ?? 0) < 200) return;
-      last.set(event.event, Date.now());
-    }
-    emit(event);
-  };
-}
-
-/** Versions without a delta, by the reason, which most share. */
-type Skipped = Map<string, string[]>;
-
-function renderer(
-  progress: { line(text: string): void; update(what: string, done: number, total: number): void },
-  skipped: Skipped,
-): BuildOptions["emit"] {
-  const labels = { "scan.progress": "Hashing", "pack.progress": "Packing" };
-  return (event) => {
-    switch (event.event) {
-      case "scan.progress":
-      case "pack.progress":
-        return progress.update(labels[event.event], event.bytes, event.total_bytes);
-      case "upload.progress":
-        // One bar at a time: the artifact is uploaded while it is packed.
-        return event.total_bytes === null ? undefined : progress.update("Uploading", event.bytes, event.total_bytes);
-      case "upload.retrying":
-        return progress.line(
-          `${event.message} Uploading again${event.wait_ms > 0 ? ` in ${Math.ceil(event.wait_ms / 1000)} s, as the hub asks` : ""}: attempt ${event.attempt} of ${event.attempts}.`,
-        );
-      case "hub.waiting":
-        return progress.line(waitSentence(event));
-      case "scan.done":
-        return progress.line(
-          `${counted(event.files, "file")}, content ${event.content_sha256.slice(0, 16)}…${event.left_out > 0 ? `, ${event.left_out} left out` : ""}`,
-        );
-      case "delta.skipped":
-        return void skipped.set(event.reason, [...(skipped.get(event.reason) ?? []), event.base_version]);
-      case "warning":
-        return progress.line(`warning: ${event.message}`);
-      case "sign.done":
-        return progress.line(`Signed by ${event.signer_public_key}`);
-      default:
-    }
-  };
 }

@@ -18,7 +18,7 @@ import { ASSETS, assets } from "./page/assets.ts";
 import { compressed } from "./page/compression.ts";
 import type { PageContext } from "./page/context.ts";
 import { linksFor } from "./page/navigation.ts";
-import { Refusals,RefusedPage } from "./page/refusals.ts";
+import { Refusals, RefusedPage } from "./page/refusals.ts";
 import { pagePaths, TARGET_KINDS, type View, withQuery } from "./page/view.ts";
 import { Cookies, requireOwnForm } from "./page/visitor.ts";
 

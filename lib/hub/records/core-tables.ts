@@ -36,7 +36,7 @@ export const projects = table(
   {
     unique: { projects_slug: ["kind", "slug"] },
     indexes: { projects_owner: ["owner", "id"] },
-    added: { "0004-approval-rules": { columns: ["approval_by"], indexes: {} } },
+    added: { "0007-approval-rules": { columns: ["approval_by"], indexes: {} } },
   },
 );
 export type ProjectsTable = RowOf<typeof projects>;

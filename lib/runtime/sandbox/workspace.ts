@@ -3,13 +3,13 @@ import { dirname, join } from "node:path";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import { isInside, makeFolder } from "../../support/files.ts";
 import { IS_ONE_FILE } from "../../support/one-file.ts";
+import { giveFolder } from "../../support/owned-folder.ts";
 import type { PluginLocation } from "../base/instance.ts";
 import { type SandboxUser } from "../base/user.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { checkDiskLimit } from "./disk-limit.ts";
 import { checkFolder, checkReachable } from "./folder-scan.ts";
 import { BOOTSTRAP, SHARED_READS } from "./guest-files.ts";
-import { giveFolder } from "../../support/owned-folder.ts";
 
 /** Folders of one sandboxed plugin, checked and prepared: what it reads, what it writes. */
 export interface Workspace {

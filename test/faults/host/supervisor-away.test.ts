@@ -19,7 +19,10 @@ import { layoutOf } from "../../support/host/project-root.ts";
 import { recordingProgram } from "../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
-const systemd: SupervisorChoice = { name: "systemd", make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
+const systemd: SupervisorChoice = {
+  name: "systemd",
+  make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }),
+};
 const docker: SupervisorChoice = { name: "docker", make: () => dockerSupervisor({ staysUpMs: 100 }) };
 const runtime: SupervisorChoice = {
   name: "runtime",

@@ -14,7 +14,10 @@ import { givenTarget, watching } from "../../../support/host/watching.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
-const systemd: SupervisorChoice = { name: "systemd", make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }) };
+const systemd: SupervisorChoice = {
+  name: "systemd",
+  make: () => systemdSupervisor({ scope: "system", staysUpMs: 100 }),
+};
 const running = (root: string): Promise<string> => readFile(join(root, "plugins/a/version"), "utf8");
 
 /** A root that runs 1.0.0, with the switch to 2.0.0 done and not committed: its deployment was killed. */

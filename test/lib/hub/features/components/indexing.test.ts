@@ -9,8 +9,8 @@ import {
   type BillComponent,
   billOf,
   state,
-  type StatedVersion,
   statedProject,
+  type StatedVersion,
 } from "../../../../support/hub/statements.ts";
 import { needs } from "../../../../support/programs/optional.ts";
 
