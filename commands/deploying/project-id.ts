@@ -1,5 +1,4 @@
 import { usageError } from "../../lib/contract/errors.ts";
-import { projectId } from "../../lib/contract/identifiers.ts";
 import { managed } from "../hub/managed.ts";
 
 /** Hub that knows projects by their names. */
@@ -15,6 +14,7 @@ interface Known {
  * @throws UsageError `usage` for a name without a hub; DeploymentError `not_found`
  */
 export async function projectIdOf(name: string, { hubUrl, apiKey, timeoutMs }: Known): Promise<string> {
+  const { projectId } = await import("../../lib/contract/identifiers.ts");
   if (projectId.safeParse(name).success) return name;
   if (hubUrl === undefined || apiKey === undefined)
     throw usageError("usage", `${JSON.stringify(name)} is no project's id, and no hub is known that has it.`, {

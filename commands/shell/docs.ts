@@ -57,6 +57,7 @@ export const FORMER: Record<string, string> = {
 };
 
 const OF_CATEGORY: Record<string, string> = {
+  Applications: "applications",
   Deploying: "agent",
   Hub: "hub",
   Operating: "agent",

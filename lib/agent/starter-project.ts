@@ -3,7 +3,7 @@ import { symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
 import { parseDocument, stringify } from "yaml";
 import { usageError } from "../contract/errors.ts";
-import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import { PLAN_FILE } from "../contract/files/manifest.ts";
 import { itemsOfSource, starterPlan } from "./starters.ts";
 

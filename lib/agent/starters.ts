@@ -2,7 +2,7 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { stringify } from "yaml";
 import { usageError } from "../contract/errors.ts";
-import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import type { InstallPlan, InstallStep } from "../contract/files/install-plan.ts";
 import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
 import { DESCRIPTOR_FILE, PLAN_FILE } from "../contract/files/manifest.ts";

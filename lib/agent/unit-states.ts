@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import { asSealiftError } from "../contract/errors.ts";
-import { APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import type { ApplicationsFile } from "../contract/files/applications.ts";
 import type { TargetName } from "../contract/target.ts";
 import { readGrants } from "../releases/applications.ts";

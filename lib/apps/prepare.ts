@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { deploymentError } from "../contract/errors.ts";
-import { APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import { readInstalled } from "../releases/applications.ts";
 import { giveData } from "../releases/data-folders.ts";
 import type { Layout } from "../releases/layout.ts";

@@ -1,4 +1,5 @@
-import { grantOf } from "../contract/files/applications.ts";
+import { isIP } from "node:net";
+import { parseListen } from "./addresses.ts";
 import { host, hostChange } from "./agent.ts";
 import { connection, hubIfKnown } from "./connection.ts";
 import { flag, list, path, text } from "./kinds.ts";
@@ -25,16 +26,13 @@ export const appServe = { ...hostChange };
 /** Options of `app prepare`. */
 export const appPrepare = { ...host };
 
-/** Reads `NAME=ADDRESS`. @throws Error whose message continues "--listen …" */
+/** Reads `NAME=ADDRESS`; a port alone is one of 127.0.0.1. @throws Error whose message continues "--listen …" */
 function addressFrom(written: string): readonly [name: string, address: string] {
-  const [, name = "", given = ""] = /^([^=]*)=(.*)$/s.exec(written) ?? [];
-  const parsed = grantOf({ listen: { [name]: /^\d+$/.test(given) ? Number(given) : given } });
-  const address = parsed?.listen[name];
-  if (address === undefined)
-    throw new Error(
-      `is a name and an address such as http=127.0.0.1:3000 or http=3000, not ${JSON.stringify(written)}`,
-    );
-  return [name, address];
+  const [, name, given = ""] = /^([a-z][a-z0-9-]{0,31})=(.+)$/s.exec(written) ?? [];
+  const address = /^\d+$/.test(given) ? `127.0.0.1:${Number(given)}` : given;
+  const { host, port } = URL.canParse(`http://${address}`) ? parseListen(address) : { host: "", port: 0 };
+  if (name !== undefined && isIP(host) > 0 && port > 0) return [name, address];
+  throw new Error(`is a name and an address such as http=127.0.0.1:3000 or http=3000, not ${JSON.stringify(written)}`);
 }
 
 const granting = group("Application", {
@@ -49,7 +47,7 @@ const granting = group("Application", {
 export const appAllow = {
   ...group("Application", {
     ...granting,
-    sameUser: flag({ help: "Run it as the user of `app serve`, who can read the agent's keys" }),
+    sameUser: flag({ help: "Run it as the user of `app serve`, who reads its keys" }),
   }),
   ...host,
 };

@@ -33,7 +33,7 @@ export const keyCreation = {
     project: text({ metavar: "PROJECT", help: "Bind the key to this project: its id or name" }),
     host: text({ metavar: "NAME", help: "Speak for this host only", defaultText: "any", form: forms.hostId }),
     owner: text({ metavar: "OWNER", help: "Whose key it is; administrators only", defaultText: "your own" }),
-    actsFor: text({ metavar: "PERSON", help: "Person who gets it, as sign-on names them; administrators only" }),
+    actsFor: text({ metavar: "PERSON", help: "Person who gets it, as sign-on names them (administrators)" }),
     scope: list(
       {
         metavar: "SCOPE",

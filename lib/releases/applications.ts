@@ -1,7 +1,8 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
-import { type Application, application, APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { type Application, application } from "../contract/files/application.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import { APPLICATIONS_FILE, type ApplicationsFile, applicationsFile } from "../contract/files/applications.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, statsOf } from "../support/files.ts";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DEPLOYMENT_DEFAULTS, type Durability } from "../contract/deployment-defaults.ts";
-import { APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import type { TargetName } from "../contract/target.ts";
 
 /** Kinds of what a release holds, by the names of their folders. */

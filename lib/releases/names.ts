@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { APPLICATIONS_FOLDER, dataFolder } from "../contract/files/application.ts";
+import { dataFolder } from "../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import { pluginId } from "../contract/identifiers.ts";
 import { isTargetName, type TargetName } from "../contract/target.ts";
 import { isApplication, type Item, SECTIONS } from "./layout.ts";

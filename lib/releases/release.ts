@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { readlink, realpath, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
-import { APPLICATIONS_FOLDER } from "../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import { installStep, unitOf } from "../contract/files/install-plan.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, namesIn, statsOf } from "../support/files.ts";

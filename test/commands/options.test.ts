@@ -32,6 +32,8 @@ function sampleOf(option: Option): string {
     repo: "acme/tides@v1",
     "import-host": "gitea=https://git.example.org",
     "git-token": "git.example.org=token",
+    "health-url": "http://127.0.0.1:3000/healthz",
+    platform: "linux-arm64",
     payload: '{"a":1}',
     expires: "90d",
     "public-url": "https://hub.example.org",
@@ -53,7 +55,7 @@ function sampleOf(option: Option): string {
     duration: "7m",
     url: "http://other.example",
   };
-  const byMetavar: Record<string, string> = { "HOST:PORT": "127.0.0.1:1" };
+  const byMetavar: Record<string, string> = { "HOST:PORT": "127.0.0.1:1", "NAME=ADDRESS": "http=127.0.0.1:3000" };
   return byName[option.name] ?? byMetavar[option.metavar] ?? byKind[option.kind] ?? "sample";
 }
 

@@ -13,7 +13,7 @@ import { freePort } from "../support/free-port.ts";
 import { needs, OPTIONAL, type OptionalProgram } from "../support/programs/optional.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const LANGUAGES = ["sh", "text", "yaml", "json", "ts", "js", "mermaid", "ini", "sql", "html"];
+const LANGUAGES = ["sh", "text", "yaml", "json", "ts", "js", "mermaid", "ini", "sql", "html", "go", "python"];
 const BLOCK_LIMIT_MS = 180_000;
 /** Ports that the pages name; the test gives each page its own. */
 const PORTS = ["8787", "8000", "9090", "9464"];

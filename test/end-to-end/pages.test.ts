@@ -66,6 +66,17 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
   };
 
+  /** Lists what does not fit once the page has the width and stands still; a loaded machine takes a while for it. */
+  async function misfitsAtRest(page: Page, width: number): Promise<string[]> {
+    await page.waitForFunction(`innerWidth === ${width}`);
+    let misfits = await page.evaluate<string[]>(MISFITS);
+    for (let look = 0; misfits.length > 0 && look < 20; look++) {
+      await page.waitForTimeout(100);
+      misfits = await page.evaluate<string[]>(MISFITS);
+    }
+    return misfits;
+  }
+
   /** Checks a page at every width, with all its forms closed and open. */
   async function fits(page: Page, name: string): Promise<void> {
     for (const isOpen of [false, true]) {
@@ -73,7 +84,7 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
       for (const width of WIDTHS) {
         await page.setViewportSize({ width, height: 900 });
         const what = `${name} fits ${width} pixels with forms ${isOpen ? "open" : "closed"}`;
-        t.strictSame(await page.evaluate<string[]>(MISFITS), [], what);
+        t.strictSame(await misfitsAtRest(page, width), [], what);
       }
     }
   }

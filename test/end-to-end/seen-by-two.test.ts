@@ -69,7 +69,11 @@ t.test("CI publishes without a key, a person approves, and a host takes that and
     );
   t.match(await deploy("1.0.0"), { code: 1, stderr: /not_found/ }, "what is staged is not there for a host");
 
-  const person = await new Visitor(hub.url).signIn(hub.adminKey);
+  // Not whoever trusts the workflow: what its runs stage, somebody else approves.
+  const second = await hub.call("POST", "/devkeys/api-keys", {
+    json: { name: "second", scopes: ["publish", "read"] },
+  });
+  const person = await new Visitor(hub.url).signIn((second.body as { key: string }).key);
   const at = `/staging/${id}/1.0.0`;
   const [, sha256 = ""] = /name="sha256" value="([0-9a-f]{64})"/.exec((await person.request(at)).html) ?? [];
   t.equal((await person.submit(at, `${at}/approve`, { sha256 })).status, 303);

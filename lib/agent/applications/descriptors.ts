@@ -2,12 +2,8 @@ import { lstatSync } from "node:fs";
 import { join } from "node:path";
 import { applicationFaults, type Found } from "../../artifact/project/application-faults.ts";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import {
-  type Application,
-  application,
-  APPLICATION_FILE,
-  APPLICATIONS_FOLDER,
-} from "../../contract/files/application.ts";
+import { type Application, application } from "../../contract/files/application.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import { missing, statsOf } from "../../support/files.ts";
 import { readYamlFile } from "../../support/yaml-file.ts";
 

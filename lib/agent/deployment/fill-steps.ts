@@ -1,7 +1,7 @@
 import { chmod, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
-import { APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import type { InstallStep, Provisioners } from "../../contract/files/install-plan.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
 import { makeFolder, statsOf } from "../../support/files.ts";

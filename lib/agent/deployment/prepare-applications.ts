@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { unitKey } from "../../releases/names.ts";
 import { statsOf } from "../../support/files.ts";

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
-import { APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import type { InstallStep, Provisioners } from "../../contract/files/install-plan.ts";
 import { dataFolderOf, type Item, type Layout, sameItem } from "../../releases/layout.ts";
 import { unitKey } from "../../releases/names.ts";

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
-import { HOST_FOLDER, START } from "../../contract/files/application.ts";
+import { START } from "../../contract/files/application.ts";
+import { HOST_FOLDER } from "../../contract/files/application-names.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
 import { itemOfUnit } from "../../releases/names.ts";

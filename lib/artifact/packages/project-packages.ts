@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { SealiftError } from "../../contract/errors.ts";
-import { APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import { missing } from "../../support/files.ts";
 import { declaredDependencies, installedPackages, isLocked, PROVIDED } from "./installed-packages.ts";
 import { PackageTree } from "./package-tree.ts";

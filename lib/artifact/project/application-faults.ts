@@ -1,5 +1,6 @@
 import { posix } from "node:path";
-import { type Application, HOST_FOLDER } from "../../contract/files/application.ts";
+import { type Application } from "../../contract/files/application.ts";
+import { HOST_FOLDER } from "../../contract/files/application-names.ts";
 
 /** Kind of a member of an application's folder; undefined where there is none. */
 export type Found = "folder" | "file" | "program" | undefined;

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
-import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import { type InstallPlan, installPlan } from "../../contract/files/install-plan.ts";
 import {
   environmentNames,

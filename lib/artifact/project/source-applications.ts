@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { application, APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application.ts";
+import { application } from "../../contract/files/application.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
 import type { MemberList } from "../tree/member-list.ts";

@@ -1,15 +1,10 @@
 import validRange from "semver/ranges/valid.js";
 import * as z from "zod";
 import { pathBelow } from "../identifiers.ts";
+import { HOST_FOLDER } from "./application-names.ts";
 import { environmentNames } from "./manifest.ts";
 import { seconds } from "./seconds.ts";
 
-/** Folder of a project that holds its applications, one folder each. */
-export const APPLICATIONS_FOLDER = "apps";
-/** Descriptor of an application, in its folder. */
-export const APPLICATION_FILE = "app.yaml";
-/** Folder of the host in an application's folder, for what it makes of the descriptor. */
-export const HOST_FOLDER = ".sealift";
 /** Program there that starts the application; the next one migrates its data. */
 export const START = "start";
 export const MIGRATE = "migrate";

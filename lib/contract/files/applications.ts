@@ -56,9 +56,6 @@ export const applicationsFile = z
 export type ApplicationsFile = z.output<typeof applicationsFile>;
 export type ApplicationGrant = z.output<typeof grant>;
 
-/** Reads a grant that is not written in a file; undefined for an invalid one. */
-export const grantOf = (value: unknown): ApplicationGrant | undefined => grant.safeParse(value).data;
-
 /** Returns host and port of an address in `applications.yaml`, without the brackets of IPv6. */
 export function hostAndPort(at: string): { host: string; port: number } {
   const colon = at.lastIndexOf(":");

@@ -14,8 +14,8 @@ t.test("every code has a meaning and one of the documented exit codes", async (t
 
 t.test("exit codes are the table of docs/errors.md", async (t) => {
   t.strictSame(EXIT, {
-    ...{ done: 0, failed: 1, usage: 2, rejected: 3, verification: 4, refused: 5, rolledBack: 6, unsettled: 70 },
-    ...{ tryAgain: 75, interrupted: 130 },
+    ...{ done: 0, failed: 1, usage: 2, rejected: 3, verification: 4, refused: 5, rolledBack: 6 },
+    ...{ notApproved: 7, unsettled: 70, tryAgain: 75, interrupted: 130 },
   });
   const of = (exit: number) =>
     Object.entries(CODES)

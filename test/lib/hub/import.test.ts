@@ -180,10 +180,10 @@ t.test("an import ends with its client, with the hub, and when its source host d
   await t.rejects(read(), { code: "hub_unavailable" });
 
   dripping = undefined;
-  const cut = importTide(hub);
+  const cut = t.rejects(importTide(hub));
   const [ended] = await begun();
   await hub.hub.close();
-  await t.rejects(cut);
+  await cut;
   await ended;
   while ((await storedFiles(hub)).length > 0) await delay(5);
 });

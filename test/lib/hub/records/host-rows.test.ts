@@ -15,8 +15,10 @@ import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { type FleetCursor, type FleetFilter, listHosts } from "../../../../lib/hub/records/fleet-pages.ts";
 import { type HostRecord, labelRows, labelsOf } from "../../../../lib/hub/records/host-columns.ts";
 import { forgetHost, labelHost, nameHosts, seeHosts } from "../../../../lib/hub/records/host-rows.ts";
+import { statementsOf, versionOf } from "../../../../lib/hub/records/migrations.ts";
 import { type Database, inTransaction } from "../../../../lib/hub/records/port.ts";
 import { storeReports } from "../../../../lib/hub/records/reports.ts";
+import { tablesOf } from "../../../../lib/hub/records/schema.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 
 const DAY = 86_400_000;
@@ -198,6 +200,20 @@ t.test("PostgreSQL stores the same of hosts", async (t) => {
   await play(t, database, 5);
 });
 
+/** Returns statements that take back what migrations after one have added. */
+function laterThan(last: string): string[] {
+  const tables = tablesOf(FEATURES);
+  const added = versionOf(tables).filter((name) => name > last);
+  return added
+    .flatMap((name) => statementsOf(tables, name, "sqlite"))
+    .toReversed()
+    .map((statement) =>
+      statement
+        .replace(/^create (?:unique )?(table|index) (\S+) .*$/s, "drop $1 $2")
+        .replace(/^alter table (\S+) add column (\S+) .*$/s, "alter table $1 drop column $2"),
+    );
+}
+
 t.test("a newer hub fills in the columns and labels of hosts that an older one has stored", async (t) => {
   const dataDir = t.testdir();
   const before = await openDatabase({ hooks: FEATURES, dataDir });
@@ -210,6 +226,7 @@ t.test("a newer hub fills in the columns and labels of hosts that an older one h
   await before.close();
   using sqlite = new DatabaseSync(join(dataDir, "hub.sqlite"), { timeout: 10_000 });
   for (const statement of [
+    ...laterThan("0002-fleet-lists"),
     "drop index hosts_state",
     "drop index hosts_version",
     "drop table host_labels",

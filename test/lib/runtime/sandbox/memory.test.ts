@@ -14,11 +14,11 @@ const ECHO = actions(`
 function box(
   title: string,
   source: string,
-  { resources = {}, sandbox = {} }: { resources?: object; sandbox?: object },
+  { resources = {}, runtime = {}, sandbox = {} }: { resources?: object; runtime?: object; sandbox?: object },
   run: (t: Test, host: Host) => Promise<void>,
 ): void {
   void t.test(title, async (t) => {
-    const plugins = { box: sandboxed("box", source, { resources }), neighbour: sandboxed("neighbour", ECHO) };
+    const plugins = { box: sandboxed("box", source, { resources, runtime }), neighbour: sandboxed("neighbour", ECHO) };
     const host = await startHost(t, { plugins, configuration: { plugins: { sandbox } } });
     await run(t, host);
     t.equal(await host.result("neighbour", "echo", 1), 1);
@@ -74,8 +74,10 @@ box("callers that leave, or never read their answers, end no plugin", ECHO, {}, 
 
 const few = { sandbox: { max_restarts: 1 }, ...patient };
 
-box("callers whose small texts are large values are to blame for what they end", ECHO, few, async (t, host) => {
-  const body = `{"payload":${"[".repeat(1_000_000)}${"]".repeat(1_000_000)}}`;
+const manyValues = { ...few, runtime: { max_body_values: 1_000_000 } };
+
+box("callers whose small texts are large values are to blame for what they end", ECHO, manyValues, async (t, host) => {
+  const body = `{"payload":${"[".repeat(999_000)}${"]".repeat(999_000)}}`;
   // The collector may have been in time for one of them.
   let ends = 0;
   for (let call = 0; call < 20 && ends < 4; call++) {
