@@ -121,7 +121,7 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("a staged version ranks as an unpublished one", CHANGE, ['eb("state", "!=", "staged")', "eb.lit(true)"]),
   mutation("an approval is a publication", APPROVE, ['await tell({ what: "publish", version })', ""]),
   mutation("an approved version ranks by its approval", APPROVE, [", created_at: at", ""]),
-  mutation("whoever staged it does not approve", APPROVE, ["await requireAnother(transaction, staged, principal)", ""]),
+  mutation("whoever staged it does not approve", APPROVE, ["requireAnother(staged, approver);", ""]),
   mutation("what was yanked is not approved", APPROVE, ["if (staged.is_yanked !== 0)", "if (false)"]),
   mutation("a yank halts", MANAGED, ['if (yanked && before?.state !== "staged") await', "if (false) await"]),
   mutation("a deletion ends the rollout", MANAGED, [
@@ -132,7 +132,7 @@ export const MUTATIONS: readonly Mutation[] = [
     "        touch(deletion.version)",
     "        if (false) touch(deletion.version)",
   ]),
-  mutation("a transfer ends the rollout", "records/transfer.ts", ["      await tell(", "      if (false) await tell("]),
+  mutation("a transfer ends the rollout", "records/transfer.ts", ["await tell({", "if (false) await tell({"]),
   mutation("resume requires the highest", COMMANDS, ["await requireAbove(transaction, target, row.version, now)", ""]),
   mutation("start requires the highest", COMMANDS, ["await requireAbove(transaction, target, version, now)", ""]),
   mutation("start refuses what was yanked", COMMANDS, ['if (fate === "yanked")', "if (false)"]),
@@ -143,7 +143,10 @@ export const MUTATIONS: readonly Mutation[] = [
     'if (false) await tell({ what: "release"',
   ]),
   mutation("hosts of other owners are in the last wave", ASKED, ["id: isOwners ? id : undefined", "id"]),
-  mutation("an operator's labels beat a host's own", ASKED, ["labels: given ?? labelsOf", "labels: labelsOf"]),
+  mutation("an operator's labels beat a host's own", ASKED, [
+    "labels: given ?? claimedLabels",
+    "labels: claimedLabels",
+  ]),
   mutation("a host's word beats its last report", ASKED, [
     "running === undefined ? record && runningVersion(record) : running",
     "record && runningVersion(record)",

@@ -27,7 +27,7 @@ const FAULTS = [
   {
     what: "a hook that is forgotten",
     file: "lib/hub/mounts/project-manage.ts",
-    find: `await tell({ action: "project.transfer", subject: subjectOf(project), facts });`,
+    find: `await tell({ action: "project.transfer", subject: subjectOf(target), facts });`,
     replace: "",
     test: "test/lib/hub/audited-actions.test.ts",
   },
