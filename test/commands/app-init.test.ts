@@ -72,6 +72,7 @@ t.test("a program of Node.js becomes an application that can be published, packa
   t.equal(packed.code, 0, packed.stdout + packed.stderr);
   t.match(packed.stdout, "apps/shop_front/node_modules/express/index.js");
   t.notMatch(packed.stdout, "apps/shop_front/deploy/", "the project does not hold itself");
+  t.match(packed.stdout + packed.stderr, `apps/shop_front is a link: ${folder} is packed.`);
 
   writeFileSync(join(folder, "app.yaml"), "command: [node, mine.js]\n");
   const again = await init(folder, "--json");

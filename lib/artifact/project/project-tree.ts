@@ -24,7 +24,7 @@ import { quoted } from "../tree/safe-path.ts";
 import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
 import { indexTree } from "../tree/tree-index.ts";
 import type { TreeEntries } from "../tree/tree-listing.ts";
-import { applicationsOf, checkApplications, isApplicationFolder } from "./source-applications.ts";
+import { applicationsOf, checkApplications, isApplicationFolder, linkNotes } from "./source-applications.ts";
 
 export interface ProjectOptions {
   projectId: string;
@@ -166,6 +166,7 @@ export function listProject(
     mtime,
     manifestBytes: Buffer.byteLength(JSON.stringify(expected)),
     notes: [
+      ...linkNotes(root, plan),
       ...unpackedNotes(root, packages, options.packages),
       ...foreignAddons(tree, packages, platform).map((found) => addonNote(found, platform)),
       ...[...pluginIds.map((id) => `${pluginsFolder}/${id}`), ...extensionIds.map((id) => `extensions/${id}`)].flatMap(

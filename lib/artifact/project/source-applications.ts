@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { lstatSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { application } from "../../contract/files/application.ts";
@@ -11,6 +11,14 @@ import { applicationFaults, type Found } from "./application-faults.ts";
 /** Tells whether a path of a project is an application's folder. It may be a link to the folder of a repository. */
 export const isApplicationFolder = (path: string): boolean =>
   path.startsWith(`${APPLICATIONS_FOLDER}/`) && !path.includes("/", APPLICATIONS_FOLDER.length + 1);
+
+/** Describes applications that are links: the packed folder lies elsewhere, so the publication names it. */
+export const linkNotes = (root: string, plan: Pick<InstallPlan, "steps">): string[] =>
+  applicationsOf(plan).flatMap((id) => {
+    const path = join(root, APPLICATIONS_FOLDER, id);
+    if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [];
+    return [`${APPLICATIONS_FOLDER}/${id} is a link: ${realpathSync(path)} is packed.`];
+  });
 
 /** Returns the applications that a plan installs. */
 export const applicationsOf = ({ steps }: Pick<InstallPlan, "steps">): string[] => [
