@@ -66,15 +66,14 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`);
   };
 
-  /** Lists what does not fit once the page has the width and stands still; a loaded machine takes a while for it. */
+  /** Lists what does not fit once the page has the width and stands still, which takes a loaded machine seconds. */
   async function misfitsAtRest(page: Page, width: number): Promise<string[]> {
     await page.waitForFunction(`innerWidth === ${width}`);
-    let misfits = await page.evaluate<string[]>(MISFITS);
-    for (let look = 0; misfits.length > 0 && look < 20; look++) {
-      await page.waitForTimeout(100);
-      misfits = await page.evaluate<string[]>(MISFITS);
-    }
-    return misfits;
+    const fit = page.waitForFunction(`${MISFITS}.length === 0`, undefined, { timeout: 30_000, polling: 100 });
+    return fit.then(
+      () => [],
+      () => page.evaluate<string[]>(MISFITS),
+    );
   }
 
   /** Checks a page at every width, with all its forms closed and open. */

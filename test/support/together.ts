@@ -7,6 +7,7 @@ import { globSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import t, { type Test } from "tap";
+import { filesOf, type Selection } from "./selection.ts";
 
 /** The line by which a file asks for a process of its own, since it measures or changes one. It says why. */
 const ALONE = /^\/\/ In a process of its own: /m;
@@ -28,11 +29,14 @@ registerHooks({
   },
 });
 
-/** Runs every test file that matches the patterns, relative to the repository, one after the other. */
+/**
+ * Runs every test file that matches the patterns, relative to the repository, one after the other: those of the part
+ * that `SEALIFT_TESTS` names (scripts/test.ts), all of them without it.
+ */
 export function together(...patterns: readonly string[]): void {
   t.setTimeout(1_200_000);
-  const files = globSync([...patterns], { cwd: root }).toSorted();
-  for (const file of files) {
+  const part = (process.env["SEALIFT_TESTS"] ?? "all") as Selection;
+  for (const file of filesOf(part, globSync([...patterns], { cwd: root }).toSorted(), root)) {
     if (ALONE.test(readFileSync(`${root}${file}`, "utf8"))) {
       void t.spawn(process.execPath, [...process.execArgv, file], { cwd: root }, file);
       continue;

@@ -1,0 +1,113 @@
+/**
+ * `npm run break-rules`: takes rules out of the sources, one after the other, and tells which tests notice. A rule is a
+ * guard, an `if` that only refuses; a seed draws them from every room by turns. For each, the tests that reach its file
+ * run in the order of `npm run check`, until one fails. The table says whether one of those that `check` runs noticed
+ * (with its place), one of the core (`npm test`), or only one of `npm run test:all`. Tests of built programs are left
+ * out. Ends with 1 if more than `--unseen` rules can go unnoticed by check and core.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import PQueue from "p-queue";
+import { filesOf } from "../../test/support/selection.ts";
+import { scriptArguments } from "../arguments.ts";
+import { Random } from "../fuzz/random.ts";
+import { APART, nearestTests } from "../nearest-tests.ts";
+import { type Guard, guardsByRoom } from "./guards.ts";
+
+const { values } = scriptArguments(import.meta.filename, {
+  options: {
+    rules: { type: "string", default: "40" },
+    seed: { type: "string", default: "1" },
+    only: { type: "string", default: "" },
+    unseen: { type: "string", default: "2" },
+    jobs: { type: "string", default: "2" },
+  },
+});
+/** Files of tests that `npm run check` runs. */
+const CHECKED = 30;
+const GROUP_LIMIT_MS = 240_000;
+
+/** Draws rules from every room by turns. */
+function drawn(count: number, random: Random): Guard[] {
+  const rooms = [...guardsByRoom().values()].filter((guards) => guards.length > 0);
+  const found: Guard[] = [];
+  for (let turn = 0; found.length < count && rooms.some((guards) => guards.length > 0); turn++) {
+    const guards = rooms[turn % rooms.length]!;
+    if (guards.length > 0) found.push(...guards.splice(random.below(guards.length), 1));
+  }
+  return found.filter(({ file, rule }) => `${file} ${rule}`.includes(values.only));
+}
+
+/**
+ * Runs files of tests in one process, with a rule taken out if one is given.
+ *
+ * @returns the first assertion that failed, or undefined; a process that hangs or dies has noticed, too
+ */
+async function failureOf(guard: Guard | undefined, id: string, files: readonly string[]): Promise<string | undefined> {
+  const group = `.tap/rule-${id}.test.mjs`;
+  const call = `together(...${JSON.stringify(files)});`;
+  writeFileSync(group, `import { together } from "../test/support/together.ts";\n${call}\n`);
+  const modules = [
+    "./test/support/tsx.ts",
+    ...(guard === undefined ? [] : ["./test/support/programs/put-in-fault.ts"]),
+  ];
+  const hooks = modules.map((hook) => `--import=${hook}`);
+  const args = ["--disable-warning=ExperimentalWarning", "--require=./test/support/unrecorded.ts", ...hooks, group];
+  const env = { ...process.env, SEALIFT_PUT_IN: JSON.stringify(guard), TAP_CHILD_ID: "rule", TAP_BAIL: "1" };
+  const child = spawn(process.execPath, args, { env, stdio: ["ignore", "pipe", "ignore"], timeout: GROUP_LIMIT_MS });
+  let report = "";
+  let file = "";
+  for await (const piece of child.stdout.setEncoding("utf8")) {
+    report += piece as string;
+    if (/^\s*not ok/m.test(report)) child.kill("SIGKILL");
+  }
+  if (child.exitCode === null && child.signalCode === null) await once(child, "exit");
+  rmSync(group);
+  for (const line of report.split("\n")) {
+    file = /^ *# Subtest: (test\/.*)$/.exec(line)?.[1] ?? file;
+    const failed = /^\s*not ok \d+ - (.*)$/.exec(line)?.[1];
+    if (failed !== undefined) return `${file}: ${failed.split(" # ")[0]!}`;
+  }
+  return child.exitCode === 0 ? undefined : `${file}: the process ended with ${child.exitCode ?? child.signalCode!}`;
+}
+
+interface Noticed {
+  by: "check" | "core" | "test:all" | "nothing";
+  what: string;
+}
+
+/** Tells who notices that a rule has gone. */
+async function noticed(guard: Guard, id: string): Promise<Noticed> {
+  const { holding, reaching } = nearestTests([guard.file]);
+  const tests = [...holding, ...reaching].filter((test) => !APART.test(test));
+  const checked = tests.slice(0, Math.max(CHECKED, holding.length));
+  const core = filesOf("core", tests.slice(checked.length), "");
+  const rest = filesOf("rest", tests.slice(checked.length), "");
+  for (const [by, files] of [
+    ["check", checked],
+    ["core", core],
+    ["test:all", rest],
+  ] as const)
+    for (let at = 0, size = 5; at < files.length; at += size, size *= 2) {
+      const what = await failureOf(guard, id, files.slice(at, at + size));
+      if (what === undefined) continue;
+      // A test that fails with the rule, too, has not noticed anything.
+      const [file] = what.split(": ");
+      if (file === "" || (await failureOf(undefined, id, [file!])) === undefined) return { by, what };
+    }
+  return { by: "nothing", what: "" };
+}
+
+mkdirSync(".tap", { recursive: true });
+const counts = { check: 0, core: 0, "test:all": 0, nothing: 0 };
+const queue = new PQueue({ concurrency: Number(values.jobs) });
+await queue.addAll(
+  drawn(Number(values.rules), new Random(Number(values.seed))).map((guard, index) => async () => {
+    const { by, what } = await noticed(guard, `${process.pid}-${index}`);
+    counts[by]++;
+    console.log(`| ${guard.file}:${guard.line} | ${guard.rule.slice(0, 80)} | ${by} | ${what} |`);
+  }),
+);
+console.log(JSON.stringify(counts));
+process.exitCode = counts["test:all"] + counts.nothing > Number(values.unseen) ? 1 : 0;

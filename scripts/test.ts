@@ -1,0 +1,38 @@
+/**
+ * `npm test` runs the core of the tests: every rule once, every program end to end. `--all`, as `npm run test:all`,
+ * runs every test, and `--rest` those that the core leaves out. A file leaves the core by a line at its top,
+ * `// Only in test:all: <why>`. What else is given is tap's, as in `npm test -- --jobs=2`; with files, those run.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { globSync, readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+import { filesOf, type Selection } from "../test/support/selection.ts";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const given = process.argv.slice(2);
+const words = given.filter((word) => word !== "--all" && word !== "--rest");
+const selection: Selection = given.includes("--all") ? "all" : given.includes("--rest") ? "rest" : "core";
+
+/** Whether a file runs others in its process, and none of this part (test/support/together.ts). */
+function isEmptyBatch(file: string): boolean {
+  const [, pattern] = /^together\("(.+)"\);$/m.exec(readFileSync(`${root}${file}`, "utf8")) ?? [];
+  return pattern !== undefined && filesOf(selection, globSync(pattern, { cwd: root }), root).length === 0;
+}
+
+/** Returns the files that tap runs for this part, in the order of `.taprc`. */
+function chosen(): string[] {
+  const { include } = parse(readFileSync(`${root}.taprc`, "utf8")) as { include: string[] };
+  const [batches = [], apart = []] = include.map((pattern) => globSync(pattern, { cwd: root }).toSorted());
+  return [...batches.filter((file) => !isEmptyBatch(file)), ...filesOf(selection, apart, root)];
+}
+
+const files = words.some((word) => /\.test\.tsx?$/.test(word) && !word.startsWith("--")) ? [] : chosen();
+const child = spawn("tap", [...words, ...files], {
+  cwd: root,
+  stdio: "inherit",
+  env: { ...process.env, SEALIFT_TESTS: selection },
+});
+const [code] = (await once(child, "exit")) as [number | null];
+process.exitCode = code ?? 1;

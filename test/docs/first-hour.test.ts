@@ -1,0 +1,7 @@
+/** The pages of a reader's first hour, typed; where root types, an ordinary user types them. */
+import t from "tap";
+import { chosenPages, FIRST_HOUR, typePages } from "../support/docs/typed-pages.ts";
+
+// Programs start more slowly on a busy machine than one test file is given.
+t.setTimeout(900_000);
+typePages(chosenPages().filter((page) => FIRST_HOUR.includes(page)));
