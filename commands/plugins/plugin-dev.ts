@@ -12,9 +12,8 @@ export class PluginDev extends withOptions(development) {
     description: "Run a plugin while you write it, and reload it on save",
     details: `
       Runs the plugin from its folder in a runtime of its own, reloads it whenever a file is saved, and shows each call
-      as it happens. A line on standard input makes a call: \`greet {"name":"Ada"}\`; \`help\` lists the actions. Its page to try actions is at
-      \`/docs\` of the runtime. With \`--inspect\` a debugger can attach, also to a sandboxed plugin; its time-outs are
-      off then.
+      as it happens. A line on standard input makes a call: \`greet {"name":"Ada"}\`; \`help\` lists the actions.
+      With \`--inspect\` a debugger can attach, also to a sandboxed plugin; its time-outs are off then.
     `,
     examples: [
       ["The plugin in this folder", "$0 plugin dev"],
@@ -89,9 +88,7 @@ export class PluginDev extends withOptions(development) {
     switch (event.event) {
       case "ready":
         this.print.line(`ready ${event.url}`);
-        this.note(
-          `  key      ${event.key}\n  try it   ${event.url}/docs\n  actions  ${event.actions.join(", ") || "none"}`,
-        );
+        this.note(`  key      ${event.key}\n  actions  ${event.actions.join(", ") || "none"}`);
         return this.note(`  call     ACTION {"a": "payload"}\n  help     lists the actions`);
       case "reloaded":
         return this.note(`reloaded in ${Math.round(event.durationMs)} ms: ${event.actions.join(", ")}`);

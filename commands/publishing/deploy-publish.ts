@@ -161,12 +161,12 @@ export class DeployPublish extends withOptions(publish) {
 
   /** Returns the facts for computing the sizes of deltas; undefined when one of them was not given. */
   async #sending() {
-    const { signingKey, level, hubUrl, timeoutMs, mirror } = this.options;
+    const { signingKey, level, hubUrl, timeoutMs } = this.options;
     const [deltas, apiKey] = [this.#bases(), this.#apiKey];
     if (signingKey === undefined || hubUrl === undefined || apiKey === undefined || deltas === undefined)
       return undefined;
     const { signingSeed } = await import("../shell/signer.ts");
-    const hub = hubConnection({ hubUrl, apiKey, timeoutMs, mirror }, DEPLOY_TIMEOUT_MS);
+    const hub = hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
     return { seed: await signingSeed(signingKey, this.layers), level, hub, deltas };
   }
 
@@ -180,11 +180,9 @@ export class DeployPublish extends withOptions(publish) {
       import("../../lib/publisher/publish-project.ts"),
       import("../shell/signer.ts"),
     ]);
-    const { signingKey, level, output, hubUrl, timeoutMs, mirror } = this.options;
+    const { signingKey, level, output, hubUrl, timeoutMs } = this.options;
     const apiKey = this.#apiKey ?? "";
-    const { deterministicSignature, signatureStart } = this.options;
-    const hub =
-      hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs, mirror }, DEPLOY_TIMEOUT_MS);
+    const hub = hubUrl === undefined ? undefined : hubConnection({ hubUrl, apiKey, timeoutMs }, DEPLOY_TIMEOUT_MS);
     const bases = this.#bases();
     const seed = await signingSeed(signingKey!, this.layers);
     const additions = await additionsOf(this.options, hub);
@@ -201,8 +199,6 @@ export class DeployPublish extends withOptions(publish) {
     } = await publishProject({
       ...build,
       seed,
-      deterministicSignature: deterministicSignature === true,
-      signatureStart,
       stage: isStaged(this.options),
       level,
       ...(output !== undefined && { output }),

@@ -1,5 +1,4 @@
 import { createWriteStream } from "node:fs";
-import { rm } from "node:fs/promises";
 import { pipeline } from "node:stream/promises";
 import type * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
@@ -13,14 +12,11 @@ import {
   type PublishResult,
 } from "../contract/surfaces/deploy.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import { baseUrl } from "../contract/surfaces/paths.ts";
 import { readJson, statusError } from "./answers.ts";
 import { ask, type Asking, requestOf } from "./ask.ts";
-import { DOWNLOADS, MIRROR_TIMEOUT_MS, type MirrorUse } from "./download.ts";
 import { type FileBytes, type FileForm, type FilePart, formBody, wholeFile } from "./file-form.ts";
-import { bodyOf, header, type HttpRequest, operationError, send, type Transport, transportError } from "./http.ts";
+import { type HttpRequest, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
-import { asNamed, type NamedBytes } from "./named-bytes.ts";
 
 /** Hub, and the project on it to publish to. */
 export interface PublishTarget extends HubConnection {
@@ -154,24 +150,14 @@ export async function listIndexes(target: PublishTarget): Promise<IndexedVersion
   }
 }
 
-/** Mirrors of a publication. `onLeft` is called with the reason for which one is abandoned. */
-export type IndexMirrors = Pick<MirrorUse, "urls" | "onLeft">;
-
 /**
- * Downloads the sealed index of a version: from the first mirror that has the bytes announced by the hub, else from the
- * hub.
+ * Downloads the sealed index of a version.
  *
  * @param file path to write, which must not exist
  */
-export async function downloadIndex(
-  target: PublishTarget,
-  version: string,
-  file: string,
-  mirrors?: IndexMirrors,
-): Promise<void> {
+export async function downloadIndex(target: PublishTarget, version: string, file: string): Promise<void> {
   const params = { project_id: target.projectId, version };
   const request = requestOf(routes.readIndex, { params }, asking(target));
-  if (mirrors !== undefined && mirrors.urls.length > 0 && (await mirrored(target, request, file, mirrors))) return;
   const response = await send(request, target);
   // Errors of the file, such as a full disk, are not the connection's.
   async function* received(): AsyncGenerator<Buffer> {
@@ -184,64 +170,6 @@ export async function downloadIndex(
   try {
     if (response.status !== 200) throw await statusError(response, request);
     await pipeline(received, createWriteStream(file, { flags: "wx", mode: 0o600 }));
-  } finally {
-    if (!response.body.destroyed) response.discard();
-  }
-}
-
-/** Downloads an index from the first mirror that has the hub's bytes. @returns whether one has */
-async function mirrored(
-  target: PublishTarget,
-  request: HttpRequest,
-  file: string,
-  { urls, onLeft }: IndexMirrors,
-): Promise<boolean> {
-  const named = await namedIndex(target, request);
-  if (named === undefined) return false;
-  const transport = { ...target, timeoutMs: Math.min(target.timeoutMs, MIRROR_TIMEOUT_MS) };
-  for (const mirror of urls) {
-    try {
-      await downloadNamed(transport, baseUrl(mirror) + named.path, named, file);
-      return true;
-    } catch (error) {
-      await rm(file, { force: true });
-      if (target.signal?.aborted === true) throw error;
-      onLeft(mirror, (error as Error).message);
-    }
-  }
-  return false;
-}
-
-/** Bytes announced by the hub, and the path and query that serve them without a key. */
-interface Named extends NamedBytes {
-  path: string;
-}
-
-/** Requests one byte of an index from the hub. Returns undefined for a hub that states no path, length or digest. */
-async function namedIndex(target: PublishTarget, request: HttpRequest): Promise<Named | undefined> {
-  const response = await send({ ...request, headers: { range: "bytes=0-0" } }, target);
-  if (response.status !== 200 && response.status !== 206) throw await statusError(response, request);
-  // Reading the one byte to its end keeps the connection for the next request.
-  if (response.status === 206) response.body.on("error", () => {}).resume();
-  else response.discard();
-  const size = /\/(\d+)$/.exec(header(response, "content-range") ?? "")?.[1];
-  const sha256 = /^"sha256-([0-9a-f]{64})"$/.exec(header(response, "etag") ?? "")?.[1];
-  const path = header(response, HEADERS.download);
-  if (size === undefined || sha256 === undefined || path?.startsWith(DOWNLOADS) !== true) return undefined;
-  return { path, size: Number(size), sha256 };
-}
-
-/** Downloads bytes from a mirror. @throws SealiftError, also when they differ from what the hub announced */
-async function downloadNamed(transport: Transport, url: string, named: Named, file: string): Promise<void> {
-  const request: HttpRequest = { operation: "download", method: "GET", url, staysOnOrigin: true };
-  const response = await send(request, transport);
-  const differing = () => operationError("download", "artifact_changed", "it sent other bytes than the hub named.");
-  try {
-    if (response.status !== 200) throw await statusError(response, request);
-    await pipeline(
-      asNamed(bodyOf(response, request), named, differing),
-      createWriteStream(file, { flags: "wx", mode: 0o600 }),
-    );
   } finally {
     if (!response.body.destroyed) response.discard();
   }

@@ -1,4 +1,4 @@
-import { connection, isByRun, mirrors } from "./connection.ts";
+import { connection, isByRun } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
@@ -53,9 +53,6 @@ export const publish = {
       { metavar: "VERSION", help: "Make deltas from these versions only; may be repeated" },
       (version) => version,
     ),
-    mirror: mirrors,
-    deterministicSignature: flag({ help: "Sign as RFC 8032 says, in two more passes" }),
-    signatureStart: flag({ help: "Tell no hub early how the signature begins", default: true }),
     yes: goOn,
     output: path({ flag: "--out", alias: "--output", help: "Keep the artifact here, its keys and deltas beside it" }),
     dryRun: flag({ help: "List what would be packed and sent, and how large it is" }),

@@ -6,13 +6,7 @@ import { writeOpeningKeys } from "../artifact/delta/open-file.ts";
 import type { Limits } from "../artifact/limits.ts";
 import type { SourceProject } from "../artifact/project/project-tree.ts";
 import type { SealedArtifact } from "../artifact/project/seal.ts";
-import {
-  downloadIndex,
-  type IndexMirrors,
-  publishDelta,
-  publishIndex,
-  type PublishTarget,
-} from "../client/publish-client.ts";
+import { downloadIndex, publishDelta, publishIndex, type PublishTarget } from "../client/publish-client.ts";
 import { isAbort, SealiftError } from "../contract/errors.ts";
 import type { DeltaFields, IndexedVersions } from "../contract/surfaces/deploy.ts";
 import { syncFolder } from "../support/files.ts";
@@ -43,8 +37,6 @@ export interface PublishDeltasOptions {
   bases: DeltaBases;
   seed: Uint8Array;
   level: number;
-  /** Deterministic signature, as for the full artifact. */
-  deterministicSignature?: boolean;
   limits: Limits;
   /** Private folder for intermediate files. The caller removes it. */
   folder: string;
@@ -178,11 +170,10 @@ async function* makeDeltas(options: MakeDeltasOptions): AsyncGenerator<MadeDelta
         base_version: asked,
         reason: "the hub has no index of an earlier version of this name",
       });
-  const mirrors = mirrorsOf(options);
   for (const version of chosen) {
     const folder = await mkdtemp(join(options.folder, "delta-"));
     const made = await attempt(`No delta from ${version} was made`, emit, async () => {
-      const base = await fetchIndex(version, folder, options, mirrors);
+      const base = await fetchIndex(version, folder, options);
       const delta = await makeDeltaFrom(base, folder, options);
       if (delta !== undefined) return { delta, base: base.tree, folder };
       const reason = "it would not be much smaller than the full artifact";
@@ -194,27 +185,13 @@ async function* makeDeltas(options: MakeDeltasOptions): AsyncGenerator<MadeDelta
   }
 }
 
-/** Returns the mirrors of one publication. One that fails gets a warning and is not used again. */
-function mirrorsOf({ target, emit }: MakeDeltasOptions): IndexMirrors {
-  const mirrors: IndexMirrors = {
-    urls: [...new Set(target.mirrors)],
-    onLeft: (url, why) => {
-      mirrors.urls = mirrors.urls.filter((other) => other !== url);
-      const message = `The mirror ${new URL(url).origin} was of no use, and the next source is asked: ${why}`;
-      emit({ event: "warning", message });
-    },
-  };
-  return mirrors;
-}
-
 async function fetchIndex(
   version: string,
   folder: string,
   { target, seed, project, limits }: MakeDeltasOptions,
-  mirrors: IndexMirrors,
 ): Promise<OpenIndex> {
   const sealed = join(folder, "base-index");
-  await downloadIndex(target, version, sealed, mirrors);
+  await downloadIndex(target, version, sealed);
   const { project_id: projectId } = project.manifest;
   return openIndex(sealed, join(folder, "base-index.plain"), seed, { projectId, version }, limits);
 }
@@ -222,13 +199,13 @@ async function fetchIndex(
 async function makeDeltaFrom(
   base: OpenIndex,
   folder: string,
-  { project, artifact, seed, level, deterministicSignature = false, limits, keptAs, signal }: MakeDeltasOptions,
+  { project, artifact, seed, level, limits, keptAs, signal }: MakeDeltasOptions,
 ): Promise<SealedArtifact | undefined> {
   const output =
     keptAs === undefined ? join(folder, "delta.xdeploy") : await freed(`${keptAs}.from-${base.tree.version}`);
   return makeDelta({
     ...{ project, base, work: join(folder, "work"), output, artifactBytes: artifact.size },
-    ...{ seed, level, deterministic: deterministicSignature, durable: keptAs !== undefined, limits, signal },
+    ...{ seed, level, durable: keptAs !== undefined, limits, signal },
   });
 }
 

@@ -57,10 +57,6 @@ export interface PublishProjectOptions extends BuildOptions {
   level: number;
   /** Path at which to keep the artifact; by default a temporary file is used and removed. */
   output?: string;
-  /** Whether signatures are those of RFC 8032, for which an artifact is read twice more. Default false. */
-  deterministicSignature?: boolean;
-  /** Whether the start of the signature is sent before the artifact. Default true. */
-  signatureStart?: boolean;
   /** Whether the version waits until another person approves it. Default false. */
   stage?: boolean;
   /** Hub to publish to; without one the artifact is only built, and `output` is required. */
@@ -149,8 +145,8 @@ export async function sizePublication(
   }
 }
 
-const packing = ({ seed, level, signal, output, deterministicSignature, emit }: PublishProjectOptions) => ({
-  ...{ seed, level, signal, durable: output !== undefined, deterministic: deterministicSignature ?? false },
+const packing = ({ seed, level, signal, output, emit }: PublishProjectOptions) => ({
+  ...{ seed, level, signal, durable: output !== undefined },
   onPacked: (bytes: number, total: number) => emit({ event: "pack.progress", bytes, total_bytes: total }),
   onSealed: (bytes: number) => emit({ event: "pack.done", artifact_bytes: bytes }),
 });
@@ -170,8 +166,7 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
   const output = options.output ?? join(folder, "artifact.xdeploy");
   const growing = new GrowingFile(output);
   const keys = drawKeys(options.seed, listed);
-  const { deterministicSignature: afterwards = false, signatureStart = true } = options;
-  const start = afterwards || !signatureStart ? undefined : keys.signer.start;
+  const { start } = keys.signer;
   // A rejected upload makes the rest of the packing useless, unless the artifact is kept.
   const useless = new AbortController();
   const packed = { ...packing(options), signal: AbortSignal.any([signal, useless.signal]) };
@@ -192,9 +187,7 @@ export async function publishProject(options: PublishProjectOptions): Promise<Pu
     const target = { ...hub, signal, ...tellWaits(emit), projectId: options.projectId };
     const staged = options.stage === true ? ({ stage: "true" } as const) : {};
     const fields = { version: options.version, project_name: options.projectName, ...staged };
-    const uploading = traced("upload", {}, () =>
-      uploadWhileSealed({ target, fields, sealing, start, afterwards, growing, emit }),
-    );
+    const uploading = traced("upload", {}, () => uploadWhileSealed({ target, fields, sealing, start, growing, emit }));
     const isKept = options.output !== undefined;
     uploading.catch(() => {
       if (!isKept) useless.abort();
@@ -224,7 +217,7 @@ async function addDeltas(
   publisher: PublishTarget,
   folder: string,
 ): Promise<PublishedDelta[]> {
-  const { deltas: bases, output: keptAs, seed, level, limits, signal, deterministicSignature = false } = options;
+  const { deltas: bases, output: keptAs, seed, level, limits, signal } = options;
   if (bases === undefined) return [];
   const { version } = project.manifest;
   const target = { ...publisher, signal };
@@ -238,7 +231,6 @@ async function addDeltas(
     return publishDeltas({
       ...{ target, project, artifact, visible: uploading, earlier, bases, seed, level, limits, folder, signal, emit },
       ...(keptAs !== undefined && { keptAs }),
-      deterministicSignature,
     });
   });
 }

@@ -42,11 +42,6 @@ export interface UploadOptions {
   sealing: Promise<SealedProject>;
   /** R ‖ A of the signature, for a hub that hashes while it receives. */
   start?: Uint8Array | undefined;
-  /**
-   * Whether to upload only once the artifact is signed: reading it for a deterministic signature is a silence. Default
-   * false.
-   */
-  afterwards?: boolean;
   /** File of the artifact while it is sealed. */
   growing: GrowingFile;
   emit: (event: UploadEvent) => void;
@@ -79,7 +74,7 @@ export async function uploadWhileSealed(options: UploadOptions): Promise<Uploade
       throw error;
     }
   };
-  let attempt = options.afterwards === true ? whole : meanwhile;
+  let attempt = meanwhile;
   try {
     const record = await repeated(
       () => {

@@ -105,12 +105,6 @@ t.test("whatever servers do, programs end with a code and a message", { timeout:
       t.match(ended.stderr, odd.url, name);
       await t.resolves(odd.closed(), name);
     });
-    // It reads the index of the version before from the mirror.
-    await world.setVersion("1.1.0");
-    const odd = await startOdd(t, "101", tls);
-    const words = [...world.publishArgs("1.1.0"), "--mirror", odd.url];
-    const published = await builtProgram(words, { cwd, env: { ...base, ...admin } }, "deploy-publish");
-    t.match(published, { code: 0, stdout: /^published 1\.1\.0 as / });
   });
 
   await t.test("a collector of traces that misbehaves changes no result", async (t) => {

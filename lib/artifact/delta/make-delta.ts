@@ -33,8 +33,6 @@ export interface DeltaOptions {
   /** zstd level, 1 to 19. */
   level: number;
   limits: Limits;
-  /** Deterministic signature, as for the full artifact: see `SealOptions`. */
-  deterministic?: boolean;
   durable?: boolean;
   /** Largest share of the full artifact, or of the tree, that a delta may take. Default 0.6. */
   maxShare?: number;
@@ -49,7 +47,7 @@ export interface DeltaOptions {
  */
 export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact | undefined> {
   const { project, base, work, output, artifactBytes, seed, level, limits, signal } = options;
-  const { deterministic = false, durable = false } = options;
+  const { durable = false } = options;
   const maxShare = options.maxShare ?? MAX_SHARE;
   const { changes, newBytes } = await compareTrees(base.entries, project.entries);
   if (newBytes > project.tree.members.bytes * maxShare || piecesOf(changes) > MAX_PIECES) return undefined;
@@ -57,10 +55,7 @@ export async function makeDelta(options: DeltaOptions): Promise<SealedArtifact |
     await makeFolder(join(work, "bytes"), 0o700);
     const lineBytes = await writeDeltaFolder(work, changes, options);
     const tree = listSourceTree(work, { limits });
-    const delta = await sealProject(
-      { ...project, tree },
-      { output, seed, level, deterministic, durable, ...(signal && { signal }) },
-    );
+    const delta = await sealProject({ ...project, tree }, { output, seed, level, durable, ...(signal && { signal }) });
     if (delta.size <= artifactBytes * maxShare && lineBytes <= maxLineBytes(delta.size)) return delta;
     await rm(output, { force: true });
     return undefined;

@@ -5,7 +5,6 @@ import { usageError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
 import { type OnePassSigner, publicKeyOf } from "../signatures/ed25519.ts";
 import { hedgedSigner } from "../signatures/hedged-signer.ts";
-import { signFile } from "../signatures/sign-file.ts";
 import { chunkThread, TreeIndexer } from "../tree/tree-index.ts";
 import { newDek, sealed } from "./cipher.ts";
 import type { GrowingFile } from "./growing-file.ts";
@@ -26,8 +25,6 @@ export interface SealOptions {
   onSealed?: (bytes: number) => void;
   /** Keys drawn for this artifact in advance, never used for another one. */
   keys?: SealingKeys;
-  /** Whether to derive the signature's nonce from the bytes, as in RFC 8032, which reads them twice more. */
-  deterministic?: boolean;
   /** Whether the file must survive a power cut once it is sealed; not needed if it is only sent. Default false. */
   durable?: boolean;
   /** Receives the growth of the file of `output`, so that it can be read meanwhile. */
@@ -99,7 +96,7 @@ async function seal(
   source: TarSource,
   options: SealOptions & Required<Pick<SealOptions, "keys">>,
 ): Promise<SealedArtifact> {
-  const { output, seed, level, signal, deterministic = false } = options;
+  const { output, seed, level } = options;
   const { dek } = options.keys;
   using signer = options.keys.signer;
   const total = tarBytes(source);
@@ -116,7 +113,7 @@ async function seal(
       pledgedSrcSize: total,
       params: { [constants.ZSTD_c_compressionLevel]: level, [constants.ZSTD_c_checksumFlag]: 0 },
     });
-    const onBytes = (bytes: Buffer): void => void (deterministic || signer.update(bytes));
+    const onBytes = (bytes: Buffer): void => void signer.update(bytes);
     const written = writeSealed(compressor, dek, onBytes, { descriptor: sink.fd, growing: options.growing });
     const fed = feed(source, compressor, { ...options, total });
     fed.catch((error: unknown) => compressor.destroy(error as Error));
@@ -130,7 +127,7 @@ async function seal(
     );
     options.onSealed?.(size);
     options.growing?.end();
-    const signature = deterministic ? await signFile(sink, seed, signal) : signer.sign();
+    const signature = signer.sign();
     if (options.durable === true) await sink.sync();
     return { path: output, size, dek, signature, signerPublicKey: publicKeyOf(seed) };
   } catch (error) {

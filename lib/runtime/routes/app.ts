@@ -15,7 +15,6 @@ import type { Catalogue } from "../catalogue/catalogue.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { answerClientError, answerErrors, asFault, nextRequestId, sendFault } from "../router/error-answer.ts";
 import { NO_COMPILERS } from "../router/no-compilers.ts";
-import { DOCS_POLICY, docsPage } from "./docs-page.ts";
 import { addIpcRoutes, type IpcOptions } from "./ipc.ts";
 
 export interface AppOptions extends Omit<IpcOptions, "checkKey"> {
@@ -74,11 +73,6 @@ export async function createApp(options: AppOptions): Promise<FastifyInstance> {
     const { contentType, text } = await options.prometheus();
     return reply.header("content-type", contentType).send(text);
   });
-  app.get("/docs", (_request, reply) =>
-    reply
-      .headers({ "content-type": "text/html; charset=utf-8", "content-security-policy": DOCS_POLICY })
-      .send(docsPage(prefix)),
-  );
   await app.register(async (scope) => addIpcRoutes(scope, { ...options, checkKey }), {
     prefix: `${prefix}/${IPC_SEGMENT}`,
   });
