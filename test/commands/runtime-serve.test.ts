@@ -1,3 +1,4 @@
+// Holds: what a trusted plugin sees of the environment (lib/runtime/configuration.ts)
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";

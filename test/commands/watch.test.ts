@@ -1,3 +1,5 @@
+// Holds: when a second watch is refused (lib/agent/watch/target-locks.ts)
+// Holds: what hosts do with a deprecated version (lib/agent/deployment/walk.ts)
 import { access, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";

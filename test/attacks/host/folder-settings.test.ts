@@ -1,3 +1,4 @@
+// Holds: which keys count in trusted folders only (lib/options/options-file.ts)
 import { execFileSync } from "node:child_process";
 import { rmSync, symlinkSync } from "node:fs";
 import { appendFile, stat, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Holds: what a transfer carries with it (lib/hub/mounts/project-manage.ts)
 /** A request has passed the look at its rights when its key is revoked, or its target goes to another owner. */
 import pg from "pg";
 import t from "tap";

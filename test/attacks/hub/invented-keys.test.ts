@@ -1,3 +1,4 @@
+// Holds: how often somebody may ask (lib/hub/access/rate-limits.ts)
 import { randomBytes } from "node:crypto";
 import t from "tap";
 import { startHub } from "../../support/hub/harness.ts";

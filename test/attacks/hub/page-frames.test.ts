@@ -1,3 +1,4 @@
+// Holds: policies of pages (lib/support/network/content-security.ts)
 import t from "tap";
 import { startHub } from "../../support/hub/harness.ts";
 import { Visitor } from "../../support/hub/web.ts";

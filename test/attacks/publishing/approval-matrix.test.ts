@@ -1,3 +1,4 @@
+// Holds: who may approve (lib/hub/features/staging/approve.ts, lib/hub/features/staging/records.ts)
 /**
  * Every kind of key stages a version, and every kind would approve it: those of the same people may not, those of
  * others may. Nothing changes when the key that staged it is gone.

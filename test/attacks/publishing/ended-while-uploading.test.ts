@@ -1,3 +1,4 @@
+// Holds: whether a request may still do what it might (lib/hub/access/still-allowed.ts)
 /** An upload has begun when its key is ended, as a stolen one is, or its target goes to another owner. */
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";

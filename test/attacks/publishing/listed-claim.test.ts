@@ -1,3 +1,4 @@
+// Holds: what a token must say (lib/hub/features/publishers/claims.ts, lib/contract/publishers/claims.ts)
 import t from "tap";
 import { startWorkflow } from "../../support/hub/publishers.ts";
 

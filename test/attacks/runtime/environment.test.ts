@@ -1,3 +1,4 @@
+// Holds: what a plugin sees of the environment (lib/runtime/walls/spawn.ts)
 import { allRefused, inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
 
 inEachSetting(

@@ -1,3 +1,4 @@
+// Holds: what the adoption of a fleet counts (lib/hub/fleets/adoption.ts)
 import t from "tap";
 import { createProject, isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { FLEET_SCOPES, fleetOf } from "../../support/hub/project-fleet.ts";

@@ -1,3 +1,4 @@
+// Holds: when the old key of a rotation ends (lib/hub/mounts/devkeys.ts)
 /* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Holds: what a download URL proves (lib/hub/access/download-urls.ts)
 import t from "tap";
 import {
   createProject,

@@ -1,3 +1,4 @@
+// Holds: what latest means (lib/hub/gate/latest.ts)
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";

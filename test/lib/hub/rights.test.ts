@@ -1,3 +1,4 @@
+// Holds: who sees a private plugin or service (lib/hub/base/rights.ts)
 import { sql } from "kysely";
 import t, { type Test } from "tap";
 import type { Scope } from "../../../lib/contract/surfaces/keys.ts";

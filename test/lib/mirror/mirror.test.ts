@@ -1,3 +1,4 @@
+// Holds: what a mirror asks the hub first (lib/mirror/hub-artifacts.ts)
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";

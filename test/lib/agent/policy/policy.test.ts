@@ -1,3 +1,4 @@
+// Holds: which statements a host demands (lib/agent/policy/rules.ts)
 import { once } from "node:events";
 import { readdir, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";

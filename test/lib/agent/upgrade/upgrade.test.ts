@@ -1,3 +1,4 @@
+// Holds: what an upgrade proves before it switches (lib/agent/upgrade/upgrade.ts)
 import { randomBytes } from "node:crypto";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

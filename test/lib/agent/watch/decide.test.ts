@@ -1,3 +1,4 @@
+// Holds: what is deployed, held or left (lib/agent/watch/decide.ts, lib/releases/quarantine.ts)
 import fc from "fast-check";
 import t from "tap";
 import { decideDeployment, type TargetFacts } from "../../../../lib/agent/watch/decide.ts";

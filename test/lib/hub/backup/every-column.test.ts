@@ -1,3 +1,4 @@
+// Holds: what a backup copies (lib/hub/records/copy.ts)
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import t from "tap";

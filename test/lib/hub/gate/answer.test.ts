@@ -1,3 +1,4 @@
+// Holds: which version a host gets (lib/hub/gate/answer.ts, lib/hub/gate/host-answer.ts)
 import fc from "fast-check";
 import t from "tap";
 import { answerTo, type AskingHost, type Gate, type Rolling } from "../../../../lib/hub/gate/answer.ts";

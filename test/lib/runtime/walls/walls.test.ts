@@ -1,3 +1,4 @@
+// Holds: which wall a plugin gets (lib/runtime/walls/find-wall.ts)
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {

@@ -1,3 +1,5 @@
+// Holds: when the key of a joined host ends (lib/hub/features/joining/invite-records.ts)
+// Holds: which keys of a host work (lib/hub/features/joining/host-records.ts)
 import t from "tap";
 import { isErrorBody, publication, startHub } from "../../../../support/hub/harness.ts";
 import { invited, ownSecrets, signerHex, soon } from "../../../../support/hub/joining.ts";

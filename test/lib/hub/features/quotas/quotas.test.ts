@@ -1,3 +1,4 @@
+// Holds: what a quota counts (lib/hub/records/usage.ts)
 import t from "tap";
 import { FEATURES } from "../../../../../lib/hub/features.ts";
 import { setQuota } from "../../../../../lib/hub/features/quotas/by-hand.ts";

@@ -1,3 +1,4 @@
+// Holds: when a wave opens (lib/hub/features/rollouts/decide.ts)
 import fc from "fast-check";
 import t from "tap";
 import type { RolloutState } from "../../../../../lib/contract/rollouts/records.ts";

@@ -1,3 +1,4 @@
+// Holds: when a message is given up, and a webhook disabled (lib/hub/features/webhooks/schedule.ts)
 /* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
 /* eslint-disable @typescript-eslint/no-unsafe-return -- answers are JSON of any shape */
 import { join } from "node:path";

@@ -1,0 +1,32 @@
+/** Rules that the architecture's page names have a test that says so, and `npm run check` begins with it. */
+import { existsSync, globSync } from "node:fs";
+import t from "tap";
+import { heldBy, nearestTests } from "../../scripts/nearest-tests.ts";
+import { readPage } from "../support/docs/pages.ts";
+
+const held = new Set(globSync("test/**/*.test.{ts,tsx}").flatMap(heldBy));
+
+t.test("every rule of the page is held by a test that names its file", async (t) => {
+  const [, table = ""] = readPage("docs/architecture.md").split("## Where a rule is decided");
+  const rows = table
+    .split("\n## ")[0]!
+    .split("\n")
+    .filter((line) => line.startsWith("| "))
+    .slice(2);
+  t.ok(rows.length > 20);
+  for (const row of rows) {
+    const files = row.match(/lib\/[\w./-]+\.ts/g) ?? [];
+    t.ok(files.length > 0 && files.every((file) => held.has(file)), row.replaceAll(/ +/g, " "));
+  }
+});
+
+t.test("what a test says that it holds is there", async (t) => {
+  for (const path of held) t.ok(existsSync(path), path);
+});
+
+t.test("a change is checked first by the tests that hold its rule, then by the nearest", async (t) => {
+  const { holding, reaching } = nearestTests(["lib/hub/features/staging/records.ts"]);
+  t.strictSame(holding, ["test/attacks/publishing/approval-matrix.test.ts"]);
+  t.ok(reaching.length > 10 && !reaching.some((test) => holding.includes(test)));
+  t.strictSame(nearestTests(["README.md"]), { holding: [], reaching: [] });
+});
