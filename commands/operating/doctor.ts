@@ -1,5 +1,6 @@
 import { Command, Option } from "clipanion";
-import type { DoctorOptions, Finding } from "../../lib/agent/doctor.ts";
+import type { DoctorOptions } from "../../lib/agent/doctor.ts";
+import type { Finding } from "../../lib/agent/finding.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { examination } from "../../lib/options/agent.ts";
 import type { Layer } from "../../lib/options/layers.ts";

@@ -1,13 +1,5 @@
 import { readdir, readFile, rename, rm, statfs, symlink } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import * as z from "zod";
-import { readJson } from "../client/answers.ts";
-import { DeployClient } from "../client/deploy-client.ts";
-import { header, type HttpRequest, send } from "../client/http.ts";
-import type { HubConnection } from "../client/hub-connection.ts";
-import { searchTargets } from "../client/marketplace-client.ts";
-import { asSealiftError } from "../contract/errors.ts";
-import { baseUrl } from "../contract/surfaces/paths.ts";
 import { type TargetName, targetOfName } from "../contract/target.ts";
 import { isDowngrade } from "../contract/versions.ts";
 import { damageOf } from "../releases/contents.ts";
@@ -17,27 +9,10 @@ import { readQuarantine } from "../releases/quarantine.ts";
 import { currentRelease, isAdopted, type Release, unreadableReleases } from "../releases/release.ts";
 import { ifThere } from "../support/files.ts";
 import { sizeText } from "../support/size-text.ts";
+import { failed, type Finding, ok, warning } from "./finding.ts";
+import { type ExaminedHub, hubFindings } from "./hub-findings.ts";
 import { capital, type Supervisor, type SupervisorChoice, type SupervisorName } from "./supervisors/supervisor.ts";
 import { unitStates } from "./unit-states.ts";
-
-/** Result of one check. */
-export interface Finding {
-  check: string;
-  status: "ok" | "warning" | "failed";
-  message: string;
-  /** Next thing to do about it. */
-  hint?: string;
-}
-
-const finding =
-  (status: Finding["status"]) =>
-  (check: string, message: string, hint?: string): Finding => ({
-    ...{ check, status, message },
-    ...(hint !== undefined && { hint }),
-  });
-const ok = finding("ok");
-const warning = finding("warning");
-const failed = finding("failed");
 
 export interface DoctorOptions {
   projectRoot: string;
@@ -45,12 +20,11 @@ export interface DoctorOptions {
   /** Reads every byte of the running release. */
   verify?: boolean;
   /** Hub to check; undefined where none was named. */
-  hub?: HubConnection & { projectId?: string };
+  hub?: ExaminedHub;
 }
 
 const LEAST_FREE_BYTES = 1024 ** 3;
-/** Clock difference, in milliseconds, from which sessions and credentials look expired. */
-export const MAX_CLOCK_SKEW_MS = 60_000;
+const FULL = "Remove files that nobody needs: deployments fail until then, and what runs goes on.";
 
 /** Checks what a deployment on this host needs, one finding after the other. Leaves nothing changed. */
 export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> {
@@ -72,11 +46,7 @@ export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> 
     );
     return;
   }
-  const reached = await hubFinding(options.hub);
-  yield reached;
-  if (reached.status === "failed") return;
-  yield* roomFinding(options.hub);
-  yield await keyFinding(options.hub);
+  yield* hubFindings(options.hub);
 }
 
 /** Checks the file system: the switch renames a link, so it must support that. */
@@ -88,6 +58,7 @@ async function folderFinding({ root }: Layout): Promise<Finding> {
     return ok("project root", `${root} can be written, and has links that can be renamed`);
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOSPC" || code === "EDQUOT") return failed("project root", `${root} has no room left`, FULL);
     if (code === "ENOENT") return warning("project root", `${root} does not exist yet; the first deployment makes it`);
     const hint = "Run as the user who deploys, on a file system with symbolic links.";
     return failed("project root", `${root} cannot be used: ${message}`, hint);
@@ -98,8 +69,11 @@ async function folderFinding({ root }: Layout): Promise<Finding> {
 
 async function spaceFinding({ root }: Layout): Promise<Finding> {
   try {
-    const { bavail, bsize } = await statfs(root);
+    const { bavail, bsize, files, ffree } = await statfs(root);
     const free = bavail * bsize;
+    if (free === 0) return failed("disk", "The disk is full", FULL);
+    // File systems that make inodes as they need them state none.
+    if (files > 0 && ffree === 0) return failed("disk", "The disk has no inode left for another file", FULL);
     const message = `${sizeText(free)} are free`;
     if (free >= LEAST_FREE_BYTES) return ok("disk", message);
     const hint =
@@ -178,64 +152,5 @@ async function* unitFindings(layout: Layout, supervisor: SupervisorChoice): Asyn
   for await (const { unit, fault } of unitStates(layout, supervisor)) {
     const hint = "Look at its log, and start it; or go back: `sealift rollback TARGET`.";
     yield fault === undefined ? ok(`unit ${unit}`, "It runs") : failed(`unit ${unit}`, capital(fault), hint);
-  }
-}
-
-/** Measures the clock difference to a hub. @returns milliseconds; NaN if the hub states no time */
-export async function clockSkewMs(hub: HubConnection): Promise<number> {
-  const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/healthz` };
-  const asked = Date.now();
-  const response = await send(request, hub);
-  response.body.on("error", () => {}).resume();
-  return Math.abs(Date.parse(header(response, "date") ?? "") - (asked + Date.now()) / 2);
-}
-
-async function hubFinding(hub: HubConnection): Promise<Finding> {
-  try {
-    const skew = await clockSkewMs(hub);
-    if (skew > MAX_CLOCK_SKEW_MS) {
-      const message = `${hub.hubUrl} answers, but its clock and this one are ${Math.round(skew / 1000)} s apart`;
-      return warning("hub", message, "Set the clocks, for example with chrony.");
-    }
-    return ok("hub", `${hub.hubUrl} answers`);
-  } catch (thrown) {
-    const { message, hint } = asSealiftError(thrown);
-    return failed("hub", message, hint);
-  }
-}
-
-const roomOfHub = z.object({
-  connections: z.object({ open: z.int(), most: z.int(), shed: z.int() }),
-  descriptors: z.object({ open: z.int(), limit: z.int() }).optional(),
-});
-/** Share of its connections or descriptors beyond which a hub is nearly full. */
-const NEARLY_FULL = 0.8;
-
-/** Reports the hub's room for further connections and files. Yields nothing if the hub does not state it. */
-async function* roomFinding(hub: HubConnection): AsyncGenerator<Finding> {
-  const request: HttpRequest = { operation: "health", method: "GET", url: `${baseUrl(hub.hubUrl)}/readyz?verbose` };
-  const room = await send(request, hub)
-    .then((response) => readJson(response, request, roomOfHub))
-    .catch(() => undefined);
-  if (room === undefined) return;
-  const { open, most, shed } = room.connections;
-  const { open: files, limit } = room.descriptors ?? { open: 0, limit: Infinity };
-  const message =
-    `${open} of ${most} connections are open` +
-    (room.descriptors === undefined ? "" : `, and ${files} of ${limit} descriptors`) +
-    (shed === 0 ? "" : `; ${shed} were closed for want of room`);
-  const hint = "Raise the hub's limit of open files (LimitNOFILE=), or add a hub.";
-  const hasRoom = open < most * NEARLY_FULL && files < limit * NEARLY_FULL;
-  yield hasRoom ? ok("hub connections", message) : warning("hub connections", message, hint);
-}
-
-async function keyFinding({ projectId, ...hub }: NonNullable<DoctorOptions["hub"]>): Promise<Finding> {
-  try {
-    if (projectId !== undefined) await new DeployClient(projectId, hub).authenticate();
-    else await searchTargets("plugin", "", hub).next();
-    return ok("key", projectId === undefined ? "The hub knows the API key" : `The API key may deploy ${projectId}`);
-  } catch (thrown) {
-    const { message, hint } = asSealiftError(thrown);
-    return failed("key", message, hint);
   }
 }

@@ -2,7 +2,12 @@ import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { examine } from "../../lib/agent/doctor.ts";
+import type { Finding } from "../../lib/agent/finding.ts";
+import { FEATURES } from "../../lib/hub/features.ts";
 import type { HubOptions } from "../../lib/hub/hub.ts";
+import { openDatabase } from "../../lib/hub/records/database.ts";
+import { storeReports } from "../../lib/hub/records/reports.ts";
 import { mountMemory } from "../support/host/loop-file-system.ts";
 import {
   type Answer,
@@ -12,6 +17,9 @@ import {
   type RunningHub,
   startHub,
 } from "../support/hub/harness.ts";
+import { takeBackMigrations } from "../support/hub/older-schema.ts";
+import { Visitor } from "../support/hub/web.ts";
+import { metricsOf } from "../support/metrics.ts";
 
 /** A hub with no room left for its database, or for its artifacts: what needs none goes on, and so does the hub. */
 
@@ -146,4 +154,78 @@ t.test("full blobs refuse an upload with 507 and keep nothing of it, and take th
   const location = await hub.call("GET", `/app/deploy/v1/projects/${project.id}/artifacts/1.0.0`, { bearer: session });
   const stored = await hub.call("GET", location.body.download_url as string, { key: null });
   t.ok(stored.bytes.equals(large.bytes));
+});
+
+const RECORD = { version: "1.0.0", status: "success", error_message: null, completed_at: "" };
+
+/** Stores reports of a few thousand hosts, whose rows a migration of 0.1.0's database writes anew. */
+async function storeHosts(dataDir: string, target: string): Promise<void> {
+  const database = await openDatabase({ hooks: FEATURES, dataDir });
+  const createdAt = new Date().toISOString();
+  const reports = Array.from({ length: 3000 }, (_, index) => ({
+    ...{ holder: "admin", target, id: `dpl_${randomUUID()}`, hostId: `host-${index}`, version: "1.0.0" },
+    ...{ status: "success" as const, deploymentId: null, record: "{}", isNamed: false, isBound: false, createdAt },
+    hostRecord: { ...RECORD, created_at: createdAt } as never,
+  }));
+  for (let at = 0; at < reports.length; at += 500) await storeReports(database.kysely, reports.slice(at, at + 500));
+  await database.close();
+}
+
+t.test("a disk that fills in the middle of a migration leaves a hub that starts when there is room", async (t) => {
+  const disk = smallDisk(t, 16 * MIB);
+  if (disk === undefined) return;
+  const dataDir = join(disk.folder, "hub");
+  let hub = await startHub(t, { ...COMMON, dataDir });
+  const project = await createProject({ call: (...request) => hub.call(...request) });
+  t.equal((await project.publish(publication("1.0.0"))).status, 201);
+  await hub.hub.close();
+  await storeHosts(dataDir, `project/${project.id}`);
+  takeBackMigrations(join(dataDir, "hub.sqlite"));
+  for (const left of [0, MIB / 16, MIB / 4]) {
+    disk.fill(left);
+    await t.rejects(startHub(t, { ...COMMON, dataDir }), { code: "disk_full" }, `${left} bytes are left`);
+    disk.makeRoom();
+  }
+  hub = await startHub(t, { ...COMMON, dataDir });
+  t.equal((await project.publish(publication("1.1.0"))).status, 201);
+  const { body } = await hub.call("GET", `/devkeys/projects/${project.id}/versions`);
+  t.equal((body.items as unknown[]).length, 2);
+});
+
+t.test("a hub starts with full blobs on a disk of their own, says so everywhere, serves, and recovers", async (t) => {
+  const disk = smallDisk(t, 4 * MIB);
+  if (disk === undefined) return;
+  const options = { ...COMMON, dataDir: join(t.testdir(), "hub"), blobUrl: join(disk.folder, "blobs") };
+  mkdirSync(options.blobUrl);
+  let hub = await startHub(t, options);
+  const project = await createProject({ call: (...request) => hub.call(...request) });
+  const stored = publication("1.0.0");
+  t.equal((await project.publish(stored)).status, 201);
+  await hub.hub.close();
+  disk.fill();
+  hub = await startHub(t, { ...options, metricsListen: { host: "127.0.0.1", port: 0 } });
+  isFull(t, await project.publish(publication("1.1.0")));
+  const session = await project.session();
+  const location = await hub.call("GET", `/app/deploy/v1/projects/${project.id}/artifacts/1.0.0`, { bearer: session });
+  const served = await hub.call("GET", location.body.download_url as string, { key: null });
+  t.ok(served.bytes.equals(stored.bytes), "reads are served");
+
+  const full = { database_write: { ok: true }, blobs: { ok: false, trouble: "full" } };
+  t.match(await partsOf(hub), { status: "degraded", parts: full });
+  const { value } = await metricsOf(hub.hub.metricsUrl!);
+  t.equal(value("sealift_hub_part_up", { part: "blobs" }), 0);
+  const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
+  t.match((await visitor.request("/hub")).html, /Storage of artifacts.*?>full</s);
+  const findings: Finding[] = [];
+  const connection = { hubUrl: hub.url, apiKey: hub.adminKey, timeoutMs: 10_000 };
+  const supervisor = { name: "none" as const };
+  for await (const finding of examine({ projectRoot: disk.folder, supervisor, hub: connection }))
+    findings.push(finding);
+  const found = (check: string) => findings.find((finding) => finding.check === check);
+  t.match(found("disk"), { status: "failed", message: "The disk is full" });
+  t.match(found("hub storage"), { status: "warning", message: /storage of artifacts is full: nothing is published/ });
+  t.equal(found("key")?.status, "ok");
+
+  disk.makeRoom();
+  t.equal((await project.publish(publication("1.1.0"))).status, 201, "without a restart");
 });

@@ -1,7 +1,7 @@
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { type TargetName, targetOfName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { clockSkewMs, MAX_CLOCK_SKEW_MS } from "../doctor.ts";
+import { clockSkewMs, MAX_CLOCK_SKEW_MS } from "../hub-findings.ts";
 import { runningVersion } from "../watch/target-on-disk.ts";
 import { askHub } from "./ask-hub.ts";
 import { situationOnDisk } from "./on-disk.ts";

@@ -69,7 +69,7 @@ export function storageTrouble(error: unknown): StorageTrouble | undefined {
  * addresses has a code and no message.
  */
 function whyOf({ name = "Error", message, code }: Reason): string {
-  const named = /^(error|AggregateError)$/i.test(name) ? "" : `${name}: `;
+  const named = /^(error|AggregateError|StorageError)$/i.test(name) ? "" : `${name}: `;
   return `${named}${(message || String(code)).replace(/\.$/, "")}`;
 }
 
@@ -79,8 +79,8 @@ export function concernsConnection(error: unknown): boolean {
 }
 
 /**
- * Returns the error of a storage that cannot be used when the hub starts: temporary trouble can be retried (exit 75),
- * other trouble not (exit 2).
+ * Returns the error of a storage that cannot be used when the hub starts: temporary trouble and a full
+ * disk can be retried (exit 75), other trouble not (exit 2).
  *
  * @param hint what to check where the trouble is not temporary
  */
@@ -88,6 +88,12 @@ export function storageError(what: string, error: unknown, hint: string): Sealif
   if (error instanceof SealiftError) return error;
   const why = whyOf(error as Reason);
   const trouble = storageTrouble(error);
+  if (trouble === "full") {
+    return usageError("disk_full", `${what} has no room left: ${why}.`, {
+      cause: error,
+      hint: "Make room; nothing that was stored is lost. A service manager starts the hub then.",
+    });
+  }
   if (trouble === "away" || trouble === "read-only") {
     return usageError("connection_failed", `${what} cannot be ${trouble === "away" ? "reached" : "written"}: ${why}.`, {
       cause: error,

@@ -36,6 +36,10 @@ export class GroupCommitDialect extends SqliteDialect {
 
 /** Lets the driver serialize transactions, so that the next can begin before the last one is on the disk. */
 class ConcurrentAdapter extends SqliteAdapter {
+  /** Runs all migrations in one transaction: one that ends in the middle leaves the database as it was. */
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
   override get supportsMultipleConnections(): boolean {
     return true;
   }

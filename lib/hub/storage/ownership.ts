@@ -60,7 +60,8 @@ export async function claimStorage(dataDir: string, database: Database, blobs: B
   if (claimed !== undefined && claimed !== id) {
     throw usageError("usage", `The data folder ${dataDir} belongs to another database.`, { hint: HINT });
   }
-  if ((await blobs.owner()) === undefined) {
+  let owner = await blobs.owner();
+  if (owner === undefined) {
     // An unclaimed storage whose blobs are all unknown to this database belongs to another one.
     const sample = await sampleOf(blobs);
     const known = sample.length === 0 ? undefined : await knownBlobs(database.kysely, sample);
@@ -68,7 +69,9 @@ export async function claimStorage(dataDir: string, database: Database, blobs: B
       throw usageError("usage", `The database knows nothing of what is in ${blobs.name}.`, { hint: HINT });
     }
   }
-  if ((await blobs.claim(id)) !== id) {
+  // Claiming writes: a hub starts on a full disk that it owns already.
+  owner ??= await blobs.claim(id);
+  if (owner !== id) {
     throw usageError("usage", `Another hub's database has its blobs in ${blobs.name}.`, {
       hint: "Give each database a folder, bucket or prefix of its own: --blob-url s3://bucket/prefix.",
     });

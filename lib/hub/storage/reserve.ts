@@ -1,6 +1,6 @@
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { storageTrouble } from "../base/storage-error.ts";
+import { StorageError, storageError, storageTrouble } from "../base/storage-error.ts";
 
 /** Bytes kept: the shared memory and the log that SQLite needs to open its file, and what a start writes. */
 const RESERVE_BYTES = 1024 * 1024;
@@ -16,6 +16,10 @@ const isFull = (error: unknown): boolean => {
   return storageTrouble(error) === "full" || (code === "ERR_SQLITE_ERROR" && (errcode & 0xff) === SQLITE_IOERR);
 };
 
+/** Returns the error of a start that the reserve did not help. */
+const fullDisk = (error: unknown) =>
+  storageError("The disk of the hub's database", new StorageError("full", (error as Error).message, error), "");
+
 /**
  * File whose room is given up when a hub starts on a full disk: it then opens its database, serves reads, and answers
  * writes with 507. The reserve takes that room back at once, and again when the hub closes.
@@ -29,14 +33,20 @@ export class Reserve implements AsyncDisposable {
     this.#file = join(dataDir, "reserve");
   }
 
-  /** Runs work that opens the storage; without room for it once more, after the reserve was given up. */
+  /**
+   * Runs work that opens the storage; without room for it once more, after the reserve was given up.
+   *
+   * @throws UsageError `disk_full` when that is not enough, as for a migration
+   */
   async opened<T>(work: () => Promise<T>): Promise<T> {
     try {
       return await work();
     } catch (error) {
       if (!isFull(error)) throw error;
       await rm(this.#file, { force: true });
-      return await work();
+      return await work().catch((again: unknown) => {
+        throw isFull(again) ? fullDisk(again) : again;
+      });
     }
   }
 

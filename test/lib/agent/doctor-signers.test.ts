@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import t from "tap";
-import { examine, type Finding } from "../../../lib/agent/doctor.ts";
+import { examine } from "../../../lib/agent/doctor.ts";
+import type { Finding } from "../../../lib/agent/finding.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";
 import { currentRelease } from "../../../lib/releases/release.ts";
 import { descriptorEntry, forgedZip } from "../../support/forged/zip.ts";

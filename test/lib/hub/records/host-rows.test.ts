@@ -1,6 +1,5 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import t, { type Test } from "tap";
 import {
   HELD_RIGHTS,
@@ -15,10 +14,9 @@ import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { type FleetCursor, type FleetFilter, listHosts } from "../../../../lib/hub/records/fleet-pages.ts";
 import { type HostRecord, labelRows, labelsOf } from "../../../../lib/hub/records/host-columns.ts";
 import { forgetHost, labelHost, nameHosts, seeHosts } from "../../../../lib/hub/records/host-rows.ts";
-import { statementsOf, versionOf } from "../../../../lib/hub/records/migrations.ts";
 import { type Database, inTransaction } from "../../../../lib/hub/records/port.ts";
 import { storeReports } from "../../../../lib/hub/records/reports.ts";
-import { tablesOf } from "../../../../lib/hub/records/schema.ts";
+import { takeBackMigrations } from "../../../support/hub/older-schema.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 
 const DAY = 86_400_000;
@@ -200,20 +198,6 @@ t.test("PostgreSQL stores the same of hosts", async (t) => {
   await play(t, database, 5);
 });
 
-/** Returns statements that take back what migrations after one have added. */
-function laterThan(last: string): string[] {
-  const tables = tablesOf(FEATURES);
-  const added = versionOf(tables).filter((name) => name > last);
-  return added
-    .flatMap((name) => statementsOf(tables, name, "sqlite"))
-    .toReversed()
-    .map((statement) =>
-      statement
-        .replace(/^create (?:unique )?(table|index) (\S+) .*$/s, "drop $1 $2")
-        .replace(/^alter table (\S+) add column (\S+) .*$/s, "alter table $1 drop column $2"),
-    );
-}
-
 t.test("a newer hub fills in the columns and labels of hosts that an older one has stored", async (t) => {
   const dataDir = t.testdir();
   const before = await openDatabase({ hooks: FEATURES, dataDir });
@@ -224,16 +208,7 @@ t.test("a newer hub fills in the columns and labels of hosts that an older one h
   });
   const wanted = await stored(before);
   await before.close();
-  using sqlite = new DatabaseSync(join(dataDir, "hub.sqlite"), { timeout: 10_000 });
-  for (const statement of [
-    ...laterThan("0002-fleet-lists"),
-    "drop index hosts_state",
-    "drop index hosts_version",
-    "drop table host_labels",
-    ...["state", "shown_version", "heard_at"].map((column) => `alter table hosts drop column ${column}`),
-    "delete from kysely_migration where name >= '0002'",
-  ])
-    sqlite.exec(statement);
+  takeBackMigrations(join(dataDir, "hub.sqlite"));
   const after = await openDatabase({ hooks: FEATURES, dataDir });
   t.teardown(() => after.close());
   t.ok(wanted.hosts.length > 0 && wanted.labels.length > 0);
