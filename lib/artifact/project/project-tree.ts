@@ -1,12 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { usageError } from "../../contract/errors.ts";
 import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
-import { type InstallPlan, installPlan } from "../../contract/files/install-plan.ts";
 import {
   environmentNames,
-  INTEGRATION_FILE,
   type Manifest,
   manifest,
   PLAN_FILE,
@@ -16,26 +13,18 @@ import {
 } from "../../contract/files/manifest.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
-import type { Limits } from "../limits.ts";
-import { addonNote, foreignAddons, THIS_PLATFORM } from "../packages/addons.ts";
-import { type PackageChoice, projectPackages, unpackedNotes } from "../packages/project-packages.ts";
 import type { MemberList } from "../tree/member-list.ts";
 import { quoted } from "../tree/safe-path.ts";
-import { listSourceTree, type SourceTree } from "../tree/source-tree.ts";
+import type { SourceTree } from "../tree/source-tree.ts";
 import { indexTree } from "../tree/tree-index.ts";
 import type { TreeEntries } from "../tree/tree-listing.ts";
-import { applicationsOf, checkApplications, isApplicationFolder, linkNotes } from "./source-applications.ts";
+import { foldersIn, listPacked, type PackedOptions, sourceInvalid } from "./packed-tree.ts";
+import { applicationsOf } from "./source-applications.ts";
 
-export interface ProjectOptions {
+export interface ProjectOptions extends PackedOptions {
   projectId: string;
   projectName: string;
   version: string;
-  include?: readonly string[];
-  limits: Limits;
-  /** Folders whose npm packages are packed. Default: applications with a lock file of npm. */
-  packages?: PackageChoice | undefined;
-  /** Platform of the hosts, such as `linux-arm64`. Default: that of this machine. */
-  platform?: string | undefined;
   /** Seconds since 1970: mtime of every member, and `built_at` (docs/contract/project-artifact.md). */
   sourceDateEpoch?: number;
   /** Whether large files are cut into chunks, as an index needs it. Default false. */
@@ -61,9 +50,6 @@ export interface SourceProject {
 
 /** Facts of a plugin's descriptor that the publisher needs; the runtime checks all of it. */
 const descriptorFacts = z.looseObject({ version: z.coerce.string().min(1), environment: environmentNames.optional() });
-const integrationFacts = z.looseObject({ plugins: z.looseObject({ directory: z.string().optional() }).optional() });
-
-const sourceInvalid = (message: string, faults: string[] = []) => usageError("source_invalid", message, { faults });
 
 /** Source tree that has been listed and can become a project, before its files are read. */
 export interface ListedProject {
@@ -106,13 +92,8 @@ export function listProject(
   root: string,
   options: Omit<ProjectOptions, "chunks" | "signal" | "onHashed">,
 ): ListedProject {
-  const pluginsFolder = pluginsDirname(root);
-  const packages = projectPackages(root, pluginsFolder, options.packages);
-  const { limits, include, platform = THIS_PLATFORM } = options;
-  const tree = listSourceTree(root, { limits, packages, follows: isApplicationFolder, ...(include && { include }) });
+  const { tree, plan, pluginsFolder, notes } = listPacked(root, options);
   const { members } = tree;
-  const plan = readPlan(root, members, options.projectId);
-  checkApplications(root, members, plan, pluginsFolder);
   const sources = readSources(root, members);
   const now = options.sourceDateEpoch === undefined ? new Date() : new Date(options.sourceDateEpoch * 1000);
   const pluginIds = foldersIn(members, pluginsFolder);
@@ -165,14 +146,7 @@ export function listProject(
     tree,
     mtime,
     manifestBytes: Buffer.byteLength(JSON.stringify(expected)),
-    notes: [
-      ...linkNotes(root, plan),
-      ...unpackedNotes(root, packages, options.packages),
-      ...foreignAddons(tree, packages, platform).map((found) => addonNote(found, platform)),
-      ...[...pluginIds.map((id) => `${pluginsFolder}/${id}`), ...extensionIds.map((id) => `extensions/${id}`)].flatMap(
-        (folder) => seedNote(members, `${folder}/data`) ?? [],
-      ),
-    ],
+    notes,
     describe(entries) {
       const found = manifestWith(digestsOf(entries));
       return { tree, entries, manifest: found, manifestBytes: Buffer.from(JSON.stringify(found)), mtime };
@@ -207,32 +181,6 @@ function nothingInstalled(members: MemberList): string {
     : `${PLAN_FILE} has no step that installs ${APPLICATIONS_FOLDER}/${app}: {action: install_app, app: ${app}}`;
 }
 
-/** Lists the folders in a folder that are its plugins or extensions. */
-function foldersIn(members: MemberList, parent: string): string[] {
-  return members
-    .within(parent)
-    .filter((index) => members.isFolder(index))
-    .map((index) => members.pathAt(index).slice(parent.length + 1))
-    .filter((id) => !id.includes("/") && !id.startsWith("_"))
-    .toArray();
-}
-
-/** Describes files in a data folder; undefined without any. */
-function seedNote(members: MemberList, folder: string): string | undefined {
-  const files = members.within(folder).filter((index) => !members.isFolder(index));
-  const count = [...files].length;
-  if (count === 0) return undefined;
-  const what = count === 1 ? "1 file, which is" : `${count} files, which are`;
-  return `${folder} has ${what} seed: a host copies what it lacks there, and no later version replaces it.`;
-}
-
-function pluginsDirname(root: string): string {
-  const file = join(root, INTEGRATION_FILE);
-  if (!existsSync(file)) return "plugins";
-  const facts = parseYaml(readFileSync(file, "utf8"), integrationFacts, file, sourceInvalid);
-  return (facts.plugins?.directory ?? "plugins").replace(/^\.\//, "").replace(/\/$/, "");
-}
-
 function descriptorOf(root: string, path: string, members: MemberList): z.output<typeof descriptorFacts> {
   if (!members.has(path))
     throw sourceInvalid(`${quoted(path)} is missing: every plugin has a descriptor with its version.`);
@@ -259,19 +207,3 @@ const sourceOf = (
   subdirectory: source.subdirectory ?? null,
   ...(source.signer_public_keys && { signer_public_keys: source.signer_public_keys }),
 });
-
-/** Reads and checks the plan, so that its publisher learns of a fault before any host does. */
-function readPlan(root: string, members: MemberList, projectId: string): InstallPlan {
-  const file = join(root, PLAN_FILE);
-  if (!members.has(PLAN_FILE)) {
-    const why = existsSync(file) ? "is left out by an exclusion" : "is missing";
-    throw sourceInvalid(`${quoted(PLAN_FILE)} ${why}: it says what a host does with the project.`);
-  }
-  const plan = parseYaml(readFileSync(file, "utf8"), installPlan, file, sourceInvalid);
-  if (plan.project_id !== projectId) {
-    throw sourceInvalid(
-      `${file} belongs to project ${quoted(plan.project_id)}, not to ${projectId}: agents would refuse it.`,
-    );
-  }
-  return plan;
-}

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { application } from "../../contract/files/application.ts";
+import { type Application, application } from "../../contract/files/application.ts";
 import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
@@ -28,23 +28,34 @@ export const applicationsOf = ({ steps }: Pick<InstallPlan, "steps">): string[] 
 /**
  * Checks the descriptors of the applications that a project's plan installs.
  *
+ * @returns each with its id
  * @throws UsageError `source_invalid`, once, with every fault of every descriptor
  */
-export function checkApplications(root: string, members: MemberList, plan: InstallPlan, pluginsFolder: string): void {
+export function checkApplications(
+  root: string,
+  members: MemberList,
+  plan: InstallPlan,
+  pluginsFolder: string,
+): Map<string, Application> {
   const ids = applicationsOf(plan);
   if (ids.length > 0 && pluginsFolder === APPLICATIONS_FOLDER)
     throw usageError("source_invalid", `integration.yaml says that ${APPLICATIONS_FOLDER}/ holds plugins.`, {
       hint: "Applications have that folder for themselves: move the plugins to another one.",
     });
+  const apps = new Map<string, Application>();
   const faults = ids.flatMap((id) => {
     const folder = `${APPLICATIONS_FOLDER}/${id}`;
-    return faultsIn(root, members, folder).map((fault) => `${folder}/${APPLICATION_FILE}: ${fault}`);
+    const found = readIn(root, members, folder);
+    if (!Array.isArray(found)) apps.set(id, found);
+    return Array.isArray(found) ? found.map((fault) => `${folder}/${APPLICATION_FILE}: ${fault}`) : [];
   });
   if (faults.length > 0)
     throw usageError("source_invalid", `The project's applications are not valid: ${faults.join("; ")}`, { faults });
+  return apps;
 }
 
-function faultsIn(root: string, members: MemberList, folder: string): string[] {
+/** Reads the descriptor of an application. @returns its faults instead, if it has some */
+function readIn(root: string, members: MemberList, folder: string): Application | string[] {
   const path = `${folder}/${APPLICATION_FILE}`;
   if (!members.has(path)) return ["is missing, and the plan installs this application"];
   const found = (at: string): Found => {
@@ -59,7 +70,8 @@ function faultsIn(root: string, members: MemberList, folder: string): string[] {
       faults = all;
       return usageError("source_invalid", message, { faults: all });
     });
-    return applicationFaults(app, found);
+    faults = applicationFaults(app, found);
+    return faults.length > 0 ? faults : app;
   } catch (error) {
     if (faults.length > 0) return faults;
     throw error;

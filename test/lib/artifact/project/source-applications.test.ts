@@ -50,6 +50,14 @@ t.test("a plugin and an application may have one name", async (t) => {
   t.match(manifest.plugins, [{ id: "web" }]);
 });
 
+t.test("files of an application in its data folder are named as seed", async (t) => {
+  const web = { "app.yaml": `${GOOD}\ndata: var/storage\n`, var: { storage: { "a.txt": "1", "b.txt": "2" } } };
+  const note = /^apps\/web\/var\/storage has 2 files, which are seed: .* no later version replaces it\.$/;
+  t.match(listProject(project(t, { web }), OPTIONS).notes, [note]);
+  web["app.yaml"] = GOOD;
+  t.strictSame(listProject(project(t, { web }), OPTIONS).notes, []);
+});
+
 t.test("a project that installs nothing is refused, and an application that no step installs is named", async (t) => {
   t.throws(() => listProject(project(t, {}), OPTIONS), { code: "source_invalid", message: /plugins: must have/ });
   const forgotten = project(t, { web: { "app.yaml": GOOD } }, []);
