@@ -22,6 +22,7 @@ const TITLES: Record<string, string> = {
   UploadEvent: "An upload",
   DevEvent: "`plugin dev`",
   AppServeEvent: "`app serve`",
+  AppTestEvent: "`app test`",
 };
 
 interface EventFacts {

@@ -41,6 +41,7 @@ export class AppInit extends withOptions(appInit) {
     const at = relative(process.cwd(), project.root) || ".";
     for (const path of written) this.note(`wrote ${relative(process.cwd(), path)}`);
     for (const path of kept) this.note(`kept ${relative(process.cwd(), path)}, which exists`);
+    this.note(`Try it here: sealift app test${folder === process.cwd() ? "" : ` ${relative(process.cwd(), folder)}`}`);
     const next = nextCommands(id, at, facts.address);
     if (!this.json) for (const line of next) this.print.line(line);
     return this.done({ id, project_id: projectId, project: project.root, written, kept, next });

@@ -73,8 +73,10 @@ function lineOf(event: AppServeEvent): string {
     }
     case "application.ended":
       return `${event.message}; it is started again in ${inSeconds(event.restart_ms)}`;
+    case "application.migrated":
+      return `migrated in ${inSeconds(event.duration_ms)}`;
     case "application.stopped":
-      return "stopped";
+      return event.killed ? "killed: it did not end in time" : "stopped";
     case "application.failed":
       return `${event.message}${event.restart_ms === null ? "" : ` It is tried again in ${inSeconds(event.restart_ms)}.`}`;
   }

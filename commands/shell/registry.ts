@@ -3,6 +3,7 @@ import * as appAllow from "../apps/app-allow.ts";
 import * as appInit from "../apps/app-init.ts";
 import * as appPrepare from "../apps/app-prepare.ts";
 import * as appServe from "../apps/app-serve.ts";
+import * as appTest from "../apps/app-test.ts";
 import * as systemdInstallApp from "../apps/systemd-install-app.ts";
 import { components } from "../components/feature.ts";
 import * as contexts from "../context/contexts.ts";
@@ -75,7 +76,7 @@ import type { CommandFeature } from "./feature.ts";
 /** Modules of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[contexts, login, trustFolder],
-  ...[appAllow, appInit, appPrepare, appServe, systemdInstallApp],
+  ...[appAllow, appInit, appPrepare, appServe, appTest, systemdInstallApp],
   ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
   ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetWait],
   ...[diff, history, logs, pin, releases, remove, rollback, status],

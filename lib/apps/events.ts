@@ -3,8 +3,22 @@ export type AppServeEvent =
   | { event: "application.started"; id: string; pid: number; release: string; user: string; same_user: boolean }
   /** A process has ended by itself. `restart_ms`: pause until it is started again. */
   | { event: "application.ended"; id: string; message: string; restart_ms: number }
-  | { event: "application.stopped"; id: string }
+  | { event: "application.migrated"; id: string; duration_ms: number }
+  /** `killed`: it did not end within `stop.within` of its app.yaml. */
+  | { event: "application.stopped"; id: string; killed: boolean }
   /** A start failed. `restart_ms`: pause until the next attempt; null when somebody has to ask for it. */
   | { event: "application.failed"; id: string; code: string; message: string; restart_ms: number | null };
 
 export type EmitAppServe = (event: AppServeEvent) => void;
+
+/** Step of `sealift app test` that went well. Names and fields are stable: programs read them as NDJSON. */
+export type AppTestEvent =
+  /** A copy was made of what would be packed. */
+  | { event: "trial.packed"; id: string; files: number; bytes: number }
+  | { event: "trial.migrated"; duration_ms: number }
+  | { event: "trial.started"; pid: number; user: string; addresses: Record<string, string> }
+  /** `health.http` was answered for the first time. */
+  | { event: "trial.answered"; url: string; duration_ms: number }
+  /** It went on for `health.stays_up`. */
+  | { event: "trial.stayed_up"; duration_ms: number }
+  | { event: "trial.stopped"; signal: string; duration_ms: number };

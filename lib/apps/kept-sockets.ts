@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import * as net from "node:net";
 import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
+import { usageError } from "../contract/errors.ts";
 import { hostAndPort } from "../contract/files/applications.ts";
 import { ownProcess } from "../support/one-file.ts";
 import { ServeFault } from "./serve-fault.ts";
@@ -54,6 +55,14 @@ export class KeptSockets implements Disposable {
     for (const { socket } of this.#kept) socket.close();
     this.#kept = [];
   }
+}
+
+/** Requires a Node.js that can keep a socket without accepting from it. @throws UsageError `usage` */
+export function requireBoundSockets(): void {
+  if ((net as Partial<typeof net>).BoundSocket !== undefined) return;
+  throw usageError("usage", `Node.js ${process.versions.node} cannot hand sockets over.`, {
+    hint: "Use Node.js 26, or the newest 24.",
+  });
 }
 
 const taken = (at: string, cause?: unknown): ServeFault =>

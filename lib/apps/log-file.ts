@@ -1,7 +1,10 @@
 import { type FileHandle, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { Writable } from "node:stream";
+import { applicationPaths } from "../releases/applications.ts";
+import type { Layout } from "../releases/layout.ts";
 import { makeFolder } from "../support/files.ts";
+import type { RotatedLog } from "../support/rotated-log.ts";
 
 /** Most bytes of one file of a log. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
@@ -11,7 +14,16 @@ const KEPT_FILES = 4;
 const WAITING_BYTES = 256 * 1024;
 
 /** Name of the present file of a log; earlier ones are `log.1` to `log.3`, the latest first. */
-export const LOG_FILE = "log";
+const LOG_FILE = "log";
+
+/** Returns the log of an application of a project root. */
+export const logOf = (layout: Layout, id: string): RotatedLog => ({
+  path: join(applicationPaths(layout, id).logs, LOG_FILE),
+  files: KEPT_FILES,
+});
+
+/** Tells whether a line of a log is about the application, and not its own. */
+export const isRemark = (line: string): boolean => /^\d{4}-\d\d-\d\dT[\d:.]+Z sealift: /.test(line);
 
 /**
  * Output of an application, in files of bounded size. A full disk never fails it: bytes that it does not take are

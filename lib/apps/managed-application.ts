@@ -95,10 +95,10 @@ export class ManagedApplication {
   stop(): Promise<void> {
     this.#migration?.resolve();
     return this.#inTurn(async () => {
-      await this.#end();
+      const killed = await this.#end();
       this.#sockets[Symbol.dispose]();
       this.#become("stopped");
-      this.#emit({ event: "application.stopped", id: this.id });
+      this.#emit({ event: "application.stopped", id: this.id, killed });
     });
   }
 
@@ -122,16 +122,18 @@ export class ManagedApplication {
     this.#error = error;
   }
 
-  async #end(): Promise<void> {
+  /** Lets the process end. @returns whether it had to be killed */
+  async #end(): Promise<boolean> {
     clearTimeout(this.#comeback);
     const running = this.#process;
     this.#process = undefined;
-    if (running === undefined) return;
+    if (running === undefined) return false;
     this.#become("stopping");
     const { signal, within } = this.#setting!.app.stop;
-    await running.end(signal, within * 1000);
+    const killed = (await running.end(signal, within * 1000)).signal === "SIGKILL";
     await this.#endLeftovers();
-    this.#log.remark("stopped");
+    this.#log.remark(killed ? `killed: it did not end within ${within} s of ${signal}` : "stopped");
+    return killed;
   }
 
   async #startOnPurpose(): Promise<void> {
@@ -197,6 +199,7 @@ export class ManagedApplication {
   /** Runs the migration of a release to its end. @throws ServeFault `migration_failed` */
   async #migrate(options: Omit<ProcessOptions, "script" | "sockets">): Promise<void> {
     this.#log.remark("migrates");
+    const begun = performance.now();
     const interruption = (this.#migration = Promise.withResolvers<void>());
     const migration = await ApplicationProcess.start({ ...options, script: MIGRATE_SCRIPT, sockets: [] });
     await markProcess(this.#markFile, migration.pid);
@@ -205,7 +208,10 @@ export class ManagedApplication {
     const ending = await migration.end("SIGTERM", isOver && !isInterrupted ? 0 : MIGRATION_END_MS);
     this.#migration = undefined;
     await this.#endLeftovers();
-    if (isOver && !isInterrupted && ending.code === 0) return;
+    if (isOver && !isInterrupted && ending.code === 0) {
+      const duration_ms = Math.round(performance.now() - begun);
+      return this.#emit({ event: "application.migrated", id: this.id, duration_ms });
+    }
     const why = isInterrupted
       ? "another request interrupted it"
       : isOver

@@ -1,5 +1,4 @@
 import { chmod } from "node:fs/promises";
-import * as net from "node:net";
 import { join } from "node:path";
 import { deploymentError, usageError } from "../contract/errors.ts";
 import { APPLICATIONS_FILE } from "../contract/files/applications.ts";
@@ -11,6 +10,7 @@ import { openFolder } from "../releases/open-folder.ts";
 import { makeFolder } from "../support/files.ts";
 import { listenLocally } from "./control.ts";
 import type { EmitAppServe } from "./events.ts";
+import { requireBoundSockets } from "./kept-sockets.ts";
 import { ManagedApplication } from "./managed-application.ts";
 import { ServeFault } from "./serve-fault.ts";
 
@@ -32,10 +32,7 @@ export class AppServe implements AsyncDisposable {
    * @throws DeploymentError `apps_served` where another process does so already; UsageError `config_invalid`, `usage`
    */
   static async start(layout: Layout, emit: EmitAppServe): Promise<AppServe> {
-    if ((net as Partial<typeof net>).BoundSocket === undefined)
-      throw usageError("usage", `Node.js ${process.versions.node} cannot hand sockets over.`, {
-        hint: "Use Node.js 26, or the newest 24.",
-      });
+    requireBoundSockets();
     const served = new AppServe(layout, emit);
     await using starting = new AsyncDisposableStack();
     starting.use(served);

@@ -23,6 +23,12 @@ export const appInit = {
 /** Options of `app serve`. */
 export const appServe = { ...hostChange };
 
+/** Options of `app test`. */
+export const appTest = group("Application", {
+  envFile: path({ metavar: "FILE", help: "Its settings", defaultText: ".env in its folder, else .env.template" }),
+  user: text({ metavar: "NAME", help: "User who runs it, as root", defaultText: "nobody" }),
+});
+
 /** Options of `app prepare`. */
 export const appPrepare = { ...host };
 

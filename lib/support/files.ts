@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { constants, read, type Stats } from "node:fs";
+import { constants, read, type Stats, statSync } from "node:fs";
 import { lstat, mkdir, open, readdir, rename, rm, stat } from "node:fs/promises";
 import { basename, dirname, join, resolve, sep } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -42,6 +42,12 @@ export async function ifThere<T>(work: Promise<T>): Promise<T | undefined> {
 
 /** Returns the names in a folder; none if it does not exist. */
 export const namesIn = async (folder: string): Promise<string[]> => (await ifThere(readdir(folder))) ?? [];
+
+/** Returns whether any user may pass through all folders above a path. */
+export function othersReach(path: string): boolean {
+  const parent = dirname(path);
+  return parent === path || ((statSync(parent).mode & 0o001) !== 0 && othersReach(parent));
+}
 
 /** True for a folder itself and for every path below it; both are absolute. */
 export const isInside = (path: string, folder: string): boolean => path === folder || path.startsWith(folder + sep);

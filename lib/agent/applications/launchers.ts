@@ -11,21 +11,22 @@ import { programAt } from "./programs.ts";
  * where they migrate (docs/contract/application.md#the-launcher).
  *
  * @param release folder of the release
+ * @param folders in which programs are looked for; default those of hosts
  * @throws DeploymentError `needs_unmet` for a program that has gone meanwhile
  */
-export async function writeLaunchers(release: string, apps: Applications): Promise<void> {
+export async function writeLaunchers(release: string, apps: Applications, folders?: string): Promise<void> {
   for (const [id, { command, migrate }] of apps) {
     const folder = join(release, APPLICATIONS_FOLDER, id, HOST_FOLDER);
     await mkdir(folder);
     for (const [name, words] of Object.entries({ [START]: command, [MIGRATE]: migrate }))
       if (words !== undefined)
-        await writeFile(join(folder, name), await launcherOf(words), { flag: "wx", mode: 0o755 });
+        await writeFile(join(folder, name), await launcherOf(words, folders), { flag: "wx", mode: 0o755 });
   }
 }
 
 /** Returns the text of a program that starts a command of an application: its folder is the working directory. */
-export async function launcherOf([name, ...words]: readonly [string, ...string[]]): Promise<string> {
-  const program = name.includes("/") ? `./${name.replace(/^(?:\.\/+)*/, "")}` : await programAt(name);
+export async function launcherOf([name, ...words]: readonly [string, ...string[]], folders?: string): Promise<string> {
+  const program = name.includes("/") ? `./${name.replace(/^(?:\.\/+)*/, "")}` : await programAt(name, folders);
   if (program === undefined) throw deploymentError("needs_unmet", `The program ${name} is gone.`);
   return `#!/bin/sh\nexec ${[program, ...words].map(quoted).join(" ")}\n`;
 }

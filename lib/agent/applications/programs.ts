@@ -13,9 +13,9 @@ export const PROGRAM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/
 /** Time limit for a program to state its version, in milliseconds. */
 const VERSION_TIMEOUT_MS = 10_000;
 
-/** Returns the absolute path of a program on {@link PROGRAM_PATH}. */
-export async function programAt(name: string): Promise<string | undefined> {
-  for (const folder of PROGRAM_PATH.split(":")) {
+/** Returns the absolute path of a program in one of some folders. */
+export async function programAt(name: string, folders = PROGRAM_PATH): Promise<string | undefined> {
+  for (const folder of folders.split(":")) {
     const path = join(folder, name);
     const found = await stat(path).catch(() => undefined);
     if (found?.isFile() !== true) continue;
@@ -33,24 +33,29 @@ export async function programAt(name: string): Promise<string | undefined> {
  *
  * @throws DeploymentError `needs_unmet` with every fault
  */
-export async function requirePrograms(apps: Applications, signal: AbortSignal): Promise<void> {
+export async function requirePrograms(apps: Applications, signal: AbortSignal, folders = PROGRAM_PATH): Promise<void> {
   const faults: string[] = [];
   for (const [id, { command, migrate, needs }] of apps) {
     const started = [command[0], migrate?.[0]].flatMap((name) => (name?.includes("/") === false ? [name] : []));
     for (const name of new Set([...started, ...Object.keys(needs)])) {
-      const fault = await faultOf(name, needs[name], signal);
+      const fault = await faultOf(name, needs[name], folders, signal);
       if (fault !== undefined) faults.push(`${id} needs ${name}${needs[name] ? ` ${needs[name]}` : ""}: ${fault}`);
     }
   }
   if (faults.length === 0) return;
   throw deploymentError("needs_unmet", `The host lacks what applications need: ${faults.join("; ")}.`, {
     faults,
-    hint: `Nothing was switched. Install it in one of the folders of ${PROGRAM_PATH}.`,
+    hint: `Nothing was switched. Install it in one of the folders of ${folders}.`,
   });
 }
 
-async function faultOf(name: string, range: string | undefined, signal: AbortSignal): Promise<string | undefined> {
-  const path = await programAt(name);
+async function faultOf(
+  name: string,
+  range: string | undefined,
+  folders: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const path = await programAt(name, folders);
   if (path === undefined) return "it is not installed";
   if (range === undefined) return undefined;
   const command = [path, "--version"] as const;

@@ -1,14 +1,11 @@
 import { join } from "node:path";
-import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
+import { APPLICATIONS_FOLDER, SETTINGS_TEMPLATE } from "../../contract/files/application-names.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { unitKey } from "../../releases/names.ts";
 import { statsOf } from "../../support/files.ts";
 import type { Applications } from "../applications/descriptors.ts";
 import { writeLaunchers } from "../applications/launchers.ts";
 import { prepareEnvFile } from "./env-file.ts";
-
-/** Template of an application's settings, in its folder. */
-const TEMPLATE = ".env.template";
 
 /** Release whose applications have their places. */
 interface Installed {
@@ -29,7 +26,7 @@ export async function prepareApplications({ layout, release, envFiles }: Install
   await writeLaunchers(release, apps);
   for (const [id, { environment }] of apps) {
     const item = { section: APPLICATIONS_FOLDER, id } as const;
-    const template = join(release, APPLICATIONS_FOLDER, id, TEMPLATE);
+    const template = join(release, APPLICATIONS_FOLDER, id, SETTINGS_TEMPLATE);
     const prepared = join(release, `${APPLICATIONS_FOLDER}-${id}.env`);
     const isNew = await prepareEnvFile({
       plugin: id,

@@ -1,5 +1,5 @@
 import { deploymentError, SealiftError } from "../../contract/errors.ts";
-import { healthSocket } from "../../contract/files/application.ts";
+import { type Application, healthSocket } from "../../contract/files/application.ts";
 import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
 import { readInstalled } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
@@ -47,7 +47,7 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
       const installed = await readInstalled(layout, id);
       if (installed === undefined) return `the application ${id} is not installed`;
       const { health } = installed.app;
-      const url = healthUrl(grants, id, health.http, healthSocket(installed.app));
+      const url = healthUrl(grants, id, installed.app);
       const ask = url && (() => probe(url, signal));
       const sample = () => runner.sample(id, timeoutMs, signal);
       const times = settling ?? { withinMs: health.within * 1000, staysUpMs: health.stays_up * 1000 };
@@ -57,12 +57,9 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
 }
 
 /** Returns the URL that answers for an application; undefined without a health path. @throws DeploymentError */
-function healthUrl(
-  { applications }: ApplicationsFile,
-  id: string,
-  path: string | undefined,
-  socket: string | undefined,
-): URL | undefined {
+export function healthUrl({ applications }: ApplicationsFile, id: string, app: Application): URL | undefined {
+  const path = app.health.http;
+  const socket = healthSocket(app);
   if (path === undefined || socket === undefined) return undefined;
   const at = applications[id]?.listen[socket];
   if (at === undefined)

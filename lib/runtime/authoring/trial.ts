@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { existsSync, statSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { chmod, copyFile, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
@@ -8,7 +8,7 @@ import * as z from "zod";
 import { deploymentError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import { type HealthCheck, RUNTIME_CODES, runtimePaths } from "../../contract/surfaces/runtime.ts";
-import { ifThere, makeFolder } from "../../support/files.ts";
+import { ifThere, makeFolder, othersReach } from "../../support/files.ts";
 import type { Logger } from "../../support/logging.ts";
 import { parseYaml, readYamlFile } from "../../support/yaml-file.ts";
 import type { Auditor } from "../base/instance.ts";
@@ -168,12 +168,6 @@ export function callOverHttp(
     headers,
     body: JSON.stringify({ payload }),
   });
-}
-
-/** Returns whether any user may pass through all folders above a path. */
-function othersReach(path: string): boolean {
-  const parent = dirname(path);
-  return parent === path || ((statSync(parent).mode & 0o001) !== 0 && othersReach(parent));
 }
 
 function judge(entry: z.output<typeof trialCase>, status: number, body: Record<string, unknown>): string | undefined {

@@ -1,0 +1,95 @@
+import type { TrialPlace } from "../../lib/agent/applications/trial-place.ts";
+import { healthUrl } from "../../lib/agent/supervisors/applications.ts";
+import { probe } from "../../lib/agent/supervisors/probe.ts";
+import { settles } from "../../lib/agent/supervisors/settling.ts";
+import type { AppTestEvent } from "../../lib/apps/events.ts";
+import { requireBoundSockets } from "../../lib/apps/kept-sockets.ts";
+import { ManagedApplication } from "../../lib/apps/managed-application.ts";
+import { ServeFault } from "../../lib/apps/serve-fault.ts";
+import { deploymentError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
+import type { Application } from "../../lib/contract/files/application.ts";
+
+/**
+ * Runs an application once as a host would: migration, start, health, and its end. Leaves no process.
+ *
+ * @throws DeploymentError `migration_failed`, `port_taken` or `unhealthy`; UsageError `usage`
+ */
+export async function runTrial(
+  id: string,
+  app: Application,
+  { layout, grants }: TrialPlace,
+  { emit, signal }: { emit: (event: AppTestEvent) => void; signal: AbortSignal },
+): Promise<void> {
+  if (app.listen.length > 0) requireBoundSockets();
+  let killed = false;
+  const managed = new ManagedApplication(layout, id, (event) => {
+    if (event.event === "application.migrated") emit({ event: "trial.migrated", duration_ms: event.duration_ms });
+    if (event.event === "application.stopped") killed = event.killed;
+  });
+  const interrupt = (): void => void managed.close();
+  signal.addEventListener("abort", interrupt, { once: true });
+  try {
+    signal.throwIfAborted();
+    await managed.start().catch((fault: unknown) => {
+      signal.throwIfAborted();
+      throw asError(fault);
+    });
+    const { pid, user, addresses } = managed.status;
+    if (pid !== null) emit({ event: "trial.started", pid, user, addresses });
+    await mustSettle(managed, app, healthUrl(grants, id, app), emit, signal);
+    const asked = performance.now();
+    await managed.stop();
+    const { signal: name, within } = app.stop;
+    if (killed)
+      throw deploymentError("unhealthy", `${id} did not end within ${within} s of ${name}, and was killed.`, {
+        hint: "Have it end at that signal, or change `stop` of its app.yaml.",
+      });
+    emit({ event: "trial.stopped", signal: name, duration_ms: Math.round(performance.now() - asked) });
+  } finally {
+    signal.removeEventListener("abort", interrupt);
+    await managed.close();
+  }
+}
+
+/** Waits until the application is healthy and stays so. @throws DeploymentError `unhealthy` */
+async function mustSettle(
+  managed: ManagedApplication,
+  app: Application,
+  url: URL | undefined,
+  emit: (event: AppTestEvent) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const started = performance.now();
+  let answered = started;
+  const ask = async (asked: URL): Promise<string | undefined> => {
+    const fault = await probe(asked, signal);
+    if (fault === undefined && answered === started) {
+      answered = performance.now();
+      emit({ event: "trial.answered", url: asked.href, duration_ms: Math.round(answered - started) });
+    }
+    return fault;
+  };
+  const fault = await settles({
+    sample: async () => {
+      const { state, error, restarts } = managed.status;
+      return state === "running" ? { restarts } : { fault: error ?? `it is ${state}`, restarts };
+    },
+    ask: url && (() => ask(url)),
+    withinMs: app.health.within * 1000,
+    staysUpMs: app.health.stays_up * 1000,
+    signal,
+  });
+  if (fault !== undefined) throw deploymentError("unhealthy", `${managed.id} is not healthy: ${fault}.`);
+  emit({ event: "trial.stayed_up", duration_ms: Math.round(performance.now() - answered) });
+}
+
+/** Returns the error of a start that failed. */
+function asError(thrown: unknown): unknown {
+  if (!(thrown instanceof ServeFault)) return thrown;
+  const { code, message } = thrown;
+  if (code === "settings_invalid" || code === "not_granted") return usageError("usage", message, { cause: thrown });
+  // The log is shown, and gone when anybody reads this.
+  const said = message.replace(/; its output is in .*\.$/, ".");
+  const ours: SealiftError["code"] = code === "migration_failed" || code === "port_taken" ? code : "unhealthy";
+  return deploymentError(ours, said, { cause: thrown });
+}

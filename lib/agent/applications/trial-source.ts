@@ -1,0 +1,112 @@
+import { constants, existsSync, realpathSync } from "node:fs";
+import { chmod, copyFile, readFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { parseEnv } from "node:util";
+import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
+import { listPacked, type PackedTree } from "../../artifact/project/packed-tree.ts";
+import { deploymentError, usageError } from "../../contract/errors.ts";
+import type { Application } from "../../contract/files/application.ts";
+import { APPLICATIONS_FOLDER, SETTINGS_TEMPLATE } from "../../contract/files/application-names.ts";
+import { PLAN_FILE } from "../../contract/files/manifest.ts";
+import { ifThere, makeFolder, readFault, readKeyFile } from "../../support/files.ts";
+
+/** Settings of a trial in the folder of an application. Never packed. */
+const TEST_SETTINGS = ".env";
+
+/** Application of a project on this machine, with what is packed of it. */
+export interface TrialSource {
+  id: string;
+  app: Application;
+  /** Source tree of the project. */
+  project: string;
+  packed: PackedTree;
+}
+
+/**
+ * Finds the application that a folder stands for: of the project that `app init` has made in it, of the project that it
+ * lies in, or the only one of a project.
+ *
+ * @throws UsageError `usage` for none or several; `source_*` for what cannot be packed
+ */
+export function trialSource(folder: string): TrialSource {
+  const around = basename(dirname(folder)) === APPLICATIONS_FOLDER ? [dirname(dirname(folder))] : [];
+  const project = [folder, ...around, join(folder, "deploy")].find((root) => existsSync(join(root, PLAN_FILE)));
+  if (project === undefined)
+    throw usageError("usage", `No project publishes ${folder}.`, {
+      hint: "Make one with `sealift app init` in that folder, or name the folder of a project or of an application in its apps/.",
+    });
+  const packed = listPacked(project, { limits: DEFAULT_LIMITS });
+  const isNamed = (id: string): boolean =>
+    project === folder || realpathSync(join(project, APPLICATIONS_FOLDER, id)) === realpathSync(folder);
+  const [id, ...others] = [...packed.apps.keys()].filter(isNamed);
+  if (id === undefined)
+    throw usageError(
+      "usage",
+      `The plan of ${project} installs no application${project === folder ? "" : ` ${folder}`}.`,
+      {
+        hint: "Add a step to its deployment/install.yaml: {id: install-web, action: install_app, app: web}",
+      },
+    );
+  if (others.length > 0)
+    throw usageError("usage", `${project} has the applications ${[id, ...others].join(", ")}.`, {
+      hint: `Name the folder of one: ${join(project, APPLICATIONS_FOLDER, id)}.`,
+    });
+  return { id, app: packed.apps.get(id)!, project, packed };
+}
+
+/**
+ * Reads the settings of a trial: a file that is named, else `.env` of the application's folder, else its template.
+ *
+ * @throws DeploymentError `env_missing` with every required name that has no value; UsageError `usage`
+ */
+export async function trialSettings({ id, app, project }: TrialSource, file: string | undefined): Promise<Buffer> {
+  // It may be a link to the folder of a repository, which is where its author looks.
+  const folder = realpathSync(join(project, APPLICATIONS_FOLDER, id));
+  const own = join(folder, TEST_SETTINGS);
+  const content =
+    file === undefined
+      ? ((await ifThere(readKeyFile(own))) ?? (await ifThere(readFile(join(folder, SETTINGS_TEMPLATE)))))
+      : await readKeyFile(file).catch((error: unknown) => {
+          throw usageError("usage", `The settings ${file} cannot be read: ${readFault(error)}.`, { cause: error });
+        });
+  const values = parseEnv(content?.toString() ?? "");
+  const empty = app.environment.required.filter((name) => (values[name] ?? "") === "");
+  if (empty.length === 0) return content ?? Buffer.alloc(0);
+  throw deploymentError("env_missing", `${id} needs values for ${empty.join(", ")}.`, {
+    hint: `Give values for a trial in ${file ?? own}${file === undefined ? ", which is never packed, or name a file with --env-file" : ""}.`,
+  });
+}
+
+/** Copies what is packed of an application into a folder of a release, with the modes that hosts give files. */
+export async function copyPacked(
+  { id, project, packed }: TrialSource,
+  release: string,
+  signal: AbortSignal,
+): Promise<{ files: number; bytes: number }> {
+  const { members } = packed.tree;
+  const place = join(release, APPLICATIONS_FOLDER, id);
+  await makePassable(dirname(place));
+  await makePassable(place);
+  let files = 0;
+  let bytes = 0;
+  for (const index of members.within(`${APPLICATIONS_FOLDER}/${id}`)) {
+    signal.throwIfAborted();
+    const { path, type, executable, size } = members.at(index);
+    const to = join(release, path);
+    if (type === "folder") {
+      await makePassable(to);
+      continue;
+    }
+    await copyFile(join(project, path), to, constants.COPYFILE_FICLONE);
+    await chmod(to, executable ? 0o755 : 0o644);
+    files++;
+    bytes += size;
+  }
+  return { files, bytes };
+}
+
+/** Makes a folder that every user may enter, whatever the umask. */
+export async function makePassable(path: string): Promise<void> {
+  await makeFolder(path);
+  await chmod(path, 0o755);
+}

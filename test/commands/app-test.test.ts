@@ -1,0 +1,166 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import t, { type Test } from "tap";
+import { stringify } from "yaml";
+import { commandLine } from "../support/programs/command-line.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+
+const PLAN = `format_version: "1"
+project_id: prj_0123456789abcdef
+steps:
+  - {id: prepare, action: prepare}
+  - {id: install-web, action: install_app, app: web}
+`;
+
+const SERVER = `
+const fs = require("node:fs");
+console.log(JSON.stringify({ data: fs.readdirSync("storage"), env: process.env }));
+fs.writeFileSync("storage/written", "");
+const server = require("node:http").createServer((request, response) => {
+  response.writeHead(Number(process.env.ANSWER)).end();
+});
+if (process.env.SILENT === undefined) server.listen({ fd: 3 });
+setTimeout(() => process.exit(7), Number(process.env.DIES_AFTER || 60_000));
+process.on("SIGTERM", () => process.env.STAYS === undefined && process.exit(0));
+`;
+
+const APP = {
+  command: ["node", "server.js"],
+  listen: ["http"],
+  health: { http: "/", within: 1, stays_up: 1 },
+  migrate: ["node", "migrate.js"],
+  data: "storage",
+  environment: { required: ["ANSWER"] },
+  stop: { within: 1 },
+};
+const MIGRATE = `console.log("it migrates"); process.exit(Number(process.env.MIGRATION || 0))`;
+
+/** A project with the application `web`. */
+function project(t: Test, settings: string, app: object = {}): string {
+  const root = temporaryFolder(t);
+  const files: Record<string, string> = {
+    "deployment/install.yaml": PLAN,
+    "apps/web/app.yaml": stringify({ ...APP, ...app }),
+    "apps/web/server.js": SERVER,
+    "apps/web/migrate.js": MIGRATE,
+    "apps/web/storage/seed": "s",
+    "apps/web/.env": settings,
+  };
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(dirname(join(root, path)), { recursive: true });
+    writeFileSync(join(root, path), text);
+  }
+  return root;
+}
+
+/** Runs the trial with a place for temporary files of its own, which must be empty afterwards. */
+async function trial(t: Test, folder: string, ...more: string[]) {
+  const temporary = temporaryFolder(t);
+  chmodSync(temporary, 0o755);
+  const env = { TMPDIR: temporary, SECRET_OF_THE_AUTHOR: "x" };
+  const ended = await commandLine(["app", "test", folder, ...more], { env });
+  t.strictSame(readdirSync(temporary), [], "nothing stays behind");
+  return ended;
+}
+
+t.test("an application that works passes step by step, in a copy of what would be packed", async (t) => {
+  const root = project(t, "ANSWER=200\n");
+  const { code, stdout, stderr } = await trial(t, join(root, "apps/web"), "--json");
+  t.equal(code, 0, stdout + stderr);
+  const events = stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+  t.strictSame(
+    events.map(({ event }) => event),
+    ["packed", "migrated", "started", "answered", "stayed_up", "stopped"]
+      .map((step) => `trial.${step}`)
+      .concat("result"),
+  );
+  t.match(events[0], { id: "web", files: 4 });
+  t.match(events[2], { addresses: { http: /^127\.0\.0\.1:\d+$/ } });
+  t.ok(Number(events[4]!["duration_ms"]) >= 1000);
+  t.notOk(existsSync(join(root, "apps/web/storage/written")), "the author's folder stays as it is");
+  t.throws(() => process.kill(events[2]!["pid"] as number, 0), { code: "ESRCH" }, "no process is left");
+  const people = await trial(t, root);
+  t.match(
+    people.stdout,
+    /^packed {4}web: 4 files, .*\nmigrated .*\nstarted .*\nanswered .*\nstayed up .*\nstopped .*\n$/,
+  );
+  t.match(people.stderr, /storage has 1 file, which is seed/);
+  t.match(people.stderr, "left out: apps/web/.env (.env)");
+});
+
+t.test("its environment is that of a host, and nothing of the author's", async (t) => {
+  const root = project(t, "ANSWER=200\nDIES_AFTER=1\n");
+  const { code, stdout } = await trial(t, root);
+  t.equal(code, 1);
+  const said = JSON.parse(stdout.split("\n").find((line) => line.includes('{"data"'))!) as {
+    data: string[];
+    env: Record<string, string>;
+  };
+  t.strictSame(said.data, ["seed"]);
+  t.match(said.env, { ANSWER: "200", NODE_ENV: "production", LISTEN_FDNAMES: "http" });
+  t.notOk(said.env["SECRET_OF_THE_AUTHOR"]);
+});
+
+t.test("a trial that fails says why, and shows the last lines of output", async (t) => {
+  const failing: [settings: string, code: string, message: RegExp, output: RegExp][] = [
+    ["MIGRATION=5", "migration_failed", /^The migration of web failed: it ended with exit code 5\.$/, /it migrates/],
+    ["ANSWER=500", "unhealthy", /GET .* answered 500, for 1 second/, /"ANSWER":"500"/],
+    ["DIES_AFTER=100", "unhealthy", /it ended with exit code 7/, /"data"/],
+    ["SILENT=1\nDIES_AFTER=9000", "unhealthy", /for 1 second|no answer within/, /"SILENT"/],
+    ["STAYS=1", "unhealthy", /^web did not end within 1 s of SIGTERM, and was killed\.$/, /"STAYS"/],
+  ];
+  for (const [settings, code, message, output] of failing) {
+    const { code: exit, stdout } = await trial(t, project(t, `ANSWER=200\n${settings}\n`), "--json");
+    t.equal(exit, 1, settings);
+    const result = JSON.parse(stdout.trim().split("\n").at(-1)!) as { error: object; output: string[] };
+    t.match(result.error, { code, message }, settings);
+    t.match(result.output.join("\n"), output, settings);
+  }
+});
+
+t.test("required settings without a value, and folders that no project publishes, are named", async (t) => {
+  const root = project(t, "ANSWER=\n", { environment: { required: ["ANSWER", "OTHER"] } });
+  t.match(await trial(t, root), {
+    code: 1,
+    stderr: /env_missing.*web needs values for ANSWER, OTHER.*\n.*apps\/web\/\.env/,
+  });
+  const file = join(temporaryFolder(t), "settings");
+  t.equal((await trial(t, root, "--env-file", file)).code, 2, "a file that is not there");
+  writeFileSync(file, "ANSWER=200\nOTHER=1\n");
+  t.equal((await trial(t, root, "--env-file", file)).code, 0);
+  t.match(await trial(t, temporaryFolder(t)), { code: 2, stderr: /No project publishes .*\n.*app init/ });
+  const plan = readFileSync(join(root, "deployment/install.yaml"), "utf8");
+  writeFileSync(join(root, "deployment/install.yaml"), plan.replace("app: web", "app: other"));
+  t.match(await trial(t, root), { code: 2, stderr: /source_invalid.*apps\/other/ });
+  t.match(await trial(t, project(t, "", { command: ["no-such-program"] })), { code: 1, stderr: /env_missing/ });
+  t.match(await trial(t, project(t, "ANSWER=200\n", { command: ["no-such-program"] })), {
+    code: 1,
+    stderr: /needs_unmet.*no-such-program: it is not installed/,
+  });
+});
+
+t.test("an interrupted trial leaves no process and no folder", async (t) => {
+  const root = project(t, "ANSWER=200\nSTAYS=1\n", { health: { stays_up: 60 } });
+  const temporary = temporaryFolder(t);
+  chmodSync(temporary, 0o755);
+  const env = { ...process.env, TMPDIR: temporary };
+  const child: ChildProcess = spawn(process.execPath, ["bin/sealift.ts", "app", "test", root, "--json"], {
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let said = "";
+  for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
+    said += String(chunk);
+    if (said.includes("trial.started")) break;
+  }
+  child.kill("SIGINT");
+  t.strictSame(await once(child, "exit"), [130, null]);
+  const { pid } = JSON.parse(said.split("\n").find((line) => line.includes("trial.started"))!) as { pid: number };
+  t.throws(() => process.kill(pid, 0), { code: "ESRCH" });
+  t.strictSame(readdirSync(temporary), []);
+});
