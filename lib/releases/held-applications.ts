@@ -23,7 +23,8 @@ const heldApplications = z.object({
 /** Version with an application that this host does not allow. */
 export type HeldApplications = Readonly<z.infer<typeof heldApplications>>;
 
-const heldFile = (layout: Layout, target: TargetName): string => join(layout.sealift, "state", `apps-${target}.json`);
+export const heldApplicationsFile = (layout: Layout, target: TargetName): string =>
+  join(layout.sealift, "state", `apps-${target}.json`);
 
 const MAX_GRANTS_BYTES = 1024 * 1024;
 
@@ -35,7 +36,7 @@ export async function grantsDigest({ root }: Layout): Promise<string | null> {
 
 /** Returns the version that waits for the operator, as it was seen last, whether or not it still does. */
 export const readHeldApplications = (layout: Layout, target: TargetName): Promise<HeldApplications | undefined> =>
-  readJsonFile(heldFile(layout, target), heldApplications);
+  readJsonFile(heldApplicationsFile(layout, target), heldApplications);
 
 /** Returns the version that still waits: the operator's file is the same, and it is not to be looked at again yet. */
 export async function stillHeldApplications(
@@ -51,7 +52,7 @@ export async function stillHeldApplications(
 }
 
 export const writeHeldApplications = (layout: Layout, target: TargetName, held: HeldApplications): Promise<void> =>
-  writeJsonFile(heldFile(layout, target), held);
+  writeJsonFile(heldApplicationsFile(layout, target), held);
 
 export const forgetHeldApplications = (layout: Layout, target: TargetName): Promise<void> =>
-  rm(heldFile(layout, target), { force: true });
+  rm(heldApplicationsFile(layout, target), { force: true });

@@ -18,14 +18,15 @@ const heldPolicy = z.object({
 /** Version that does not meet the host's policy. */
 export type HeldPolicy = Readonly<z.infer<typeof heldPolicy>>;
 
-const heldFile = (layout: Layout, target: TargetName): string => join(layout.sealift, "state", `policy-${target}.json`);
+export const heldPolicyFile = (layout: Layout, target: TargetName): string =>
+  join(layout.sealift, "state", `policy-${target}.json`);
 
 /** Returns the version that does not meet the policy, as far as that was seen last. */
 export const readHeldPolicy = (layout: Layout, target: TargetName): Promise<HeldPolicy | undefined> =>
-  readJsonFile(heldFile(layout, target), heldPolicy);
+  readJsonFile(heldPolicyFile(layout, target), heldPolicy);
 
 export const writeHeldPolicy = (layout: Layout, target: TargetName, held: HeldPolicy): Promise<void> =>
-  writeJsonFile(heldFile(layout, target), held);
+  writeJsonFile(heldPolicyFile(layout, target), held);
 
 export const forgetHeldPolicy = (layout: Layout, target: TargetName): Promise<void> =>
-  rm(heldFile(layout, target), { force: true });
+  rm(heldPolicyFile(layout, target), { force: true });

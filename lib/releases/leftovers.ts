@@ -3,6 +3,8 @@ import { readdir, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import type { TargetName } from "../contract/target.ts";
 import { deployedFile } from "./deployed.ts";
+import { heldApplicationsFile } from "./held-applications.ts";
+import { heldPolicyFile } from "./held-policy.ts";
 import { heldFile } from "./held-rights.ts";
 import type { JournalEntry } from "./journal.ts";
 import { type Layout, SECTIONS } from "./layout.ts";
@@ -34,11 +36,12 @@ export async function removeLeftovers(layout: Layout, interrupted: JournalEntry 
 
 /**
  * Removes the temporary names of files that runs of a target write under its lock: its state, its trusted key, its
- * deployed versions, its pending consents, and its reports. Requires that lock.
+ * deployed versions, what is held, and its reports. Requires that lock.
  */
 export async function removeTargetLeftovers(layout: Layout, target: TargetName): Promise<void> {
-  const files = [layout.state(target), layout.trust(target), deployedFile(layout, target), heldFile(layout, target)];
-  for (const file of files) await removeTemporaries(file);
+  for (const fileOf of [deployedFile, heldFile, heldPolicyFile, heldApplicationsFile])
+    await removeTemporaries(fileOf(layout, target));
+  for (const file of [layout.state(target), layout.trust(target)]) await removeTemporaries(file);
   await removeIn(layout.reports(target), isReport);
 }
 

@@ -1,5 +1,6 @@
-import { chmodSync, lstatSync, mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, lstatSync, mkdirSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { mkdtemp, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Durability } from "../../lib/contract/deployment-defaults.ts";
 import { Random } from "../fuzz/random.ts";
@@ -24,9 +25,12 @@ export interface ExploreOptions {
   /** Most states to check; beyond that a sample is drawn. */
   limit: number;
   seed: number;
-  /** Folder for the states; on tmpfs they cost least. */
+  /** Folder for the states. */
   folder: string;
 }
+
+/** Folder of temporary files in which states cost least. */
+export const QUICK_FOLDER = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 
 /** States checked at a time: each waits for a program that syncs. */
 const WORKERS = 4;

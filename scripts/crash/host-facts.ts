@@ -4,40 +4,43 @@ import { readdir, readFile, readlink, realpath, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { TargetName } from "../../lib/contract/target.ts";
+import { SETTINGS, shippedText } from "./host-versions.ts";
 
-/** `<section>/<id>` → digest of the tree under this name. `data/` belongs to the host and is left out. */
+const SECTIONS = ["plugins", "extensions", "apps"];
+
+/** `<section>/<id>` → digest of the tree under this name. Its folder of data belongs to the host and is left out. */
 export type Installed = Record<string, string>;
 
-const ENV_FILE = "plugins/shop.env";
-const ENV_TEXT = "PORT=80\n";
-
-/** Data that each version ships, by its name. */
-const SHIPPED = ".sealift/data/plugins/shop/shipped";
-export const shippedText = (version: string): string => `data of ${version}`;
+/** Returns the settings of an item. */
+const settingsOf = (item: string): string => `${item}.env`;
+/** Returns the folder of the data that each version ships for an item, by its name. */
+const shippedOf = (item: string): string => `.sealift/data/${item}/shipped`;
 
 const namesIn = (folder: string): Promise<string[]> => readdir(folder).catch(() => []);
 const textOf = (path: string): Promise<string | undefined> => readFile(path, "utf8").catch(() => undefined);
 
 /**
- * Returns the installed plugins and extensions of a host, each with the digest of its folder, as a runtime finds them.
+ * Returns the plugins, extensions and applications of a host, each with the digest of its folder, as their links lead
+ * to them.
  */
 export async function installed(root: string): Promise<Installed> {
   const found: Installed = {};
-  for (const section of ["plugins", "extensions"])
+  for (const section of SECTIONS)
     for (const id of await namesIn(join(root, section))) {
       const place = await realpath(join(root, section, id)).catch(() => undefined);
       if (place === undefined || id.startsWith(".") || !(await stat(place)).isDirectory()) continue;
-      found[`${section}/${id}`] = await digestOf(place);
+      found[`${section}/${id}`] = await digestOf(place, section === "apps" ? "var/storage" : "data");
     }
   return found;
 }
 
-async function digestOf(folder: string): Promise<string> {
+/** @param data folder of it that belongs to the host */
+async function digestOf(folder: string, data: string): Promise<string> {
   const lines: string[] = [];
   const walk = async (at: string, prefix: string): Promise<void> => {
     for (const entry of await readdir(at, { withFileTypes: true })) {
       const path = join(at, entry.name);
-      if (prefix === "" && entry.name === "data") continue;
+      if (`${prefix}${entry.name}` === data) continue;
       if (entry.isDirectory()) await walk(path, `${prefix}${entry.name}/`);
       else
         lines.push(`${prefix}${entry.name} ${entry.isFile() ? hash("sha256", await readFile(path), "hex") : "link"}`);
@@ -51,8 +54,10 @@ interface Expected {
   old: Installed;
   changed: Installed;
   kept: Record<string, string>;
-  /** Whether somebody was told that the run succeeded. */
+  /** Whether somebody was told how the run ended. */
   done: boolean;
+  /** Items whose settings and shipped data the host gets. Default: the plugin `shop`. */
+  filled?: readonly string[] | undefined;
 }
 
 /** Examines a host after a power cut, without any of the product's own code, and collects what is wrong. */
@@ -66,6 +71,10 @@ export class HostFacts {
     this.#root = root;
     this.#target = target;
     this.#expected = expected;
+  }
+
+  get #filled(): readonly string[] {
+    return this.#expected.filled ?? ["plugins/shop"];
   }
 
   get #sealift(): string {
@@ -83,12 +92,14 @@ export class HostFacts {
       this.faults.push(`${when} the release that was reported is not there`);
     else if (!isDeepStrictEqual(found, changed) && !isDeepStrictEqual(found, old))
       this.faults.push(`${when} neither the old release nor the new one is there, whole`);
-    const environment = await textOf(join(this.#root, ENV_FILE));
-    if (environment !== undefined && environment !== ENV_TEXT) this.faults.push(`${when} ${ENV_FILE} is cut short`);
-    const shipped = join(this.#root, SHIPPED);
-    for (const version of await namesIn(shipped))
-      if (!version.startsWith(".") && (await textOf(join(shipped, version))) !== shippedText(version))
-        this.faults.push(`${when} a file of the plugin's data is cut short`);
+    for (const item of this.#filled) {
+      const settings = await textOf(join(this.#root, settingsOf(item)));
+      if (settings !== undefined && settings !== SETTINGS) this.faults.push(`${when} ${settingsOf(item)} is cut short`);
+      const shipped = join(this.#root, shippedOf(item));
+      for (const version of await namesIn(shipped))
+        if (!version.startsWith(".") && (await textOf(join(shipped, version))) !== shippedText(version))
+          this.faults.push(`${when} a file of the data of ${item} is cut short`);
+    }
     for (const [path, text] of Object.entries(kept))
       if ((await textOf(join(this.#root, path))) !== text)
         this.faults.push(`${when} the host's own ${basename(path)} is lost`);
@@ -105,12 +116,14 @@ export class HostFacts {
 
   /** @param version that the next deployment has installed */
   async expectChanged(version: string): Promise<void> {
-    if ((await textOf(join(this.#root, SHIPPED, version))) !== shippedText(version))
-      this.faults.push("the next deployment leaves out a file of the plugin's data");
+    for (const item of this.#filled) {
+      if ((await textOf(join(this.#root, shippedOf(item), version))) !== shippedText(version))
+        this.faults.push(`the next deployment leaves out a file of the data of ${item}`);
+      if ((await textOf(join(this.#root, settingsOf(item)))) !== SETTINGS)
+        this.faults.push(`the next deployment leaves no ${settingsOf(item)}`);
+    }
     if (!isDeepStrictEqual(await installed(this.#root), this.#expected.changed))
       this.faults.push("the next deployment does not end in the new release, whole");
-    if ((await textOf(join(this.#root, ENV_FILE))) !== ENV_TEXT)
-      this.faults.push(`the next deployment leaves no ${ENV_FILE}`);
   }
 
   /** Expects no temporary names, journal, broken links, or incomplete release. */
@@ -121,7 +134,7 @@ export class HostFacts {
       if ((name.startsWith(".") && !isOurs) || /\.tmp$|\.holder$|^journal\.json$/.test(name))
         this.faults.push(`${shortened(path)} is left behind`);
     }
-    for (const section of ["plugins", "extensions"])
+    for (const section of SECTIONS)
       for (const id of await namesIn(join(this.#root, section))) {
         const link = join(this.#root, section, id);
         if ((await readlink(link).catch(() => undefined)) === undefined) continue;
@@ -135,7 +148,10 @@ export class HostFacts {
   async #expectWholeRelease(folder: string): Promise<void> {
     const record = await textOf(join(folder, "release.json"));
     if (record === undefined) return void this.faults.push("a release without release.json is left behind");
-    const { files } = parsed(record) ?? { files: -1 };
+    const { files, applications = [] } = parsed(record) ?? { files: -1 };
+    const ids = (applications as { id: string }[]).map(({ id }) => id).toSorted();
+    if (!isDeepStrictEqual(ids, (await namesIn(join(folder, "apps"))).toSorted()))
+      this.faults.push("a kept release has other applications than its record");
     if (files === undefined) return;
     const lines = ((await textOf(join(folder, "contents.ndjson"))) ?? "").split("\n").filter((line) => line !== "");
     if (lines.length !== files) this.faults.push("a kept release has lost its list of files");
@@ -150,7 +166,7 @@ export class HostFacts {
   }
 
   /** Expects at most one report of the interrupted run, and its own one if it had ended. */
-  async expectReports(id: string): Promise<void> {
+  async expectReports(id: string, status: "success" | "failed" = "success"): Promise<void> {
     const folder = join(this.#sealift, "reports", this.#target);
     const found: string[] = [];
     for (const name of await namesIn(folder)) {
@@ -160,7 +176,7 @@ export class HostFacts {
       else if (report.deployment_id === id) found.push(String(report.status));
     }
     if (found.length > 1) this.faults.push(`the run has ${found.length} reports`);
-    if (this.#expected.done && found[0] !== "success") this.faults.push("the report of the run is lost");
+    if (this.#expected.done && found[0] !== status) this.faults.push("the report of the run is lost");
   }
 }
 

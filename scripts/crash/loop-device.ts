@@ -9,8 +9,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DURABILITIES } from "../../lib/contract/deployment-defaults.ts";
 import { scriptArguments } from "../arguments.ts";
-import { HostWorld } from "./host.ts";
 import { HostFacts, installed } from "./host-facts.ts";
+import { HostWorld } from "./host-world.ts";
 
 /** Kind of file system → the options with which its copy is mounted. */
 const KINDS = { ext4: "loop", xfs: "loop,nouuid", btrfs: "loop" };

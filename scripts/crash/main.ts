@@ -1,16 +1,16 @@
 /**
  * `npm run crash -- [--durability full] [--limit N] [--seed N] [--scenario NAME]`: builds the states that a power cut
- * may leave of deployments and publications, starts the real programs on each, and checks that the old or the new is
- * there, whole. Ends with 1 when it is not.
+ * may leave of deployments, grants and publications, starts the real programs on each, and checks that the old or the
+ * new is there, whole. Ends with 1 when it is not.
  */
-import { existsSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DURABILITIES } from "../../lib/contract/deployment-defaults.ts";
 import { scriptArguments } from "../arguments.ts";
-import { explore, linesOf } from "./explore.ts";
-import { hostScenarios, HostWorld } from "./host.ts";
+import { explore, linesOf, QUICK_FOLDER } from "./explore.ts";
+import { grantScenario } from "./grants.ts";
+import { hostScenarios } from "./host.ts";
+import { HostWorld } from "./host-world.ts";
 import { publishScenario, rotateScenario } from "./hub.ts";
 import { hasStrace } from "./strace.ts";
 
@@ -29,7 +29,7 @@ if (durability === undefined || !Number.isSafeInteger(limit) || !Number.isSafeIn
   process.exit(2);
 }
 
-const folder = await mkdtemp(join(existsSync("/dev/shm") ? "/dev/shm" : tmpdir(), "sealift-crash-world-"));
+const folder = await mkdtemp(join(QUICK_FOLDER, "sealift-crash-world-"));
 let bad = 0;
 try {
   await using world = await HostWorld.make(folder);
@@ -37,7 +37,7 @@ try {
   const hubs = hasStrace() ? [publishScenario(), rotateScenario()] : [];
   if (hubs.length === 0)
     console.log("The hub is left out: its database can be traced by strace only, which is not here.");
-  for (const scenario of [...hostScenarios(world), ...hubs]) {
+  for (const scenario of [...hostScenarios(world), grantScenario(), ...hubs]) {
     if (values.scenario !== undefined && values.scenario !== scenario.name) continue;
     const started = performance.now();
     const result = await explore(scenario, { durability, limit, seed, folder });

@@ -27,7 +27,8 @@ export async function endInterrupted(layout: Layout, supervisor: SupervisorChoic
       emit({ event: "recovery.done", version, deployment_id, outcome: "finished" });
       return;
     }
-    await bringBack(layout, entry, supervisor, emit);
+    // A machine that restarted meanwhile has started what was linked then.
+    await bringBack(layout, entry, { supervisor, emit, wasVisible: phase === "switching" });
     const replaced = phase === "switching" && entry.previous !== null;
     const running = await whatRuns(layout, target);
     await writeOnce(layout, target, interruptedReport(entry, replaced ? "rolled_back" : "failed", running));

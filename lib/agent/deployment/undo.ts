@@ -3,8 +3,8 @@ import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import { START } from "../../contract/files/application.ts";
 import { HOST_FOLDER } from "../../contract/files/application-names.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
-import type { Item, Layout } from "../../releases/layout.ts";
-import { itemOfUnit } from "../../releases/names.ts";
+import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
+import { itemOfUnit, unitKey } from "../../releases/names.ts";
 import { currentName, currentRelease } from "../../releases/release.ts";
 import { undoSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
@@ -22,27 +22,31 @@ const LOGS = "See the report and the plugin's logs; the version stays in quarant
 /**
  * Restarts the units that an undone deployment touched, so that they run what the links now name. Failures are
  * warnings.
+ *
+ * @param wasVisible whether the release may have been what the links named: then a supervisor may have started any
+ *   application from it by itself
  */
 export async function bringBack(
   layout: Layout,
   entry: JournalEntry,
-  supervisor: SupervisorChoice,
-  emit: Emit,
+  { supervisor, emit, wasVisible }: { supervisor: SupervisorChoice; emit: Emit; wasVisible: boolean },
 ): Promise<void> {
-  const touched = entry.touched.filter((unit) => isApplicationUnit(unit) || supervisor.name !== "none");
+  const apps = wasVisible ? [...entry.previous_items, ...entry.items].filter(isApplication).map(unitKey) : [];
+  const units = new Set([...entry.touched, ...apps]);
+  const touched = [...units].filter((unit) => isApplicationUnit(unit) || supervisor.name !== "none");
   if (touched.length === 0) return;
   const switched = entry.phase === "switching";
   const previous = pluginsAmong(entry.previous_items);
   const running = switched ? entry.previous_items : ((await currentRelease(layout, entry.target))?.items ?? []);
-  const units = supervisorOf(layout, supervisor, running);
+  const supervised = supervisorOf(layout, supervisor, running);
   const signal = AbortSignal.timeout(UNDO_LIMIT_MS);
   for (const unit of touched) {
     const remains = isApplicationUnit(unit)
       ? await hasLauncher(layout, itemOfUnit(unit))
       : !switched || (unit === null ? previous.length > 0 : previous.includes(unit));
     try {
-      if (remains) await units.restart(unit, signal);
-      else await units.stop(unit, signal);
+      if (remains) await supervised.restart(unit, signal);
+      else await supervised.stop(unit, signal);
     } catch (error) {
       const what = `${unit ?? "the project"} could not be ${remains ? "restarted" : "stopped"}`;
       emit({ event: "warning", message: `After the rollback ${what}: ${(error as Error).message}` });
@@ -72,7 +76,7 @@ export async function undo(
   if (visible) emit({ event: "rollback.started", reason: error.message });
   try {
     await undoSwitch(journal);
-    await bringBack(layout, journal.entry, options.supervisor, emit);
+    await bringBack(layout, journal.entry, { supervisor: options.supervisor, emit, wasVisible: replaced });
     await journal.clear();
   } catch (undoing) {
     const why = (undoing as Error).message;

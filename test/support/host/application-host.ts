@@ -20,16 +20,20 @@ export class PretendedApplications {
   /** Ids whose unit is missing. */
   readonly missing = new Set<string>();
   away: string | undefined;
-  readonly #root: string;
+  protected readonly root: string;
+  readonly #prepare: (id: string) => Promise<void>;
 
-  constructor(root: string) {
-    this.#root = root;
+  /** @param prepare work at each start, before the application runs */
+  constructor(root: string, prepare: (id: string) => Promise<void> = async () => {}) {
+    this.root = root;
+    this.#prepare = prepare;
   }
 
   supervisor(): Supervisor {
     const start = async (id: string | null): Promise<void> => {
-      await access(join(this.#root, "apps", id!, ".sealift/start"));
-      this.running.set(id!, await readFile(join(this.#root, "apps", id!, "version"), "utf8"));
+      await access(join(this.root, "apps", id!, ".sealift/start"));
+      await this.#prepare(id!);
+      this.running.set(id!, await readFile(join(this.root, "apps", id!, "version"), "utf8"));
     };
     const told = (verb: string, act: (id: string | null) => Promise<void>) => (id: string | null) => {
       this.calls.push(`${verb} ${id}`);

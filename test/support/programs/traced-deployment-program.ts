@@ -4,7 +4,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { Hook } from "../../../scripts/crash/hook.ts";
-import { HostWorld } from "../../../scripts/crash/host.ts";
+import { HostWorld } from "../../../scripts/crash/host-world.ts";
 import { summaryOf } from "./trace-summary.ts";
 
 const [folder, root, output] = process.argv.slice(2) as [string, string, string];
