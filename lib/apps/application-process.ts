@@ -5,10 +5,14 @@ import { ServeFault } from "./serve-fault.ts";
 import type { RunAs } from "./user.ts";
 
 /**
- * Prepares a program in its own process: no core dump, which would hold secrets; the kernel ends it, not `app serve`,
- * when memory is short; and handed-over sockets are meant for this very process.
+ * Prepares a program in its own process: its user may enter its folder; no core dump, which would hold secrets; the
+ * kernel ends it, not `app serve`, when memory is short; and handed-over sockets are meant for this very process.
  */
-const PREPARE = `ulimit -c 0
+const PREPARE = `cd "$1" 2>/dev/null || {
+  echo "sealift: the user $USER may not enter $1: open the folders above it for others (chmod o+x)."
+  exit 126
+}
+ulimit -c 0
 { echo 500 > /proc/self/oom_score_adj; } 2>/dev/null
 if [ -n "$LISTEN_FDS" ]; then LISTEN_PID=$$; export LISTEN_PID; fi
 exec /bin/sh "$0"`;
@@ -66,7 +70,7 @@ export class ApplicationProcess {
   /** Starts a script of a release. @throws ServeFault `start_failed` */
   static async start(options: ProcessOptions): Promise<ApplicationProcess> {
     const { script, folder, environment, user, sockets, log } = options;
-    const words = ["/bin/sh", "-c", PREPARE, script];
+    const words = ["/bin/sh", "-c", PREPARE, script, folder];
     const [program, ...args] = hasSetpriv() ? ["setpriv", ...SETPRIV, ...words] : words;
     const child = spawn(program!, args, {
       cwd: folder,

@@ -12,6 +12,7 @@ import type { EmitAppServe } from "./events.ts";
 import { KeptSockets, requireFree } from "./kept-sockets.ts";
 import { endLeftovers, markProcess } from "./leftovers.ts";
 import { LogFile } from "./log-file.ts";
+import { seedData } from "./prepare.ts";
 import { ServeFault } from "./serve-fault.ts";
 import { readSetting, type Setting } from "./setting.ts";
 
@@ -176,6 +177,7 @@ export class ManagedApplication {
     const { app, folder, release, user, addresses } = setting;
     await this.#sockets.open(Object.fromEntries(app.listen.map((name) => [name, addresses[name]!])));
     for (const name of app.ports) await requireFree(addresses[name]!);
+    await seedData(this.#layout, this.id, setting);
     if (user.ids !== undefined && app.data !== undefined) await giveFolder(this.#paths.data, user.ids);
     const environment = await applicationEnvironment({
       ...{ id: this.id, app, user, addresses, settings: this.#paths.settings },

@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { deploymentError } from "../contract/errors.ts";
 import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
-import { readInstalled } from "../releases/applications.ts";
+import { type InstalledApplication, readInstalled } from "../releases/applications.ts";
 import { giveData } from "../releases/data-folders.ts";
 import type { Layout } from "../releases/layout.ts";
 
@@ -17,9 +17,8 @@ export async function prepareApplication(layout: Layout, id: string): Promise<vo
     throw deploymentError("app_not_installed", `The application ${id} is not installed in ${layout.root}.`, {
       hint: "Deploy a version that has it; `sealift status` shows what is installed.",
     });
-  const { app, target, release, folder } = installed;
-  if (app.data !== undefined)
-    await giveData(layout, target, release, { section: APPLICATIONS_FOLDER, id, data: app.data });
+  const { app, folder } = installed;
+  await seedData(layout, id, installed);
   if (app.migrate === undefined) return;
   const { LISTEN_FDS: _fds, LISTEN_PID: _pid, LISTEN_FDNAMES: _names, ...env } = process.env;
   const child = spawn("/bin/sh", [".sealift/migrate"], { cwd: folder, env, stdio: ["ignore", "inherit", "inherit"] });
@@ -30,4 +29,13 @@ export async function prepareApplication(layout: Layout, id: string): Promise<vo
     );
   });
   if (why !== undefined) throw deploymentError("migration_failed", `The migration of ${id} failed: ${why}.`);
+}
+
+/** Puts what a release ships into the host's data folder of an application, where it is missing. */
+export async function seedData(
+  layout: Layout,
+  id: string,
+  { app: { data }, target, release }: InstalledApplication,
+): Promise<void> {
+  if (data !== undefined) await giveData(layout, target, release, { section: APPLICATIONS_FOLDER, id, data });
 }

@@ -43,6 +43,8 @@ export class AppServe implements AsyncDisposable {
 
   async #begin(): Promise<void> {
     const folder = serveFolder(this.#layout);
+    // Its applications have to pass through the outer one.
+    await makeFolder(this.#layout.sealift);
     await makeFolder(folder, 0o700);
     await chmod(folder, 0o700);
     this.#held.use(await acquireLock(join(folder, "lock"), { waitMs: 0, busy: served }));
