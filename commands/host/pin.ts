@@ -26,7 +26,7 @@ export class PinTarget extends withOptions(pinning) {
     await using root = await openProjectRootAt(this.options);
     const { layout } = root;
     const [target] = await targetsAt(layout, [this.target]);
-    const [{ writePin }, { currentRelease }] = await Promise.all([
+    const [{ WatchMemory, writePin }, { currentRelease, listReleases }] = await Promise.all([
       import("../../lib/agent/watch/state.ts"),
       import("../../lib/releases/release.ts"),
     ]);
@@ -38,6 +38,10 @@ export class PinTarget extends withOptions(pinning) {
       });
     await writePin(layout, target!, { version, reason: this.options.reason ?? null, at: new Date().toISOString() });
     const until = `until \`sealift unpin ${this.target}\``;
+    const { latest } = await new WatchMemory({ layout }, target!).read();
+    const heardOf = [running, latest?.version, ...(await listReleases(layout, target!)).map((each) => each.version)];
+    if (!heardOf.includes(version))
+      this.note(`Nothing here has heard of ${version}: check it with \`sealift version list ${this.target}\`.`);
     if (running === version) this.note(`${this.target} stays at ${version} ${until}.`);
     else {
       const runs = running === null ? "Nothing runs" : `${running} runs`;

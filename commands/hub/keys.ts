@@ -67,7 +67,7 @@ export const KeysCreate = ofHub("create", keyCreation, {
 
 /** Says when a new key expires, and how to renew it. */
 const endText = ({ name, expires_at: end }: CreatedKey): string =>
-  end === null ? "" : ` It ends on ${end.slice(0, 10)}; \`sealift key rotate ${name}\` replaces it.`;
+  end === null ? "" : ` It ends on ${timeText(end)}; \`sealift key rotate ${name}\` replaces it.`;
 
 /** Returns the secrets of a new key as variables. */
 const secretsOf = ({ key, deployment_credential: credential }: CreatedKey): string[] => [
@@ -156,7 +156,7 @@ export const KeysList = ofHub("list", keyListing, {
 function stateOf({ revoked_at, expires_at }: ApiKeyRecord): string {
   if (revoked_at !== null) return "revoked";
   if (expires_at === null) return "no end";
-  return `${expires_at <= new Date().toISOString() ? "ended" : "until"} ${expires_at.slice(0, 10)}`;
+  return `${expires_at <= new Date().toISOString() ? "ended" : "until"} ${timeText(expires_at)}`;
 }
 
 /** Returns the names of the projects that keys are bound to, as far as the caller may list them. */

@@ -36,9 +36,10 @@ class HubQuotaSet extends withOptions(quotaSetting) {
     category: "Hub",
     description: "Limit what an owner or a project stores on a hub",
     details: `
-      Works on the hub's database, beside the running hub, and takes the place of an earlier quota. A publication that
-      would go beyond it is refused with 413 \`quota_exceeded\`; what is stored already stays. Bytes are those of
-      artifacts, archives, deltas, indexes and reports.
+      Works on the hub's database, beside the running hub. A limit that is not named stays as it is;
+      \`hub quota remove\` lifts both. A publication that would go beyond a limit is refused with 413
+      \`quota_exceeded\`; what is stored already stays. Bytes are those of artifacts, archives, deltas, indexes and
+      reports.
     `,
     examples: [
       ["An owner", "$0 hub quota set --owner alice --max-bytes 50G --max-versions 200"],
@@ -47,8 +48,8 @@ class HubQuotaSet extends withOptions(quotaSetting) {
   });
 
   override async run(): Promise<number> {
-    const { maxBytes = null, maxVersions = null } = this.options;
-    if (maxBytes === null && maxVersions === null) {
+    const { maxBytes, maxVersions } = this.options;
+    if (maxBytes === undefined && maxVersions === undefined) {
       throw usageError("usage", "A quota needs a limit.", {
         hint: "Give --max-bytes, --max-versions or both; hub quota remove lifts a quota.",
       });
@@ -56,8 +57,8 @@ class HubQuotaSet extends withOptions(quotaSetting) {
     const { setQuota } = await import("../../lib/hub/features/quotas/by-hand.ts");
     const quota = await setQuota(await databaseOf(this.options), {
       subject: holderIn(this.options),
-      max_bytes: maxBytes,
-      max_versions: maxVersions,
+      ...(maxBytes !== undefined && { max_bytes: maxBytes }),
+      ...(maxVersions !== undefined && { max_versions: maxVersions }),
     });
     if (this.json) return this.done({ quota, exceeded: isExceeded(quota) });
     this.print.line(described(quota));

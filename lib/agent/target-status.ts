@@ -3,12 +3,13 @@ import type { TargetName } from "../contract/target.ts";
 import { type FetchedAhead, readAhead } from "../releases/ahead.ts";
 import { readDeployed, type Settings } from "../releases/deployed.ts";
 import { type DiskUse, diskUse, filesBelow } from "../releases/disk-use.ts";
-import { type HeldRights, readHeldRights } from "../releases/held-rights.ts";
+import type { HeldRights } from "../releases/held-rights.ts";
 import type { Layout } from "../releases/layout.ts";
 import { type QuarantineEntry, readQuarantine } from "../releases/quarantine.ts";
 import { currentName, listReleases, type Release } from "../releases/release.ts";
 import { readReports, unsentNames } from "./reports/report.ts";
 import { type Pin, readPin, WatchMemory, type WatchState } from "./watch/state.ts";
+import { awaitingConsent } from "./watch/target-on-disk.ts";
 
 /** Kept release, with the bytes of its files as if it shared none. */
 export interface KeptRelease extends Release {
@@ -57,7 +58,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
   const { paused, latest, state } = watch;
   const running = releases.find((release) => release.running);
   const switched = deployed?.ran.findLast(({ release }) => release === running?.name);
-  const heldRights = (await readHeldRights(layout, target, running?.name)) ?? null;
+  const heldRights = (await awaitingConsent(layout, target)) ?? null;
   const disk = await diskUse(releases.map(({ name }) => layout.release(target, name)));
   return {
     ...{ target, releases, disk, quarantine, paused, pin, heldRights, lastReport },

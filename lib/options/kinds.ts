@@ -156,17 +156,17 @@ function sizeText(bytes: number): string {
 
 const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
-/**
- * Parses a duration to milliseconds: "90", "90s", "5m", "2h", "90d" or "250ms". @throws Error whose message continues
- * "--name …"
- */
+/** Parses a duration to milliseconds: "90s", "5m", "90d", "250ms" or "0". @throws Error that continues "--name …" */
 export function parseDuration(text: string): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text);
-  if (match === null) throw new Error(`is a time such as 60, 90s, 5m or 90d, not ${quoted(text)}`);
-  return Math.round(Number(match[1]) * UNITS_MS[(match[2] ?? "s") as keyof typeof UNITS_MS]);
+  if (match === null) throw new Error(`is a time such as 60s, 5m or 90d, not ${quoted(text)}`);
+  const [, number, unit] = match;
+  if (unit === undefined && Number(number) !== 0)
+    throw new Error(`needs a unit: ${number}s, ${number}m, ${number}h or ${number}d, not ${quoted(text)}`);
+  return Math.round(Number(number) * UNITS_MS[(unit ?? "s") as keyof typeof UNITS_MS]);
 }
 
-/** Creates an option of a duration in milliseconds, written in seconds or with ms, s, m, h or d. */
+/** Creates an option of a duration in milliseconds, written with ms, s, m, h or d. Numbers in files are seconds. */
 export function duration<const F extends OptionDeclaration<number> & { minMs?: number }>(
   facts: F,
 ): OptionOf<number, F> {
@@ -177,11 +177,11 @@ export function duration<const F extends OptionDeclaration<number> & { minMs?: n
     schema: {
       anyOf: [
         { type: "number", minimum: minMs / 1000 },
-        { type: "string", pattern: "^\\d+(?:\\.\\d+)?(?:ms|s|m|h|d)?$" },
+        { type: "string", pattern: "^(?:0|\\d+(?:\\.\\d+)?(?:ms|s|m|h|d))$" },
       ],
     },
     parse: (given: Given): number => {
-      const ms = parseDuration(textOf(given));
+      const ms = parseDuration(typeof given === "number" ? `${given}s` : textOf(given));
       if (ms >= minMs) return ms;
       throw new Error(`must be ${durationText(minMs)} or longer, not ${quoted(given)}`);
     },

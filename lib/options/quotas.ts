@@ -23,8 +23,8 @@ export const quotaRemoval = {
 /** Options of `hub quota set`. */
 export const quotaSetting = {
   ...group("Quota", {
-    maxBytes: size({ help: "Most bytes to store", defaultText: "no limit" }),
-    maxVersions: whole({ help: "Most versions to store", defaultText: "no limit" }),
+    maxBytes: size({ help: "Most bytes to store", defaultText: "as it is" }),
+    maxVersions: whole({ help: "Most versions to store", defaultText: "as it is" }),
     ...quotaSubject,
   }),
   ...{ dataDir, databaseUrl },

@@ -36,8 +36,9 @@ export const stageWait = {
   apiKey: connection.apiKey,
 };
 
+const HELP = "Stage new versions until approved; --no-require-approval: do not";
 /** Yes or no, without a default: one of them must be given. */
-const eitherWay = required({ ...flag({ help: "Have new versions staged until approved" }), default: undefined });
+const eitherWay = required({ ...flag({ help: HELP }), default: undefined });
 
 /** Option of `hub serve` for staging. */
 export const stagingServing = group("Server", {

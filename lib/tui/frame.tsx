@@ -35,16 +35,16 @@ export function Header({
 }
 
 /** Target that an action is meant for. */
-type Subject = Pick<TargetView, "title" | "running" | "latest">;
+type Subject = Pick<TargetView, "title" | "running" | "latest" | "previous">;
 
 /** Returns the question with the name last, which a narrow screen cuts. */
 export function questionOf(confirming: Confirmed, subject: Subject | undefined): string {
-  const { title = "it", running = null, latest = null } = subject ?? {};
+  const { title = "it", running = null, latest = null, previous = null } = subject ?? {};
   switch (confirming) {
     case "redeploy":
       return `Redeploy ${latest ?? "the latest version"} of ${title}?`;
     case "rollback":
-      return `Go back from ${running ?? "nothing"} with ${title}?`;
+      return `Go back from ${running ?? "nothing"}${previous === null ? "" : ` to ${previous}`} with ${title}?`;
     case "quit":
       return "A deployment is under way and will be undone. Quit?";
   }

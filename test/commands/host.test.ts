@@ -160,7 +160,7 @@ t.test("pin keeps what runs, or a version, until unpin", async (t) => {
   t.match((await events("pin", TARGET, "--version", "1.0.0")).at(-1), { version: "1.0.0", running_version: "2.0.0" });
   t.match(await run("pin", TARGET, "--version", "9.9.9"), {
     code: 0,
-    stderr: /is pinned to 9\.9\.9.* 2\.0\.0 runs until/,
+    stderr: /Nothing here has heard of 9\.9\.9: check it.*\n.*is pinned to 9\.9\.9.* 2\.0\.0 runs until/,
   });
   t.match(await run("unpin", TARGET), { code: 0, stderr: /no longer pinned/ });
   t.match((await events("status"))[0], { pin: null });

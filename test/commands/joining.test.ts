@@ -71,7 +71,7 @@ t.test("a host joins with the line of an invite, and has all that its watch need
 t.test("a host waits until somebody approves it, under the name that it is given", async (t) => {
   const { run, invited, joinAs, out } = await harbour(t);
   const file = await invited(" --approve");
-  t.match(await joinAs("localhost", file, " --wait 1"), {
+  t.match(await joinAs("localhost", file, " --wait 1s"), {
     code: 75,
     stderr: /waits until somebody approves[^]*host_pending/,
   });

@@ -39,6 +39,10 @@ t.test("a key that speaks for one host is made for that host, listed with it, an
   });
   t.equal((await run("key rotate p7")).code, 0);
   t.match((await run("key list")).stdout, /^p7 .* Harbour +pier-7 [^]+^p7 .* Harbour +pier-7 [^]+ all +any /m);
+  const soon = await run("key create --name soon --scope read --expires 30m");
+  const end = String.raw`\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ`;
+  t.match(soon, { code: 0, stderr: new RegExp(`It ends on ${end};`) });
+  t.match((await run("key list")).stdout, new RegExp(`soon .*until ${end} `));
   t.match(await run("key create --name p8 --host pier-8 --scope publish"), {
     code: 1,
     stderr: /a key that speaks for a host may deploy, report and read, not publish/,

@@ -61,7 +61,7 @@ t.test("fleet wait ends when enough hosts run the version, and not before", asyn
   });
   t.equal((await sealift(hub, "fleet wait plugin:tides --version 2.0.0 --timeout 0 --min 1")).code, 0);
   t.equal((await sealift(hub, "fleet wait plugin:tides --version 2.0.0 --timeout 0 --min 33%")).code, 0);
-  const waiting = sealift(hub, "fleet wait plugin:tides --version 2.0.0 --min 66% --interval 0.2 --timeout 60");
+  const waiting = sealift(hub, "fleet wait plugin:tides --version 2.0.0 --min 66% --interval 0.2s --timeout 60s");
   await report(hub, "2.0.0", { "host-2": "success" });
   t.match(await waiting, { code: 0, stderr: /2 of 3 hosts run 2\.0\.0\n$/ });
   t.match(await sealift(hub, "fleet wait plugin:tides --version 2.0.0 --min most"), {

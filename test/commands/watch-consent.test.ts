@@ -47,6 +47,7 @@ t.test("a version that asks for more is held, shown everywhere, and deployed onc
   t.match(other, { code: 2, stderr: /2\.0\.0 of plugin:tides is held, not 3\.0\.0/ });
   const consent = await onHost("watch", "consent", "plugin:tides", "--version", "2.0.0");
   t.match(consent, { code: 0, stdout: `agreed to what 2.0.0 asks for beyond 1.0.0:\n  ${right}\n` });
+  t.notMatch((await onHost("status", "plugin:tides")).stdout, /held +rights/, "nobody has to agree any more");
   t.equal((await watchOnce()).code, 0);
   t.equal(await readFile(join(root, tides.folder, "version"), "utf8"), "2.0.0");
   t.notMatch((await onHost("status", "plugin:tides")).stdout, /held/);

@@ -135,7 +135,7 @@ t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000, skip: needs
 
   await t.test("goes back when it is asked to, after asking back", async (t) => {
     await terminal.press("b");
-    await terminal.shows(/y yes, other keys no +Go back from 1\.2\.0 with plugin:tides\?/);
+    await terminal.shows(/y yes, other keys no +Go back from 1\.2\.0 to 1\.1\.0 with plugin:tides\?/);
     await terminal.press("y");
     await terminal.shows(/› plugin:tides +1\.1\.0 +1\.2\.0 +held: quarantined/);
     t.equal(await running(root), "1.1.0");

@@ -79,6 +79,8 @@ t.test("versions, names, owners and keys of a project by its name", async (t) =>
   const quota = ["--data-dir", hub.dataDir, "--project", "harbour"];
   const limited = await sealift(hub, "hub", "quota", "set", ...quota, "--max-versions", "9");
   t.match(limited.stdout, new RegExp(`^project/${project.id} +\\d+ bytes \\(no limit\\), 1 of 9 versions`));
+  const both = await sealift(hub, "hub", "quota", "set", ...quota, "--max-bytes", "1G");
+  t.match(both, { code: 0, stdout: /of 1 GiB.* of 9 versions/ }, "the other limit stays");
   t.match(await sealift(hub, "hub", "quota", "remove", ...quota), { code: 0 });
   t.match(await sealift(hub, "hub", "quota", "set", "--data-dir", hub.dataDir, "--project", "Depot"), { code: 2 });
   t.match(await sealift(hub, "fleet", "project:Depot"), { code: 1, stderr: /\(not_found\)/ });

@@ -1,12 +1,12 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
-import { targetName } from "../../contract/target.ts";
+import { type TargetName, targetName } from "../../contract/target.ts";
 import { damagedFile, itemDigests } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
 import { Journal } from "../../releases/journal.ts";
-import { isApplication } from "../../releases/layout.ts";
+import { isApplication, type Layout } from "../../releases/layout.ts";
 import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } from "../../releases/quarantine.ts";
-import { listReleases, type Release } from "../../releases/release.ts";
+import { currentRelease, listReleases, type Release } from "../../releases/release.ts";
 import { planSwitch } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
 import { impliedSteps } from "../applications/steps.ts";
@@ -117,12 +117,25 @@ async function chooseRelease({ layout, source }: KeptRun, running: Release | und
   const { target, to } = source;
   const releases = await listReleases(layout, target);
   if (to !== undefined) return keptRelease(releases, running, to);
+  const found = await releaseBefore(layout, target, releases, running);
+  if (found === undefined) throw noRelease("No release of an earlier version is kept.", releases);
+  return found;
+}
+
+/** Returns the release that a rollback of a target goes back to; undefined where none is kept. */
+export const previousRelease = async (layout: Layout, target: TargetName): Promise<Release | undefined> =>
+  releaseBefore(layout, target, await listReleases(layout, target), await currentRelease(layout, target));
+
+async function releaseBefore(
+  layout: Layout,
+  target: TargetName,
+  releases: readonly Release[],
+  running: Release | undefined,
+): Promise<Release | undefined> {
   const healthy = new Set(
     (await readDeployed(layout, target))?.ran.flatMap((run) => (run.healthy ? [run.release] : [])),
   );
-  const found = earlierRelease(releases, running, await readQuarantine(layout, target), healthy);
-  if (found === undefined) throw noRelease("No release of an earlier version is kept.", releases);
-  return found;
+  return earlierRelease(releases, running, await readQuarantine(layout, target), healthy);
 }
 
 /**

@@ -9,6 +9,9 @@ import type { DeploymentQueue } from "./deployment-queue.ts";
 import type { EmitWatch, HoldReason, WatchEvent } from "./events.ts";
 import type { WatchTarget } from "./target.ts";
 
+/** Returns the time of an event. */
+export const isoNow = (): string => new Date().toISOString();
+
 /** Result of one turn, for `--once` and the back-off. */
 export interface TurnResult {
   target: string;
@@ -46,7 +49,7 @@ export function holdAfter(
 /** Returns the event that ends a deployment or a rollback of a target. @param startedAt by `performance.now()` */
 export const doneEvent = (target: string, result: DeployResult, startedAt: number, isRollback = false): WatchEvent => ({
   event: "deploy.done",
-  at: new Date().toISOString(),
+  at: isoNow(),
   target,
   ...(isRollback && { rollback: true as const }),
   outcome: result.outcome,

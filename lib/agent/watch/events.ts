@@ -30,7 +30,7 @@ export interface WatchedTarget {
 export type WatchEvent =
   /** Also emitted after a reload of the configuration: exactly these targets are watched from here on. */
   | { event: "watch.started"; targets: WatchedTarget[] }
-  | { event: "check.started"; target: string }
+  | { event: "check.started"; at: string; target: string }
   | {
       event: "check.done";
       /** ISO 8601. */
@@ -38,10 +38,12 @@ export type WatchEvent =
       target: string;
       running_version: string | null;
       latest_version: string | null;
+      /** Version that `rollback` would go back to. */
+      previous_version?: string | null;
       changed: boolean;
       title?: string;
     }
-  | { event: "check.failed"; target: string; code: Code; message: string; failures: number }
+  | { event: "check.failed"; at: string; target: string; code: Code; message: string; failures: number }
   /** End of a turn. `held`: why the version is not followed; `pin`: pinned version. */
   | {
       event: "check.scheduled";

@@ -6,10 +6,11 @@ import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { releaseLeft } from "../../releases/quarantine.ts";
 import { deploy } from "../deployment/deploy.ts";
+import { previousRelease } from "../deployment/rollback.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
-import { doneEvent, endedTurn, goBack, heldTurn, holdAfter, type TurnResult } from "./check-result.ts";
+import { doneEvent, endedTurn, goBack, heldTurn, holdAfter, isoNow, type TurnResult } from "./check-result.ts";
 import { decideDeployment, type Decision, type TargetFacts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
@@ -183,13 +184,12 @@ export class TargetLoop implements AsyncDisposable {
       if (!signal.aborted) {
         const failures = this.#failures + 1;
         const { code, message } = error;
-        this.#context.emit({ event: "check.failed", target: this.name, code, message, failures });
+        this.#context.emit({ event: "check.failed", at: isoNow(), target: this.name, code, message, failures });
       }
       result = { target: this.name, outcome: "failed", version: null, exitCode: error.exitCode, error };
     }
     // A held version waits for a newer version or a person, so retries are useless.
-    const failed = result.exitCode !== EXIT.done && result.outcome !== "held";
-    this.#failures = failed ? this.#failures + 1 : 0;
+    this.#failures = result.exitCode !== EXIT.done && result.outcome !== "held" ? this.#failures + 1 : 0;
     this.#lastError = result.error;
     return result;
   }
@@ -216,7 +216,7 @@ export class TargetLoop implements AsyncDisposable {
 
   async #poll(signal: AbortSignal): Promise<void> {
     const { emit, polling } = this.#context;
-    emit({ event: "check.started", target: this.name });
+    emit({ event: "check.started", at: isoNow(), target: this.name });
     const before = await this.#memory.read();
     const running = await runningVersion(this.#layout, this.#source.target);
     const answer = await polling(this.#target.hub, () =>
@@ -232,10 +232,11 @@ export class TargetLoop implements AsyncDisposable {
     const title = name === undefined ? await titleOf(this.#layout, this.#source.target) : `project:${name}`;
     emit({
       event: "check.done",
-      ...{ at: new Date().toISOString(), target: this.name },
+      ...{ at: isoNow(), target: this.name },
       ...(title !== undefined && { title }),
       running_version: running,
       latest_version: latest?.version ?? null,
+      previous_version: (await previousRelease(this.#layout, this.#source.target))?.version ?? null,
       changed: latest?.version !== before.latest?.version,
     });
   }

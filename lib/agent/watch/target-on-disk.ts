@@ -58,7 +58,7 @@ export async function lookAt(layout: Layout, target: TargetName): Promise<number
 }
 
 /** Returns the version that waits for a person's consent to its rights; undefined for none. */
-async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
+export async function awaitingConsent(layout: Layout, target: TargetName): Promise<HeldRights | undefined> {
   const held = await readHeldRights(layout, target, await currentName(layout, target));
   if (held === undefined || (await withoutConsent(layout, target, held)).length === 0) return undefined;
   return held;

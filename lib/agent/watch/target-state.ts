@@ -21,6 +21,8 @@ export type TargetState = (typeof TARGET_STATES)[number];
 export interface TargetFacts {
   running: string | null;
   latest: string | null;
+  /** Version that a rollback would go back to, as of the last check. */
+  previous: string | null;
   paused: boolean;
   /** Pinned version. */
   pin: string | null;
@@ -44,7 +46,15 @@ export const factsAtStart = (
   { running_version: running, latest_version: latest, paused }: WatchedTarget,
   known?: TargetFacts,
 ): TargetFacts => ({
-  ...{ pin: null, checking: false, checked: false, checkedAt: undefined, queued: false, deploying: false },
+  ...{
+    previous: null,
+    pin: null,
+    checking: false,
+    checked: false,
+    checkedAt: undefined,
+    queued: false,
+    deploying: false,
+  },
   ...{ failures: 0, nextCheckAt: undefined, held: undefined, error: undefined },
   ...known,
   ...{ running, latest, paused },
@@ -56,9 +66,9 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
     case "check.started":
       return { ...facts, checking: true };
     case "check.done": {
-      const { running_version: running, latest_version: latest } = event;
+      const { running_version: running, latest_version: latest, previous_version: previous = null } = event;
       const error = facts.error?.by === "check" ? undefined : facts.error;
-      return { ...facts, checking: false, checked: true, checkedAt: now, running, latest, error };
+      return { ...facts, checking: false, checked: true, checkedAt: now, running, latest, previous, error };
     }
     case "check.failed": {
       const { failures, code, message } = event;
@@ -96,7 +106,9 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
       const { outcome, version, code, message } = event;
       const running = outcome === "deployed" || outcome === "unchanged" ? version : facts.running;
       const error = code === null ? undefined : { code, message: message ?? code, by: "deployment" as const };
-      return { ...facts, queued: false, deploying: false, running, error };
+      // What a deployment replaces is kept, unless the next check says otherwise.
+      const previous = outcome === "deployed" ? (event.rollback === true ? null : facts.running) : facts.previous;
+      return { ...facts, queued: false, deploying: false, running, previous, error };
     }
     default:
       return facts;

@@ -40,7 +40,7 @@ t.test("settings that came with a cloned folder send a key of the environment no
     t.intercept(process, "env", { value: { PATH: process.env.PATH, SEALIFT_PLUGIN_KEY: KEY } });
     const target = GIVEN_TARGET.replace("-", ":");
     const stdout = new PassThrough().resume();
-    const words = ["rollback", target, "--project-root", root, "--json", "--timeout", "2"];
+    const words = ["rollback", target, "--project-root", root, "--json", "--timeout", "2s"];
     await Cli.from([Rollback]).run(words, { ...Cli.defaultContext, stdout });
   };
   await rollback(cloned);

@@ -19,7 +19,7 @@ const table = { hostId, timeoutMs, allowDowngrade, keepReleases };
 
 t.test("flags beat the environment, which beats the file, which beats defaults", async (t) => {
   const file = fileLayer({ host_id: "file", timeout: 5, keep_releases: 7 }, "sealift.yaml");
-  const environment = environmentLayer({ SEALIFT_HOST_ID: "variable", SEALIFT_TIMEOUT: "6" });
+  const environment = environmentLayer({ SEALIFT_HOST_ID: "variable", SEALIFT_TIMEOUT: "6s" });
   const flags = flagsLayer({ "host-id": "flag" });
   const values = await resolveOptions(table, [flags, environment, file]);
   t.same(values, { hostId: "flag", timeoutMs: 6000, allowDowngrade: false, keepReleases: 7 });
@@ -51,7 +51,7 @@ t.test("each kind reads what people and YAML write, and refuses the rest", async
     ["size", "2K", 2048],
     ["size", "4GiB", 4 * 1024 ** 3],
     ["size", 5, 5],
-    ["durationMs", "90", 90_000],
+    ["durationMs", 90, 90_000],
     ["durationMs", "1.5s", 1500],
     ["durationMs", "2h", 7_200_000],
     ["list", "a,b", ["A", "B"]],
@@ -66,8 +66,10 @@ t.test("each kind reads what people and YAML write, and refuses the rest", async
     ["whole", "1e1", /whole number/],
     ["whole", -1, /whole number/],
     ["size", "much", /such as 500M/],
-    ["durationMs", "soon", /such as 60, 90s/],
-    ["durationMs", "0.5", /1s or longer/],
+    ["durationMs", "soon", /such as 60s, 5m/],
+    ["durationMs", "90", /--duration needs a unit: 90s, 90m, 90h or 90d, not "90"/],
+    ["durationMs", "0.5s", /1s or longer/],
+    ["durationMs", 0.5, /1s or longer/],
     ["text", "", /empty/],
     ["text", ["a"], /one value/],
   ];

@@ -124,7 +124,14 @@ t.test("every view keeps within its rectangle, on small and large screens, whate
     ...deploying,
     { event: "warning", target: "plugin:tide-table", message: HOSTILE },
     { event: "output", target: "plugin:tide-table", source: "provision", line: HOSTILE.repeat(20) },
-    { event: "check.failed", target: "plugin:berth-board", code: "hub_unavailable", message: HOSTILE, failures: 3 },
+    {
+      event: "check.failed",
+      at: "2026-11-24T12:00:00Z",
+      target: "plugin:berth-board",
+      code: "hub_unavailable",
+      message: HOSTILE,
+      failures: 3,
+    },
   ]);
   const fleet = new FleetModel();
   fleet.apply(
@@ -223,7 +230,16 @@ t.test("the table says in a word how each target is", async (t) => {
     ],
     [
       "failing",
-      [{ event: "check.failed", target: name, code: "timed_out", message: "silent", failures: 1 }],
+      [
+        {
+          event: "check.failed",
+          at: "2026-11-24T12:00:00Z",
+          target: name,
+          code: "timed_out",
+          message: "silent",
+          failures: 1,
+        },
+      ],
       /failing: timed_out/,
     ],
     ["queued", [done, { event: "deploy.queued", target: name, version: "2.0.0" }], /waiting for its turn/],
@@ -249,9 +265,9 @@ t.test("the selected one of two hundred targets is shown, with its place", async
 });
 
 t.test("what is asked shows its answer, the version and the name on a narrow screen", async (t) => {
-  const subject = { title: `plugin:${"long-".repeat(20)}`, running: "1.4.0", latest: "1.5.0" };
+  const subject = { title: `plugin:${"long-".repeat(20)}`, running: "1.4.0", latest: "1.5.0", previous: "1.3.0" };
   for (const [confirming, question] of [
-    ["rollback", /^ y yes, other keys no {2}Go back from 1\.4\.0 with plugin:long-.*…$/],
+    ["rollback", /^ y yes, other keys no {2}Go back from 1\.4\.0 to 1\.3\.0 with plugin:long-.*…$/],
     ["redeploy", /^ y yes, other keys no {2}Redeploy 1\.5\.0 of plugin:long-.*…$/],
     ["quit", /^ y yes, other keys no {2}A deployment is under way and will be undone\. Quit\?/],
   ] as const) {

@@ -112,7 +112,7 @@ export async function joinMachines(t: Test, image: ContainerImage): Promise<void
   await waiting;
 
   const watches = machines.map(({ machine }) =>
-    eventsOf(start(machine, "watch", "--config", "watch/watch.yaml", "--interval", "1", "--json")),
+    eventsOf(start(machine, "watch", "--config", "watch/watch.yaml", "--interval", "1s", "--json")),
   );
   const runs = (version: string) => ({ event: "deploy.done", outcome: "deployed", version });
   await Promise.all(watches.map(({ until }) => until(runs("1.0.0"))));

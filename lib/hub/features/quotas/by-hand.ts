@@ -4,7 +4,7 @@ import { type Database, inTransaction } from "../../records/port.ts";
 import { projectIdCalled } from "../../records/projects.ts";
 import { type StorageHolder, type Usage, usageOf } from "../../records/usage.ts";
 import { type DatabasePlace, openHubDatabase } from "../../storage/open.ts";
-import { listQuotas, type Quota, removeQuota, writeQuota } from "./records.ts";
+import { listQuotas, type Quota, type QuotaChange, removeQuota, writeQuota } from "./records.ts";
 
 async function onDatabase<T>(place: DatabasePlace, work: (database: Database) => Promise<T>): Promise<T> {
   await using opened = await openHubDatabase(place);
@@ -25,19 +25,24 @@ export interface UsedQuota extends Quota {
 }
 
 /**
- * Sets a quota while the hub runs. Bytes stored beyond it stay.
+ * Sets limits of a quota while the hub runs. Bytes stored beyond them stay.
  *
  * @throws UsageError `usage` for an unknown project
  */
-export function setQuota(place: DatabasePlace, given: Quota): Promise<UsedQuota> {
+export function setQuota(place: DatabasePlace, given: QuotaChange): Promise<UsedQuota> {
   return onDatabase(place, async (database) => {
     const { kysely } = database;
-    const quota = { ...given, subject: await meant(kysely, given.subject) };
+    const subject = await meant(kysely, given.subject);
     const at = (await database.now?.()) ?? Date.now();
-    const { subject, ...facts } = quota;
-    await inTransaction(kysely, async (transaction) => {
-      await writeQuota(transaction, quota);
-      await insertAudit(transaction, { action: "quota.set", subject, ...BY_HAND, facts }, at);
+    const quota = await inTransaction(kysely, async (transaction) => {
+      const written = await writeQuota(transaction, { ...given, subject });
+      const { max_bytes, max_versions } = written;
+      await insertAudit(
+        transaction,
+        { action: "quota.set", subject, ...BY_HAND, facts: { max_bytes, max_versions } },
+        at,
+      );
+      return written;
     });
     return { ...quota, usage: await usageOf(kysely, subject) };
   });

@@ -56,13 +56,18 @@ const quotaOf = (row: { subject: string; max_bytes: number | null; max_versions:
   max_versions: row.max_versions === null ? null : Number(row.max_versions),
 });
 
-/** Sets the quota of an owner or project, replacing any earlier one. */
-export async function writeQuota(db: Queries, { subject, ...limits }: Quota): Promise<void> {
-  await own(db)
+/** Limits of a quota to set; those left out stay as they are. */
+export type QuotaChange = Pick<Quota, "subject"> & Partial<Quota>;
+
+/** Sets limits of an owner or project. @returns the quota as it is then */
+export async function writeQuota(db: Queries, { subject, ...limits }: QuotaChange): Promise<Quota> {
+  const row = await own(db)
     .insertInto("quotas")
-    .values({ subject, ...limits })
+    .values({ subject, max_bytes: null, max_versions: null, ...limits })
     .onConflict((conflict) => conflict.column("subject").doUpdateSet(limits))
-    .execute();
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return quotaOf(row);
 }
 
 /** Removes a quota. @returns false when there was none */
