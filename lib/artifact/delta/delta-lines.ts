@@ -4,7 +4,9 @@ import { join } from "node:path";
 import * as z from "zod";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { projectId, semverLabel, sha256Hex } from "../../contract/identifiers.ts";
+import { JSON_LIMITS } from "../../support/documents/limits.ts";
 import { safelyParsed } from "../../support/documents/safe-parse.ts";
+import { parseSignedJson } from "../../support/documents/signed-json.ts";
 import { missing } from "../../support/files.ts";
 import { readLines } from "../tree/read-lines.ts";
 import { listedInOrder, type TreeListing } from "../tree/tree-listing.ts";
@@ -104,6 +106,8 @@ export const deltaInvalid = (why: string): SealiftError =>
 
 /** Longest line, in bytes: room for the pieces of one file. */
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** Limits of one line: pieces are counted by its schema. */
+const LINE_LIMITS = { ...JSON_LIMITS, maxBytes: MAX_LINE_BYTES, maxNodes: Infinity };
 /** Bytes of lines that any delta may have, to which more are added for each byte of the delta. */
 const FREE_BYTES = 1024 * 1024;
 const BYTES_PER_BYTE = 256;
@@ -153,9 +157,9 @@ export const parseLine = (text: string, number: number): DeltaLine => parse(text
 function parse<T extends z.ZodType>(text: string, schema: T, where: string): z.output<T> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw deltaInvalid(`${where} is not JSON`);
+    value = parseSignedJson(text, LINE_LIMITS);
+  } catch (cause) {
+    throw deltaInvalid(`${where} is not valid JSON: ${(cause as Error).message}`);
   }
   const result = safelyParsed(schema, value);
   if (result.success) return result.data;

@@ -3,8 +3,9 @@ import { artifactError } from "../../contract/errors.ts";
 import { type Manifest, manifest, MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import { collectGarbage, freeBuffer, paced } from "../../support/buffer-pacing.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
-import { JSON_LIMITS, parseJson } from "../../support/documents/limits.ts";
+import { JSON_LIMITS } from "../../support/documents/limits.ts";
 import { safelyParsed } from "../../support/documents/safe-parse.ts";
+import { parseSignedJson } from "../../support/documents/signed-json.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Limits } from "../limits.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
@@ -97,11 +98,11 @@ export async function readManifest(staging: string): Promise<Manifest> {
   }
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parseSignedJson(text);
   } catch (cause) {
     throw artifactError(
       "manifest_invalid",
-      `The artifact's ${MANIFEST_FILE} is not JSON: ${(cause as Error).message}.`,
+      `The artifact's ${MANIFEST_FILE} is not valid JSON: ${(cause as Error).message}.`,
       { cause },
     );
   }

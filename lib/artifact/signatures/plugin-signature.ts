@@ -4,6 +4,7 @@ import { readdir } from "node:fs/promises";
 import { join, posix } from "node:path";
 import * as z from "zod";
 import { safelyParsed } from "../../support/documents/safe-parse.ts";
+import { parseSignedJson } from "../../support/documents/signed-json.ts";
 import { missing, readTextFile, writeFileAtomic } from "../../support/files.ts";
 
 /**
@@ -113,9 +114,9 @@ export async function verifyPluginSignature(
   }
   let parsed;
   try {
-    parsed = safelyParsed(pluginSignature, JSON.parse(text));
-  } catch {
-    return invalid("plugin.sig is not JSON");
+    parsed = safelyParsed(pluginSignature, parseSignedJson(text));
+  } catch (error) {
+    return invalid(`plugin.sig is not valid JSON: ${(error as Error).message}`);
   }
   if (!parsed.success) return invalid("plugin.sig lacks a field or has one of the wrong form");
   const signature = parsed.data;

@@ -4,8 +4,9 @@ import * as z from "zod";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { sha256Hex } from "../../contract/identifiers.ts";
 import { STATEMENT_BYTES } from "../../contract/statements/statements.ts";
-import { type DocumentLimits, parseJson } from "../../support/documents/limits.ts";
+import type { DocumentLimits } from "../../support/documents/limits.ts";
 import { safelyParsed } from "../../support/documents/safe-parse.ts";
+import { parseSignedJson } from "../../support/documents/signed-json.ts";
 import { printableJson } from "../../support/printable.ts";
 
 /** Media type of the envelope's payload, an in-toto Statement. */
@@ -82,7 +83,7 @@ export function readProvenance(bytes: Uint8Array): Provenance {
 
 function parsed(bytes: Uint8Array, what: string): unknown {
   try {
-    return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), LIMITS);
+    return parseSignedJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), LIMITS);
   } catch (error) {
     throw invalid(`${what} is no JSON within limits: ${(error as Error).message}`, error);
   }

@@ -9,7 +9,7 @@ import {
   urgentStatement,
 } from "../../../contract/statements/statements.ts";
 import type { Target } from "../../../contract/target.ts";
-import { parseJson } from "../../../support/documents/limits.ts";
+import { parseSignedJson } from "../../../support/documents/signed-json.ts";
 import { forbidden, HubError, tooLarge, unprocessable } from "../../base/errors.ts";
 import { recordId } from "../../base/identity.ts";
 import type { IncomingBlob } from "../../blobs/port.ts";
@@ -139,7 +139,7 @@ async function wholeOf(blob: IncomingBlob): Promise<Buffer> {
 
 function requireUrgent(bytes: Buffer): void {
   try {
-    urgentStatement.parse(parseJson(bytes.toString("utf8")));
+    urgentStatement.parse(parseSignedJson(bytes.toString("utf8")));
   } catch (error) {
     throw new HubError(422, "statement_invalid", 'A statement of the kind urgent is {"reason": "TEXT"}.', {
       cause: error,
