@@ -75,6 +75,7 @@ const floors = {
     ["sources", "supervisors", "reports", "policy"],
     ["applications"],
     ["deployment"],
+    ["health"],
     ["watch", "upgrade"],
     ["."],
   ],

@@ -3,7 +3,7 @@ import { Command, Option } from "clipanion";
 import type { FleetMark } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
-import { isInTrouble, isStale, runningVersion } from "../../lib/contract/surfaces/host-record.ts";
+import { isInTrouble, isStale, runningVersion, unhealthySince } from "../../lib/contract/surfaces/host-record.ts";
 import type { Target } from "../../lib/contract/target.ts";
 import { fleetWait } from "../../lib/options/watch.ts";
 import { counted } from "../../lib/support/counted.ts";
@@ -29,7 +29,7 @@ export class FleetWait extends withOptions(fleetWait) {
     description: "Wait until the hosts of a target run a version",
     details: `
       For CI: ends with 0 as soon as enough of the hosts that report run the version, and with 75 when they have not
-      within \`--timeout\`. \`--min\` is a share such as 95%, or a number of hosts. Hosts that were silent for
+      within \`--timeout\`. Hosts on which it is unhealthy do not count. \`--min\` is a share such as 95%, or a number of hosts. Hosts that were silent for
       \`--stale\` do not count; the end names them.
     `,
     examples: [["After a release", "$0 fleet wait plugin:tide-table --version 1.4.0 --min 95% --timeout 30m"]],
@@ -106,7 +106,7 @@ async function progressOf(
       continue;
     }
     progress.hosts++;
-    if (runningVersion(host) === version) progress.running++;
+    if (runningVersion(host) === version && unhealthySince(host) === undefined) progress.running++;
     else if (isInTrouble(host)) progress.failing++;
   }
   return { progress, leftOut, mark: view.mark };

@@ -13,6 +13,8 @@ import {
   shownVersion,
   triedVersion,
   troubleOf,
+  unhealthySince,
+  unhealthyText,
 } from "../../lib/contract/surfaces/host-record.ts";
 import { parseTarget, type Target, targetText } from "../../lib/contract/target.ts";
 import { connection } from "../../lib/options/connection.ts";
@@ -38,6 +40,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
   static override listed = () => [
     ...["target", "host_id", "version", "status", "running_version", "running_signer", "completed_at", "error_message"],
+    ...["health"],
     ...["created_at", "seen_at", "stale", "labels", "published_by", "approved_by", "statements"],
   ];
   static override usage = Command.Usage({
@@ -109,7 +112,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const view = await this.#read(target, hub);
     const origins = new VersionOrigins(target, hub);
     const versions = new Map<string, number>();
-    const sums = { hosts: 0, failing: 0, stale: 0 };
+    const sums = { hosts: 0, failing: 0, unhealthy: 0, stale: 0 };
     const now = Date.now();
     for await (const { state, ...host } of this.json ? view.hosts : naturalOrder(view.hosts)) {
       const stale = isStale(host, staleMs, now);
@@ -119,6 +122,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
         const running = shownVersion(host);
         versions.set(running, (versions.get(running) ?? 0) + 1);
         if (isInTrouble(host)) sums.failing++;
+        if (unhealthySince(host) !== undefined) sums.unhealthy++;
       }
       if (this.json)
         this.print.event({
@@ -197,13 +201,14 @@ const mostFirst = (versions: ReadonlyMap<string, number>): [version: string, hos
   [...versions].toSorted(([, a], [, b]) => b - a);
 
 function sumOf(
-  { hosts, failing, stale }: { hosts: number; failing: number; stale: number },
+  { hosts, failing, unhealthy, stale }: { hosts: number; failing: number; unhealthy: number; stale: number },
   versions: ReadonlyMap<string, number>,
 ): string {
   const most = mostFirst(versions);
   const others = most.slice(SUMMED);
   return [
     `${counted(hosts, "host")}, ${failing} failing`,
+    ...(unhealthy === 0 ? [] : [`${unhealthy} unhealthy`]),
     ...(stale === 0 ? [] : [`${stale} stale`]),
     ...most.slice(0, SUMMED).map(([version, count]) => `${version} on ${count}`),
     ...(others.length === 0
@@ -221,13 +226,16 @@ function rowOf(host: FleetHost, stale: boolean): string {
   const { host_id: id, status, completed_at: time, error_message: error = null, running_signer: signer } = host;
   const held = isHeld(host);
   const heard = lastHeard(host);
+  const sick = unhealthyText(host, timeText);
   const why =
     stale && heard !== undefined
       ? `last heard of ${timeText(new Date(heard).toISOString())}`
-      : host.superseded === true
-        ? `${host.version} failed, and is offered no longer`
-        : troubleOf({ tried: triedVersion(host), error, held });
-  const word = stale ? "stale" : held ? "held" : host.superseded === true ? "current" : status;
+      : (sick ??
+        (host.superseded === true
+          ? `${host.version} failed, and is offered no longer`
+          : troubleOf({ tried: triedVersion(host), error, held })));
+  const reported = held ? "held" : host.superseded === true ? "current" : status;
+  const word = stale ? "stale" : sick === undefined ? reported : "unhealthy";
   const cells = [
     ...[id.padEnd(32), shownVersion(host).padEnd(20), signerText(signer).padEnd(17), word.padEnd(11)],
     ...[timeText(time ?? "").padEnd(20), why],

@@ -29,6 +29,7 @@ export class Status extends withOptions(host) {
       ahead: true,
       unsent_reports: true,
       last_report: true,
+      unhealthy: true,
       settings: true,
       why: true,
     });
@@ -90,6 +91,7 @@ function factsOf(status: TargetStatus, why: Why | undefined) {
     ...{ disk, quarantine, paused, pin, held_rights: heldRights, unsent_reports: unsentReports, settings },
     ahead: ahead && { version: ahead.version, bytes: ahead.bytes, at: ahead.at, not_before: ahead.notBefore },
     last_report: lastReport ?? null,
+    unhealthy: status.unhealthy,
     why: reason === undefined ? null : { reason: reason.reason, version: reason.version, message: reason.message },
   };
 }
@@ -109,6 +111,8 @@ function linesOf(
     `${target}  ${running === undefined ? "nothing runs" : `${running.version} runs since ${timeText(runningSince!)}`}`,
   ];
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
+  if (status.unhealthy !== null)
+    say("unhealthy", `since ${timeText(status.unhealthy.since)}: ${status.unhealthy.message}`);
   if (latest !== null && latest !== running?.version) say("latest", latest);
   const reason = reasonOf(why);
   if (reason !== undefined)

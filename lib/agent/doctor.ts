@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { type TargetName, targetOfName } from "../contract/target.ts";
 import { isDowngrade } from "../contract/versions.ts";
 import { damageOf } from "../releases/contents.ts";
+import { readStanding, sickOf } from "../releases/health.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf } from "../releases/layout.ts";
 import { readQuarantine } from "../releases/quarantine.ts";
@@ -101,6 +102,13 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     if (running === undefined) yield warning(check, "Nothing runs");
     else yield await releaseFinding(layout, target, running, digests);
     if (running !== undefined && !isAdopted(running)) yield* signerFinding(target, running);
+    const sick = sickOf(await readStanding(layout, target));
+    if (sick !== undefined)
+      yield warning(
+        check,
+        `${running?.version} is unhealthy since ${sick.since}: ${sick.message}`,
+        "A watch found so after the deployment, and does not go back by itself: `sealift rollback TARGET` does.",
+      );
     for (const name of await unreadableReleases(layout, target))
       yield warning(
         check,

@@ -3,11 +3,12 @@ import type { TargetName } from "../contract/target.ts";
 import { type FetchedAhead, readAhead } from "../releases/ahead.ts";
 import { readDeployed, type Settings } from "../releases/deployed.ts";
 import { type DiskUse, diskUse, filesBelow } from "../releases/disk-use.ts";
+import { readStanding, type Sick, sickOf } from "../releases/health.ts";
 import type { HeldRights } from "../releases/held-rights.ts";
 import type { Layout } from "../releases/layout.ts";
 import { type QuarantineEntry, readQuarantine } from "../releases/quarantine.ts";
 import { currentName, listReleases, type Release } from "../releases/release.ts";
-import { readReports, unsentNames } from "./reports/report.ts";
+import { readLastDeployment, unsentNames } from "./reports/report.ts";
 import { type Pin, readPin, WatchMemory, type WatchState } from "./watch/state.ts";
 import { awaitingConsent } from "./watch/target-on-disk.ts";
 
@@ -40,20 +41,23 @@ export interface TargetStatus {
   /** Version fetched before its window opens, and when that is, if the hub stated it. */
   ahead: (Pick<FetchedAhead, "version" | "bytes" | "at"> & { notBefore: string | null }) | null;
   lastReport: LocalReport | undefined;
+  /** Since when what runs is unhealthy, and why. */
+  unhealthy: Sick | null;
   /** Reports that the hub does not have yet. */
   unsentReports: number;
 }
 
 export async function inspectTarget(layout: Layout, target: TargetName): Promise<TargetStatus> {
-  const [deployed, releases, quarantine, pin, watch, ahead, [lastReport], unsent] = await Promise.all([
+  const [deployed, releases, quarantine, pin, watch, ahead, lastReport, unsent, standing] = await Promise.all([
     readDeployed(layout, target),
     keptReleases(layout, target),
     readQuarantine(layout, target),
     readPin(layout, target),
     new WatchMemory({ layout }, target).read(),
     readAhead(layout, target),
-    readReports(layout, target, 1),
+    readLastDeployment(layout, target),
     unsentNames(layout, target),
+    readStanding(layout, target),
   ]);
   const { paused, latest, state } = watch;
   const running = releases.find((release) => release.running);
@@ -67,6 +71,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     latest: latest?.version ?? null,
     watch: state,
     ahead: ahead === undefined ? null : { ...ahead, notBefore: opensAt(latest, ahead.version) },
+    unhealthy: sickOf(standing) ?? null,
     unsentReports: unsent.length,
   };
 }

@@ -7,7 +7,7 @@ import { SealiftError } from "../contract/errors.ts";
 import type { FleetAdoption } from "../contract/fleets/adoption.ts";
 import * as routes from "../contract/fleets/routes.ts";
 import { HOST_STATES, type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
-import { deploymentStatus, type FleetSummary, runningSignerField } from "../contract/surfaces/reports.ts";
+import { deploymentStatus, type FleetSummary, healthField, runningSignerField } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
@@ -26,6 +26,8 @@ const hostRecord = z.looseObject({
   error_message: z.string().nullish(),
   completed_at: z.string().nullish(),
   created_at: z.string().nullish(),
+  started_at: z.string().nullish(),
+  health: healthField.catch(undefined),
   /** Time when the host last asked for the latest version, to the hour. */
   seen_at: z.string().nullish(),
   running_version: z.string().nullish(),

@@ -90,6 +90,16 @@ const EVENTS = {
     sentence: ({ version, host_id: host, status }) =>
       `${host} ${status === "rolled_back" ? "rolled back" : "failed to deploy"} ${version}`,
   },
+  "host.unhealthy": {
+    when: "what a host runs became [unhealthy](applications.md#health) after its deployment",
+    fields: "`version` that runs, `host_id`, `since`, `error_message` or null",
+    sentence: ({ version, host_id: host }) => `${host} is unhealthy with ${version ?? "what it runs"}`,
+  },
+  "host.healthy": {
+    when: "what a host runs is healthy again, or another version is",
+    fields: "`version` that runs, `host_id`, `since`",
+    sentence: ({ version, host_id: host }) => `${host} is healthy with ${version ?? "what it runs"}`,
+  },
 } satisfies Record<string, Event>;
 
 /** Event that a webhook can subscribe to. */
@@ -140,5 +150,7 @@ export interface WebhookMessage {
     host_id?: string;
     status?: "failed" | "rolled_back";
     error_message?: string | null;
+    /** Time of the host at which its health changed, ISO 8601. */
+    since?: string;
   };
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere } from "../support/files.ts";
+import { leaveStanding } from "./health.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";
 import type { Layout } from "./layout.ts";
 
@@ -20,7 +21,7 @@ const deployed = z.object({
       version: z.string(),
       release: z.string(),
       at: z.string(),
-      /** Whether a health check has passed after the switch; missing where none was made. */
+      /** Whether a health check has passed after the switch, and it was healthy when it was left; else missing. */
       healthy: z.boolean().optional(),
     }),
   ),
@@ -53,15 +54,21 @@ export async function readDeployed(layout: Layout, target: TargetName): Promise<
   return found?.folder === (await markOf(layout.sealift)) ? found : undefined;
 }
 
-/** Records a switch. Requires the lock of the target, and comes before the switch is committed. */
+/**
+ * Records a switch. Requires the lock of the target, and comes before the switch is committed. The release that is left
+ * was not healthy if a watch has found so.
+ */
 export async function rememberDeployed(
   layout: Layout,
   target: TargetName,
   { version, release, settings, healthy }: { version: string; release: string; settings: Settings; healthy: boolean },
 ): Promise<void> {
+  const sick = await leaveStanding(layout, target);
   const before = (await readDeployed(layout, target))?.ran ?? [];
   const ran = [
-    ...before.filter((run) => run.version !== version),
+    ...before
+      .filter((run) => run.version !== version)
+      .map(({ healthy: was = false, ...run }) => ({ ...run, ...(was && run.release !== sick && { healthy: true }) })),
     { version, release, at: new Date().toISOString(), ...(healthy && { healthy }) },
   ];
   const record = { folder: await markOf(layout.sealift), settings, ran: ran.slice(-MAX_VERSIONS) };

@@ -1,8 +1,7 @@
 import type { ReactNode } from "react";
 import { type Situation, whyNotNewest } from "../agent/newest/why.ts";
 import { stateOf } from "../agent/watch/target-state.ts";
-import { troubleOf } from "../contract/surfaces/host-record.ts";
-import { type HostRow, statusText } from "./fleet-model.ts";
+import { type HostRow, hostTrouble, statusText } from "./fleet-model.ts";
 import { Line, type LinePart, Title } from "./line.tsx";
 import type { Tab } from "./navigation.ts";
 import { moment, span, wrap } from "./text.ts";
@@ -72,7 +71,7 @@ function paragraphs(subject: DetailSubject): Paragraph[] {
 
 function targetParagraphs({ target, now }: DetailSubject): Paragraph[] {
   if (target === undefined) return [];
-  const { held, error, deployment } = target;
+  const { held, unhealthy, error, deployment } = target;
   const found: Paragraph[] = [
     {
       heading: target.title === target.name ? target.name : `${target.title} (${target.name})`,
@@ -82,6 +81,10 @@ function targetParagraphs({ target, now }: DetailSubject): Paragraph[] {
   const why = whyNotNewest(situationOf(target));
   if (why.version !== null && why.reason !== "deploying" && (held !== undefined || error === undefined))
     found.push({ heading: `Why ${why.version} does not run`, text: why.message, look: "attention" });
+  if (unhealthy !== undefined) {
+    const heading = `Unhealthy since ${moment(Date.parse(unhealthy.since), now)}`;
+    found.push({ heading, text: unhealthy.message, look: "bad" });
+  }
   if (error !== undefined) found.push({ heading: `Error ${error.code}`, text: error.message, look: "bad" });
   if (deployment?.message !== undefined && deployment.message !== error?.message) {
     const when = moment(deployment.startedAt, now);
@@ -127,7 +130,7 @@ const eventParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
 const hostParagraphs = ({ hosts, now }: DetailSubject): Paragraph[] =>
   hosts.slice(0, MAX_ROWS).map((row) => ({
     heading: `${row.id}  ${row.version}  ${statusText(row)}${row.at === 0 ? "" : `  ${moment(row.at, now)}`}`,
-    text: `${troubleOf(row) || "no error"}${signerText(row)}`,
+    text: `${hostTrouble(row, (at) => moment(at, now)) || "no error"}${signerText(row)}`,
     look: row.status === "success" ? "plain" : "bad",
   }));
 

@@ -7,6 +7,9 @@ import {
   shownVersion,
   STALE_MS,
   triedVersion,
+  troubleOf,
+  unhealthySince,
+  unhealthyText,
 } from "../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { naturally } from "../support/natural-order.ts";
@@ -29,6 +32,8 @@ export interface HostRow {
   held: boolean;
   /** Whether it has been silent for so long that it is counted apart. */
   stale: boolean;
+  /** Time since which what it runs is unhealthy, ISO 8601; null for any other. */
+  unhealthySince: string | null;
 }
 
 export const FLEET_FILTERS = ["all", "failing", "not latest", "stale"] as const;
@@ -55,8 +60,23 @@ export interface VersionShare {
 }
 
 /** Returns the word for the result of a host's last deployment. */
-export const statusText = ({ status, held, stale }: Pick<HostRow, "status" | "held" | "stale">): string =>
-  stale ? "stale" : held ? "held" : status === "rolled_back" ? "rolled back" : status;
+export const statusText = ({
+  status,
+  held,
+  stale,
+  unhealthySince: since,
+}: Pick<HostRow, "status" | "held" | "stale" | "unhealthySince">): string => {
+  if (stale) return "stale";
+  if (since !== null) return "unhealthy";
+  return held ? "held" : status === "rolled_back" ? "rolled back" : status;
+};
+
+/** Returns the trouble of a host in one line. @param timeText formats milliseconds since 1970 */
+export function hostTrouble(row: HostRow, timeText: (at: number) => string): string {
+  const { unhealthySince: since, error } = row;
+  const told = since === null ? undefined : { error_message: error, health: { state: "unhealthy" as const, since } };
+  return (told && unhealthyText(told, (time) => timeText(Date.parse(time)))) ?? troubleOf(row);
+}
 
 /** Longest error text, in characters, shown in one line. */
 const ERROR_LENGTH = 300;
@@ -101,11 +121,12 @@ export class FleetModel {
   apply(hosts: readonly FleetHost[], now = Date.now()): void {
     const fresh: HostRow[] = [];
     for (const host of hosts) {
+      const since = unhealthySince(host) ?? null;
       const row: HostRow = {
         id: owned(host.host_id),
         version: this.#shared(shownVersion(host)),
         tried: triedVersion(host) === null ? null : this.#shared(host.version),
-        status: isInTrouble(host) ? (this.#shared(host.status) as DeploymentStatus) : "success",
+        status: statusOf(host, since !== null, (text) => this.#shared(text)),
         at: Date.parse(host.completed_at ?? "") || 0,
         error:
           isInTrouble(host) && host.error_message
@@ -114,6 +135,7 @@ export class FleetModel {
         signer: host.running_signer && this.#shared(host.running_signer),
         held: isHeld(host),
         stale: isStale(host, this.#staleMs, now),
+        unhealthySince: since,
       };
       const before = this.#hosts.get(row.id);
       if (before === undefined) {
@@ -192,6 +214,12 @@ export class FleetModel {
     this.#texts.set(kept, kept);
     return kept;
   }
+}
+
+/** Returns the status that a host counts with. */
+function statusOf(host: FleetHost, isUnhealthy: boolean, shared: (text: string) => string): DeploymentStatus {
+  if (isUnhealthy) return "failed";
+  return isInTrouble(host) ? (shared(host.status) as DeploymentStatus) : "success";
 }
 
 const byId = (a: HostRow, b: HostRow): number => naturally(a.id, b.id);

@@ -1,5 +1,4 @@
 import type { ReactNode } from "react";
-import { troubleOf } from "../contract/surfaces/host-record.ts";
 import { counted } from "../support/counted.ts";
 import { type AdoptionGraph, adoptionGraph, GRAPH } from "./adoption.ts";
 import { placed, rowOf, titlesOf } from "./columns.ts";
@@ -8,6 +7,7 @@ import {
   type FleetQuery,
   type HostOrder,
   type HostRow,
+  hostTrouble,
   statusText,
   type VersionShare,
 } from "./fleet-model.ts";
@@ -178,5 +178,5 @@ const hostCells = (row: HostRow, latest: string | null, now: number) => ({
   version: (): LinePart => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
   status: (): LinePart => [statusText(row), row.held || row.stale ? "attention" : STATUS_LOOK[row.status]],
   reported: (): LinePart => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
-  error: (): LinePart => [troubleOf(row), "quiet"],
+  error: (): LinePart => [hostTrouble(row, (at) => moment(at, now)), "quiet"],
 });

@@ -4,7 +4,7 @@ import { stateOf } from "../agent/watch/target-state.ts";
 import { type Placed, placed, rowOf, titlesOf } from "./columns.ts";
 import { windowStart } from "./layout.ts";
 import { Line, type LinePart, Title } from "./line.tsx";
-import { bar, percent, span } from "./text.ts";
+import { bar, moment, percent, span } from "./text.ts";
 import type { TargetView } from "./watch-model.ts";
 
 interface Props {
@@ -66,14 +66,19 @@ function TargetRow({ target, columns, width, now, selected }: RowProps): ReactNo
     target: () => [title],
     running: () => [running ?? "none"],
     latest: () => [latest ?? "–", behind ? "attention" : "plain"],
-    state: (size) => stateCell(target, size),
+    state: (size) => stateCell(target, size, now),
     next: () => [nextCheck(target, now), "quiet"],
   });
   return <Line width={width} parts={parts} inverse={selected} />;
 }
 
-function stateCell(target: TargetView, width: number): LinePart {
+function stateCell(target: TargetView, width: number, now: number): LinePart {
   const state = stateOf(target);
+  const { unhealthy } = target;
+  if (unhealthy !== undefined && (state === "current" || state === "pinned" || state === "behind")) {
+    const why = width < ROOM_FOR_REASON ? "" : `: ${unhealthy.message}`;
+    return [`unhealthy since ${moment(Date.parse(unhealthy.since), now)}${why}`, "bad"];
+  }
   switch (state) {
     case "deploying": {
       const { fraction, activeStage } = target.deployment!;

@@ -1,7 +1,8 @@
 /** Host of the simulation: what it runs, and what its agent decides, with the product's own decision. */
 import { decideDeployment, type Decision } from "../../lib/agent/watch/decide.ts";
 import type { QuarantineEntry } from "../../lib/releases/quarantine.ts";
-import type { HostReport, HostRequest, HubAnswer } from "./hubs.ts";
+import type { HubAnswer } from "./hubs.ts";
+import type { HostReport, HostRequest } from "./messages.ts";
 import { isStepDown } from "./oracle/order.ts";
 import type { Asking } from "./oracle/terms.ts";
 import type { HostPlan } from "./plan.ts";
@@ -15,6 +16,8 @@ export class SimulatedHost {
   kept: string | null = null;
   ran = new Set<string>();
   isDead: boolean;
+  /** Whether what it runs is unhealthy after its deployment. */
+  isUnhealthy = false;
   deploying: { version: string; isBack: boolean } | undefined;
   /** Versions that it ran since the last action of a person. */
   trail: string[] = [];
@@ -78,18 +81,31 @@ export class SimulatedHost {
   finish(isBad: boolean, now: number): Omit<HostReport, "owner"> {
     const { version, isBack } = this.deploying!;
     this.deploying = undefined;
-    const { saysName: isNamed, isBound, labels } = this.plan;
-    const facts = { hostId: this.id, isNamed, isBound, labels, version };
     if (isBad) {
       const at = new Date(now).toISOString();
       this.#quarantine.push({ version, identity: null, code: "unhealthy", reason: "it is not healthy", at });
-      return { ...facts, status: this.running === null ? "failed" : "rolled_back", running: this.running };
+      return this.#report(version, this.running === null ? "failed" : "rolled_back");
     }
     this.kept = isBack ? null : this.running;
     this.running = version;
     this.ran.add(version);
     this.#misses = 0;
-    return { ...facts, status: "success", running: version };
+    this.isUnhealthy = false;
+    return this.#report(version, "success");
+  }
+
+  /** Changes the health of what it runs. @returns its report; undefined where nothing changes */
+  turn(isUnhealthy: boolean, version: string): Omit<HostReport, "owner"> | undefined {
+    const isDone = this.isUnhealthy === isUnhealthy || this.running !== version;
+    if (this.isDead || this.deploying !== undefined || isDone) return undefined;
+    this.isUnhealthy = isUnhealthy;
+    return this.#report(version, isUnhealthy ? "failed" : "success");
+  }
+
+  #report(version: string, status: HostReport["status"]): Omit<HostReport, "owner"> {
+    const { saysName: isNamed, isBound, labels } = this.plan;
+    const { id: hostId, running, isUnhealthy } = this;
+    return { hostId, isNamed, isBound, labels, version, status, running, isUnhealthy };
   }
 
   /** Reinstalls the host, which then remembers nothing. */
@@ -102,5 +118,6 @@ export class SimulatedHost {
     this.trail = [];
     this.#misses = 0;
     this.isDead = false;
+    this.isUnhealthy = false;
   }
 }

@@ -15,39 +15,22 @@ import { findMarks } from "../../lib/hub/records/latest/states.ts";
 import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/records/managed-versions.ts";
 import { type Database, inTransaction, type Transacted } from "../../lib/hub/records/port.ts";
 import { findProject, lockProject, type Project, readPulse } from "../../lib/hub/records/projects.ts";
-import { storeProjectReport, storeReports, storeTargetReport } from "../../lib/hub/records/reports.ts";
+import {
+  type IncomingReport,
+  storeProjectReport,
+  storeReports,
+  storeTargetReport,
+} from "../../lib/hub/records/reports.ts";
 import { fleetOf } from "../../lib/hub/records/subjects.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
 import { insertVersion } from "../../lib/hub/records/versions.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
 import { furnish, SESSION, SLUG } from "./furnish.ts";
 import { HubProcess } from "./hub-process.ts";
+import type { HostReport, HostRequest } from "./messages.ts";
 import { keyOf, newVersion, SHA256 } from "./new-version.ts";
 import type { Verdict } from "./oracle/terms.ts";
 import type { Plan, Rules } from "./plan.ts";
-
-/** Request of a host for the latest version. */
-export interface HostRequest {
-  /** Owner of its key; undefined without a key. */
-  owner: string | undefined;
-  hostId: string | undefined;
-  labels: Record<string, string>;
-  /** Undefined for a host that does not say. */
-  running: string | null | undefined;
-}
-
-export interface HostReport {
-  owner: string;
-  hostId: string;
-  isNamed: boolean;
-  isBound: boolean;
-  labels: Record<string, string>;
-  version: string;
-  status: "success" | "failed" | "rolled_back";
-  running: string | null;
-  /** Milliseconds by which the hub got it earlier. */
-  agoMs?: number;
-}
 
 export interface HubAnswer extends HostAnswer {
   etag: string;
@@ -227,11 +210,10 @@ export class Hubs {
     const facts = {
       ...{ version, host_id: hostId, running_version: running, labels, started_at: completed, completed_at: completed },
       ...{ error_message: status === "success" ? null : "it is not healthy", steps: undefined },
+      health: { state: given.isUnhealthy ? "unhealthy" : "healthy", since: completed } as const,
     };
     const about = { now, named: isNamed ? hostId : undefined, keyHost: isBound ? hostId : null };
-    const store = {
-      store: (report: Parameters<typeof storeReports>[1][number]) => storeReports(this.#database.kysely, [report]),
-    };
+    const store = { store: (report: IncomingReport) => storeReports(this.#database.kysely, [report]) };
     if (kind === "project") {
       const own = { ...facts, project_id: id, deployment_id: "", plugins: [] };
       const outcome = {

@@ -56,6 +56,12 @@ export const MUTATIONS: readonly Mutation[] = [
   mutation("hosts are counted that say their name", TALLY, ["!host.isNamed || ", ""]),
   mutation("kept versions leave the count", TALLY, ["kept.find((greater) => greater === host.running)", "undefined"]),
   mutation("failures that a person saw do not count", TALLY, [" && host.reportedAt > failuresSince", ""]),
+  mutation("an unhealthy host is not done", TALLY, ["=== version && !host.isUnhealthy", "=== version"]),
+  mutation("an unhealthy host fails", TALLY, ["=== version ? host.isUnhealthy :", "=== version ? false :"]),
+  mutation("a report says who is unhealthy", "records/reports.ts", [
+    "  health: report.health,\n",
+    "  health: undefined,\n",
+  ]),
   mutation("a host that was long silent does not count", TALLY, ["now - heardAt > SILENT_MS", "false"]),
   mutation("a labelled wave waits for a host", TERMS, ["if (current?.isLabelled === true &&", "if (false &&"]),
   mutation("completion waits for a host", TERMS, ["return open === waves.length && ", "return false && "]),

@@ -84,6 +84,17 @@ export interface Plan {
   commands: Command[];
   /** Versions that fail on some hosts: on a percentage, or on those with a label. */
   bad: Record<string, number | string>;
+  /** Versions that make hosts unhealthy after their deployment. */
+  ailing: Record<string, Illness>;
+}
+
+/** Illness of hosts that run a version. */
+export interface Illness {
+  /** Percentage of the hosts. */
+  share: number;
+  /** Milliseconds after the deployment at which they become unhealthy; the next field has those until they recover. */
+  afterMs: number;
+  forMs: number;
 }
 
 const MINUTE = 60_000;
@@ -186,7 +197,20 @@ export function planOf(seed: number, size?: number, minutes = 120): Plan {
   return {
     ...{ seed, kind, start: Date.parse(start), pool, published: 1 + random.below(2), isPlain, hosts, commands, bad },
     clocks: [0, random.once(3) ? random.below(MOST_SKEW_MS) : 0],
+    ailing: ailingOf(new Random(seed + 2_000_000), pool),
   };
+}
+
+function ailingOf(random: Random, pool: readonly string[]): Plan["ailing"] {
+  const ailing: Plan["ailing"] = {};
+  for (const version of pool)
+    if (random.once(4))
+      ailing[version] = {
+        share: random.pick([100, 50, 20]),
+        afterMs: 20_000 + random.below(4 * MINUTE),
+        forMs: 30_000 + random.below(10 * MINUTE),
+      };
+  return ailing;
 }
 
 const SOUND: Partial<HostPlan> = {

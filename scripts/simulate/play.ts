@@ -1,10 +1,12 @@
 /** Plays a plan on virtual time: commands, polls, deployments, reports and decisions, each compared with the oracle. */
 import type { Database } from "../../lib/hub/records/port.ts";
 import { Random } from "../fuzz/random.ts";
+import { isBad, type Turn, turnsAfter } from "./ailments.ts";
 import { Answers } from "./answers.ts";
 import { Broken, checkStored } from "./checks.ts";
 import { SimulatedHost } from "./host.ts";
-import { type HostReport, Hubs, type Stored } from "./hubs.ts";
+import { Hubs, type Stored } from "./hubs.ts";
+import type { HostReport } from "./messages.ts";
 import { carryOut, picked, type Scene } from "./operator.ts";
 import { Oracle } from "./oracle/oracle.ts";
 import { Progress } from "./oracle/progress.ts";
@@ -26,6 +28,7 @@ type GameEvent =
   | { do: "command"; index: number }
   | { do: "poll" | "finish"; host: SimulatedHost }
   | { do: "report"; report: HostReport; failed: string | null }
+  | Turn
   | { do: "look" }
   | { do: "end" };
 
@@ -111,7 +114,7 @@ class Game implements Scene {
     if (owner === undefined) return;
     const { id: hostId, saysName: isNamed, isBound, labels } = plan;
     const facts = { owner, hostId, isNamed, isBound, labels } as const;
-    await this.#report({ ...facts, version: running!, status: "success", running, agoMs }, null);
+    await this.#report({ ...facts, version: running!, status: "success", running, isUnhealthy: false, agoMs }, null);
   }
 
   async #report(report: HostReport, failed: string | null): Promise<void> {
@@ -139,6 +142,8 @@ class Game implements Scene {
         return this.#finish(event.host);
       case "report":
         return this.#report(event.report, event.failed);
+      case "turn":
+        return this.#reportLate(event.host, event.host.turn(event.isUnhealthy, event.version), null);
       case "look":
         return this.#look();
       default:
@@ -270,27 +275,24 @@ class Game implements Scene {
       host.deploying = undefined;
       return;
     }
-    const isBad = !isBack && this.#isBad(host, version);
-    const report = host.finish(isBad, this.hubs.now);
-    if (!isBad) {
+    const fails = !isBack && isBad(this.plan, host, version);
+    const report = host.finish(fails, this.hubs.now);
+    if (!fails) {
       if (host.plan.saysRunning && host.trail.includes(version))
         throw new Broken(
           "nobody switches back and forth without a command",
           `${host.id}: ${host.trail.join()}, ${version}`,
         );
       host.trail.push(version);
+      for (const { at, event } of turnsAfter(this.plan, host, version, this.hubs.now)) this.#schedule.add(at, event);
     }
-    if (owner === undefined || this.#random.once(40)) return;
-    const late = this.hubs.now + host.plan.lateMs;
-    const failed = isBad ? version : null;
-    this.#schedule.add(late, { do: "report", report: { ...report, owner }, failed });
+    if (owner !== undefined && !this.#random.once(40)) this.#reportLate(host, report, fails ? version : null);
   }
 
-  #isBad({ id, plan }: SimulatedHost, version: string): boolean {
-    const share = this.plan.bad[version];
-    if (typeof share === "string") return plan.labels[share] !== undefined;
-    const place = new Random(this.plan.seed * 31 + Number(id.slice(5)) * 7 + version.length).below(100);
-    return share !== undefined && place < share;
+  #reportLate(host: SimulatedHost, report: Omit<HostReport, "owner"> | undefined, failed: string | null): void {
+    const { owner, plan } = host;
+    if (owner === undefined || report === undefined) return;
+    this.#schedule.add(this.hubs.now + plan.lateMs, { do: "report", report: { ...report, owner }, failed });
   }
 }
 

@@ -43,5 +43,13 @@ export function withApplications(plugins: Supervisor, layout: Layout, choice: Su
       isApplicationUnit(unit)
         ? (await supervisorOfRoot(layout, choice)).check(itemOfUnit(unit).id, timeoutMs, signal)
         : plugins.check(unit, timeoutMs, signal),
+    async look(unit, timeoutMs, signal) {
+      const isApp = isApplicationUnit(unit);
+      const supervisor = isApp ? await supervisorOfRoot(layout, choice) : plugins;
+      const id = isApp ? itemOfUnit(unit).id : unit;
+      if (supervisor.look !== undefined) return supervisor.look(id, timeoutMs, signal);
+      const fault = await supervisor.check(id, timeoutMs, signal);
+      return { ...(fault !== undefined && { fault }), restarts: 0 };
+    },
   };
 }

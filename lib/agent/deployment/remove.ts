@@ -126,6 +126,7 @@ async function removeState(sealift: string, target: string): Promise<void> {
     `consent-${target}.json`,
     `policy-${target}.json`,
     `apps-${target}.json`,
+    `health-${target}.json`,
   ];
   for (const name of (await ifThere(readdir(folder))) ?? []) if (own.includes(name)) await rm(join(folder, name));
 }

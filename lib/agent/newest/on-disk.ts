@@ -2,7 +2,7 @@ import type { TargetName } from "../../contract/target.ts";
 import { targetOfName, targetText } from "../../contract/target.ts";
 import { isDowngrade } from "../../contract/versions.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { readReports } from "../reports/report.ts";
+import { readLastDeployment } from "../reports/report.ts";
 import type { Latest } from "../watch/decide.ts";
 import { decideDeployment } from "../watch/decide.ts";
 import { readPin, WatchMemory } from "../watch/state.ts";
@@ -20,7 +20,7 @@ export async function situationOnDisk(layout: Layout, target: TargetName, answer
   const latest = answer ?? memory.latest ?? undefined;
   const facts = await factsOnDisk(layout, target, { paused: memory.paused, latest: latest ?? null });
   const decision = decideDeployment({ ...facts, damaged: false, allowDowngrade: false });
-  const [last] = await readReports(layout, target, 1);
+  const last = await readLastDeployment(layout, target);
   // A failure of a version older than the running one has been fixed by hand.
   const isCurrent =
     last !== undefined &&

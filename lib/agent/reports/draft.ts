@@ -9,7 +9,7 @@ import type { RunningRelease } from "../../releases/release.ts";
 import type { AgentEvent, Emit } from "../base/events.ts";
 
 /** Most characters of an error that a hub accepts in a report. */
-const MAX_MESSAGE = 4000;
+export const MAX_MESSAGE = 4000;
 /** Most links of an error's cause chain that a report keeps. */
 const MAX_CAUSES = 10;
 
@@ -17,7 +17,9 @@ const MAX_CAUSES = 10;
 export type ArtifactFacts = Pick<LocalReport, "repo" | "artifact_sha256" | "signer" | "plugins">;
 
 /** Returns the fields of a report about the running version; none if it is unknown. */
-const runningFields = (running: RunningRelease | undefined): Pick<LocalReport, "running_version" | "running_signer"> =>
+export const runningFields = (
+  running: RunningRelease | undefined,
+): Pick<LocalReport, "running_version" | "running_signer"> =>
   running === undefined ? {} : { running_version: running.version, running_signer: running.signer };
 
 /** Builds a report during a deployment, from its public events and from what was fetched. */

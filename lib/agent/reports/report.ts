@@ -7,17 +7,21 @@ import { createGzip } from "node:zlib";
 import { type LocalReport, localReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { makeDurableFolder, syncNames } from "../../releases/durability.ts";
+import { healthIn, readStanding } from "../../releases/health.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { namesIn, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import type { Reported } from "./draft.ts";
 
 /**
- * Writes the local report of one run atomically (docs/contract/agent.md, rule 6), marked as unsent.
+ * Writes the local report of one run atomically (docs/contract/agent.md, rule 6), marked as unsent. It says how healthy
+ * the running release is, too, where that was asked.
  *
  * @returns its path
  */
-export async function writeReport(layout: Layout, target: TargetName, report: LocalReport): Promise<string> {
+export async function writeReport(layout: Layout, target: TargetName, of: LocalReport): Promise<string> {
+  const health = of.health ?? healthIn(await readStanding(layout, target));
+  const report = health === undefined ? of : { ...of, health };
   const name = reportName(report);
   const path = reportPath(layout, target, name);
   await makeDurableFolder(layout, layout.reports(target));
@@ -36,6 +40,16 @@ export async function readReports(layout: Layout, target: TargetName, limit: num
   const newest = (await reportNames(layout, target)).toReversed().slice(0, limit);
   const reports = await Promise.all(newest.map((name) => readJsonFile(reportPath(layout, target, name), localReport)));
   return reports.filter((report) => report !== undefined);
+}
+
+/** Reads the report of a target's last deployment: the newest ones may be about its health. */
+export const readLastDeployment = async (layout: Layout, target: TargetName): Promise<LocalReport | undefined> =>
+  (await readReports(layout, target, REPORTS_AT_END)).find(({ about }) => about === undefined);
+
+/** Removes a report of a target, and its mark. */
+export async function removeReport(layout: Layout, target: TargetName, name: string): Promise<void> {
+  await markSent(layout, target, name);
+  await rm(reportPath(layout, target, name), { force: true });
 }
 
 /**
@@ -57,6 +71,9 @@ export async function recordReport(run: Reported, report: LocalReport, locked: b
     return null;
   }
 }
+
+/** Newest reports among which a deployment is: of the health of each release only the last report is kept. */
+const REPORTS_AT_END = 3;
 
 const REPORT = /^(\d{8}T\d{9}Z-.*)\.json$/;
 /** Matches the empty file that marks the report of its name as unsent. */

@@ -156,6 +156,7 @@ export function marketplaceReporter(
         error_message: report.error_message,
         running_version: report.running_version,
         running_signer: report.running_signer,
+        ...(report.health !== undefined && { health: report.health }),
         steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
       });

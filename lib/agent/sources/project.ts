@@ -113,6 +113,7 @@ export function projectReporter(options: HubConnection & { projectId: string }):
         rolled_back: report.status === "rolled_back",
         running_version: report.running_version,
         running_signer: report.running_signer,
+        ...(report.health !== undefined && { health: report.health }),
         steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
       };

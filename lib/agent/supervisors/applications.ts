@@ -1,12 +1,12 @@
 import { deploymentError, SealiftError } from "../../contract/errors.ts";
 import { type Application, healthSocket } from "../../contract/files/application.ts";
 import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
-import { readInstalled } from "../../releases/applications.ts";
+import { type InstalledApplication, readInstalled } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { applicationUnits } from "./application-units.ts";
 import { probe } from "./probe.ts";
 import { servedApplications } from "./served-applications.ts";
-import { settles } from "./settling.ts";
+import { look, type Looking, settles } from "./settling.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { SystemdScope } from "./systemd-units.ts";
 
@@ -36,6 +36,11 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
   const act = (verb: "start" | "stop" | "restart") => (id: string | null, signal?: AbortSignal) =>
     runner[verb](named(id), signal);
 
+  const looking = ({ app }: InstalledApplication, id: string, timeoutMs: number, signal?: AbortSignal): Looking => {
+    const url = healthUrl(grants, id, app);
+    return { sample: () => runner.sample(id, timeoutMs, signal), ask: url && (() => probe(url, signal)) };
+  };
+
   return {
     ready: (signal) => runner.ready(signal),
     start: act("start"),
@@ -45,16 +50,22 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
     async check(unit, timeoutMs, signal) {
       const id = named(unit);
       const installed = await readInstalled(layout, id);
-      if (installed === undefined) return `the application ${id} is not installed`;
-      const { health } = installed.app;
-      const url = healthUrl(grants, id, installed.app);
-      const ask = url && (() => probe(url, signal));
-      const sample = () => runner.sample(id, timeoutMs, signal);
-      const times = settling ?? { withinMs: health.within * 1000, staysUpMs: health.stays_up * 1000 };
-      return settles({ sample, ask, ...times, signal });
+      if (installed === undefined) return notInstalled(id);
+      const { within, stays_up: staysUp } = installed.app.health;
+      const times = settling ?? { withinMs: within * 1000, staysUpMs: staysUp * 1000 };
+      return settles({ ...looking(installed, id, timeoutMs, signal), ...times, signal });
+    },
+    async look(unit, timeoutMs, signal) {
+      const id = named(unit);
+      const installed = await readInstalled(layout, id);
+      return installed === undefined
+        ? { fault: notInstalled(id), restarts: 0 }
+        : look(looking(installed, id, timeoutMs, signal));
     },
   };
 }
+
+const notInstalled = (id: string): string => `the application ${id} is not installed`;
 
 /** Returns the URL that answers for an application; undefined without a health path. @throws DeploymentError */
 export function healthUrl({ applications }: ApplicationsFile, id: string, app: Application): URL | undefined {

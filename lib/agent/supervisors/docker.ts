@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { describeFailure } from "../base/child-program.ts";
-import { unitCheck } from "./settling.ts";
+import { unitChecks } from "./settling.ts";
 import { answers, inquire, type Sample, supervise, type Supervisor, type UnitHealth, unitName } from "./supervisor.ts";
 
 export interface DockerOptions extends UnitHealth {
@@ -50,7 +50,7 @@ export function dockerSupervisor({ template, ...health }: DockerOptions): Superv
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
-    check: unitCheck(health, (plugin, timeoutMs, signal) => sample(unitName(template, plugin), timeoutMs, signal)),
+    ...unitChecks(health, (plugin, timeoutMs, signal) => sample(unitName(template, plugin), timeoutMs, signal)),
   };
 }
 

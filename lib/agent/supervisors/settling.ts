@@ -1,16 +1,27 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { counted } from "../../support/counted.ts";
 import { probe } from "./probe.ts";
-import { type Sample, SAMPLE_INTERVAL_MS, type UnitHealth } from "./supervisor.ts";
+import { type Sample, SAMPLE_INTERVAL_MS, type Supervisor, type UnitHealth } from "./supervisor.ts";
 
 /** Time between the first two questions for an answer, in milliseconds; it doubles up to that of samples. */
 const FIRST_PAUSE_MS = 100;
 
-export interface Settling {
-  /** Looks at a unit's process. */
+/** Ways to see whether a unit works. */
+export interface Looking {
+  /** Looks at its process. */
   sample: () => Promise<Sample>;
   /** Asks whether it works; without it, running is enough. @returns what is wrong, if anything */
   ask?: (() => Promise<string | undefined>) | undefined;
+}
+
+/** Looks at a unit once: its process, and then what answers for it. */
+export async function look({ sample, ask }: Looking): Promise<Sample> {
+  const found = await sample();
+  const fault = found.fault ?? (await ask?.());
+  return fault === undefined ? found : { ...found, fault };
+}
+
+export interface Settling extends Looking {
   /** Time limit for the first healthy answer, in milliseconds. */
   withinMs: number;
   /** Time for which it must go on after that, in milliseconds. */
@@ -28,18 +39,16 @@ export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Sett
   const first = await sample();
   if (first.fault !== undefined) return first.fault;
   const pause = (ms: number): Promise<void> => sleep(ms, undefined, signal && { signal });
-  const changed = async (): Promise<string | undefined> => {
-    const { fault, restarts } = await sample();
-    if (fault !== undefined) return fault;
-    if (restarts === first.restarts) return undefined;
+  const troubleIn = ({ fault, restarts }: Sample): string | undefined => {
+    if (restarts === first.restarts) return fault;
     const seconds = Math.max(1, Math.round((performance.now() - started) / 1000));
-    return `it was restarted ${restarts - first.restarts} times within ${counted(seconds, "second")}`;
+    return fault ?? `it was restarted ${restarts - first.restarts} times within ${counted(seconds, "second")}`;
   };
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, SAMPLE_INTERVAL_MS)) {
     const fault = await ask?.();
     if (fault === undefined) break;
     // An end says more than the silence that follows it.
-    const trouble = await changed();
+    const trouble = troubleIn(await sample());
     if (trouble !== undefined) return trouble;
     if (performance.now() - started >= withinMs) return `${fault}, for ${counted(withinMs / 1000, "second")}`;
     await pause(pauseMs);
@@ -47,20 +56,25 @@ export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Sett
   const end = performance.now() + staysUpMs;
   for (let leftMs = staysUpMs; leftMs > 0; leftMs = end - performance.now()) {
     await pause(Math.min(leftMs, SAMPLE_INTERVAL_MS));
-    const trouble = (await changed()) ?? (await ask?.());
+    const trouble = troubleIn(await look({ sample, ask }));
     if (trouble !== undefined) return trouble;
   }
   return undefined;
 }
 
-/** Returns the check of a supervisor whose units have no descriptor of their own. @param look samples a unit */
-export const unitCheck =
-  (
-    { staysUpMs, urls }: UnitHealth,
-    look: (plugin: string | null, timeoutMs: number, signal?: AbortSignal) => Promise<Sample>,
-  ) =>
-  (plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<string | undefined> => {
-    const url = urls?.get(plugin);
-    const ask = url && (() => probe(url, signal));
-    return settles({ sample: () => look(plugin, timeoutMs, signal), ask, withinMs: timeoutMs, staysUpMs, signal });
+/** Returns the checks of a supervisor whose units have no descriptor of their own. @param sample looks at a process */
+export function unitChecks(
+  { staysUpMs, urls = new Map() }: UnitHealth,
+  sample: (plugin: string | null, timeoutMs: number, signal?: AbortSignal) => Promise<Sample>,
+): Pick<Supervisor, "check" | "look" | "asked"> {
+  const looking = (plugin: string | null, timeoutMs: number, signal?: AbortSignal): Looking => {
+    const url = urls.get(plugin);
+    return { sample: () => sample(plugin, timeoutMs, signal), ask: url && (() => probe(url, signal)) };
   };
+  return {
+    asked: [...urls.keys()],
+    look: (plugin, timeoutMs, signal) => look(looking(plugin, timeoutMs, signal)),
+    check: (plugin, timeoutMs, signal) =>
+      settles({ ...looking(plugin, timeoutMs, signal), withinMs: timeoutMs, staysUpMs, signal }),
+  };
+}

@@ -29,6 +29,10 @@ export interface Supervisor {
    * @throws DeploymentError `old_release_runs` where the supervisor knows that another release runs
    */
   check(plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<string | undefined>;
+  /** Looks at a unit once, by the rule of `check`: at its process, and then at what answers for it. */
+  look?(plugin: string | null, timeoutMs: number, signal?: AbortSignal): Promise<Sample>;
+  /** Units, other than applications, whose health an operator wants asked after a deployment, too. */
+  asked?: readonly (string | null)[];
 }
 
 /** State of a host before the first start of an application. */

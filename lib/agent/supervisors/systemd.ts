@@ -1,4 +1,4 @@
-import { unitCheck } from "./settling.ts";
+import { unitChecks } from "./settling.ts";
 import { answers, supervise, type Supervisor, type UnitHealth, unitName } from "./supervisor.ts";
 import { sampleUnit, systemctl, type SystemdScope } from "./systemd-units.ts";
 
@@ -18,7 +18,7 @@ export function systemdSupervisor({ template, scope, ...health }: SystemdOptions
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
-    check: unitCheck(health, (plugin, timeoutMs, signal) =>
+    ...unitChecks(health, (plugin, timeoutMs, signal) =>
       sampleUnit(scope, unitName(template, plugin), timeoutMs, signal),
     ),
   };

@@ -1,4 +1,6 @@
 import type { Code } from "../../contract/codes.ts";
+import type { Health } from "../../contract/surfaces/host-record.ts";
+import type { Sick } from "../../releases/health.ts";
 import type { AgentEvent } from "../base/events.ts";
 import type { DeployResult } from "../deployment/run.ts";
 
@@ -21,6 +23,8 @@ export interface WatchedTarget {
   running_version: string | null;
   latest_version: string | null;
   paused: boolean;
+  /** Since when what runs is unhealthy, if it is. */
+  unhealthy?: Sick;
 }
 
 /**
@@ -70,6 +74,8 @@ export type WatchEvent =
   | { event: "ahead.failed"; target: string; version: string; code: Code; message: string }
   /** Bytes fetched ahead were dropped: `deployed`, or `superseded` by another version, a halt, a pin or a hold. */
   | { event: "ahead.dropped"; target: string; version: string; reason: "deployed" | "superseded" }
+  /** The running version became unhealthy after its deployment, or healthy again. `message`: what is wrong. */
+  | { event: "health.changed"; target: string; state: Health["state"]; since: string; message: string | null }
   | { event: "deploy.queued"; target: string; version: string }
   | {
       event: "deploy.done";

@@ -52,6 +52,11 @@ export class WatchMetrics extends ProgramMetrics {
       (facts) => flag(isHeldBack(facts)),
     );
     this.#ofTargets(
+      "sealift_watch_target_unhealthy",
+      "1 for a target whose running version is unhealthy after its deployment",
+      ({ unhealthy }) => flag(unhealthy !== undefined),
+    );
+    this.#ofTargets(
       "sealift_watch_target_checked_timestamp_seconds",
       "When a target was last checked, since 1970",
       ({ checkedAt }) => checkedAt && checkedAt / 1000,

@@ -46,6 +46,8 @@ export function watchSentences(): (event: WatchEvent) => string | undefined {
       case "ahead.dropped":
         if (event.reason === "deployed") return undefined;
         return `${event.version}, which was fetched ahead, is not wanted any more`;
+      case "health.changed":
+        return event.state === "healthy" ? "healthy again" : `unhealthy since ${event.since}: ${event.message}`;
       case "deploy.done": {
         const { outcome, version, previous_version: previous, duration_ms: ms, code, message, rollback } = event;
         if (rollback && outcome === "deployed")

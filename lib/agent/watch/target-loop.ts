@@ -19,6 +19,7 @@ import { nextDelay, untilAborted } from "./schedule.ts";
 import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
+import { healthWatchOf } from "./target-health.ts";
 import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
@@ -105,6 +106,8 @@ export class TargetLoop implements AsyncDisposable {
     if (refusal === undefined) await this.#memory.begin();
     using _requests =
       refusal === undefined ? await onRequests(this.#root, this.#source.target, () => this.wake()) : undefined;
+    const watched = { of: this.#source, root: this.#root, definition: () => this.#target };
+    ended.use(healthWatchOf(watched, this.#context, () => this.wake("hint")).begin(ending));
     while (!ending.aborted) {
       this.#nudge = new AbortController();
       await this.turn(signal, dropped);
@@ -182,8 +185,8 @@ export class TargetLoop implements AsyncDisposable {
     } catch (thrown) {
       const error = asSealiftError(thrown);
       if (!signal.aborted) {
-        const failures = this.#failures + 1;
         const { code, message } = error;
+        const failures = this.#failures + 1;
         this.#context.emit({ event: "check.failed", at: isoNow(), target: this.name, code, message, failures });
       }
       result = { target: this.name, outcome: "failed", version: null, exitCode: error.exitCode, error };

@@ -5,6 +5,7 @@ import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
+import { readStanding, sickOf } from "../../releases/health.ts";
 import { stillHeldApplications } from "../../releases/held-applications.ts";
 import { type HeldPolicy, readHeldPolicy } from "../../releases/held-policy.ts";
 import { type HeldRights, readHeldRights, withoutConsent } from "../../releases/held-rights.ts";
@@ -115,6 +116,7 @@ export async function describeTarget(
   const { kind, slug, target } = source;
   const state = await memory.read().catch(() => undefined);
   const title = await titleOf(layout, target).catch(() => undefined);
+  const unhealthy = sickOf(await readStanding(layout, target).catch(() => undefined));
   return {
     target: name,
     ...(title !== undefined && { title }),
@@ -125,6 +127,7 @@ export async function describeTarget(
     running_version: await runningVersion(layout, target).catch(() => null),
     latest_version: state?.latest?.version ?? null,
     paused: state?.paused ?? false,
+    ...(unhealthy !== undefined && { unhealthy }),
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Sick } from "../../releases/health.ts";
 import { counted } from "../../support/counted.ts";
 import type { HoldReason, WatchedTarget, WatchEvent } from "./events.ts";
 
@@ -37,13 +38,15 @@ export interface TargetFacts {
   failures: number;
   nextCheckAt: number | undefined;
   held: { version: string; reason: HoldReason; message: string } | undefined;
+  /** Since when what runs is unhealthy, and why. */
+  unhealthy: Sick | undefined;
   /** Failure that no turn has fixed yet. */
   error: { code: string; message: string; by: "check" | "deployment" } | undefined;
 }
 
 /** Returns the facts of a target that a watch starts with, or takes over after a reload. */
 export const factsAtStart = (
-  { running_version: running, latest_version: latest, paused }: WatchedTarget,
+  { running_version: running, latest_version: latest, paused, unhealthy }: WatchedTarget,
   known?: TargetFacts,
 ): TargetFacts => ({
   ...{
@@ -57,7 +60,7 @@ export const factsAtStart = (
   },
   ...{ failures: 0, nextCheckAt: undefined, held: undefined, error: undefined },
   ...known,
-  ...{ running, latest, paused },
+  ...{ running, latest, paused, unhealthy },
 });
 
 /** Returns the facts of a target after one of its events. @param now milliseconds since 1970 */
@@ -88,6 +91,10 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
       // A deployment held for its rights, or by the policy, has reported the same as its error.
       const error = reason === "rights" || reason === "policy" || reason === "application" ? undefined : facts.error;
       return { ...facts, queued: false, held: { version, reason, message }, error };
+    }
+    case "health.changed": {
+      const { state, since, message } = event;
+      return { ...facts, unhealthy: state === "unhealthy" ? { since, message: message ?? "" } : undefined };
     }
     case "target.paused":
     case "target.resumed":
@@ -186,5 +193,7 @@ function summaryOf(targets: readonly TargetFacts[]): string {
   const named = (["deploying", "queued", "held", "failing", "paused", "pinned"] as const).filter((state) =>
     counts.has(state),
   );
-  return [targetsText(targets.length), ...named.map((state) => `${counts.get(state)} ${state}`)].join(", ");
+  const sick = targets.filter(({ unhealthy }) => unhealthy !== undefined).length;
+  const parts = [...named.map((state) => `${counts.get(state)} ${state}`), ...(sick > 0 ? [`${sick} unhealthy`] : [])];
+  return [targetsText(targets.length), ...parts].join(", ");
 }

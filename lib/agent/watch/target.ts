@@ -7,6 +7,7 @@ import type { TargetName } from "../../contract/target.ts";
 import { isDowngrade } from "../../contract/versions.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { DeployOptions } from "../deployment/run.ts";
+import type { HealthTimes } from "../health/health-watch.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Latest } from "./decide.ts";
@@ -56,6 +57,7 @@ export interface LoopContext {
   supervisorOf: (layout: Layout, target: TargetName) => SupervisorChoice | undefined;
   /** Returns a random number from 0 to 1. */
   random: () => number;
+  healthTimes: HealthTimes;
 }
 
 /** Binds ETags to their hub: a target may move to another hub, which may use the same ones. */

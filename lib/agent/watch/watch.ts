@@ -1,3 +1,4 @@
+import { HEALTH_TIMES, type HealthTimes } from "../health/health-watch.ts";
 import type { TurnResult } from "./check-result.ts";
 import { DeploymentQueue, HubSlots } from "./deployment-queue.ts";
 import type { EmitWatch, WatchAction } from "./events.ts";
@@ -39,6 +40,7 @@ export class Watch {
     emit: EmitWatch,
     random: () => number = Math.random,
     hintTimes?: Partial<HintTimes>,
+    healthTimes?: Partial<HealthTimes>,
   ) {
     this.#hintTimes = hintTimes;
     const polls = new HubSlots(POLLS_AT_ONCE);
@@ -48,8 +50,7 @@ export class Watch {
       deployments: new DeploymentQueue(),
       polling: (hub, poll) => polls.run(hub, poll),
       supervisorOf: (layout, target) => this.#loops.find((loop) => loop.serves(layout, target))?.supervisor,
-      emit,
-      random,
+      ...{ emit, random, healthTimes: { ...HEALTH_TIMES, ...healthTimes } },
     };
   }
 

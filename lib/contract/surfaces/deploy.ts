@@ -2,7 +2,7 @@ import * as z from "zod";
 import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { labels } from "./labels.ts";
 import { latestFacts } from "./latest-facts.ts";
-import { recordedOutcome, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
+import { healthField, recordedOutcome, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
 import { deprecation, versionMarks, versionOrigin } from "./version-facts.ts";
 import { stageField, versionState } from "./version-state.ts";
 
@@ -90,6 +90,7 @@ export const projectReport = z.object({
   rolled_back: z.boolean().optional(),
   running_version: runningVersionField,
   running_signer: runningSignerField,
+  health: healthField,
   labels: labels.optional(),
   steps: reportedSteps,
 });

@@ -14,6 +14,53 @@ interface Trouble {
   error_message?: string | null | undefined;
   /** Whether the version of the report was yanked or deleted since, and the host runs another one. */
   superseded?: boolean | undefined;
+  /** Health of what runs, if the host said so. */
+  health?: Health | undefined;
+}
+
+export const HEALTH_STATES = ["healthy", "unhealthy"] as const;
+
+/** Health of what a host runs, after its deployment. */
+export interface Health {
+  state: (typeof HEALTH_STATES)[number];
+  /** Time of the host at which it became so, ISO 8601. */
+  since: string;
+}
+
+/**
+ * Prefix of the error message of a host that has become unhealthy after a deployment. Such a report has the status
+ * `failed`, so that a hub that does not know health shows it, too.
+ */
+export const UNHEALTHY = "unhealthy: ";
+
+/** True for the record of a host whose report is about the health of what runs, not about a deployment. */
+export const tellsUnhealthy = ({ error_message: message }: Pick<Trouble, "error_message">): boolean =>
+  message?.startsWith(UNHEALTHY) === true;
+
+/**
+ * Returns since when a host is unhealthy, ISO 8601, if it is. Records of hubs that do not know health have it in their
+ * message.
+ */
+export function unhealthySince(
+  record: Pick<Trouble, "error_message" | "health"> & { started_at?: string | null | undefined },
+): string | undefined {
+  if (record.health !== undefined) return record.health.state === "unhealthy" ? record.health.since : undefined;
+  return tellsUnhealthy(record) ? (record.started_at ?? "") : undefined;
+}
+
+/**
+ * Describes the health of an unhealthy host: `since TIME: apps/web: …`. Undefined for any other.
+ *
+ * @param timeText formats a time of ISO 8601
+ */
+export function unhealthyText(
+  record: Parameters<typeof unhealthySince>[0],
+  timeText: (time: string) => string,
+): string | undefined {
+  const since = unhealthySince(record);
+  if (since === undefined) return undefined;
+  const cause = tellsUnhealthy(record) ? record.error_message!.slice(UNHEALTHY.length) : (record.error_message ?? "");
+  return [since === "" ? "" : `since ${timeText(since)}`, cause].filter(Boolean).join(": ");
 }
 
 /** Returns the version that a host runs by its record: null for none, undefined if unknown. */
@@ -75,8 +122,9 @@ export function reportsOtherVersion(record: HostVersions): boolean {
   return record.status !== "success" && typeof running === "string" && running !== record.version;
 }
 
-/** Tells whether a host fails now, or holds a version back. */
-export const isInTrouble = ({ status, superseded }: Trouble): boolean => status !== "success" && superseded !== true;
+/** Tells whether a host fails now, is unhealthy, or holds a version back. */
+export const isInTrouble = (record: Trouble): boolean =>
+  unhealthySince(record) !== undefined || (record.status !== "success" && record.superseded !== true);
 
 /** States of hosts, in the order of lists: those that need attention first. */
 export const HOST_STATES = ["failed", "held", "ok", "silent"] as const;
@@ -84,6 +132,7 @@ export type HostState = (typeof HOST_STATES)[number];
 
 /** Returns the state of a host by its last report alone, however old. */
 export function reportedState(record: Trouble): Exclude<HostState, "silent"> {
+  if (unhealthySince(record) !== undefined) return "failed";
   if (isHeld(record)) return "held";
   return isInTrouble(record) ? "failed" : "ok";
 }
@@ -107,7 +156,7 @@ export function shownVersion(host: HostVersions): string {
 
 /** Returns the version whose deployment fails, where another one is shown as running. */
 export const triedVersion = (host: HostVersions): string | null =>
-  !isInTrouble(host) || runningVersion(host) === undefined ? null : host.version;
+  !isInTrouble(host) || tellsUnhealthy(host) || runningVersion(host) === undefined ? null : host.version;
 
 /** Returns the failure of a host in one line, with the version that was tried. */
 export const troubleOf = ({

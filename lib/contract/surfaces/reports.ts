@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { hostId, publicKeyHex, slug, timestamp } from "../identifiers.ts";
-import { HOST_STATES } from "./host-record.ts";
+import { HEALTH_STATES, HOST_STATES } from "./host-record.ts";
 import { labels } from "./labels.ts";
 
 export const deploymentStatus = z.enum(["success", "failed", "rolled_back"]);
@@ -15,6 +15,9 @@ export const runningVersionField = z.string().max(128).nullish();
  */
 export const runningSignerField = publicKeyHex.nullish().catch(undefined);
 
+/** Health of the running version after its deployment; omitted by a host that does not ask it. */
+export const healthField = z.object({ state: z.enum(HEALTH_STATES), since: timestamp }).optional();
+
 /** Fields of a stored report on both surfaces: time and outcome of the deployment. */
 export const recordedOutcome = {
   error_message: z.string().nullable(),
@@ -23,6 +26,7 @@ export const recordedOutcome = {
   created_at: z.string(),
   running_version: runningVersionField,
   running_signer: runningSignerField,
+  health: healthField,
   labels: labels.optional(),
 };
 
@@ -51,6 +55,11 @@ export const fleetCounts = z.object({
     .array(z.object({ version: z.string(), hosts: z.int().nonnegative(), failing: z.int().nonnegative() }))
     .describe(`The ${MOST_NAMED} most frequent versions that hosts run, or words in their place; most frequent first`),
   labels: z.array(z.string()).describe(`The first ${MOST_NAMED} labels of hosts, as \`name=value\``),
+  unhealthy: z
+    .int()
+    .nonnegative()
+    .optional()
+    .describe("Hosts whose running version is unhealthy; of those that failed"),
 });
 export type FleetCounts = z.infer<typeof fleetCounts>;
 
@@ -125,6 +134,7 @@ export const deploymentReport = z.object({
     .transform((text) => text?.replaceAll("\0", "\ufffd") ?? null),
   running_version: runningVersionField,
   running_signer: runningSignerField,
+  health: healthField,
   labels: labels.optional(),
   steps: reportedSteps,
 });
@@ -156,5 +166,8 @@ export const localReport = z.object({
   warnings: z.array(z.string()),
   running_version: runningVersionField,
   running_signer: runningSignerField,
+  health: healthField,
+  /** Only in the report of a change of health, which is no deployment. */
+  about: z.literal("health").optional(),
 });
 export type LocalReport = z.infer<typeof localReport>;

@@ -137,6 +137,8 @@ const byId = (a: HostRow, b: HostRow) => compareIds(a.host_id, b.host_id);
 
 const STATES = `SELECT state, COUNT(*) AS hosts, SUM(CASE WHEN heard_at < ? THEN 1 ELSE 0 END) AS silent
   FROM hosts WHERE holder = ? AND target = ? GROUP BY state`;
+const UNHEALTHY = `SELECT COUNT(*) AS hosts FROM hosts
+  WHERE holder = ? AND target = ? AND unhealthy_since IS NOT NULL AND heard_at >= ?`;
 const VERSIONS = `SELECT shown_version, COUNT(*) AS hosts,
     SUM(CASE WHEN state = 'failed' AND heard_at >= ? THEN 1 ELSE 0 END) AS failing
   FROM hosts WHERE holder = ? AND target = ? GROUP BY shown_version
@@ -163,6 +165,7 @@ export async function countHosts(
   }
   const versions = await statements.all(VERSIONS, [silentBefore, holder, target]);
   const labels = await statements.all(LABELS, [holder, target, holder, target]);
+  const unhealthy = await statements.first(UNHEALTHY, [holder, target, silentBefore]);
   return {
     hosts: Object.values(states).reduce((sum, count) => sum + count, 0),
     states,
@@ -172,5 +175,6 @@ export async function countHosts(
       failing: Number(row["failing"]),
     })),
     labels: labels.map((row) => row["label"] as string),
+    unhealthy: Number(unhealthy?.["hosts"] ?? 0),
   };
 }

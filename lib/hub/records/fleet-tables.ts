@@ -53,19 +53,28 @@ export const hosts = table(
     /** Whether a key that speaks for it alone has reported it. From then on no other key may. */
     is_bound: yes,
     /**
-     * State by the record alone; a host not heard of since long before counts as silent. This and the next two columns
-     * are computed by host-columns.ts.
+     * State by the record alone; a host not heard of since long before counts as silent. This and the next columns are
+     * computed by host-columns.ts.
      */
     state: z.enum(["failed", "held", "ok"]),
     /** Running version, or a text in its place. */
     shown_version: text,
     /** Latest time of its record and `seen_at`. */
     heard_at: time,
+    /** Since when what it runs is unhealthy, by the host's clock; null for a healthy host. */
+    unhealthy_since: time.nullable(),
   },
   {
     key: ["holder", "target", "host_id"],
     indexes: { hosts_change: ["holder", "target", "change"], hosts_report: ["report_id"] },
-    defaults: { first_change: 0, is_bound: 0, state: "ok", shown_version: "", heard_at: "9999-12-31T23:59:59.999Z" },
+    defaults: {
+      first_change: 0,
+      is_bound: 0,
+      state: "ok",
+      shown_version: "",
+      heard_at: "9999-12-31T23:59:59.999Z",
+      unhealthy_since: null,
+    },
     added: {
       "0002-fleet-lists": {
         columns: ["state", "shown_version", "heard_at"],
@@ -74,6 +83,11 @@ export const hosts = table(
           hosts_state: ["holder", "target", "state", "host_id", "heard_at"],
           hosts_version: ["holder", "target", "shown_version", "state", "host_id", "heard_at"],
         },
+      },
+      "0008-health": {
+        columns: ["unhealthy_since"],
+        // For the number of unhealthy hosts, without reading the others.
+        indexes: { hosts_unhealthy: ["holder", "target", "unhealthy_since", "heard_at"] },
       },
     },
   },

@@ -4,7 +4,7 @@ import type { RollingVersion } from "./latest/gate.ts";
 import type { Locked } from "./locked.ts";
 import type { Queries, Transacted, TransactedIn } from "./port.ts";
 import type { Project } from "./projects.ts";
-import type { IncomingReport } from "./reports.ts";
+import type { StoredReport } from "./reports.ts";
 import type { AnyTable } from "./table.ts";
 import type { OwnerChange } from "./transfer.ts";
 
@@ -56,7 +56,7 @@ export interface RecordHooks {
   /** Runs for each entry of the audit log, in its transaction. @param now milliseconds since 1970 */
   onAudit?(db: Queries, entry: AuditEntry, now: number): Promise<void>;
   /** Called with reports as they are stored. @param reports all of one view */
-  onReports?(transaction: Transacted, reports: readonly IncomingReport[]): Promise<void>;
+  onReports?(transaction: Transacted, reports: readonly StoredReport[]): Promise<void>;
   /** Adds the feature's facts about versions, by version id, to a list for managers. */
   listedOf?(db: Queries, versions: readonly string[]): Promise<ReadonlyMap<string, Partial<ManagedVersion>>>;
   /** Counts what the feature keeps for a project, plugin or service. */

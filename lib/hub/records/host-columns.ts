@@ -1,5 +1,11 @@
 import type { Labels } from "../../contract/labels.ts";
-import { lastHeard, reportedState, shownVersion } from "../../contract/surfaces/host-record.ts";
+import {
+  type Health,
+  lastHeard,
+  reportedState,
+  shownVersion,
+  unhealthySince,
+} from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../../contract/surfaces/reports.ts";
 import type { HostsTable } from "./fleet-tables.ts";
 
@@ -10,6 +16,9 @@ export interface HostRecord {
   running_version?: string | null | undefined;
   running_signer?: string | null | undefined;
   error_message: string | null;
+  /** Health of what runs, after its deployment. */
+  health?: Health | undefined;
+  started_at?: string | null | undefined;
   completed_at: string;
   created_at: string;
   labels?: Labels | undefined;
@@ -18,7 +27,7 @@ export interface HostRecord {
 }
 
 /** Columns computed from a host's record, for filters and the order of lists. */
-export type HostColumns = Pick<HostsTable, "state" | "shown_version" | "heard_at">;
+export type HostColumns = Pick<HostsTable, "state" | "shown_version" | "heard_at" | "unhealthy_since">;
 
 /** Last moment that ISO 8601 writes with a four-digit year: later ones do not sort. */
 const LAST_MS = Date.parse("9999-12-31T23:59:59.999Z");
@@ -31,7 +40,15 @@ export const columnsOf = (record: HostRecord, seenAt: string | null): HostColumn
   state: reportedState(record),
   shown_version: shownVersion(record),
   heard_at: sortedTime(lastHeard({ ...record, seen_at: seenAt })),
+  unhealthy_since: sinceColumn(unhealthySince(record), record),
 });
+
+/** Formats since when a host is unhealthy: by its own words, or by its report where they are no time. */
+function sinceColumn(since: string | undefined, { created_at: at }: HostRecord): string | null {
+  if (since === undefined) return null;
+  const ms = Date.parse(since);
+  return sortedTime(Number.isNaN(ms) ? Date.parse(at) : ms);
+}
 
 /** Returns the labels of a host: those given by an operator, else its own. */
 export const labelsOf = (record: Pick<HostRecord, "labels">, given: string | null): Labels =>

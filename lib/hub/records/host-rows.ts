@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Insertable, sql } from "kysely";
-import type { Labels } from "../../contract/labels.ts";
 import type { FleetKey } from "./fleet.ts";
 import type { HostsTable } from "./fleet-tables.ts";
 import { columnsOf, type HostRecord, labelRows, labelsOf } from "./host-columns.ts";
+import { addLabels, changeLabels, rowsOf } from "./label-rows.ts";
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 
@@ -74,6 +74,7 @@ export async function storeHosts(
         is_bound: eb.ref("excluded.is_bound"),
         state: eb.ref("excluded.state"),
         shown_version: eb.ref("excluded.shown_version"),
+        unhealthy_since: eb.ref("excluded.unhealthy_since"),
         // A poll may be recorded between the reading of the row and this.
         seen_at: sql<string>`case when excluded.seen_at is null or hosts.seen_at > excluded.seen_at
           then hosts.seen_at else excluded.seen_at end`,
@@ -225,7 +226,11 @@ export async function renewHosts(db: Queries): Promise<void> {
       .limit(PAGE_HOSTS)
       .execute();
     if (page.length === 0) return;
-    const renewed = page.map((row) => ({ ...row, ...columnsOf(recordOf(row), row.seen_at) }));
+    // Without columns of later migrations.
+    const renewed = page.map((row) => {
+      const { unhealthy_since: _, ...columns } = columnsOf(recordOf(row), row.seen_at);
+      return { ...row, ...columns };
+    });
     await db
       .insertInto("hosts")
       .values(renewed)
@@ -260,41 +265,4 @@ export async function nextChange(
     .returning("changes")
     .executeTakeFirst();
   return view && Number(view.changes);
-}
-
-interface LabelChange {
-  hostId: string;
-  from: Labels;
-  to: Labels;
-}
-
-const rowsOf = ({ holder, target }: FleetKey, hostId: string, labels: readonly string[]) =>
-  labels.map((label) => ({ holder, target, label, host_id: hostId }));
-
-/** Renews the rows for finding hosts by label. Costs nothing where no label changes. */
-async function changeLabels(transaction: Transacted, view: FleetKey, changes: readonly LabelChange[]): Promise<void> {
-  const added: ReturnType<typeof rowsOf> = [];
-  for (const { hostId, from, to } of changes) {
-    const [before, after] = [new Set(labelRows(from)), new Set(labelRows(to))];
-    const gone = [...before.difference(after)];
-    const { holder, target } = view;
-    if (gone.length > 0)
-      await deleteWhere(transaction, "host_labels", { holder, target, host_id: hostId })
-        .where("label", "in", gone)
-        .execute();
-    added.push(...rowsOf(view, hostId, [...after.difference(before)]));
-  }
-  await addLabels(transaction, added);
-}
-
-/** Rows per statement: as many as its parameters allow. */
-const LABEL_BATCH = 1000;
-
-async function addLabels(db: Queries, rows: ReturnType<typeof rowsOf>): Promise<void> {
-  for (let start = 0; start < rows.length; start += LABEL_BATCH)
-    await db
-      .insertInto("host_labels")
-      .values(rows.slice(start, start + LABEL_BATCH))
-      .onConflict((conflict) => conflict.columns(["holder", "target", "label", "host_id"]).doNothing())
-      .execute();
 }

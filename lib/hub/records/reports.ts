@@ -2,7 +2,7 @@ import type { Insertable } from "kysely";
 import type * as z from "zod";
 import type { Labels } from "../../contract/labels.ts";
 import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
-import { runningVersion } from "../../contract/surfaces/host-record.ts";
+import { type Health, runningVersion, unhealthySince } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { HubError } from "../base/errors.ts";
@@ -41,6 +41,11 @@ export interface IncomingReport {
   /** Kept with the host's newest record only, and left out of the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
+}
+
+/** Report that was stored, with the health to which its host has turned by it. */
+export interface StoredReport extends IncomingReport {
+  turned: Health | undefined;
 }
 
 /** Circumstances of a report. */
@@ -99,18 +104,22 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const named = added.map(({ hostId }) => hostId);
     const before = await hostsBefore(transaction, view, named);
     const hosts = new Map<string, NewHost>();
+    const turned = new Map<string, Health>();
     for (const [index, { hostId, hostRecord, id, isNamed, isBound, createdAt, steps: taken }] of added.entries()) {
       const earlier = hosts.get(hostId);
       if (!isBound && (earlier ?? before.get(hostId))?.is_bound === 1) throw hasOwnKey(hostId);
       // A failed deployment that does not report the running version is assumed to have left it unchanged.
-      const running =
-        runningIn(hostRecord) ?? runningIn(earlier?.record ?? parsed(before.get(hostId)?.record)) ?? UNKNOWN;
+      const known = earlier?.record ?? parsed(before.get(hostId)?.record);
+      const running = runningIn(hostRecord) ?? runningIn(known) ?? UNKNOWN;
+      const record: HostRecord = { ...hostRecord, ...running, ...healthAfter(hostRecord, known) };
+      const turn = turnOfHealth(known, record);
+      if (turn !== undefined) turned.set(id, turn);
       const change = Number(changes) - added.length + index + 1;
       hosts.set(hostId, {
         host_id: hostId,
         change,
         report_id: id,
-        record: { ...hostRecord, ...running },
+        record,
         steps: taken === undefined ? null : JSON.stringify(taken),
         is_bound: isBound ? 1 : 0,
         seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
@@ -118,7 +127,8 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       });
     }
     await storeHosts(transaction, view, [...hosts.values()], before);
-    for (const hooks of hooksOf(transaction)) await hooks.onReports?.(transaction, added);
+    const stored = added.map((report): StoredReport => ({ ...report, turned: turned.get(report.id) }));
+    for (const hooks of hooksOf(transaction)) await hooks.onReports?.(transaction, stored);
   });
 }
 
@@ -160,6 +170,25 @@ function runningIn(record: HostRecord | undefined): Running | undefined {
   return version === undefined ? undefined : { running_version: version, running_signer: record?.running_signer };
 }
 
+/**
+ * Returns the health of a host after a report. A failed one that says nothing of it leaves it as it was, while the same
+ * version runs; a deployment has found its version healthy.
+ */
+function healthAfter(record: HostRecord, known: HostRecord | undefined): Pick<HostRecord, "health"> {
+  if (record.health !== undefined || record.status === "success" || known === undefined)
+    return { health: record.health };
+  const running = runningVersion(record);
+  return { health: running === undefined || running === runningVersion(known) ? known.health : undefined };
+}
+
+/** Returns the health that a host has turned to, if that has changed. */
+function turnOfHealth(before: HostRecord | undefined, after: HostRecord): Health | undefined {
+  const [was, is] = [before && unhealthySince(before), unhealthySince(after)];
+  if ((was === undefined) === (is === undefined)) return undefined;
+  if (is !== undefined) return { state: "unhealthy", since: is };
+  return after.health ?? { state: "healthy", since: after.completed_at };
+}
+
 const parsed = (stored: string | undefined): HostRecord | undefined =>
   stored === undefined ? undefined : (JSON.parse(stored) as HostRecord);
 
@@ -173,6 +202,7 @@ const outcomeIn = (report: AnyReport, { now, labels }: ReportContext) => ({
   created_at: new Date(now).toISOString(),
   running_version: report.running_version,
   running_signer: report.running_signer,
+  health: report.health,
   ...((report.labels ?? labels) !== undefined && { labels: report.labels ?? labels }),
 });
 

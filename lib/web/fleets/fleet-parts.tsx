@@ -20,8 +20,13 @@ const HOLDS = {
 } as const;
 
 /** Shows a host's state; for a host that holds a version also what holds it. */
-export function StateBadge({ of: { state, heldBy } }: { of: Pick<FleetHost, "state" | "heldBy"> }) {
+export function StateBadge({
+  of: { state, heldBy, unhealthySince: since },
+}: {
+  of: Pick<FleetHost, "state" | "heldBy" | "unhealthySince">;
+}) {
   const [text, tone] = STATES[state];
+  if (state === "failed" && since !== undefined) return <Badge tone="bad">unhealthy</Badge>;
   return <Badge tone={tone}>{state === "held" && heldBy !== undefined ? HOLDS[heldBy] : text}</Badge>;
 }
 
@@ -80,7 +85,13 @@ export function Versions({
 }
 
 /** Shows the number of a fleet's hosts, and of those that need attention. */
-export const Figure = ({ total, trouble: { failing, isMore, held } }: { total: number; trouble: Trouble }) => (
+export const Figure = ({
+  total,
+  trouble: { failing, isMore, held, unhealthy },
+}: {
+  total: number;
+  trouble: Trouble;
+}) => (
   <>
     <span className="num">{total}</span> {total === 1 ? "host" : "hosts"}{" "}
     {failing > 0 && (
@@ -89,6 +100,7 @@ export const Figure = ({ total, trouble: { failing, isMore, held } }: { total: n
         {failing} failing
       </Badge>
     )}{" "}
+    {unhealthy > 0 && <Badge tone="bad">{unhealthy} unhealthy</Badge>}{" "}
     {held > 0 && <Badge tone="warn">{held} held</Badge>}
   </>
 );

@@ -134,7 +134,14 @@ function rowOf(host: FleetHost, to: string): Row {
       <Go to={to}>{host.id}</Go>
       {host.error !== null && <p className="why">{host.error}</p>}
     </>,
-    <StateBadge of={host} />,
+    <>
+      <StateBadge of={host} />
+      {host.unhealthySince !== undefined && (
+        <p className="why">
+          since <Time at={host.unhealthySince} />
+        </p>
+      )}
+    </>,
     <>
       <span className="num">{host.version}</span>
       {host.tried !== null && <p className="why">tried {host.tried}</p>}

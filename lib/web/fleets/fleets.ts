@@ -3,6 +3,7 @@ import * as routes from "../../contract/fleets/routes.ts";
 import type { Labels } from "../../contract/labels.ts";
 import type { AnswerOf, Route } from "../../contract/route.ts";
 import {
+  type Health,
   heldBy,
   HOST_STATES,
   type HostState,
@@ -10,6 +11,7 @@ import {
   lastHeard,
   shownVersion,
   triedVersion,
+  unhealthySince,
 } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus, FleetCounts, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { naturally } from "../../support/natural-order.ts";
@@ -33,6 +35,8 @@ interface HostRecord {
   created_at: string;
   seen_at?: string;
   labels?: Labels;
+  health?: Health;
+  started_at?: string;
 }
 
 /** Record of one host, in the form of its own route. */
@@ -53,6 +57,8 @@ export interface FleetHost {
   /** Version whose deployment failed, where another one runs. */
   tried: string | null;
   error: string | null;
+  /** Time since which what it runs is unhealthy, ISO 8601; undefined for any other. */
+  unhealthySince: string | undefined;
   /** Cause that holds the attempted version back; undefined for none. */
   heldBy: ReturnType<typeof heldBy>;
   completedAt: string | null;
@@ -68,6 +74,7 @@ export const hostOf = (id: string, record: HostRecord): FleetHost => ({
   signer: record.running_signer ?? null,
   tried: triedVersion(record),
   error: isInTrouble(record) ? (record.error_message?.slice(0, ERROR_CHARACTERS) ?? null) : null,
+  unhealthySince: unhealthySince(record),
   heldBy: heldBy(record),
   completedAt: record.completed_at,
   heardAt: lastHeard(record),
@@ -116,10 +123,12 @@ export interface Trouble {
   /** Whether more fail than were counted. */
   isMore: boolean;
   held: number;
+  /** Failing hosts whose running version is unhealthy. */
+  unhealthy: number;
 }
 
-export const troubleOf = ({ states: { failed, held } }: FleetCounts): Trouble => ({
-  ...{ failing: failed, isMore: false, held },
+export const troubleOf = ({ states: { failed, held }, unhealthy = 0 }: FleetCounts): Trouble => ({
+  ...{ failing: failed, isMore: false, held, unhealthy },
 });
 
 /** Most hosts counted in a state. */
@@ -132,7 +141,7 @@ export async function readTrouble(api: Api, request: FastifyRequest, target: Tar
   const inState = async (state: HostState) =>
     api.members<HostRecord>(request, { ...hostsCall(target), query: { state, limit: String(COUNTED) } });
   const [failed, held] = [await inState("failed"), await inState("held")];
-  return { failing: failed.records.length, isMore: failed.next !== undefined, held: held.records.length };
+  return { failing: failed.records.length, isMore: failed.next !== undefined, held: held.records.length, unhealthy: 0 };
 }
 
 interface FleetPage {

@@ -47,6 +47,7 @@ export const host = fleetScreen(async ({ api }, request, target) => {
         <FactList
           of={{
             State: <StateBadge of={host} />,
+            "Unhealthy since": host.unhealthySince === undefined ? undefined : <Time at={host.unhealthySince} />,
             Runs: <span className="num">{host.version}</span>,
             "Signed by": host.signer === null ? undefined : <KeyName hex={host.signer} />,
             Tried: host.tried === null ? undefined : <span className="num">{host.tried}</span>,

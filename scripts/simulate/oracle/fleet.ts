@@ -15,6 +15,8 @@ export interface KnownHost {
   running: string | null;
   /** Version of its last deployment, if that failed. */
   failed: string | null;
+  /** Whether it says that what it runs is unhealthy. */
+  isUnhealthy: boolean;
   /** Event of its last report; the next field is its time by the hub's clock. */
   event: number;
   reportedAt: number;
@@ -73,15 +75,15 @@ export function count(
   const counts = waves.map(() => ({ hosts: 0, done: 0, failing: 0, doubtful: 0 }));
   for (const [hostId, host] of hosts) {
     if (!host.isNamed || isNew(host, rollout)) continue;
-    const { running, failed, given, labels } = host;
-    const isFailing = failed === version && running !== version;
+    const { running, failed, isUnhealthy, given, labels } = host;
+    const isFailing = running === version ? isUnhealthy : failed === version;
     const isDoubtful = Math.abs(host.reportedAt - since.at) <= skew;
     const isSeen = isFailing && (host.event > since.event || isDoubtful);
     if (!isSeen && now - host.heardAt > DAY) continue;
     if (running !== null && running !== version && keeps(running)) continue;
     const wave = counts[waveOf(id, waves, hostId, given ?? labels)]!;
     wave.hosts++;
-    if (running === version) wave.done++;
+    if (running === version && !isUnhealthy) wave.done++;
     else if (isSeen) wave[isDoubtful ? "doubtful" : "failing"]++;
   }
   return counts;

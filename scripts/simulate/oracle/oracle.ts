@@ -192,17 +192,18 @@ export class Oracle {
       isBound,
       running,
       failed,
+      isUnhealthy,
       labels,
     }: { holder: string; hostId: string; isNamed: boolean; isBound: boolean } & Pick<
       KnownHost,
-      "running" | "failed" | "labels"
+      "running" | "failed" | "isUnhealthy" | "labels"
     >,
     at: number,
   ): void {
     const event = ++this.#events;
     const view = this.view(holder);
     const before = view.get(hostId) ?? { first: event, given: null, isNamed: false };
-    const facts = { isBound, running, failed, labels, event, reportedAt: at, heardAt: at };
+    const facts = { isBound, running, failed, isUnhealthy, labels, event, reportedAt: at, heardAt: at };
     view.set(hostId, { ...facts, first: before.first, given: before.given, isNamed: before.isNamed || isNamed });
   }
 

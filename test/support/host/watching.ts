@@ -84,6 +84,7 @@ export function watching(
   targets: readonly WatchTarget[],
   random: () => number = () => 0.5,
   hintTimes: ConstructorParameters<typeof Watch>[3] = undefined,
+  healthTimes: ConstructorParameters<typeof Watch>[4] = undefined,
 ): Watching {
   const events: WatchEvent[] = [];
   const waiting = new Set<() => void>();
@@ -95,6 +96,7 @@ export function watching(
     },
     random,
     hintTimes,
+    healthTimes,
   );
   const stopping = new AbortController();
   const ended = watch.run(stopping.signal);

@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { lastHeard, runningVersion } from "../../../contract/surfaces/host-record.ts";
+import { lastHeard, runningVersion, unhealthySince } from "../../../contract/surfaces/host-record.ts";
 import { type FleetKey, viewState } from "../../records/fleet.ts";
 import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
 import type { PreparedStatements } from "../../records/port.ts";
@@ -27,6 +27,7 @@ function reportedHost({
     running: runningVersion(record),
     tried: record.version,
     hasFailed: record.status !== "success",
+    isUnhealthy: unhealthySince(record) !== undefined,
     error: record.error_message,
     reportedAt: Date.parse(record.created_at),
     // Not the host's own clock.

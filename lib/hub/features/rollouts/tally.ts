@@ -11,6 +11,8 @@ export interface ReportedHost extends Knowable {
   /** Version of its last deployment, and whether that failed. */
   tried: string;
   hasFailed: boolean;
+  /** Whether what it runs is unhealthy after its deployment. */
+  isUnhealthy: boolean;
   error: string | null;
   /** When the hub received the report, in milliseconds since 1970. */
   reportedAt: number;
@@ -76,8 +78,10 @@ export class FleetTally {
   /** Replaces a host's last report. */
   set(host: ReportedHost): void {
     const { id, version, waves, failuresSince, kept } = this.#rollout;
-    const isDone = host.running === version;
-    const isFailing = !isDone && host.hasFailed && host.tried === version && host.reportedAt > failuresSince;
+    const isDone = host.running === version && !host.isUnhealthy;
+    // An unhealthy host reports the version that it runs as the one that failed.
+    const hasFailed = host.running === version ? host.isUnhealthy : host.hasFailed && host.tried === version;
+    const isFailing = hasFailed && host.reportedAt > failuresSince;
     const isNew = !host.isNamed || !isKnown(this.#rollout, host);
     this.#hosts.set(host.id, {
       wave: waveOf(id, waves, host),

@@ -3,7 +3,7 @@ import type { Queries } from "../../records/port.ts";
 import { countByState, selectWhere } from "../../records/rows.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import type { Core, HubFeature, RunningFeature } from "../feature.ts";
-import { tellOfAudit, tellOfFailures } from "./outbox-records.ts";
+import { tellOfAudit, tellOfHosts } from "./outbox-records.ts";
 import { removeDeliveries, removeWebhook } from "./records.ts";
 import { webhooks as webhookRoutes } from "./routes.ts";
 import { Webhooks } from "./sender.ts";
@@ -27,7 +27,7 @@ export const webhooks: HubFeature<WebhookOptions, RunningWebhooks> = {
   name: "webhooks",
   tables: [webhookTable, webhookDeliveries],
   onAudit: tellOfAudit,
-  onReports: tellOfFailures,
+  onReports: tellOfHosts,
   contentsOf: async (db, project) => ({ webhooks: (await webhooksOf(db, subjectOf(project))).length }),
   async onDelete(transaction, project) {
     for (const { id } of await webhooksOf(transaction, subjectOf(project))) await removeWebhook(transaction, id);

@@ -1,4 +1,5 @@
 import { factsOfAction, type Hearer } from "../../../contract/audit-actions.ts";
+import { type Health, tellsUnhealthy, UNHEALTHY } from "../../../contract/surfaces/host-record.ts";
 import type { AuditRecord } from "../../../contract/surfaces/keys.ts";
 import type { WebhookEvent, WebhookMessage } from "../../../contract/webhook-events.ts";
 import { recordId } from "../../base/identity.ts";
@@ -30,7 +31,9 @@ interface ToldReport {
   hostId: string;
   version: string;
   status: "success" | "failed" | "rolled_back";
-  hostRecord: { error_message?: string | null | undefined };
+  hostRecord: { error_message?: string | null | undefined; running_version?: string | null | undefined };
+  /** Health to which the host has turned by it. */
+  turned: Health | undefined;
   createdAt: string;
 }
 
@@ -142,18 +145,33 @@ export async function tellOfAudit(db: Queries, { action, subject, actor, facts }
   await tell(db, subscribers, subject, [{ type, data }], now);
 }
 
-/** Stores messages about failed hosts, in the transaction that stores their reports. @param reports all of one view */
-export async function tellOfFailures(db: Queries, reports: readonly ToldReport[]): Promise<void> {
-  const failed = reports.filter(({ status }) => status !== "success");
-  if (failed.length === 0) return;
-  const { holder, target, createdAt } = failed[0]!;
+/**
+ * Stores messages about hosts that failed, became unhealthy or are healthy again, in the transaction that stores their
+ * reports.
+ *
+ * @param reports all of one view
+ */
+export async function tellOfHosts(db: Queries, reports: readonly ToldReport[]): Promise<void> {
+  const occurrences = reports.flatMap((report) => [...failureIn(report), ...turnIn(report)]);
+  if (occurrences.length === 0) return;
+  const { holder, target, createdAt } = reports[0]!;
   const subscribers = await HEARERS.host(db, { holder, target });
-  if (subscribers.length === 0) return;
-  const occurrences = failed.map(({ version, hostId, status, hostRecord }): Occurrence => {
-    const { error_message: message } = hostRecord;
-    const reason = message === null || message === undefined ? null : cut(message);
-    const data = { version, host_id: hostId, status: status as "failed" | "rolled_back", error_message: reason };
-    return { type: "host.failed", data };
-  });
-  await tell(db, subscribers, target, occurrences, Date.parse(createdAt));
+  if (subscribers.length > 0) await tell(db, subscribers, target, occurrences, Date.parse(createdAt));
+}
+
+const cutMessage = ({ error_message: message = null }: ToldReport["hostRecord"]): string | null =>
+  message && cut(message);
+
+function failureIn({ version, hostId, status, hostRecord }: ToldReport): Occurrence[] {
+  if (status === "success" || tellsUnhealthy(hostRecord)) return [];
+  return [{ type: "host.failed", data: { version, host_id: hostId, status, error_message: cutMessage(hostRecord) } }];
+}
+
+function turnIn({ version, hostId, hostRecord, turned }: ToldReport): Occurrence[] {
+  if (turned === undefined) return [];
+  const { running_version: running = version, error_message: message } = hostRecord;
+  const data = { version: running, host_id: hostId, since: turned.since };
+  if (turned.state === "healthy") return [{ type: "host.healthy", data }];
+  const cause = tellsUnhealthy(hostRecord) ? message?.slice(UNHEALTHY.length) : null;
+  return [{ type: "host.unhealthy", data: { ...data, error_message: cutMessage({ error_message: cause }) } }];
 }

@@ -3,7 +3,7 @@ import t, { type Test } from "tap";
 import { Destinations } from "../../../../../lib/hub/base/destinations.ts";
 import { FEATURES } from "../../../../../lib/hub/features.ts";
 import { newSecret, sealedText } from "../../../../../lib/hub/features/webhooks/messages.ts";
-import { deliveryOf, tellOfFailures } from "../../../../../lib/hub/features/webhooks/outbox-records.ts";
+import { deliveryOf, tellOfHosts } from "../../../../../lib/hub/features/webhooks/outbox-records.ts";
 import {
   claimDelivery,
   disableWebhook,
@@ -122,7 +122,7 @@ t.test(
     const failed = { ...report, hostId: "a", hostRecord: { error_message: null }, createdAt: iso(NOW) };
     const tellAgain = async (): Promise<void> => {
       for (let times = 0; times < 25; times++)
-        await inTransaction(db, (transaction) => tellOfFailures(transaction, [failed as never]));
+        await inTransaction(db, (transaction) => tellOfHosts(transaction, [failed as never]));
     };
     await Promise.all(Array.from({ length: 8 }, tellAgain));
     t.equal(Number((await findWebhook(db, "whk_7"))!.dropped), 200);

@@ -1,0 +1,112 @@
+// In a process of its own: it watches processes for seconds.
+import { readdir } from "node:fs/promises";
+import { setTimeout as sleep } from "node:timers/promises";
+import t, { type Test } from "tap";
+import type { HealthTimes } from "../../../../lib/agent/health/health-watch.ts";
+import { inspectTarget } from "../../../../lib/agent/target-status.ts";
+import type { LocalReport } from "../../../../lib/contract/surfaces/reports.ts";
+import { readDeployed } from "../../../../lib/releases/deployed.ts";
+import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
+import { sickApplication } from "../../../support/host/sick-application.ts";
+import { givenTarget, watching } from "../../../support/host/watching.ts";
+
+const TIMES: HealthTimes = { everyMs: 200, quietMs: 3_000 };
+
+type Host = Awaited<ReturnType<typeof sickApplication>>;
+
+/** Watches the application, and deploys its first version. */
+async function follows(t: Test, h: Host, times: Partial<HealthTimes> = {}) {
+  const target = givenTarget(h.root, { steps: h.steps, given: h.given, intervalMs: 60_000 });
+  target.publish("1.0.0");
+  const w = watching(t, [target], undefined, undefined, { ...TIMES, ...times });
+  await w.until("deploy.done", { outcome: "deployed" });
+  return { target, w };
+}
+
+t.test("an application that answers 500 after its deployment is unhealthy after three misses", async (t) => {
+  const h = await sickApplication(t);
+  const { w, target } = await follows(t, h);
+  await h.answers(500);
+  const changed = await w.until("health.changed");
+  t.match(changed, { state: "unhealthy", message: /^apps\/web: GET http:\/\/127\.0\.0\.1:\d+\/healthz answered 500$/ });
+  await w.until("report.sent");
+  t.match(h.reports, [
+    { status: "success", health: undefined },
+    {
+      ...{ status: "failed", resolved_version: "1.0.0", running_version: "1.0.0", code: "unhealthy" },
+      error_message: /^unhealthy: apps\/web: .* answered 500$/,
+      health: { state: "unhealthy", since: changed.since },
+    },
+  ]);
+  t.not(h.reports[0]!.deployment_id, h.reports[1]!.deployment_id);
+  const status = await inspectTarget(h.layout, GIVEN_TARGET);
+  t.match(status, { unhealthy: { since: changed.since, message: /answered 500/ }, lastReport: { status: "success" } });
+
+  t.comment("it never goes back by itself, and one answer makes it healthy");
+  await h.answers(200);
+  t.match(await w.until("health.changed"), { state: "healthy", message: null });
+  await w.until("report.sent");
+  t.match(h.reports.at(-1), { status: "success", error_message: null, health: { state: "healthy" } });
+  t.equal(w.all("deploy.done").length, 1);
+  t.equal((await inspectTarget(h.layout, GIVEN_TARGET)).unhealthy, null);
+
+  t.comment("what is left unhealthy is not preferred by a rollback");
+  await h.answers(500);
+  await w.until("health.changed", { state: "unhealthy" });
+  await w.stop();
+  await h.answers(200);
+  const deployed = await readDeployed(h.layout, GIVEN_TARGET);
+  t.match(deployed?.ran, [{ version: "1.0.0", healthy: true }]);
+  target.publish("1.1.0");
+  const again = watching(t, [target], undefined, undefined, { everyMs: 60_000 });
+  await again.until("deploy.done", { version: "1.1.0", outcome: "deployed" });
+  t.match((await readDeployed(h.layout, GIVEN_TARGET))?.ran, [
+    { version: "1.0.0", healthy: undefined },
+    { version: "1.1.0", healthy: true },
+  ]);
+});
+
+t.test("one that flaps is reported twice in two quiet times, and its last state is told", async (t) => {
+  const h = await sickApplication(t);
+  const { w } = await follows(t, h, { everyMs: 50, quietMs: 2_000 });
+  const began = performance.now();
+  let edges = 0;
+  while (performance.now() - began < 3_600) {
+    await h.answers(edges % 2 === 0 ? 500 : 200);
+    await w.until("health.changed");
+    edges++;
+  }
+  t.ok(edges > 4, `${edges} changes`);
+  const told = h.reports.filter(({ about }) => about === "health");
+  t.ok(told.length <= 2, `${told.length} reports`);
+  await h.answers(500);
+  if (edges % 2 === 0) await w.until("health.changed");
+  while (h.reports.at(-1)?.health?.state !== "unhealthy") await sleep(50);
+  await sleep(2_500);
+  t.equal(h.reports.at(-1)?.health?.state, "unhealthy");
+  const kept = (await readdir(h.layout.reports(GIVEN_TARGET))).filter((name) => name.endsWith(".json"));
+  t.equal(kept.length, 2, "the deployment's report, and the last one about health");
+});
+
+t.test("one that dies is unhealthy without health.http, and an outage of the hub loses no report", async (t) => {
+  const h = await sickApplication(t, "{ stays_up: 1s }");
+  let isAway = false;
+  const report = async (sent: LocalReport): Promise<void> => {
+    if (isAway) throw new Error("the hub is away");
+    h.reports.push(sent);
+  };
+  const { w, target } = await follows(t, { ...h, given: () => ({ ...h.given(), report }) });
+  isAway = true;
+  await h.answers("gone");
+  for (const { pid } of h.served.statuses()) if (pid !== null) process.kill(pid);
+  t.match(await w.until("health.changed"), { state: "unhealthy", message: /^apps\/web: .*(waiting|ended|restarted)/ });
+  await w.until("warning");
+  t.equal(h.reports.length, 1);
+  await w.stop();
+
+  isAway = false;
+  const again = watching(t, [target], undefined, undefined, TIMES);
+  await again.until("report.sent");
+  t.match(h.reports.slice(1), [{ status: "failed", health: { state: "unhealthy" } }], "a later watch sends it");
+  t.match(again.all("watch.started")[0]?.targets[0], { unhealthy: { message: /apps\/web/ } });
+});
