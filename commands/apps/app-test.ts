@@ -68,13 +68,14 @@ export class AppTest extends withOptions(appTest) {
 
 /** Returns the last lines that an application has written itself. */
 async function lastOutput(layout: Layout, id: string): Promise<string[]> {
-  const [{ isRemark, logOf }, { readRotatedLog }] = await Promise.all([
+  const [{ isRemark }, { applicationLog }, { readRotatedLog }] = await Promise.all([
     import("../../lib/apps/log-file.ts"),
+    import("../../lib/releases/applications.ts"),
     import("../../lib/support/rotated-log.ts"),
   ]);
   const lines: string[] = [];
   const onLine = (line: string): void => void lines.push(line);
-  await readRotatedLog(logOf(layout, id), { lines: 10 * LAST_LINES, maxCharacters: MAX_LINE, onLine });
+  await readRotatedLog(applicationLog(layout, id), { lines: 10 * LAST_LINES, maxCharacters: MAX_LINE, onLine });
   return lines.filter((line) => !isRemark(line)).slice(-LAST_LINES);
 }
 

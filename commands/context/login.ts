@@ -53,21 +53,9 @@ export class Login extends withOptions(login) {
       throw usageError("usage", "--api-key is missing.", {
         hint: "Give it as --api-key-file PATH (- is standard input), or as SEALIFT_API_KEY.",
       });
-    const [{ createInterface }, { Writable }] = await Promise.all([
-      import("node:readline/promises"),
-      import("node:stream"),
-    ]);
-    // The key is not echoed. The terminal is silenced before the prompt, for a quick paste.
-    const silent = new Writable({ write: (_chunk, _encoding, written) => written() });
-    const lines = createInterface({ input: stdin, output: silent, terminal: true });
-    stderr.write(`API key for ${hubUrl}: `);
-    try {
-      const key = (await lines.question("")).trim();
-      if (key === "") throw usageError("usage", "No key was typed.");
-      return key;
-    } finally {
-      lines.close();
-      stderr.write("\n");
-    }
+    const { askSilently } = await import("../shell/silent-prompt.ts");
+    const key = await askSilently({ stdin, stderr }, `API key for ${hubUrl}: `);
+    if (key === "") throw usageError("usage", "No key was typed.");
+    return key;
   }
 }

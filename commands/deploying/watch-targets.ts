@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import type { LogCommand } from "../../lib/agent/supervisors/logs.ts";
+import type { LogSource } from "../../lib/agent/supervisors/logs.ts";
 import { realRoot } from "../../lib/agent/watch/deployment-queue.ts";
 import { WatchFaults } from "../../lib/agent/watch/faults.ts";
 import { type Neighbour, neighbourFaults } from "../../lib/agent/watch/shared-ids.ts";
@@ -19,7 +19,7 @@ import { layoutOf } from "../../lib/releases/layout.ts";
 export interface WatchedDefinition extends WatchTarget {
   fleet: { target: Target; connection: HubConnection };
   /** Returns the programs that print its log. @param lines of each unit to begin with */
-  log: (lines: number) => Promise<LogCommand[]>;
+  log: (lines: number) => Promise<LogSource[]>;
 }
 
 /**
@@ -101,10 +101,10 @@ type SupervisorChoice = Pick<
 >;
 
 /** Returns the programs that print a target's log, as the supervisor that it is deployed with keeps it. */
-async function followedLog(target: Target, lines: number, values: SupervisorChoice): Promise<LogCommand[]> {
-  const { targetLogCommands } = await import("../../lib/agent/supervisors/logs.ts");
+async function followedLog(target: Target, lines: number, values: SupervisorChoice): Promise<LogSource[]> {
+  const { targetLogs } = await import("../../lib/agent/supervisors/logs.ts");
   const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = values;
-  return targetLogCommands(layoutOf(resolve(projectRoot)), targetName(target), [], {
+  return targetLogs(layoutOf(resolve(projectRoot)), targetName(target), [], {
     ...{ supervisor, systemdScope, template: supervisorName, namespace: k8sNamespace, context: k8sContext },
     ...{ lines, follow: true },
   });

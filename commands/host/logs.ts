@@ -5,16 +5,17 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt, targetsAt } from "./targets.ts";
 
 /** Most characters of a line that are shown. */
-const MAX_LINE = 1024 * 1024;
+export const MAX_LINE = 1024 * 1024;
 
 export class Logs extends withOptions(logs) {
   static override paths = [["logs"]];
   static override usage = Command.Usage({
     category: "Operating",
-    description: "Show what a target's plugins write, as their supervisor keeps it",
+    description: "Show what plugins and applications of a target write",
     details: `
       Asks systemd's journal, docker or kubernetes for the units of the running release, or for those of the plugins
-      that are named. The lines of several containers begin with their names.
+      that are named. Applications (\`apps/web\`) are read where \`applications.yaml\` says that they run. The lines of
+      several containers begin with their names.
     `,
     examples: [
       ["Follow a plugin", "$0 logs plugin:tide-table --follow --supervisor systemd"],
@@ -23,7 +24,7 @@ export class Logs extends withOptions(logs) {
   });
 
   target = Option.String({ name: "TARGET", required: true });
-  plugins = Option.Rest({ name: "PLUGIN" });
+  units = Option.Rest({ name: "UNIT" });
   /** Short form, as in `journalctl -f` and `docker logs -f`. */
   short = Option.Boolean("-f", false, { hidden: true });
 
@@ -35,13 +36,13 @@ export class Logs extends withOptions(logs) {
     const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = this.options;
     const layout = projectRootAt(projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
-    const { readLogs, targetLogCommands } = await import("../../lib/agent/supervisors/logs.ts");
-    const commands = await targetLogCommands(layout, target!, this.plugins, {
+    const { readLogs, targetLogs } = await import("../../lib/agent/supervisors/logs.ts");
+    const sources = await targetLogs(layout, target!, this.units, {
       ...{ supervisor, systemdScope, template: supervisorName, namespace: k8sNamespace, context: k8sContext },
       ...{ lines: this.options.lines, follow: this.options.follow || this.short },
     });
     using interrupt = interruptible();
-    await readLogs(commands, {
+    await readLogs(sources, {
       maxCharacters: MAX_LINE,
       signal: interrupt.signal,
       onLine: ({ unit, line }) => {

@@ -1,6 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { Why } from "../../lib/agent/newest/why.ts";
 import type { TargetStatus } from "../../lib/agent/target-status.ts";
+import type { UnitState } from "../../lib/agent/unit-states.ts";
 import { targetOfName, targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
 import type { DiskUse } from "../../lib/releases/disk-use.ts";
@@ -31,14 +32,16 @@ export class Status extends withOptions(host) {
       last_report: true,
       unhealthy: true,
       settings: true,
+      applications: true,
       why: true,
     });
   static override usage = Command.Usage({
     category: "Operating",
     description: "Show what runs on this host, and what is kept, held back or pinned",
     details: `
-      Reads the project root and asks nobody: the running version and since when, kept releases, versions in quarantine
-      with their reasons, pins and pauses, the last deployment, and the disk that all of it takes.
+      Reads the project root: the running version and since when, kept releases, versions in quarantine with their
+      reasons, pins and pauses, the last deployment, and the disk that all of it takes. It asks nobody but the
+      applications, whether they work (\`sealift app status\` tells more of them).
     `,
     examples: [
       ["Everything in a project root", "$0 status --project-root /srv/app"],
@@ -50,20 +53,23 @@ export class Status extends withOptions(host) {
 
   override async run(): Promise<number> {
     const layout = projectRootAt(this.options.projectRoot);
-    const [{ inspectTarget }, { situationOnDisk }, { whyNotNewest }, { sizeText }] = await Promise.all([
+    const [{ inspectTarget }, { unitStates }, { situationOnDisk }, { whyNotNewest }, { sizeText }] = await Promise.all([
       import("../../lib/agent/target-status.ts"),
+      import("../../lib/agent/unit-states.ts"),
       import("../../lib/agent/newest/on-disk.ts"),
       import("../../lib/agent/newest/why.ts"),
       import("../../lib/support/size-text.ts"),
     ]);
     const targets = await targetsAt(layout, this.targets);
+    const units = await Array.fromAsync(unitStates(layout, { name: "none" }));
     for (const name of targets) {
+      const apps = units.filter(({ target = name }) => target === name);
       const status = await inspectTarget(layout, name);
       const situation = await situationOnDisk(layout, name);
       const why = situation.given === undefined ? undefined : whyNotNewest(situation);
       const target = targetText(targetOfName(name));
-      if (this.json) this.print.event({ event: "target", ...factsOf(status, why), target });
-      else for (const line of linesOf(status, target, { sizeText, why })) this.print.line(line);
+      if (this.json) this.print.event({ event: "target", ...factsOf(status, why, apps), target });
+      else for (const line of linesOf(status, target, { sizeText, why, apps })) this.print.line(line);
     }
     if (targets.length === 0) this.note(`Nothing was deployed in ${layout.root} yet.`);
     return this.done({ project_root: layout.root, targets: targets.length });
@@ -73,7 +79,7 @@ export class Status extends withOptions(host) {
 /** Returns the reason for which the newest version does not run, as far as this host knows. */
 const reasonOf = (why: Why | undefined) => (why === undefined || why.reason === "newest" ? undefined : why);
 
-function factsOf(status: TargetStatus, why: Why | undefined) {
+function factsOf(status: TargetStatus, why: Why | undefined, apps: readonly UnitState[]) {
   const reason = reasonOf(why);
   const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
   const { latest, ahead, lastReport, unsentReports } = status;
@@ -92,6 +98,7 @@ function factsOf(status: TargetStatus, why: Why | undefined) {
     ahead: ahead && { version: ahead.version, bytes: ahead.bytes, at: ahead.at, not_before: ahead.notBefore },
     last_report: lastReport ?? null,
     unhealthy: status.unhealthy,
+    applications: apps.map(({ unit, fault = null }) => ({ unit, fault })),
     why: reason === undefined ? null : { reason: reason.reason, version: reason.version, message: reason.message },
   };
 }
@@ -101,7 +108,7 @@ type SizeText = (bytes: number) => string;
 function linesOf(
   status: TargetStatus,
   target: string,
-  { sizeText, why }: { sizeText: SizeText; why: Why | undefined },
+  { sizeText, why, apps }: { sizeText: SizeText; why: Why | undefined; apps: readonly UnitState[] },
 ): string[] {
   const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
   const { latest, ahead, lastReport, unsentReports } = status;
@@ -113,6 +120,7 @@ function linesOf(
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
   if (status.unhealthy !== null)
     say("unhealthy", `since ${timeText(status.unhealthy.since)}: ${status.unhealthy.message}`);
+  for (const { unit, fault } of apps) say(unit, fault === undefined ? "works" : `does not work: ${fault}`);
   if (latest !== null && latest !== running?.version) say("latest", latest);
   const reason = reasonOf(why);
   if (reason !== undefined)

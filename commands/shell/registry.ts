@@ -1,8 +1,12 @@
 import { Command, type CommandClass } from "clipanion";
 import * as appAllow from "../apps/app-allow.ts";
+import * as appEnv from "../apps/app-env.ts";
 import * as appInit from "../apps/app-init.ts";
+import * as appLogs from "../apps/app-logs.ts";
 import * as appPrepare from "../apps/app-prepare.ts";
+import * as appRestart from "../apps/app-restart.ts";
 import * as appServe from "../apps/app-serve.ts";
+import * as appStatus from "../apps/app-status.ts";
 import * as appTest from "../apps/app-test.ts";
 import * as systemdInstallApp from "../apps/systemd-install-app.ts";
 import { components } from "../components/feature.ts";
@@ -76,7 +80,7 @@ import type { CommandFeature } from "./feature.ts";
 /** Modules of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[contexts, login, trustFolder],
-  ...[appAllow, appInit, appPrepare, appServe, appTest, systemdInstallApp],
+  ...[appAllow, appEnv, appInit, appLogs, appPrepare, appRestart, appServe, appStatus, appTest, systemdInstallApp],
   ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
   ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetWait],
   ...[diff, history, logs, pin, releases, remove, rollback, status],

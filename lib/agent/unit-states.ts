@@ -15,6 +15,8 @@ const LIMIT_MS = 2_000;
 
 /** State of a unit that should run; without a fault it does. */
 export interface UnitState {
+  /** Target that it belongs to; undefined for what concerns the whole root. */
+  target?: TargetName;
   /** Plugin, `apps/<id>`, or `project`. */
   unit: string;
   fault: string | undefined;
@@ -33,13 +35,16 @@ export async function* unitStates(layout: Layout, choice: SupervisorChoice): Asy
     yield { unit: APPLICATIONS_FOLDER, fault: asSealiftError(error).message.replace(/\.$/, "") };
   }
   const settling = { withinMs: 0, staysUpMs: 0 };
-  const ofApplications = grants === undefined ? undefined : applicationSupervisor({ layout, grants, settling });
+  const { systemdScope } = choice;
+  const ofApplications =
+    grants === undefined ? undefined : applicationSupervisor({ layout, grants, settling, systemdScope });
   for (const target of (await readdir(layout.releases()).catch(() => [])).toSorted() as TargetName[]) {
     const release = await currentRelease(layout, target);
     if (release === undefined) continue;
-    for (const plugin of plannedUnits(release, ofPlugins)) yield await stateOf(plugin ?? "project", plugin, ofPlugins!);
+    for (const plugin of plannedUnits(release, ofPlugins))
+      yield { target, ...(await stateOf(plugin ?? "project", plugin, ofPlugins!)) };
     for (const item of ofApplications === undefined ? [] : release.items.filter(isApplication))
-      yield await stateOf(unitKey(item), item.id, ofApplications!);
+      yield { target, ...(await stateOf(unitKey(item), item.id, ofApplications!)) };
   }
 }
 

@@ -1,26 +1,13 @@
 import { type FileHandle, open, rename } from "node:fs/promises";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { applicationPaths } from "../releases/applications.ts";
-import type { Layout } from "../releases/layout.ts";
+import { KEPT_LOG_FILES, LOG_FILE } from "../releases/applications.ts";
 import { makeFolder } from "../support/files.ts";
-import type { RotatedLog } from "../support/rotated-log.ts";
 
 /** Most bytes of one file of a log. */
 const MAX_FILE_BYTES = 8 * 1024 * 1024;
-/** Files that are kept of a log, the present one included. */
-const KEPT_FILES = 4;
 /** Bytes that wait for the disk; a program that writes more has to wait, too. */
 const WAITING_BYTES = 256 * 1024;
-
-/** Name of the present file of a log; earlier ones are `log.1` to `log.3`, the latest first. */
-const LOG_FILE = "log";
-
-/** Returns the log of an application of a project root. */
-export const logOf = (layout: Layout, id: string): RotatedLog => ({
-  path: join(applicationPaths(layout, id).logs, LOG_FILE),
-  files: KEPT_FILES,
-});
 
 /** Tells whether a line of a log is about the application, and not its own. */
 export const isRemark = (line: string): boolean => /^\d{4}-\d\d-\d\dT[\d:.]+Z sealift: /.test(line);
@@ -80,7 +67,8 @@ export class LogFile extends Writable {
   async #rotate(): Promise<void> {
     await this.#close();
     const at = (number: number) => join(this.#folder, number === 0 ? LOG_FILE : `${LOG_FILE}.${number}`);
-    for (let number = KEPT_FILES - 1; number > 0; number--) await rename(at(number - 1), at(number)).catch(() => {});
+    for (let number = KEPT_LOG_FILES - 1; number > 0; number--)
+      await rename(at(number - 1), at(number)).catch(() => {});
   }
 
   async #close(): Promise<void> {

@@ -1,7 +1,8 @@
 import { isIP } from "node:net";
 import { parseListen } from "./addresses.ts";
-import { host, hostChange } from "./agent.ts";
+import { host, hostChange, supervision } from "./agent.ts";
 import { connection, hubIfKnown } from "./connection.ts";
+import { logs } from "./inspection.ts";
 import { flag, list, path, text } from "./kinds.ts";
 import { systemd } from "./operating.ts";
 import { group, optional } from "./option.ts";
@@ -28,6 +29,15 @@ export const appTest = group("Application", {
   envFile: path({ metavar: "FILE", help: "Its settings", defaultText: ".env in its folder, else .env.template" }),
   user: text({ metavar: "NAME", help: "User who runs it, as root", defaultText: "nobody" }),
 });
+
+/** Options of `app env`. */
+export const appEnv = { ...hostChange };
+
+/** Options of commands that ask the program which runs a root's applications. */
+export const appRunner = { ...host, systemdScope: supervision.systemdScope };
+
+/** Options of `app logs`. */
+export const appLogs = { ...appRunner, follow: logs.follow, lines: logs.lines };
 
 /** Options of `app prepare`. */
 export const appPrepare = { ...host };

@@ -5,7 +5,8 @@ import { type Application, application } from "../contract/files/application.ts"
 import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import { APPLICATIONS_FILE, type ApplicationsFile, applicationsFile } from "../contract/files/applications.ts";
 import type { TargetName } from "../contract/target.ts";
-import { ifThere, statsOf } from "../support/files.ts";
+import { ifThere, namesIn, statsOf } from "../support/files.ts";
+import type { RotatedLog } from "../support/rotated-log.ts";
 import { readYamlFile } from "../support/yaml-file.ts";
 import type { Item, Layout } from "./layout.ts";
 
@@ -28,6 +29,17 @@ export function applicationPaths(layout: Layout, id: string): ApplicationPaths {
   };
 }
 
+/** Name of the present file of a log; earlier ones are `log.1` to `log.3`, the latest first. */
+export const LOG_FILE = "log";
+/** Files that are kept of a log, the present one included. */
+export const KEPT_LOG_FILES = 4;
+
+/** Returns the log that `sealift app serve` keeps of an application. */
+export const applicationLog = (layout: Layout, id: string): RotatedLog => ({
+  path: join(applicationPaths(layout, id).logs, LOG_FILE),
+  files: KEPT_LOG_FILES,
+});
+
 /** Folder of `sealift app serve` in a project root, 0700, with its socket, lock and marks. */
 export const serveFolder = ({ sealift }: Layout): string => join(sealift, APPLICATIONS_FOLDER);
 /** Name of its control socket there. */
@@ -37,6 +49,14 @@ export const SERVE_SOCKET = "serve.sock";
 export async function readGrants({ root }: Layout): Promise<ApplicationsFile | undefined> {
   const file = join(root, APPLICATIONS_FILE);
   return (await statsOf(file)) === undefined ? undefined : readYamlFile(file, applicationsFile);
+}
+
+/** Lists the applications that a project root has installed or grants, sorted. @throws UsageError `config_invalid` */
+export async function knownApplications(layout: Layout): Promise<string[]> {
+  const known = new Set(Object.keys((await readGrants(layout))?.applications ?? {}));
+  for (const id of await namesIn(layout.section(APPLICATIONS_FOLDER)))
+    if ((await statsOf(join(applicationPaths(layout, id).link, APPLICATION_FILE))) !== undefined) known.add(id);
+  return [...known].toSorted();
 }
 
 /** Application that a project root has installed. */

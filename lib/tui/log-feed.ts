@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { useEffect, useRef } from "react";
-import { type LogCommand, readLogs } from "../agent/supervisors/logs.ts";
+import { type LogSource as Source, readLogs } from "../agent/supervisors/logs.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import { printable } from "../support/printable.ts";
 
-/** Returns the programs that print a target's log and go on with it. @throws UsageError when no log can be read */
-export type LogSource = (lines: number) => Promise<LogCommand[]>;
+/** Returns where a target's log is, to be read and followed. @throws UsageError when no log can be read */
+export type LogSource = (lines: number) => Promise<Source[]>;
 
 /** Initial lines of each unit. */
 const FIRST_LINES = 200;

@@ -213,7 +213,7 @@ t.test("two releases are compared, a target's logs are shown, and it is removed"
   });
   t.match(await run("logs", TARGET, "b", "--supervisor", "docker"), {
     code: 2,
-    stderr: /has no plugin b.*It has a\./s,
+    stderr: /has no plugin or application b.*It has a\./s,
   });
   t.match(await run({ PATH: "/nowhere" }, "logs", TARGET, "--supervisor", "docker"), {
     code: 1,

@@ -1,6 +1,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { deploymentError } from "../../contract/errors.ts";
+import { quotedAlike } from "../../releases/settings-text.ts";
 import { ifThere, readKeyFile } from "../../support/files.ts";
 
 export interface EnvFileOptions {
@@ -88,9 +89,8 @@ function seeded(template: string, required: readonly string[], given: (name: str
   return `${lines.join("\n")}\n`;
 }
 
-/** Quotes a value so that dotenv readers take it literally. */
+/** Quotes a value so that systemd and Node read it alike, or where that cannot be, so that Node takes it literally. */
 function quoted(value: string): string {
-  if (/^[A-Za-z0-9_./:@%+,-]*$/.test(value)) return value;
-  const mark = ["'", '"', "`"].find((candidate) => !value.includes(candidate));
-  return mark === undefined ? JSON.stringify(value) : `${mark}${value}${mark}`;
+  if (value === "") return value;
+  return quotedAlike(value) ?? (value.includes("`") ? JSON.stringify(value) : `\`${value}\``);
 }

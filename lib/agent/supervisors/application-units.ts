@@ -12,6 +12,22 @@ export interface ApplicationRunner {
   restart(id: string, signal?: AbortSignal): Promise<void>;
   prospect?: (id: string, signal?: AbortSignal) => Promise<Prospect>;
   sample(id: string, timeoutMs: number, signal?: AbortSignal): Promise<Sample>;
+  /** Describes the process of an application. @throws DeploymentError where nobody can be asked */
+  look(id: string, signal?: AbortSignal): Promise<ProcessState>;
+}
+
+/** State of the process of an application. */
+export interface ProcessState {
+  state: string;
+  /** Time of its last change; null where that is not known. */
+  since: string | null;
+  pid: number | null;
+  /** Starts after an end that nobody asked for. */
+  restarts: number;
+  /** User who runs it; null where that is not known. */
+  user: string | null;
+  /** Whether it can read what the program that runs it can: the agent's keys, and settings of others. */
+  sameUser: boolean;
 }
 
 const unitsOf = (id: string) => ({ service: `sealift-app@${id}.service`, socket: `sealift-app@${id}.socket` });
@@ -75,5 +91,20 @@ export function applicationUnits(scope: SystemdScope): ApplicationRunner {
       await run(signal, "restart", unitsOf(id).service);
     },
     sample: (id, timeoutMs, signal) => sampleUnit(scope, unitsOf(id).service, timeoutMs, signal),
+    async look(id, signal) {
+      const more = ["MainPID", "User", "StateChangeTimestamp"];
+      const found = await unitProperties(scope, [unitsOf(id).service], READY_TIMEOUT_MS, signal, more);
+      if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
+      const { LoadState, ActiveState = "unknown", NRestarts = 0, MainPID = 0, User, StateChangeTimestamp } = found[0]!;
+      const since = new Date(StateChangeTimestamp ?? "");
+      return {
+        state: LoadState === undefined || LoadState === "loaded" ? ActiveState : LoadState,
+        since: Number.isNaN(since.getTime()) ? null : since.toISOString(),
+        pid: Number(MainPID) || null,
+        restarts: Number(NRestarts),
+        user: User || null,
+        sameUser: false,
+      };
+    },
   };
 }

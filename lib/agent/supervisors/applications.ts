@@ -3,7 +3,7 @@ import { type Application, healthSocket } from "../../contract/files/application
 import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
 import { type InstalledApplication, readInstalled } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { applicationUnits } from "./application-units.ts";
+import { type ApplicationRunner, applicationUnits } from "./application-units.ts";
 import { probe } from "./probe.ts";
 import { servedApplications } from "./served-applications.ts";
 import { look, type Looking, settles } from "./settling.ts";
@@ -23,6 +23,14 @@ export interface ApplicationSupervisorOptions {
 /** Hosts that stand for every address of this machine, each with the one that is asked. */
 const EVERY_ADDRESS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
+/** Returns the program that runs the applications of a project root. */
+export const applicationRunner = ({
+  layout,
+  grants,
+  systemdScope = "system",
+}: Omit<ApplicationSupervisorOptions, "settling">): ApplicationRunner =>
+  grants.supervisor === "systemd" ? applicationUnits(systemdScope) : servedApplications(layout);
+
 /**
  * Supervises the applications of a project root by their ids, through systemd's units or `sealift app serve`. A
  * `restart` is an upgrade: it lets the old process end, migrates and starts the new one, while its sockets stay open.
@@ -31,8 +39,8 @@ const EVERY_ADDRESS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1"
  * descriptor that is installed when it begins. Its `timeoutMs` limits each look at the process.
  */
 export function applicationSupervisor(options: ApplicationSupervisorOptions): Supervisor {
-  const { layout, grants, systemdScope = "system", settling } = options;
-  const runner = grants.supervisor === "systemd" ? applicationUnits(systemdScope) : servedApplications(layout);
+  const { layout, grants, settling } = options;
+  const runner = applicationRunner(options);
   const act = (verb: "start" | "stop" | "restart") => (id: string | null, signal?: AbortSignal) =>
     runner[verb](named(id), signal);
 

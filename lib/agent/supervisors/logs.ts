@@ -2,10 +2,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { deploymentError, usageError } from "../../contract/errors.ts";
+import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
+import { APPLICATIONS_FILE } from "../../contract/files/applications.ts";
 import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
-import type { Layout } from "../../releases/layout.ts";
+import { applicationLog, readGrants } from "../../releases/applications.ts";
+import { isApplication, type Layout } from "../../releases/layout.ts";
+import { itemOfUnit, unitKey } from "../../releases/names.ts";
 import { currentRelease, namedUnits } from "../../releases/release.ts";
 import { LineCutter } from "../../support/lines.ts";
+import { readRotatedLog, type RotatedLog } from "../../support/rotated-log.ts";
 import { childEnvironment } from "../base/child-program.ts";
 import { type SupervisorName, unitName } from "./supervisor.ts";
 
@@ -17,17 +22,18 @@ export interface LogLine {
 }
 
 /**
- * Returns the programs that print the logs of a target's running release.
+ * Returns where the logs of a target's running release are.
  *
- * @param plugins to read; none means the units that the release was deployed with, or all plugins
- * @throws UsageError `usage` when nothing runs, a plugin is not installed, or its supervisor keeps no logs
+ * @param units plugins and `apps/<id>` to read; none means the units that the release was deployed with, or all
+ *   plugins, and all applications
+ * @throws UsageError `usage` when nothing runs, a unit is not installed, or its supervisor keeps no logs
  */
-export async function targetLogCommands(
+export async function targetLogs(
   layout: Layout,
   target: TargetName,
-  plugins: readonly string[],
+  units: readonly string[],
   request: Omit<LogRequest, "units">,
-): Promise<LogCommand[]> {
+): Promise<LogSource[]> {
   const name = targetText(targetOfName(target));
   const release = await currentRelease(layout, target);
   if (release === undefined)
@@ -35,14 +41,52 @@ export async function targetLogCommands(
       hint: "`sealift status` shows what does; --project-root names another root.",
     });
   const installed = release.items.filter(({ section }) => section === "plugins").map(({ id }) => id);
-  const strange = plugins.filter((id) => !installed.includes(id));
+  const apps = release.items.filter(isApplication).map(unitKey);
+  const strange = units.filter((unit) => !installed.includes(unit) && !apps.includes(unit));
   if (strange.length > 0) {
-    throw usageError("usage", `${name} has no plugin ${strange.join(", ")}.`, {
-      hint: `It has ${installed.join(", ")}.`,
+    throw usageError("usage", `${name} has no plugin or application ${strange.join(", ")}.`, {
+      hint: `It has ${[...installed, ...apps].join(", ")}.`,
     });
   }
-  const units = [plugins, [...namedUnits(release)], installed].find((found) => found.length > 0) ?? [];
-  return logCommands({ ...request, units });
+  const isPlugins = (unit: string | null): boolean => unit === null || !apps.includes(unit);
+  const planned = [...namedUnits(release)].filter(isPlugins);
+  const plugins = units.length > 0 ? units.filter(isPlugins) : planned.length > 0 ? planned : installed;
+  const ofApps = units.length > 0 ? units.filter((unit) => apps.includes(unit)) : apps;
+  return [
+    ...(plugins.length > 0 || ofApps.length === 0 ? logCommands({ ...request, units: plugins }) : []),
+    ...(await applicationLogs(
+      layout,
+      ofApps.map((unit) => itemOfUnit(unit).id),
+      request,
+    )),
+  ];
+}
+
+/**
+ * Returns where the logs of applications of a project root are: in systemd's journal, or in files of `app serve`.
+ *
+ * @throws UsageError `usage` where no application may run
+ */
+export async function applicationLogs(
+  layout: Layout,
+  ids: readonly string[],
+  { lines, follow, systemdScope }: Pick<LogRequest, "lines" | "follow" | "systemdScope">,
+): Promise<LogSource[]> {
+  if (ids.length === 0) return [];
+  const grants = await readGrants(layout);
+  if (grants === undefined)
+    throw usageError("usage", `There is no ${APPLICATIONS_FILE} in ${layout.root}: no application runs there.`, {
+      hint: "`sealift app allow` writes it, or `sealift systemd install app`. --project-root names another root.",
+    });
+  if (grants.supervisor === "serve")
+    return ids.map((id) => ({
+      unit: unitKey({ section: APPLICATIONS_FOLDER, id }),
+      log: applicationLog(layout, id),
+      lines,
+      follow,
+    }));
+  const units = ids.map((id) => `sealift-app@${id}`);
+  return logCommands({ supervisor: "systemd", template: "<id>", units, lines, follow, systemdScope });
 }
 
 export interface LogReading {
@@ -54,18 +98,28 @@ export interface LogReading {
 }
 
 /**
- * Reads logs until all their programs have ended; aborting the signal ends them. One that fails does not end the
- * others.
+ * Reads logs until their programs have ended and their files are read; aborting the signal ends them. One that fails
+ * does not end the others.
  *
  * @throws DeploymentError `supervisor_failed` for the first one that failed
  */
-export async function readLogs(commands: readonly LogCommand[], reading: LogReading): Promise<void> {
-  const single = commands.length === 1;
+export async function readLogs(sources: readonly LogSource[], reading: LogReading): Promise<void> {
+  const single = sources.length === 1;
   const ended = await Promise.allSettled(
-    commands.map(({ unit, command }) => readProgram(command, single ? null : unit, reading)),
+    sources.map((source) => {
+      const unit = single ? null : source.unit;
+      return "command" in source ? readProgram(source.command, unit, reading) : readFileOf(source, unit, reading);
+    }),
   );
   for (const result of ended) if (result.status === "rejected") throw result.reason;
 }
+
+const readFileOf = (
+  { log, lines, follow }: LogFileSource,
+  unit: string | null,
+  { maxCharacters, onLine, signal }: LogReading,
+): Promise<void> =>
+  readRotatedLog(log, { lines, follow, maxCharacters, signal, onLine: (line) => onLine({ unit, line }) });
 
 /** Grace period for a program to end, in milliseconds. */
 const KILL_AFTER_MS = 2_000;
@@ -136,6 +190,17 @@ export interface LogCommand {
   unit: string | null;
   command: readonly [string, ...string[]];
 }
+
+/** Files that hold the log of one unit. */
+export interface LogFileSource {
+  unit: string | null;
+  log: RotatedLog;
+  lines: number;
+  follow: boolean;
+}
+
+/** Place of one or more logs. */
+export type LogSource = LogCommand | LogFileSource;
 
 /**
  * Returns the programs that print the logs of units, as their supervisor keeps them.

@@ -30,6 +30,9 @@ export function servedApplications(layout: Layout): ApplicationRunner {
   const list = (timeoutMs: number, signal?: AbortSignal) =>
     through((socket) => askApplications({ socket, timeoutMs, signal }));
 
+  const find = async (id: string, timeoutMs: number, signal?: AbortSignal) =>
+    (await list(timeoutMs, signal)).find((application) => application.id === id);
+
   return {
     async ready(signal) {
       try {
@@ -44,11 +47,18 @@ export function servedApplications(layout: Layout): ApplicationRunner {
     stop: act("stop"),
     restart: act("restart"),
     async sample(id, timeoutMs, signal): Promise<Sample> {
-      const found = (await list(timeoutMs, signal)).find((application) => application.id === id);
+      const found = await find(id, timeoutMs, signal);
       if (found === undefined) return { fault: `\`sealift app serve\` does not run ${id}`, restarts: 0 };
       const { state, restarts, error } = found;
       if (state === "running") return { restarts };
       return { fault: `the application ${id} is ${state}${error === null ? "" : `: ${error}`}`, restarts };
+    },
+    async look(id, signal) {
+      const found = await find(id, READY_TIMEOUT_MS, signal);
+      if (found === undefined)
+        return { state: "stopped", since: null, pid: null, restarts: 0, user: null, sameUser: false };
+      const { state, since, pid, restarts, user, same_user: sameUser } = found;
+      return { state, since, pid, restarts, user: user || null, sameUser };
     },
   };
 }

@@ -106,12 +106,13 @@ export async function supervise(
   return result;
 }
 
-/** Runs a query of a supervisor's program, with a time limit. */
+/** Runs a query of a supervisor's program, with a time limit. Its times are in UTC. */
 export const inquire = (
   command: readonly [string, ...string[]],
   timeoutMs: number,
   signal?: AbortSignal,
-): Promise<ProgramResult> => runProgram({ command, env: childEnvironment(), timeoutMs, ...(signal && { signal }) });
+): Promise<ProgramResult> =>
+  runProgram({ command, env: childEnvironment({ TZ: "UTC" }), timeoutMs, ...(signal && { signal }) });
 
 /**
  * Runs a query of a supervisor's program that succeeds only while the supervisor works.

@@ -13,20 +13,36 @@ export const systemctl = (scope: SystemdScope, verb: string, ...rest: string[]):
 ];
 
 /** Properties of a unit that are asked for; absent where systemd does not know them. */
-type Properties = Partial<Record<"Id" | "LoadState" | "ActiveState" | "SubState" | "Result" | "NRestarts", string>>;
+type Properties = Partial<
+  Record<
+    | "Id"
+    | "LoadState"
+    | "ActiveState"
+    | "SubState"
+    | "Result"
+    | "NRestarts"
+    | "MainPID"
+    | "User"
+    | "StateChangeTimestamp",
+    string
+  >
+>;
 
-/** Reads properties of units, one record each in the order asked for. @returns what is wrong instead, if anything */
+/**
+ * Reads properties of units, one record each in the order asked for.
+ *
+ * @param more properties beside those of their state
+ * @returns what is wrong instead, if anything
+ */
 export async function unitProperties(
   scope: SystemdScope,
   units: readonly string[],
   timeoutMs: number,
   signal?: AbortSignal,
+  more: readonly string[] = [],
 ): Promise<Properties[] | string> {
-  const result = await inquire(
-    systemctl(scope, "show", "--property=LoadState,ActiveState,SubState,Result,NRestarts", ...units),
-    timeoutMs,
-    signal,
-  );
+  const properties = ["LoadState", "ActiveState", "SubState", "Result", "NRestarts", ...more].join(",");
+  const result = await inquire(systemctl(scope, "show", `--property=${properties}`, ...units), timeoutMs, signal);
   if (result.code !== 0) return `systemctl show ${units.join(" ")} failed: ${describeFailure(result, timeoutMs)}`;
   return result.stdout.trim().split(/\n\n+/).map(propertiesIn);
 }

@@ -184,11 +184,8 @@ export class TargetLoop implements AsyncDisposable {
       if (!signal.aborted && dropped?.aborted !== true) await this.ahead.settle(this.#target, () => this.#facts());
     } catch (thrown) {
       const error = asSealiftError(thrown);
-      if (!signal.aborted) {
-        const { code, message } = error;
-        const failures = this.#failures + 1;
-        this.#context.emit({ event: "check.failed", at: isoNow(), target: this.name, code, message, failures });
-      }
+      const failed = { code: error.code, message: error.message, failures: this.#failures + 1 };
+      if (!signal.aborted) this.#context.emit({ event: "check.failed", at: isoNow(), target: this.name, ...failed });
       result = { target: this.name, outcome: "failed", version: null, exitCode: error.exitCode, error };
     }
     // A held version waits for a newer version or a person, so retries are useless.

@@ -33,8 +33,8 @@ t.test("doctor asks the units of plugins and applications whether they run", asy
     `case "$*" in *sealift-app@web*) echo LoadState=loaded; echo ActiveState=failed; echo NRestarts=0;; *show*) echo LoadState=loaded; echo ActiveState=active; echo NRestarts=0;; esac`,
   );
   t.same(await Array.fromAsync(unitStates(layout, systemd)), [
-    { unit: "tides", fault: undefined },
-    { unit: "apps/web", fault: "the unit sealift-app@web.service is failed" },
+    { target: "project-p", unit: "tides", fault: undefined },
+    { target: "project-p", unit: "apps/web", fault: "the unit sealift-app@web.service is failed" },
   ]);
   const findings = await Array.fromAsync(examine({ projectRoot: layout.root, supervisor: systemd }));
   t.match(

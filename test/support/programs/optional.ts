@@ -60,6 +60,7 @@ export const OPTIONAL = {
   "systemd-analyze": from("systemd"),
   "systemd-notify": from("systemd"),
   "systemd-socket-activate": from("systemd"),
+  "systemd-tmpfiles": from("systemd"),
   tar: from("tar"),
   tmux: from("tmux", "-V"),
   umoci: from("umoci"),

@@ -1,12 +1,17 @@
-import { Writable } from "node:stream";
+import { Readable, Writable } from "node:stream";
 import { Cli, type CommandClass } from "clipanion";
 import type { Ended } from "./command-line.ts";
 
-/** Runs a command in the test's own process. @param where.isTTY whether stdout is a terminal */
+/**
+ * Runs a command in the test's own process.
+ *
+ * @param where.isTTY whether stdout is a terminal
+ * @param where.stdin what it reads from standard input
+ */
 export async function runHere(
   commands: readonly CommandClass[],
   words: readonly string[],
-  { isTTY = false } = {},
+  { isTTY = false, stdin = "" } = {},
 ): Promise<Ended> {
   const texts = { stdout: "", stderr: "" };
   const into = (name: keyof typeof texts): Writable =>
@@ -18,6 +23,10 @@ export async function runHere(
     });
   const cli = new Cli({ binaryName: "sealift" });
   for (const command of commands) cli.register(command);
-  const streams = { stdout: Object.assign(into("stdout"), { isTTY }), stderr: into("stderr") };
+  const streams = {
+    stdin: Readable.from([Buffer.from(stdin)]),
+    stdout: Object.assign(into("stdout"), { isTTY }),
+    stderr: into("stderr"),
+  };
   return { code: await cli.run([...words], streams), ...texts };
 }

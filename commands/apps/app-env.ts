@@ -1,0 +1,122 @@
+import { Command, Option } from "clipanion";
+import { usageError } from "../../lib/contract/errors.ts";
+import { appEnv } from "../../lib/options/apps.ts";
+import type { Layout } from "../../lib/releases/layout.ts";
+import { withOptions } from "../shell/base.ts";
+
+/** Most bytes of a value: the kernel takes 128 KiB for one variable. */
+const MAX_VALUE_BYTES = 64 * 1024;
+/** Time to wait for another command that changes the same settings, in milliseconds. */
+const LOCK_WAIT_MS = 10_000;
+
+export class AppEnv extends withOptions(appEnv) {
+  static override paths = [["app", "env"]];
+  static override usage = Command.Usage({
+    category: "Applications",
+    description: "List, set and unset the settings of an application",
+    details: `
+      \`list\` shows names and never values; \`set NAME\` reads the value from standard input, or asks for it at a terminal;
+      \`unset NAME\` removes it. The file is \`apps/ID.env\` of the project root, mode 0600, and is replaced whole. A value
+      that systemd and Node would read differently is refused. Settings count from the next start:
+      \`sealift app restart ID\`.
+    `,
+    examples: [
+      ["What is set, and what is missing", "$0 app env web list"],
+      ["From a file", "$0 app env web set DATABASE_URL < url.txt"],
+      ["At a terminal, which asks", "$0 app env web set DATABASE_URL"],
+    ],
+  });
+
+  id = Option.String({ name: "ID" });
+  action = Option.String({ name: "list|set|unset" });
+  name = Option.String({ name: "NAME", required: false });
+
+  override async run(): Promise<number> {
+    const [{ applicationId }, { applicationPaths, readInstalled }, { layoutOf }, { openProjectRoot }, { resolve }] =
+      await Promise.all([
+        import("./application-id.ts"),
+        import("../../lib/releases/applications.ts"),
+        import("../../lib/releases/layout.ts"),
+        import("../../lib/releases/project-root.ts"),
+        import("node:path"),
+      ]);
+    const id = applicationId(this.id);
+    const change = this.#change();
+    const layout = layoutOf(resolve(this.options.projectRoot));
+    if (change === undefined) {
+      const names = await namesIn(applicationPaths(layout, id).settings);
+      const required = (await readInstalled(layout, id))?.app.environment.required ?? [];
+      const missing = required.filter((name) => !names.includes(name));
+      if (!this.json) for (const name of names) this.print.line(name);
+      if (missing.length > 0) this.note(`missing, and required: ${missing.join(", ")}`);
+      return this.done({ id, names, missing });
+    }
+    const { settingName } = await import("../../lib/releases/settings-text.ts");
+    const name = settingName(change.name);
+    const value = change.verb === "set" ? await this.#value(name) : undefined;
+    await using root = await openProjectRoot(layout, this.options);
+    const changed = await writeSetting(root.layout, id, name, value);
+    if (!this.json) this.print.line(changed ? `${change.verb} ${name}` : `${name} is not set`);
+    if (changed) this.note(`Next: sealift app restart ${id}, from which on it counts.`);
+    return this.done({ id, name, changed });
+  }
+
+  /** Reads what is to be done; undefined for the list. @throws UsageError `usage` */
+  #change(): { verb: "set" | "unset"; name: string } | undefined {
+    const { action, name } = this;
+    if (action === "list" && name === undefined) return undefined;
+    if ((action === "set" || action === "unset") && name !== undefined) return { verb: action, name };
+    throw usageError("usage", "Give `list`, `set NAME` or `unset NAME` after the id of the application.", {
+      hint: `Such as sealift app env ${this.id} list. A value is read from standard input, never from the command line.`,
+    });
+  }
+
+  /** Reads a value from standard input, without the line break at its end. @throws UsageError `usage` */
+  async #value(name: string): Promise<string> {
+    const { stdin, stderr } = this.context as unknown as { stdin: NodeJS.ReadStream; stderr: NodeJS.WriteStream };
+    if (stdin.isTTY) {
+      const { askSilently } = await import("../shell/silent-prompt.ts");
+      return askSilently({ stdin, stderr }, `Value of ${name}: `);
+    }
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    for await (const chunk of stdin as AsyncIterable<Buffer>) {
+      bytes += chunk.length;
+      if (bytes > MAX_VALUE_BYTES)
+        throw usageError("usage", `The value of ${name} has more than ${MAX_VALUE_BYTES / 1024} KiB.`, {
+          hint: "Put it into a file, and the path of that file into the settings.",
+        });
+      chunks.push(chunk);
+    }
+    return Buffer.concat(chunks)
+      .toString("utf8")
+      .replace(/\r?\n$/, "");
+  }
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  const [{ ifThere, readKeyFile }, { settingNames }] = await Promise.all([
+    import("../../lib/support/files.ts"),
+    import("../../lib/releases/settings-text.ts"),
+  ]);
+  return settingNames((await ifThere(readKeyFile(path)))?.toString("utf8") ?? "");
+}
+
+/** Changes one setting, under the lock of the project root. @param value undefined removes it @returns if it changed */
+async function writeSetting(layout: Layout, id: string, name: string, value: string | undefined): Promise<boolean> {
+  const [{ applicationPaths }, { acquireLock }, files, texts, { dirname }] = await Promise.all([
+    import("../../lib/releases/applications.ts"),
+    import("../../lib/releases/lock.ts"),
+    import("../../lib/support/files.ts"),
+    import("../../lib/releases/settings-text.ts"),
+    import("node:path"),
+  ]);
+  const path = applicationPaths(layout, id).settings;
+  await using _lock = await acquireLock(layout.lock, { waitMs: LOCK_WAIT_MS });
+  const text = (await files.ifThere(files.readKeyFile(path)))?.toString("utf8") ?? "";
+  if (value === undefined && !texts.settingNames(text).includes(name)) return false;
+  const changed = value === undefined ? texts.withoutSetting(text, name) : texts.withSetting(text, name, value);
+  await files.makeFolder(dirname(path));
+  await files.writeFileAtomic(path, changed, { mode: 0o600 });
+  return true;
+}

@@ -1,0 +1,45 @@
+import { Command, Option } from "clipanion";
+import { deploymentError } from "../../lib/contract/errors.ts";
+import { appRunner } from "../../lib/options/apps.ts";
+import { projectRootAt } from "../host/targets.ts";
+import { interruptible, withOptions } from "../shell/base.ts";
+
+/** Time limit of one look at the application, in milliseconds; `health` of its app.yaml limits the whole check. */
+const LOOK_MS = 10_000;
+
+export class AppRestart extends withOptions(appRunner) {
+  static override paths = [["app", "restart"]];
+  static override usage = Command.Usage({
+    category: "Applications",
+    description: "Restart an application, and wait until it is healthy",
+    details: `
+      Lets the old process end, migrates, starts the new one, and asks for its health by \`app.yaml\`, as a deployment
+      does. Sockets that the host keeps stay open meanwhile. It ends with 1 when the application is not healthy; nothing
+      goes back then.
+    `,
+    examples: [["After a change of its settings", "$0 app restart web"]],
+  });
+
+  id = Option.String({ name: "ID" });
+
+  override async run(): Promise<number> {
+    const [{ supervisorOfRoot }, { knownApplication }] = await Promise.all([
+      import("../../lib/agent/applications/root-supervisor.ts"),
+      import("./application-id.ts"),
+    ]);
+    const { projectRoot, systemdScope } = this.options;
+    const layout = projectRootAt(projectRoot);
+    const id = await knownApplication(layout, this.id);
+    using interrupt = interruptible();
+    const supervisor = await supervisorOfRoot(layout, { name: "none", systemdScope });
+    await supervisor.restart(id, interrupt.signal);
+    this.note(`${id} was restarted`);
+    const fault = await supervisor.check(id, LOOK_MS, interrupt.signal);
+    if (fault !== undefined)
+      throw deploymentError("unhealthy", `${id} is not healthy: ${fault}.`, {
+        hint: `See \`sealift app logs ${id}\`.`,
+      });
+    if (!this.json) this.print.line(`${id} is healthy`);
+    return this.done({ id });
+  }
+}

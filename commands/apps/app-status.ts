@@ -1,0 +1,75 @@
+import { Command, Option } from "clipanion";
+import type { ApplicationState } from "../../lib/agent/application-status.ts";
+import { appRunner } from "../../lib/options/apps.ts";
+import { counted } from "../../lib/support/counted.ts";
+import { projectRootAt } from "../host/targets.ts";
+import { withOptions } from "../shell/base.ts";
+import { timeText } from "../shell/output/listing.ts";
+import { fieldsOf } from "../shell/output/records.ts";
+
+export class AppStatus extends withOptions(appRunner) {
+  static override paths = [["app", "status"]];
+  static override listed = () =>
+    fieldsOf<ApplicationState>({
+      id: true,
+      state: true,
+      since: true,
+      pid: true,
+      restarts: true,
+      user: true,
+      version: true,
+      same_user: true,
+      addresses: true,
+      healthy: true,
+      fault: true,
+    });
+  static override usage = Command.Usage({
+    category: "Applications",
+    description: "Show the applications of this host, and whether they work",
+    details: `
+      Asks systemd or \`sealift app serve\`, whichever runs them, and asks each once for its health.
+    `,
+    examples: [
+      ["All", "$0 app status"],
+      ["One, for a program", "$0 app status web --json"],
+    ],
+  });
+
+  id = Option.String({ name: "ID", required: false });
+
+  override async run(): Promise<number> {
+    const [{ applicationStates }, { knownApplication }] = await Promise.all([
+      import("../../lib/agent/application-status.ts"),
+      import("./application-id.ts"),
+    ]);
+    const { projectRoot, systemdScope } = this.options;
+    const layout = projectRootAt(projectRoot);
+    const ids = this.id === undefined ? [] : [await knownApplication(layout, this.id)];
+    let count = 0;
+    for await (const application of applicationStates(layout, ids, systemdScope)) {
+      count++;
+      if (this.json) this.print.event({ event: "application", ...application });
+      else for (const line of linesOf(application, layout.root)) this.print.line(line);
+    }
+    if (count === 0) this.note(`No application is installed or granted in ${layout.root}.`);
+    return this.done({ project_root: layout.root, applications: count });
+  }
+}
+
+function linesOf(application: ApplicationState, root: string): string[] {
+  const { id, state, since, version, pid, user, restarts, addresses, healthy, fault } = application;
+  const lines = [`${id}  ${state}${since === null ? "" : ` since ${timeText(since)}`}`];
+  const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(9)} ${text}`);
+  say("version", version ?? "none is installed");
+  if (pid !== null) say("process", `${pid}, ${counted(restarts, "restart")}${user === null ? "" : `, user ${user}`}`);
+  const given = Object.entries(addresses).map(([name, at]) => `${name} ${at}`);
+  if (given.length > 0) say("addresses", given.join(", "));
+  if (healthy === true) say("health", "works");
+  else if (fault !== null) say("health", `does not work: ${fault}`);
+  if (application.same_user)
+    say(
+      "reads",
+      `all that ${user ?? "its user"} can: keys of the agent, settings and data of all applications in ${root}`,
+    );
+  return lines;
+}

@@ -1,0 +1,65 @@
+import { asSealiftError, deploymentError } from "../contract/errors.ts";
+import { APPLICATIONS_FILE } from "../contract/files/applications.ts";
+import { knownApplications, readGrants, readInstalled } from "../releases/applications.ts";
+import type { Layout } from "../releases/layout.ts";
+import { readRelease } from "../releases/release.ts";
+import type { ProcessState } from "./supervisors/application-units.ts";
+import { applicationRunner, applicationSupervisor } from "./supervisors/applications.ts";
+import type { SystemdScope } from "./supervisors/systemd-units.ts";
+
+/** Time limit of a look at a process, in milliseconds. */
+const LOOK_MS = 5_000;
+
+/** State of an application of a project root. */
+export interface ApplicationState extends Omit<ProcessState, "sameUser"> {
+  id: string;
+  /** Version that is installed; null for none. */
+  version: string | null;
+  /** Whether it can read what the program that runs it can. */
+  same_user: boolean;
+  /** Addresses that the operator gives it, by name. */
+  addresses: Readonly<Record<string, string>>;
+  /** Whether it works now; null where nothing is installed or nobody may run it. */
+  healthy: boolean | null;
+  /** Reason why it does not work, if any. */
+  fault: string | null;
+}
+
+const UNASKED: ProcessState = { state: "unknown", since: null, pid: null, restarts: 0, user: null, sameUser: false };
+
+/**
+ * Asks about the applications that a root has installed or grants. Changes nothing.
+ *
+ * @throws UsageError `config_invalid`
+ */
+export async function* applicationStates(
+  layout: Layout,
+  ids: readonly string[],
+  systemdScope: SystemdScope,
+): AsyncGenerator<ApplicationState> {
+  const grants = await readGrants(layout);
+  const setting = grants && { layout, grants, systemdScope };
+  const runner = setting && applicationRunner(setting);
+  const supervisor = setting && applicationSupervisor({ ...setting, settling: { withinMs: 0, staysUpMs: 0 } });
+  for (const id of ids.length > 0 ? ids : await knownApplications(layout)) {
+    const grant = grants?.applications[id];
+    const installed = await readInstalled(layout, id);
+    const release = installed && (await readRelease(layout, installed.target, installed.release));
+    let found = UNASKED;
+    let fault: string | null = null;
+    try {
+      if (runner === undefined || supervisor === undefined || grant === undefined)
+        throw deploymentError("app_not_allowed", `${APPLICATIONS_FILE} does not grant ${id}.`);
+      found = await runner.look(id);
+      if (installed !== undefined) fault = (await supervisor.check(id, LOOK_MS)) ?? null;
+    } catch (error) {
+      fault = asSealiftError(error).message;
+    }
+    const { sameUser, ...process } = found;
+    yield {
+      ...{ id, ...process, same_user: sameUser, version: release?.version ?? null, addresses: grant?.listen ?? {} },
+      healthy: installed === undefined || grant === undefined ? null : fault === null,
+      fault: fault?.replace(/, for 0 seconds$/, "").replace(/\.$/, "") ?? null,
+    };
+  }
+}
