@@ -120,6 +120,53 @@ server.socket = socket.socket(fileno=3)
 server.handle_request()
 `;
 
+// Without net/http, which takes far longer to compile.
+const GO = `package main
+
+import (
+	"bufio"
+	"net"
+	"os"
+	"strconv"
+)
+
+func main() {
+	listener, err := net.FileListener(os.NewFile(3, "http"))
+	if err != nil {
+		panic(err)
+	}
+	for {
+		connection, err := listener.Accept()
+		if err != nil {
+			panic(err)
+		}
+		bufio.NewReader(connection).ReadString('\\n')
+		connection.Write([]byte("HTTP/1.0 200 OK\\r\\n\\r\\n" + strconv.Itoa(os.Getpid())))
+		connection.Close()
+	}
+}
+`;
+
+/** Compiles a program of Go. @returns its file */
+function compiled(t: Test, source: string): string {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, "server.go"), source);
+  const env = {
+    ...process.env,
+    GOCACHE: join(folder, "cache"),
+    GOPATH: join(folder, "path"),
+    CGO_ENABLED: "0",
+    GOFLAGS: "",
+  };
+  const built = spawnSync(programFile("go"), ["build", "-o", "server", "server.go"], {
+    cwd: folder,
+    env,
+    encoding: "utf8",
+  });
+  t.equal(built.status, 0, built.stderr);
+  return join(folder, "server");
+}
+
 /** Starts the launcher of a release as systemd does when the first connection comes, and asks it. */
 async function activated(t: Test, command: readonly string[], files: Record<string, string>): Promise<string> {
   const root = await ApplicationRoot.make(t);
@@ -153,5 +200,9 @@ t.test("the launcher takes systemd's socket, in the process that systemd started
   await t.test("with Python", { skip: needs("systemd-socket-activate", "python3") }, async (t) => {
     const answer = await activated(t, [programFile("python3"), "server.py"], { "server.py": PYTHON });
     t.match(answer, /^\d+ \d+$/);
+  });
+  await t.test("with Go", { skip: needs("systemd-socket-activate", "go") }, async (t) => {
+    const [answered, started] = (await activated(t, [compiled(t, GO)], {})).split(" ");
+    t.equal(answered, started);
   });
 });

@@ -2,6 +2,7 @@ import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { isInside } from "../../support/files.ts";
+import { PNPM_DEPLOY } from "../pnpm-deploy.ts";
 import { type Locked, NPM_LOCKS, type PackageFile, readLockFile, readPackageFile } from "./npm-files.ts";
 
 /** Packages that a folder needs when it runs, as they are installed below it. */
@@ -33,9 +34,7 @@ type Fault = { message: string; hint: string };
 
 /** Lock files of other package managers, with the advice for a tree that cannot be packed. */
 const OTHER_LOCKS = {
-  "pnpm-lock.yaml":
-    "`pnpm --filter NAME --config.node-linker=hoisted deploy --prod FOLDER` makes a folder without links: " +
-    "publish that one, with --with-dependencies.",
+  "pnpm-lock.yaml": `\`${PNPM_DEPLOY}\` makes a folder without links: publish that one, with --with-dependencies.`,
   "yarn.lock":
     "Have yarn install plain folders (nodeLinker: node-modules in .yarnrc.yml), those for production only: " +
     "`yarn workspaces focus --production`, or `yarn install --production` with yarn 1.",

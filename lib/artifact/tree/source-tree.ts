@@ -6,6 +6,7 @@ import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 import type { Limits } from "../limits.ts";
 import { MODULES } from "../packages/installed-packages.ts";
 import type { PackageTree } from "../packages/package-tree.ts";
+import { PNPM_DEPLOY } from "../pnpm-deploy.ts";
 import { comparePaths } from "./compare-paths.ts";
 import { MemberList } from "./member-list.ts";
 import { NameRegistry } from "./name-registry.ts";
@@ -191,10 +192,7 @@ function linkAdvice(root: string, path: string): string {
   if (!`/${path}`.includes(`/${MODULES}/`))
     return "Artifacts hold regular files and folders only: replace the link by what it points to.";
   if (`${path} ${readlinkSync(join(root, path))}`.includes(".pnpm/"))
-    return (
-      "pnpm links packages: `pnpm --filter NAME --config.node-linker=hoisted deploy --prod FOLDER` makes a folder " +
-      "without links."
-    );
+    return `pnpm links packages: \`${PNPM_DEPLOY}\` makes a folder without links.`;
   return (
     "npm and yarn link packages of a workspace: leave out --include, and pack packages by the lock file " +
     "(--with-dependencies), or copy them with `npm install --workspaces=false --install-links`."

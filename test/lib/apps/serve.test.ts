@@ -1,9 +1,10 @@
 // In a process of its own: it counts processes and connections.
 import { once } from "node:events";
-import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { get } from "node:http";
 import { createServer } from "node:net";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import type { AppServeEvent } from "../../../lib/apps/events.ts";
@@ -217,6 +218,23 @@ t.test("a flood of output is bounded on the disk", async (t) => {
   );
 });
 
+t.test("a full disk costs lines of the log, and nothing else", { skip: !existsSync("/dev/full") }, async (t) => {
+  const root = await ApplicationRoot.make(t);
+  const port = await freePort();
+  const files = { "server.js": `${HANDED_OVER} setInterval(() => console.log("x".repeat(100_000)), 5);` };
+  await root.install("web", { app: HTTP, files });
+  await root.grant({ web: { listen: { http: port } } });
+  const log = join(root.layout.sealift, "logs/apps/web/log");
+  await mkdir(dirname(log), { recursive: true });
+  await symlink("/dev/full", log);
+  const { served } = await serving(t, root);
+  const pid = await answered(port);
+  for (let asked = 0; asked < 20; asked++) t.equal(await ask(port), pid);
+  await rm(log);
+  await until(async () => ((await stat(log).catch(() => undefined))?.size ?? 0) > 100_000);
+  t.match(served.statuses(), [{ state: "running", restarts: 0 }]);
+});
+
 t.test("a migration runs between the old process and the new one; its failure fails the restart", async (t) => {
   const root = await ApplicationRoot.make(t);
   const port = await freePort();
@@ -232,6 +250,9 @@ t.test("a migration runs between the old process and the new one; its failure fa
   await root.install("web", migrating("4"));
   await t.rejects(served.act("web", "restart"), { code: "migration_failed", message: /ended with exit code 4/ });
   t.match(served.statuses()[0], { state: "failed", pid: null });
+  const killed = { ...migrating("0"), migrate: ["sh", "-c", "kill -9 $$"] };
+  await root.install("web", killed);
+  await t.rejects(served.act("web", "restart"), { code: "migration_failed", message: /was ended by SIGKILL/ });
   const waiting = ask(port);
   await root.install("web", migrating("0"));
   await served.act("web", "restart");

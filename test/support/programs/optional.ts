@@ -45,6 +45,7 @@ export const OPTIONAL = {
   filefrag: from("e2fsprogs", "-V"),
   fish: from("fish"),
   git: from("git"),
+  go: from("golang-go", "version"),
   haproxy: from("haproxy", "-v"),
   initdb: { ...from("postgresql"), forNamedUsers: true },
   man: from("man-db"),

@@ -77,6 +77,26 @@ t.test("systemd", async (t) => {
     );
     t.match(await (await rootWith(t, health("/no"), "systemd")).supervisor.check("web", 5_000), /nobody listens there/);
   });
+  const broken: [title: string, health: string, states: string, fault: RegExp][] = [
+    ["exits at once", "", "failed 0", /sealift-app@web\.service is failed/],
+    ["dies after a while", "", "active 0\nactive 0\nfailed 0", /sealift-app@web\.service is failed/],
+    ["is started again and again, as one that eats memory", "", "active 0\nactive 0\nactive 2", /restarted 2 times/],
+    ["never listens", "http: /, within: 1s, ", "active 0", /nobody listens there/],
+  ];
+  for (const [title, health, states, fault] of broken)
+    await t.test(`a version that ${title} is unhealthy`, async (t) => {
+      const file = join(temporaryFolder(t), "states");
+      await writeFile(file, `${states}\n`);
+      // The first state, and the next one at each further look; the last one stays.
+      await recordingProgram(
+        t,
+        "systemctl",
+        `read active restarts < ${file}; [ "$(wc -l < ${file})" = 1 ] || sed -i 1d ${file}
+printf 'LoadState=loaded\\nActiveState=%s\\nNRestarts=%s\\n' "$active" "$restarts"`,
+      );
+      const { supervisor } = await rootWith(t, APP.replace("stays_up: 1s", `${health}stays_up: 4s`), "systemd");
+      t.match(await supervisor.check("web", 5_000), fault);
+    });
 });
 
 t.test("app serve", async (t) => {

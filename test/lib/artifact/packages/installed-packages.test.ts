@@ -150,7 +150,7 @@ t.test("links of pnpm's store are refused, with the command that makes none", as
   });
   t.match(refusal(folder), {
     faults: [/^node_modules\/tide is a link/],
-    hint: /pnpm .*node-linker=hoisted deploy --prod/,
+    hint: /pnpm .*node-linker=hoisted .*inject-workspace-packages=true deploy --prod/,
   });
 });
 

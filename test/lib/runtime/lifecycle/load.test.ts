@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import t from "tap";
 import { actions, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
 
@@ -24,6 +24,24 @@ t.test(
     t.equal(await host.result("plug", "version"), "two");
   },
 );
+
+t.test("applications of the root are none of a runtime's business, whatever is in them", async (t) => {
+  const files = {
+    "apps/web/app.yaml": "command: [node, server.js]\n",
+    "apps/web/plugin.yaml": "name: web\nversion: 1.0.0\nexecution_mode: trusted\nentry_point: server.mjs\n",
+    "apps/web/server.mjs": "import { writeFileSync } from 'node:fs'; writeFileSync('ran', '');",
+    "apps/plug/app.yaml": "command: [node, server.js]\n",
+  };
+  const host = await startHost(t, { plugins: { plug: trusted("plug", version("one")) }, files });
+  await host.runtime.refresh();
+  const { body } = await host.system("GET", "/plugin/ipc/status");
+  t.match(body, { plugins: [{ name: "plug" }] });
+  t.equal((body as { plugins: unknown[] }).plugins.length, 1);
+  t.match(await host.system("GET", "/plugin/ipc/health"), { body: { status: "healthy" } });
+  t.match(await host.load("web"), { status: 404 });
+  t.equal(await host.result("plug", "version"), "one", "a plugin of the same name as an application runs");
+  t.notOk(existsSync(host.path("apps/web/ran")) || existsSync("ran"));
+});
 
 t.test("a load that fails is a 500 with the reason, and the plugin loads once it is mended", async (t) => {
   const host = await startHost(t, { plugins: { plug: trusted("plug", "throw new TypeError('no')") } });
