@@ -14,6 +14,10 @@ const rateLimitOf = ({ resources, execution_mode }: Descriptor) =>
 const rateText = ({ calls, period_seconds }: { calls: number; period_seconds: number }): string =>
   `${calls} in ${period_seconds} s`;
 
+const VARIABLE = "environment: ";
+/** True for the line of an environment variable. */
+export const isVariable = (right: string): boolean => right.startsWith(VARIABLE);
+
 /** Returns the rights that a descriptor requests, one line each. */
 export function rightsOf(descriptor: Descriptor): string[] {
   const { execution_mode, permissions, network, environment, filesystem, resources } = descriptor;
@@ -25,7 +29,7 @@ export function rightsOf(descriptor: Descriptor): string[] {
     ...permissions
       .filter(({ effect }) => effect === "allow")
       .flatMap(({ resource, actions }) => actions.map((action) => `${resource}: ${action}`)),
-    ...[...environment.required, ...environment.optional].map((name) => `environment: ${name}`),
+    ...[...environment.required, ...environment.optional].map((name) => `${VARIABLE}${name}`),
     ...filesystem.allowed_paths.filter((path) => path.replace(/\/$/, "") !== "data").map((path) => `writes: ${path}`),
     `memory: ${resources.max_memory_mb} MB`,
     `disk: ${resources.max_disk_mb} MB`,

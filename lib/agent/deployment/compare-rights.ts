@@ -4,7 +4,7 @@ import * as z from "zod";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { type Descriptor, descriptor } from "../../contract/files/descriptor.ts";
 import { DESCRIPTOR_FILE, INTEGRATION_FILE } from "../../contract/files/manifest.ts";
-import { moreRights } from "../../contract/rights.ts";
+import { isVariable, moreRights } from "../../contract/rights.ts";
 import type { Item } from "../../releases/layout.ts";
 import type { Release } from "../../releases/release.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
@@ -43,8 +43,8 @@ async function describedAt(folder: string, installed?: string): Promise<Describe
 }
 
 /**
- * Lists the rights that a plugin requests beyond its running release, one line each. New plugins, and those whose
- * running descriptor cannot be read, are compared with an empty descriptor.
+ * Lists the rights for which a plugin's upgrade is held: those beyond its running release, one line each. New plugins,
+ * and those whose running descriptor cannot be read, are compared with an empty descriptor.
  */
 export function moreOf(before: Described, after: Described): string[] {
   if (after === undefined) return [];
@@ -54,7 +54,8 @@ export function moreOf(before: Described, after: Described): string[] {
   return [
     // Operators' grants refer to this name.
     ...(known !== undefined && known.name !== name ? [`name: ${name} instead of ${known.name}, and its grants`] : []),
-    ...moreRights(known ?? descriptor.parse({ name, version: "0" }), after),
+    // The operator gives a variable its value, or none.
+    ...moreRights(known ?? descriptor.parse({ name, version: "0" }), after).filter((right) => !isVariable(right)),
   ].map(printable);
 }
 

@@ -24,7 +24,8 @@ import { temporaryFolder } from "../../../support/temporary-folder.ts";
 const ASKING = {
   nothing: "",
   host: "network: ['api.example.org:443']\n",
-  more: "network: ['api.example.org:443']\nenvironment: { required: [TOKEN] }\n",
+  more: "network: ['api.example.org:443', 'files.example.org:443']\n",
+  variable: "environment: { optional: [TOKEN] }\n",
 } as const;
 
 const filesOf = (version: string, asks: string): Record<string, string> => ({
@@ -76,8 +77,15 @@ t.test("an upgrade that asks for more is held until a person agrees to exactly t
     { error: { code: "rights_held" } },
     "a further one asks for still more",
   );
-  t.same((await h.held())?.rights, ["a: network: api.example.org:443", "a: environment: TOKEN"]);
+  t.same((await h.held())?.rights, ["a: network: api.example.org:443", "a: network: files.example.org:443"]);
   t.match(await h.deploy("1.1.1", ASKING.host), { outcome: "deployed" }, "another one for no more");
+  t.equal(await h.held(), undefined);
+});
+
+t.test("a variable that is new holds nothing: the operator gives its value, or none", async (t) => {
+  const h = host(t);
+  await h.deploy("1.0.0", ASKING.nothing);
+  t.match(await h.deploy("1.1.0", ASKING.variable), { outcome: "deployed" });
   t.equal(await h.held(), undefined);
 });
 
