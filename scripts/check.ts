@@ -3,11 +3,6 @@
  * of the files that differ from `main`; the tests that hold a rule of theirs (`// Holds:`), golden files, and the tests
  * that import them, the nearest first; and the pages that type what changed. `--tests 60` says how many files of tests
  * (30), `--all` runs all of them, `--base REF` compares with another commit.
- *
- * `--without NAME` checks something else: whether a feature of the hub can go, in a copy without its folders and its
- * lines of the lists. It prints what still imports it and what no longer compiles, then runs the tests of its rooms;
- * `--types` leaves those out. `--without changed` does so for each feature that the change touches, `--without every`
- * for all of them.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,8 +16,6 @@ const { values } = scriptArguments(import.meta.filename, {
     base: { type: "string", default: "main" },
     tests: { type: "string", default: "30" },
     all: { type: "boolean", default: false },
-    without: { type: "string" },
-    types: { type: "boolean", default: false },
   },
 });
 const most = values.all ? Infinity : Number(values.tests);
@@ -34,15 +27,6 @@ const changed = [
   ...git("diff", "--name-only", "--diff-filter=d", base),
   ...git("ls-files", "-o", "--exclude-standard"),
 ];
-
-if (values.without !== undefined) {
-  const { checkWithout, featuresIn } = await import("./without.ts");
-  const { without } = values;
-  const names = without === "changed" ? featuresIn(changed) : without === "every" ? featuresIn() : [without];
-  const needed = names.filter((name) => !checkWithout(name, !values.types));
-  if (needed.length > 0) console.error(`Cannot go: ${needed.join(", ")}`);
-  process.exit(needed.length > 0 ? 1 : 0);
-}
 
 /** Files that run the others in two processes, as `npm test` does. A process of its own costs each most of a second. */
 function batchesOf(together: readonly string[]): string[] {

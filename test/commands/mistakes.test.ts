@@ -1,4 +1,3 @@
-// Across features: typing mistakes in the commands of each.
 import { mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,3 @@
-// Across features: words that other programs have for the commands of each.
 import { execFile, spawnSync } from "node:child_process";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,4 +1,3 @@
-// Across features: the actions of each.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

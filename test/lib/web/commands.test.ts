@@ -1,4 +1,3 @@
-// Across features: the commands that the pages of each offer.
 import { execFileSync } from "node:child_process";
 import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

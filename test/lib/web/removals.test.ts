@@ -1,4 +1,3 @@
-// Across features: the buttons of each.
 import t from "tap";
 import { localFeatures } from "../../support/hub/features.ts";
 import { startHub } from "../../support/hub/harness.ts";

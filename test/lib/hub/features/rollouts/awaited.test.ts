@@ -1,4 +1,3 @@
-// Across features: what the command, the page and the routes say of hosts that a rollout waits for.
 import t, { type Test } from "tap";
 import { RolloutShow } from "../../../../../commands/rollouts/rollouts.ts";
 import { RolloutWait } from "../../../../../commands/rollouts/wait.ts";
