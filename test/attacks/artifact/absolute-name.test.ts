@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 7 s of a processor.
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";

@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 6 s of a processor.
 import t from "tap";
 import { projectTar } from "../../support/forged/artifact.ts";
 import { attackedHost } from "../../support/host/attacked-host.ts";

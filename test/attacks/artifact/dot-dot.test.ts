@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 5 s of a processor.
 import t from "tap";
 import { attackedHost } from "../../support/host/attacked-host.ts";
 

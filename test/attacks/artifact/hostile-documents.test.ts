@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 10 s of a processor.
 /**
  * YAML and JSON of a signed archive that ended the agent: 4 GiB of memory, or 40 s without a turn of the event loop.
  */

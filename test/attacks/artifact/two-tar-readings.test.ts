@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 12 s of a processor.
 /** Tars that we unpacked and GNU tar, bsdtar or Python read in another way. */
 import t from "tap";
 import { type ForgedMember, forgedTar, memberBlocks, projectTar } from "../../support/forged/artifact.ts";

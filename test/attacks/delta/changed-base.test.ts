@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 5 s of a processor.
 import { execFileSync } from "node:child_process";
 import { appendFileSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 4 s of a processor.
 import t from "tap";
 import { complete, forgedDelta, putLine, twoVersions } from "../../support/forged/delta-trees.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 9 s of a processor.
 import { randomBytes } from "node:crypto";
 import { cpSync } from "node:fs";
 import t, { type Test } from "tap";

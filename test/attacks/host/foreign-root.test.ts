@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 4 s of a processor.
 /** A project root of another user: that one plants links and files where root is about to write. */
 import { execFile } from "node:child_process";
 import {

@@ -1,3 +1,4 @@
+// Only in test:all: a mirror for each lie, 13 s of a processor.
 import { randomBytes } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";

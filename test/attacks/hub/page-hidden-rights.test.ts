@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 5 s of a processor.
 import t, { type Test } from "tap";
 import { type RunningHub, startHub } from "../../support/hub/harness.ts";
 import { publishFiles } from "../../support/hub/shown-hub.ts";

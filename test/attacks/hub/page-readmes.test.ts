@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 4 s of a processor.
 import { deflateRawSync } from "node:zlib";
 import t from "tap";
 import { startHub } from "../../support/hub/harness.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 5 s of a processor.
 import t from "tap";
 import { HOSTILE_HOST } from "../../support/hub/filling.ts";
 import { fullHub } from "../../support/hub/full-hub.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 5 s of a processor.
 import type { JWTPayload } from "jose";
 import t, { type Test } from "tap";
 import type { Grant } from "../../../lib/hub/access/sign-in-way.ts";

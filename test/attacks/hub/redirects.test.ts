@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 7 s of a processor.
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";

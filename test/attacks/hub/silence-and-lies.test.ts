@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 9 s of a processor.
 import t from "tap";
 import type { ErrorKind } from "../../../lib/contract/errors.ts";
 import { liedToHost } from "../../support/host/lied-to-host.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 5 s of a processor.
 import { copyFile, mkdir } from "node:fs/promises";
 import { join as pathOf } from "node:path";
 import t, { type Test } from "tap";

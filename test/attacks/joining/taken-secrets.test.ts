@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 8 s of a processor.
 /** A host asks with a secret that another host has, or with another one than before. */
 import t from "tap";
 import { type RunningHub, startHub } from "../../support/hub/harness.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 5 s of a processor.
 import t from "tap";
 import { forgedZip } from "../../support/forged/zip.ts";
 import { marketplaceHost, pluginZip, SLUG } from "../../support/host/marketplace-host.ts";

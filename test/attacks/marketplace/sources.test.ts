@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 12 s of a processor.
 /** Plugins that a project only names, fetched while it is deployed (docs/contract/project-artifact.md). */
 import { existsSync, readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";

@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 6 s of a processor.
 /** A delta or an index arrives while its version, or the base of the delta, is removed or approved. */
 import t from "tap";
 import { newSigner, publication, publishForm, sha256, storedFiles } from "../../support/hub/harness.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: many requests for one rule, 3 s of a processor.
 import t from "tap";
 import { createProject } from "../../support/hub/harness.ts";
 import { startPostgresServer } from "../../support/hub/postgres-server.ts";

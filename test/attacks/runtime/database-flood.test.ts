@@ -1,3 +1,4 @@
+// Only in test:all: it starts many sandboxes, 18 s of a processor.
 // In a process of its own: it waits for a database that others keep busy.
 import t from "tap";
 import { startPostgres } from "../../support/hub/postgres-server.ts";

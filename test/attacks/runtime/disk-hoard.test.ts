@@ -1,3 +1,4 @@
+// Only in test:all: it starts many sandboxes, 7 s of a processor.
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import t from "tap";
 import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: it starts many sandboxes, 7 s of a processor.
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import t from "tap";
 import { allRefused, inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: it starts many sandboxes, 7 s of a processor.
 import { chmodSync, existsSync, mkdirSync, rmSync, statSync, symlinkSync } from "node:fs";
 import { createServer, type IncomingMessage } from "node:http";
 import { createServer as createTlsServer } from "node:https";

@@ -1,3 +1,4 @@
+// Only in test:all: it starts many sandboxes, 3 s of a processor.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";

@@ -1,3 +1,4 @@
+// Only in test:all: it starts many sandboxes, 5 s of a processor.
 import t from "tap";
 import { startAttacker } from "../../support/runtime/attacker.ts";
 import { actions, sandboxed, until } from "../../support/runtime/host.ts";

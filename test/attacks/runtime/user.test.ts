@@ -1,3 +1,4 @@
+// Only in test:all: it starts many sandboxes, 4 s of a processor.
 import { getPriority } from "node:os";
 import t from "tap";
 import { allRefused, inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";

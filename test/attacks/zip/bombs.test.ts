@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 10 s of a processor.
 import { deflateRawSync } from "node:zlib";
 import t from "tap";
 import { DEFAULT_LIMITS, type Limits } from "../../../lib/artifact/limits.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 11 s of a processor.
 /** The other side of the attacks: what real packers and source hosts write must be installed as it is. */
 import { execFileSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";

@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 11 s of a processor.
 import { randomBytes } from "node:crypto";
 import { deflateRawSync } from "node:zlib";
 import t from "tap";

@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 5 s of a processor.
 /**
  * Archives that two readers read in two ways: each was installed once, and unzip, bsdtar or Python saw another tree.
  */

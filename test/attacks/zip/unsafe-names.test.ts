@@ -1,3 +1,4 @@
+// Only in test:all: each of its archives is published, and refused by a host, 16 s of a processor.
 import t from "tap";
 import { marketplaceHost, pluginZip } from "../../support/host/marketplace-host.ts";
 import { createTarget, publishZip } from "../../support/hub/marketplace-publication.ts";
