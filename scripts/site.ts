@@ -80,7 +80,7 @@ function htmlOf(path: string): string {
 
 function readPage(path: string): Page {
   const slugger = new GithubSlugger();
-  // Marks for the tests of the pages are no part of the text.
+  // Marks for the tests of the pages are not part of the text.
   const tokens = markdown.parse(read(path).replaceAll(/<!--[\s\S]*?-->/g, ""), {});
   const page: Page = { path, title: path, html: "", anchors: new Set(), links: [] };
   let section: Section | undefined;

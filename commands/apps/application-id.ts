@@ -5,7 +5,7 @@ import type { Layout } from "../../lib/releases/layout.ts";
 /** Reads the id of an application. @throws UsageError `usage` */
 export function applicationId(text: string): string {
   if (pluginId.safeParse(text).success) return text;
-  throw usageError("usage", `${JSON.stringify(text)} is no id of an application.`, {
+  throw usageError("usage", `${JSON.stringify(text)} is not an id of an application.`, {
     hint: "It is the name of its folder in apps/, such as web.",
   });
 }

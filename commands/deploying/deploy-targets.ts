@@ -110,7 +110,7 @@ const hostOf = ({ hostId, labels }: Pick<ProjectValues, "hostId" | "labels">) =>
 
 function checkedVersion(version: string): string {
   if (version === "latest" || versionLabel.safeParse(version).success) return version;
-  throw usageError("usage", `--version ${JSON.stringify(version)} is no version label.`);
+  throw usageError("usage", `--version ${JSON.stringify(version)} is not a version label.`);
 }
 
 /**

@@ -17,7 +17,7 @@ export async function projectIdOf(name: string, { hubUrl, apiKey, timeoutMs }: K
   const { projectId } = await import("../../lib/contract/identifiers.ts");
   if (projectId.safeParse(name).success) return name;
   if (hubUrl === undefined || apiKey === undefined)
-    throw usageError("usage", `${JSON.stringify(name)} is no project's id, and no hub is known that has it.`, {
+    throw usageError("usage", `${JSON.stringify(name)} is not a project's id, and no hub is known that has it.`, {
       hint: "Give the id that `sealift project list` shows, or name the hub: --hub-url, or `sealift login`.",
     });
   const { idOf } = await managed({ hubUrl, apiKey, timeoutMs });

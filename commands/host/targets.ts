@@ -9,7 +9,7 @@ import type { ProjectRoot, RootOptions } from "../../lib/releases/project-root.t
 export function projectRootAt(path: string): Layout {
   const layout = layoutOf(resolve(path));
   if (existsSync(layout.sealift)) return layout;
-  throw usageError("usage", `${layout.root} is no project root: nothing was ever deployed or watched there.`, {
+  throw usageError("usage", `${layout.root} is not a project root: nothing was ever deployed or watched there.`, {
     hint: "Name it with --project-root.",
   });
 }

@@ -82,7 +82,7 @@ async function signerOf(
 ): Promise<SignerRecord> {
   const signer = (await signersOf(client, id)).find(({ public_key: known }) => known === key);
   if (signer !== undefined) return signer;
-  throw deploymentError("not_found", `${key} is no signer of ${target}.`);
+  throw deploymentError("not_found", `${key} is not a signer of ${target}.`);
 }
 
 export const SignerRetire = ofSigner("retire", signerEnd, {
@@ -130,7 +130,7 @@ export class SignerRotate extends withOptions(signerRotation) {
     const key = await keyFrom(finish!);
     const signers = (await signersOf(client, id)).filter(({ state }) => state === "active");
     if (!signers.some(({ public_key: known }) => known === key))
-      throw usageError("usage", `${key} is no active signer of ${this.target}.`, {
+      throw usageError("usage", `${key} is not an active signer of ${this.target}.`, {
         hint: "Begin with `sealift signer rotate TARGET --out FOLDER`, or `sealift signer add`.",
       });
     const late = await this.#lateHosts(client, { id, target: { kind, slug }, key });

@@ -108,7 +108,7 @@ export class Join extends withOptions(join) {
     const { joinTokenIn } = await import("../../lib/contract/joining/token.ts");
     const invite = joinTokenIn(this.options.token);
     if (invite !== undefined) return invite;
-    throw usageError("credential_unreadable", "That is no token of `sealift host invite`.", {
+    throw usageError("credential_unreadable", "That is not a token of `sealift host invite`.", {
       hint: "Take the whole line, as it was printed: sjt_…, a full stop and 32 more characters.",
     });
   }

@@ -26,7 +26,7 @@ export class Health extends SealiftCommand {
   override async run(): Promise<number> {
     const url = this.url ?? HUB;
     if (!/^https?:$/.test(URL.parse(url)?.protocol ?? ""))
-      throw usageError("usage", `${JSON.stringify(url)} is no http or https URL.`, { hint: `Such as ${HUB}.` });
+      throw usageError("usage", `${JSON.stringify(url)} is not an http or https URL.`, { hint: `Such as ${HUB}.` });
     const { send } = await import("../../lib/client/http.ts");
     using interrupt = interruptible();
     const transport = { timeoutMs: TIMEOUT_MS, signal: interrupt.signal };

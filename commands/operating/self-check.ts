@@ -72,7 +72,7 @@ export class SelfCheck extends SealiftCommand {
 
 async function filesInside(): Promise<string> {
   const list = join(packageFolder(), FILES);
-  if (!existsSync(list)) return "this is no single executable, and has no list of its files";
+  if (!existsSync(list)) return "this is not a single executable, and has no list of its files";
   const digests = Object.entries(JSON.parse(await readFile(list, "utf8")) as Record<string, string>);
   for (const [path, digest] of digests) {
     const found = createHash("sha256").update(await readFile(join(packageFolder(), path)));

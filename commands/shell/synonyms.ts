@@ -162,7 +162,7 @@ export function meantBy(words: readonly string[], names: readonly string[]): str
     const verbs = groups.flatMap((group) => group.filter((verb) => known.has(`${noun} ${verb}`)));
     return [...new Set(verbs)].slice(0, 2).map((verb) => `${noun} ${verb}`);
   }
-  // A word that belongs to a group (`hub quota`) is no verb.
+  // A word that belongs to a group (`hub quota`) is not a verb.
   if (names.some((name) => name.startsWith(`${first} `)) && second !== "") return [];
   return (Object.hasOwn(WORDS, first) ? WORDS[first]! : []).filter((name) => known.has(name));
 }

@@ -67,7 +67,7 @@ function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: n
   });
 }
 
-/** Advice for an answer of something that is no hub, or no runtime. */
+/** Advice for an answer of something that is neither a hub nor a runtime. */
 function rootHint(operation: HttpRequest["operation"]): string {
   const { name, option } = serverOf(operation);
   return `Check that ${option} is the root of a Sealift ${name}.`;
@@ -140,8 +140,8 @@ export async function readJson<T extends z.ZodType>(
 }
 
 /**
- * Requires that a 2xx answer is no web page, which a portal or proxy sends in a server's place: nothing is known of the
- * bytes that were asked for then.
+ * Requires that a 2xx answer is not a web page, which a portal or proxy sends in a server's place: nothing is known of
+ * the bytes that were asked for then.
  *
  * @throws `bad_answer`
  */

@@ -41,7 +41,7 @@ export interface HttpRequest {
   secretBody?: boolean;
   /** The server is untrusted: cross-origin redirects are never followed. */
   staysOnOrigin?: boolean;
-  /** Whether the request changes nothing although it is no GET: then it is retried like one. */
+  /** Whether the request changes nothing although it is not a GET: then it is retried like one. */
   isRepeatable?: boolean;
   /** Values to remove from the text of errors. */
   secrets?: readonly string[];

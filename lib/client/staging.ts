@@ -34,7 +34,7 @@ export class StagingClient {
   /**
    * Finds versions by their digests, or by prefixes of these.
    *
-   * @throws UsageError `usage` for a text that is no digest, or that matches no version, or several
+   * @throws UsageError `usage` for a text that is not a digest, or that matches no version, or several
    */
   async called(digests: readonly string[]): Promise<StagedVersion[]> {
     for (const digest of digests)

@@ -52,7 +52,7 @@ export async function versionOfBytes(target: Target, hub: HubConnection, sha256:
     if (++seen === MOST_VERSIONS) break;
   }
   throw deploymentError("not_found", `No version of ${targetText(target)} at ${hub.hubUrl} has these bytes.`, {
-    hint: "`sealift version list` shows the digests of its versions. A delta is no version of its own.",
+    hint: "`sealift version list` shows the digests of its versions. A delta is not a version of its own.",
   });
 }
 

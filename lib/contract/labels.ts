@@ -5,7 +5,7 @@ export const MAX_LABELS = 16;
 export const LABEL_NAME = /^[a-z0-9][a-z0-9_.-]{0,62}$/;
 export const LABEL_VALUE = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$/;
 
-/** Reads `env=prod`. @returns undefined when it is no label */
+/** Reads `env=prod`. @returns undefined when it is not a label */
 export function labelOf(text: string): [name: string, value: string] | undefined {
   const at = text.indexOf("=");
   const [name, value] = [text.slice(0, at), text.slice(at + 1)];

@@ -52,7 +52,7 @@ export interface Option<T = unknown> {
   readonly default: T | undefined;
   readonly required: boolean;
   /**
-   * Whether it must be given, judged by the options that are no secrets. A secret whose condition returns false is not
+   * Whether it must be given, judged by the options that are not secrets. A secret whose condition returns false is not
    * read.
    */
   readonly requiredWhen: ((known: Known) => Need) | undefined;

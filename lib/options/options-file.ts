@@ -72,7 +72,7 @@ export function regularFile(path: string): string | undefined {
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined || stats.isFile()) return stats && path;
   // Nobody has named it: reading a pipe that somebody left there would block silently.
-  throw usageError("config_invalid", `${path} is no regular file.`, {
+  throw usageError("config_invalid", `${path} is not a regular file.`, {
     hint: "Remove it, or name the file of options with --config.",
   });
 }

@@ -39,7 +39,7 @@ export async function resolveOptions<T extends OptionTable>(
     }
   };
   const entries = Object.entries(table);
-  // Conditions depend on options that are no secrets.
+  // Conditions depend on options that are not secrets.
   for (const [key, option] of entries) if (option.fromBytes === undefined) values[key] = quietly(option, layers);
   for (const [key, option] of entries) {
     const unneeded = option.fromBytes !== undefined && option.requiredWhen?.(values) === false;
@@ -50,11 +50,11 @@ export async function resolveOptions<T extends OptionTable>(
   return values as Values<T>;
 }
 
-/** Returns the value of one option that is no secret, or its default. @throws UsageError `usage` */
+/** Returns the value of one option that is not a secret, or its default. @throws UsageError `usage` */
 export const plainValue = <T>(option: Option<T>, layers: readonly Layer[]): T | undefined =>
   plain(option, layers)?.value as T | undefined;
 
-/** Tells whether a command needs an option, judged by the values that are no secrets. */
+/** Tells whether a command needs an option, judged by the values that are not secrets. */
 export function needOf(table: OptionTable, key: string, layers: readonly Layer[]): Need {
   const { required, requiredWhen } = table[key]!;
   if (required || requiredWhen === undefined) return required;

@@ -45,7 +45,7 @@ const PYTHON_ENTRY_POINTS = ["app.py", "main.py", "server.py"];
 const HEALTH_PATH = /["'`](\/(?:healthz?|livez|readyz|health\/(?:live|ready)|ping|status))["'`]/;
 const ROOT_PATH = /\.(?:get|all|use|route)\(\s*["'`]\/["'`]/;
 const VARIABLE = /\b(?:process\.env(?:\.|\[\s*["'`])|os\.environ(?:\.get\(|\[)\s*["'])([A-Z][A-Z0-9_]*)/g;
-/** Variables of the host and of the shell, which are no settings. */
+/** Variables of the host and of the shell, which are not settings. */
 const OF_THE_HOST = new Set(["PORT", "HOST", "PATH", "HOME", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]);
 
 /**

@@ -49,7 +49,7 @@ export async function* sealedAhead(layout: Layout, target: TargetName): AsyncGen
   // Opened only when somebody reads: a missing file would end the process. Does not wait for the writer of a pipe.
   await using file = await open(sealedFile(layout, target), constants.O_RDONLY | constants.O_NONBLOCK);
   if (!(await file.stat()).isFile())
-    throw artifactError("signature_invalid", "What was fetched ahead is no regular file, and nobody has signed it.");
+    throw artifactError("signature_invalid", "What was fetched ahead is not a regular file, and nobody has signed it.");
   yield* file.createReadStream({ highWaterMark: 256 * 1024, autoClose: false }) as AsyncIterable<Buffer>;
 }
 

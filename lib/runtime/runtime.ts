@@ -229,8 +229,8 @@ export async function createRuntime(options: RuntimeOptions = {}): Promise<Runti
 
 /**
  * Keeps the runtime running on uncaught errors of a trusted plugin, so that no plugin harms another. They are logged
- * and counted. A plugin that ends the process itself is logged, and is no success. Dispose of the guard to remove the
- * handlers.
+ * and counted. A plugin that ends the process itself is logged, and is not a success. Dispose of the guard to remove
+ * the handlers.
  */
 function guardProcess(logger: Logger, metrics: Metrics): Disposable {
   const note = (kind: string) => (error: unknown) => {

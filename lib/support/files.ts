@@ -17,7 +17,7 @@ export function readFault(error: unknown): string {
     case "ENOENT":
       return "there is no such file";
     case "ENOTDIR":
-      return "a part of its path is no folder";
+      return "a part of its path is not a folder";
     case "EISDIR":
       return "it is a folder";
     case "EACCES":

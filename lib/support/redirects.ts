@@ -34,7 +34,7 @@ const REDIRECTS = [301, 302, 303, 307, 308];
  * Follows at most `max` redirects by hand, since a library would send credentials along: no loop, only to http and
  * https, and never from https to http.
  *
- * @returns the first answer that is no redirect, and its address
+ * @returns the first answer that is not a redirect, and its address
  * @throws as `ask`, `admit` and `refused`
  */
 export async function followRedirects<T extends RedirectHead>(

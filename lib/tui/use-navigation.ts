@@ -11,7 +11,7 @@ interface Screen {
 
 /**
  * Returns the position of a person, moved by keys. Keys that arrive faster than redraws each start from the previous
- * one's position. Pasted text is no key: it goes into the search, and nowhere else.
+ * one's position. Pasted text is not a key: it goes into the search, and nowhere else.
  *
  * @param targets names of all targets, in the order of the list at a position
  */

@@ -28,6 +28,6 @@ t.test("a service that can serve ends it with 0, and any other answer or silence
   t.match(await health(url), { code: 75, result: { error: { code: "connection_failed" } } });
 });
 
-t.test("what is no address is a mistake of usage", async (t) => {
+t.test("what is not an address is a mistake of usage", async (t) => {
   for (const url of ["readyz", "ftp://127.0.0.1/"]) t.equal((await health(url)).code, 2, url);
 });

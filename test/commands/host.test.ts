@@ -187,10 +187,10 @@ t.test("a target is known by its id or its project's name alone, with what its l
   t.match(away, { code: 75, stderr: /supervisor_unavailable.*docker/ }, "the supervisor is the kept one");
 });
 
-t.test("a folder that is no project root is refused", async (t) => {
+t.test("a folder that is not a project root is refused", async (t) => {
   const { run } = await host(t);
   for (const words of [["status"], ["history"], ["releases", TARGET], ["rollback", TARGET], ["pin", TARGET]])
-    t.match(await run(...words, "--project-root", "/"), { code: 2, stderr: /is no project root/ }, words.join(" "));
+    t.match(await run(...words, "--project-root", "/"), { code: 2, stderr: /is not a project root/ }, words.join(" "));
 });
 
 t.test("two releases are compared, a target's logs are shown, and it is removed", async (t) => {

@@ -42,7 +42,7 @@ t.test("--fields and --csv print what was asked for, and nothing else", async (t
   t.match(failed, { code: 1, stdout: "", stderr: /^error \(not_found\)/ });
 });
 
-t.test("a cell of CSV is quoted where it has to be, and is no formula", (t) => {
+t.test("a cell of CSV is quoted where it has to be, and is not a formula", (t) => {
   const lines: string[] = [];
   const records = new RecordWriter({ fields: [], csv: true }, (line) => lines.push(line));
   records.add({ event: "host", name: 'a "b", c', why: "=1+1", list: ["x"], none: null, count: -3 });

@@ -36,7 +36,7 @@ const FILES: Readonly<Record<string, string>> = {
   "no-version/plugin.yaml": "name: tides\nentry_point: main.js\n",
 };
 
-/** Servers that are no hub, or a hub that is not asked as it should be. */
+/** Servers that are not a hub, or a hub that is not asked as it should be. */
 interface Places {
   hub: RunningHub;
   site: string;
@@ -238,7 +238,7 @@ const MISTAKES: readonly Mistake[] = [
   { line: "fleet label project:Demo pier env", code: 2, what: /label.*not "env"/, todo: /such as env=prod/ },
   { line: "fleet label project:Demo pier env=prod", code: 1, what: /no such host/, todo: /sealift fleet TARGET/ },
   // The host
-  { line: "status --project-root folder", code: 2, what: /folder is no project root/, todo: /--project-root/ },
+  { line: "status --project-root folder", code: 2, what: /folder is not a project root/, todo: /--project-root/ },
 ];
 
 const OF_OTHERS = /Invalid (?:input|option|discriminator)|Too (?:small|big)|Unrecognized key|ENOENT|EISDIR|\n {4}at /;

@@ -18,7 +18,7 @@ t.test("a starter plan is for a target by its name, with its kind before it as o
 t.test("a name that no plan can have is refused, and nothing is written", async (t) => {
   const folder = temporaryFolder(t);
   const init = (...words: string[]) => commandLine(["plan", "init", ...words], { cwd: folder });
-  t.match(await init("Tide Table"), { code: 2, stderr: /"Tide Table" is no plugin's slug: must be 1 to 128/ });
+  t.match(await init("Tide Table"), { code: 2, stderr: /"Tide Table" is not a plugin's slug: must be 1 to 128/ });
   t.match(await init("plugin:tide", "--kind", "service"), {
     code: 2,
     stderr: /plugin:tide is a plugin, and --kind says service/,

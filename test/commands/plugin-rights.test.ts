@@ -83,7 +83,7 @@ t.test("plugin audit prints the least that the plugin's own tests need", (t) => 
   t.ok(refused.includes("FileSystemRead /etc/hostname"), refused.join());
   t.notOk(
     refused.some((line) => line.includes("fine") || line.includes("main.mjs")),
-    "its own folders are no finding",
+    "its own folders are not a finding",
   );
   t.end();
 });

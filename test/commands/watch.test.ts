@@ -264,7 +264,7 @@ t.test("a second watch of a target ends and names the first; a killed one holds 
   await beside.untilEvent("watch.started");
   beside.child.kill("SIGTERM");
   t.equal((await beside.ended).code, 0, "another target of the root may be another watch's");
-  t.equal((await watching("--once").ended).code, 0, "one turn beside it is no watch");
+  t.equal((await watching("--once").ended).code, 0, "one turn beside it is not a watch");
 
   const removed = await run(["remove", "plugin:tides", "--project-root", root]);
   t.match(removed, {

@@ -13,7 +13,7 @@ function faultOf(path: string, anchor: string | undefined): string | undefined {
   const file = join(repository, path);
   if (!existsSync(file)) return `${path} does not exist`;
   if (anchor === undefined || anchor === "") return undefined;
-  if (!statSync(file).isFile() || !path.endsWith(".md")) return `${path} is no page, so it has no #${anchor}`;
+  if (!statSync(file).isFile() || !path.endsWith(".md")) return `${path} is not a page, so it has no #${anchor}`;
   if (!anchors.has(path)) anchors.set(path, anchorsOf(readPage(path)));
   return anchors.get(path)!.has(anchor) ? undefined : `${path} has no heading #${anchor}`;
 }

@@ -276,6 +276,6 @@ async function until(condition: () => Promise<boolean>): Promise<void> {
   while (!(await condition())) await sleep(50, undefined, { signal: limit });
 }
 
-/** Waits until a process that is no child of this one is gone. */
+/** Waits until a process that is not a child of this one is gone. */
 const ended = (pid: number): Promise<void> =>
   until(async () => / Z |^$/.test(await readFile(`/proc/${pid}/stat`, "utf8").catch(() => "")));

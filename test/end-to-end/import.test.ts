@@ -140,7 +140,7 @@ t.test(
     });
 
     await t.test(
-      "a tag that is not there, a host that is not on the list and bytes that are no ZIP are refused",
+      "a tag that is not there, a host that is not on the list and bytes that are not ZIP are refused",
       async (t) => {
         await t.rejects(importing("2.0.0", "v2.0.0"), {
           code: "publish_refused",

@@ -113,7 +113,7 @@ t.test(
     );
     const code = await run.exited;
     t.ok(existsSync(`${folder}/root/${target.folder}`), `it is installed: ${run.stderr()}`);
-    t.equal(code, 75, "lost output is no success");
+    t.equal(code, 75, "lost output is not a success");
     t.match(run.stderr(), /error \(output_lost\): \d+ writes to standard output failed: .*ENOSPC/);
   },
 );

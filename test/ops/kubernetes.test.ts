@@ -82,7 +82,7 @@ function faultsOfResource(resource: Resource): string[] {
   const errors = isValid
     ? []
     : (validate as Validator).errors.map(({ instancePath, keyword }) => `${instancePath}: ${keyword}`);
-  return [...errors, ...[...unread].map((path) => `${path} is no field`)];
+  return [...errors, ...[...unread].map((path) => `${path} is not a field`)];
 }
 
 t.test("every document is what the schemas of the API say, and has no other field", async (t) => {
@@ -94,7 +94,7 @@ t.test("every document is what the schemas of the API say, and has no other fiel
   t.strictSame(faultsOfResource(wrong[0]!), [
     "/spec/replicas: type",
     "/spec/template/spec/topologySpreadConstraints/0: required",
-    "Deployment.spec.template.spec.topologySpreadConstraints.0.mostSkew is no field",
+    "Deployment.spec.template.spec.topologySpreadConstraints.0.mostSkew is not a field",
   ]);
 });
 

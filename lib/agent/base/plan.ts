@@ -106,7 +106,7 @@ export function orderPlan(plan: InstallPlan, scope: PlanScope, origin: PlanOrigi
   const installed = new Set<string>();
   for (const step of plan.steps) {
     for (const id of step.depends_on)
-      if (!byId.has(id)) faults.push(`step ${step.id} depends on ${id}, which is no step`);
+      if (!byId.has(id)) faults.push(`step ${step.id} depends on ${id}, which is not a step`);
     const named = namedBy(step);
     if (named !== undefined && scope[named.section]?.has(named.id) !== true) {
       faults.push(`step ${step.id} names the ${missingFrom(scope, named, origin)}`);

@@ -70,7 +70,7 @@ async function install(item: Item, source: string, { fetched, release, items, so
   if ((await statsOf(from))?.isDirectory() !== true) {
     throw deploymentError(
       "plan_invalid",
-      `The plan installs ${item.id} from ${source}, which is no folder of the artifact.`,
+      `The plan installs ${item.id} from ${source}, which is not a folder of the artifact.`,
       {
         hint: "Correct the step's source.",
       },

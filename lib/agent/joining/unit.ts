@@ -40,7 +40,7 @@ export class WatchUnit {
    */
   static async plan(options: WatchUnitOptions): Promise<WatchUnit> {
     const { name, projectRoot, root } = options;
-    if (!INSTANCE.test(name)) throw usageError("usage", `sealift-watch@${name} is no name of a unit.`);
+    if (!INSTANCE.test(name)) throw usageError("usage", `sealift-watch@${name} is not a name of a unit.`);
     if (resolve(root) === "/" && process.getuid?.() !== 0)
       throw usageError("usage", "Only root writes units and starts them.", { hint: "Run the command with sudo." });
     const files = await planUnits(ofThisProgram({ services: SERVICES, projectRoot, root }));

@@ -65,7 +65,7 @@ export interface SupervisorChoice {
   applications?: (layout: Layout) => Promise<Supervisor>;
 }
 
-/** Health of units that are no applications, as an operator wants it checked. */
+/** Health of units that are not applications, as an operator wants it checked. */
 export interface UnitHealth {
   /** Time for which a unit must go on without a restart, in milliseconds. */
   staysUpMs: number;

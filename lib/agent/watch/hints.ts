@@ -147,7 +147,7 @@ export class Hints implements AsyncDisposable {
       const delay = failures === 0 ? spreadMs * random() : this.#pauseAfter(error, failures);
       const { code, message } = error ?? { code: "connection_failed" as const, message: "The stream of hints ended." };
       const at = new Date(Date.now() + delay).toISOString();
-      // Repeated failures are no news.
+      // Repeated failures are not news.
       if (hearing.toldAs !== "lost") this.#options.emit({ event: "hints.lost", hub: group.hub, code, message, at });
       hearing.toldAs = "lost";
       await pause(delay);

@@ -128,7 +128,7 @@ export interface OpenedFile {
 export async function openFile(file: string, options: OpenFileOptions): Promise<OpenedFile> {
   const { dek, signature, signerPublicKey, signal, out, base } = options;
   const stats = await stat(file).catch((error: unknown) => Promise.reject(unreadable(error, file) as Error));
-  if (!stats.isFile()) throw usageError("usage", `${file} is no file.`);
+  if (!stats.isFile()) throw usageError("usage", `${file} is not a file.`);
   if (dek === undefined && (await isZip(file))) return openZip(file, options);
   if (dek === undefined) {
     if (out !== undefined || base !== undefined)
@@ -229,7 +229,7 @@ async function readBaseFolder(root: string, options: { limits: Limits; signal?: 
 /**
  * Reads the lines of an unpacked and verified delta, without applying them.
  *
- * @returns undefined for a tree without such lines, which is no delta
+ * @returns undefined for a tree without such lines, which is not a delta
  * @throws ArtifactError `delta_invalid` for malformed lines
  */
 async function describeDelta(folder: string): Promise<DeltaFacts | undefined> {

@@ -166,7 +166,7 @@ class Draft {
     else if (base !== undefined) {
       const { files } = this.#base;
       if (member !== undefined || files.sha256At(base) !== sha256 || files.sizeAt(base) !== size)
-        throw deltaInvalid(`${quoted(put)} is no copy of ${quoted(line.base!)}`);
+        throw deltaInvalid(`${quoted(put)} is not a copy of ${quoted(line.base!)}`);
       return this.#copy(put, executable, base);
     } else if (member === undefined && size > 0) throw deltaInvalid(`${quoted(put)} has no source for its bytes`);
     const index = this.tree.claim(put, size, executable);

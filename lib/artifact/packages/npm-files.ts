@@ -61,7 +61,7 @@ function textOf(file: string, maxBytes: number): string | undefined {
   }
   try {
     const stats = fstatSync(descriptor);
-    if (!stats.isFile()) throw usageError("usage", `${file} is no regular file.`);
+    if (!stats.isFile()) throw usageError("usage", `${file} is not a regular file.`);
     if (stats.size > maxBytes) throw usageError("usage", `${file} is larger than ${maxBytes} bytes.`);
     return readFileSync(descriptor, "utf8");
   } finally {

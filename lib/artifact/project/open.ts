@@ -58,7 +58,7 @@ export async function openArtifact(source: AsyncIterable<Buffer>, options: OpenO
 
 /**
  * Unpacks an artifact and checks signature, tag and manifest. The caller compares the digests of its tree: that of a
- * delta is no release by itself (docs/contract/delta.md).
+ * delta is not a release by itself (docs/contract/delta.md).
  */
 export async function unpackVerified(
   source: AsyncIterable<Buffer>,

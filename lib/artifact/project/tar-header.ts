@@ -82,7 +82,7 @@ function numberField(block: Uint8Array, at: number, bytes: number, what: string)
     while (i < end && block[i] === 0x20) i++;
     if (i < end && block[i] !== 0) value = Number.NaN;
   }
-  if (!Number.isSafeInteger(value)) throw tarInvalid(`a member has a ${what} that is no number`);
+  if (!Number.isSafeInteger(value)) throw tarInvalid(`a member has a ${what} that is not a number`);
   return value;
 }
 
@@ -105,7 +105,7 @@ function checkOtherNumbers(block: Buffer): void {
     // Empty, or in base 256, which may be negative: a time before 1970.
     if (first === 0 || first === 0x80 || first === 0xff) continue;
     if (first === 0x20 && /^ +$/.test(textField(block, at, bytes))) continue;
-    if ((first & 0x80) !== 0) throw tarInvalid(`a member has a ${what} that is no number`);
+    if ((first & 0x80) !== 0) throw tarInvalid(`a member has a ${what} that is not a number`);
     numberField(block, at, bytes, what);
   }
 }
@@ -122,7 +122,7 @@ export function readTarHeader(block: Buffer): TarHeader {
   const magic = block.toString("latin1", 257, 265);
   // GNU's format has no name prefix; a NUL after the magic marks the other format.
   if (!magic.startsWith("ustar\0") && magic !== "ustar  \0")
-    throw tarInvalid("a block where a member should begin is no header");
+    throw tarInvalid("a block where a member should begin is not a header");
   if (numberField(block, CHECKSUM_AT, CHECKSUM_BYTES, "checksum") !== sum)
     throw tarInvalid("a member's header has a wrong checksum");
   const type = block[156] === 0 ? "0" : String.fromCharCode(block[156]!);
@@ -197,7 +197,7 @@ function takeRecord(values: PaxValues, key: string, value: Uint8Array, scope: "m
     return;
   }
   const size = /^[0-9]{1,16}$/.test(text) ? Number(text) : Number.NaN;
-  if (!Number.isSafeInteger(size)) throw tarInvalid("a pax header has a size that is no number");
+  if (!Number.isSafeInteger(size)) throw tarInvalid("a pax header has a size that is not a number");
   values.size = size;
 }
 

@@ -78,7 +78,7 @@ class BillReader {
       case "stringValue":
         return this.#text(top, token.value);
       default:
-        if (top === undefined || top.role === "components") throw invalid("it is no CycloneDX object");
+        if (top === undefined || top.role === "components") throw invalid("it is not a CycloneDX object");
     }
   }
 
@@ -106,12 +106,12 @@ class BillReader {
       return "component";
     }
     if (top.key !== "components" || (top.role !== "root" && top.role !== "component")) return "other";
-    if (!isList) throw invalid("its components are no list");
+    if (!isList) throw invalid("its components are not a list");
     return "components";
   }
 
   #text(top: Open | undefined, value: string): void {
-    if (top === undefined || top.role === "components") throw invalid("it is no CycloneDX object");
+    if (top === undefined || top.role === "components") throw invalid("it is not a CycloneDX object");
     if (top.role === "root" && top.key === "bomFormat") this.#bomFormat = value;
     else if (top.role === "root" && top.key === "specVersion") this.#specVersion = value;
     else if (top.role === "component" && TEXTS.has(top.key)) {
@@ -141,7 +141,7 @@ class BillReader {
 /**
  * Reads the components of a CycloneDX document, nested ones too.
  *
- * @throws ArtifactError `statement_invalid` for bytes that are no CycloneDX 1.6 or 1.7 in JSON, or exceed a limit
+ * @throws ArtifactError `statement_invalid` for bytes that are not CycloneDX 1.6 or 1.7 in JSON, or exceed a limit
  */
 export async function readBill(
   chunks: AsyncIterable<Uint8Array>,
@@ -155,7 +155,7 @@ export async function readBill(
     try {
       tokens = parse(piece).values;
     } catch (error) {
-      throw invalid(`it is no JSON (${(error as Error).message})`, error);
+      throw invalid(`it is not JSON (${(error as Error).message})`, error);
     }
     for (const token of tokens) reader.consume(token);
   };

@@ -59,7 +59,7 @@ export interface Provenance {
 const invalid = (why: string, cause?: unknown): SealiftError =>
   artifactError("statement_invalid", `The provenance is not usable: ${why}.`, cause === undefined ? {} : { cause });
 
-/** Parses a bundle. @throws ArtifactError `statement_invalid` for bytes that are no bundle of SLSA provenance v1 */
+/** Parses a bundle. @throws ArtifactError `statement_invalid` for bytes that are not a bundle of SLSA provenance v1 */
 export function readProvenance(bytes: Uint8Array): Provenance {
   const bundle = readBundle(bytes);
   if (!isBundleWithDsseEnvelope(bundle)) throw invalid("its bundle has no DSSE envelope");
@@ -85,7 +85,7 @@ function parsed(bytes: Uint8Array, what: string): unknown {
   try {
     return parseSignedJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes), LIMITS);
   } catch (error) {
-    throw invalid(`${what} is no JSON within limits: ${(error as Error).message}`, error);
+    throw invalid(`${what} is not JSON within limits: ${(error as Error).message}`, error);
   }
 }
 
@@ -94,7 +94,7 @@ function readBundle(bytes: Uint8Array): Bundle {
   try {
     return bundleFromJSON(json);
   } catch (error) {
-    throw invalid(`it is no Sigstore bundle (${(error as Error).message})`, error);
+    throw invalid(`it is not a Sigstore bundle (${(error as Error).message})`, error);
   }
 }
 

@@ -183,6 +183,6 @@ function typeOf(name: string, mode: number, attributes: number, size: number): C
   return "file";
 }
 
-/** Returns the error of an archive that is no proper ZIP because of one entry. */
+/** Returns the error of an archive that is not a proper ZIP because of one entry. */
 export const badEntry = (name: string, why: string): SealiftError =>
   malformed(`The archive's entry ${quoted(name)} ${why}.`);

@@ -52,7 +52,7 @@ export function readEndRecord(file: FileWindow, size: number): EndRecord {
  * must find the same.
  */
 function soleEndRecord(tail: Buffer): number {
-  // Less than a whole record is no end record.
+  // Less than a whole record is not an end record.
   const last = tail.length < END_BYTES ? -1 : tail.lastIndexOf(END_SIGNATURE, tail.length - END_BYTES);
   if (last === -1) throw malformed("The archive is not a proper ZIP: it has no end record.");
   const endsFile = (at: number): boolean => at + END_BYTES + tail.readUInt16LE(at + 20) === tail.length;
@@ -101,6 +101,6 @@ export function exactNumber(bytes: Buffer, offset: number): number {
   throw malformed("The archive is not a proper ZIP: it names a position or size beyond 2^53.");
 }
 
-/** Returns the error of an archive that is no proper ZIP. */
+/** Returns the error of an archive that is not a proper ZIP. */
 export const malformed = (message: string): SealiftError =>
   artifactError("zip_invalid", message, { hint: "Nothing was unpacked. Ask the publisher for a proper archive." });

@@ -57,7 +57,7 @@ export async function identityToken({ audience, given, env, timeoutMs, signal }:
   }
 }
 
-/** Rejects a text that is no identity token, before it is sent anywhere. @throws UsageError `usage` */
+/** Rejects a text that is not an identity token, before it is sent anywhere. @throws UsageError `usage` */
 function checked(token: string): string {
   if (token.length <= MAX_TOKEN_CHARACTERS && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)) return token;
   throw usageError("usage", "The identity token is not a signed JSON Web Token.");

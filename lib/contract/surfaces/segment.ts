@@ -8,6 +8,6 @@ import { usageError } from "../errors.ts";
  */
 export function segment(name: string): string {
   if (name === "." || name === "..")
-    throw usageError("usage", `${JSON.stringify(name)} is no name that a hub or runtime can be asked for.`);
+    throw usageError("usage", `${JSON.stringify(name)} is not a name that a hub or runtime can be asked for.`);
   return encodeURIComponent(name);
 }

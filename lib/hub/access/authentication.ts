@@ -139,7 +139,7 @@ export function createAuthentication(
       return found;
     }
     const ended = keyRejected("access token");
-    // An expired session is no guess: its agent opens another one.
+    // An expired session is not a guess: its agent opens another one.
     throw context.sessionTokens.isOurs(token) ? ended : rejected(request, ended, token);
   };
 

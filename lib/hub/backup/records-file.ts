@@ -101,7 +101,7 @@ export async function* readRecords(
     for await (const { value } of items) {
       const parsed = line.safeParse(value);
       if (!parsed.success) {
-        damaged("its line is no record");
+        damaged("its line is not a record");
         continue;
       }
       const [table, fields, check] = parsed.data;

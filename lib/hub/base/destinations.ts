@@ -40,7 +40,7 @@ export class Destinations {
   /** Parses a webhook's address, without resolving it. @throws BadDestination */
   parse(text: string): URL {
     const url = URL.parse(text);
-    if (url === null) throw new BadDestination("is no URL");
+    if (url === null) throw new BadDestination("is not a URL");
     this.check(url);
     url.hash = "";
     return url;

@@ -34,7 +34,7 @@ export function parseS3Url(text: string): S3Location {
     throw invalid("the bucket's name is missing or wrong");
   if (url.username !== "" || url.password !== "") throw invalid("it must not hold credentials");
   const unknown = [...url.searchParams.keys()].find((key) => !PARAMETERS.has(key));
-  if (unknown !== undefined) throw invalid(`${JSON.stringify(unknown)} is no parameter of it`);
+  if (unknown !== undefined) throw invalid(`${JSON.stringify(unknown)} is not a parameter of it`);
   const choice = (name: string, values: readonly [string, string]): string | undefined => {
     const value = url.searchParams.get(name);
     if (value !== null && !values.includes(value)) throw invalid(`${name} is ${values.join(" or ")}`);
@@ -42,7 +42,7 @@ export function parseS3Url(text: string): S3Location {
   };
   const endpoint = url.searchParams.get("endpoint");
   if (endpoint !== null && !/^https?:$/.test(URL.parse(endpoint)?.protocol ?? ""))
-    throw invalid("endpoint is no http(s) address");
+    throw invalid("endpoint is not an http(s) address");
   const region = url.searchParams.get("region");
   const path = url.pathname.replace(/^\/+|\/+$/g, "");
   return {

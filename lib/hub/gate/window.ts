@@ -20,14 +20,14 @@ const EXAMPLE = "such as Mon-Thu 09:00-16:00 Europe/Berlin";
 function daysOf(text: string): Set<number> {
   const dayOf = (name: string): number => {
     const found = DAYS.findIndex((day) => day.toLowerCase() === name.toLowerCase());
-    if (found === -1) throw new Error(`${JSON.stringify(name)} is no day; days are ${DAYS.join(", ")}`);
+    if (found === -1) throw new Error(`${JSON.stringify(name)} is not a day; days are ${DAYS.join(", ")}`);
     return found;
   };
   const days = new Set<number>();
   for (const part of text.split(",")) {
     const [first, last = first, ...rest] = part.split("-").map(dayOf);
     if (first === undefined || last === undefined || rest.length > 0)
-      throw new Error(`${JSON.stringify(part)} is no range of days`);
+      throw new Error(`${JSON.stringify(part)} is not a range of days`);
     // Fri-Mon spans the weekend.
     for (let day = first; ; day = (day + 1) % 7) {
       days.add(day + 1);
@@ -42,7 +42,7 @@ function minuteOf(text: string): number {
   const [, hours, minutes] = /^(\d{1,2}):(\d{2})$/.exec(text) ?? [];
   const minute = Number(hours) * 60 + Number(minutes);
   if (hours !== undefined && Number(minutes) < 60 && minute <= MINUTES_OF_DAY) return minute;
-  throw new Error(`${JSON.stringify(text)} is no time from 00:00 to 24:00`);
+  throw new Error(`${JSON.stringify(text)} is not a time from 00:00 to 24:00`);
 }
 
 /** Reads `Mon-Thu 09:00-16:00 Europe/Berlin`. @throws Error whose message continues "window: …" */
@@ -55,7 +55,7 @@ export function parseWindow(text: string): Window {
     throw new Error(`${JSON.stringify(hours)} must be two times, ${EXAMPLE}`);
   const [start, end] = [minuteOf(from), minuteOf(to)];
   if (start === end || start === MINUTES_OF_DAY) throw new Error(`${hours} never opens`);
-  if (!IANAZone.isValidZone(zone)) throw new Error(`${JSON.stringify(zone)} is no time zone that this hub knows`);
+  if (!IANAZone.isValidZone(zone)) throw new Error(`${JSON.stringify(zone)} is not a time zone that this hub knows`);
   return { days: daysOf(days), start, end, zone };
 }
 

@@ -94,13 +94,13 @@ function answerOf(error: FastifyError, request: FastifyRequest): HubError {
   return new HubError(500, "internal", `The hub failed to answer; its log says why under request id ${request.id}.`);
 }
 
-/** True for an error that is no defect: the hub refuses on purpose, or its storage is in trouble. */
+/** True for an error that is not a defect: the hub refuses on purpose, or its storage is in trouble. */
 const isRefusal = (error: FastifyError | HubError): boolean =>
   error instanceof HubError
     ? error.cause === undefined
     : error.statusCode === 503 || storageTrouble(error) !== undefined;
 
-/** Reason for a 5xx that is no defect of the hub. */
+/** Reason for a 5xx that is not a defect of the hub. */
 export interface RefusalReason {
   refusal: string;
   /** Storage error behind it. */
@@ -109,7 +109,7 @@ export interface RefusalReason {
 
 const refusals = new WeakMap<FastifyRequest, RefusalReason>();
 
-/** Returns the reason for a 5xx that is no defect, for the log. */
+/** Returns the reason for a 5xx that is not a defect, for the log. */
 export const refusalOf = (request: FastifyRequest): RefusalReason | undefined => refusals.get(request);
 
 /** Listeners for errors: log, metrics and refusals. */

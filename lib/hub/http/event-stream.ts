@@ -17,7 +17,7 @@ export class EventStream {
   constructor(response: ServerResponse, stuckMs: number) {
     this.#response = response;
     this.#stuckMs = stuckMs;
-    // A client that leaves during a write is no failure.
+    // A client that leaves during a write is not a failure.
     response.on("error", () => {});
   }
 

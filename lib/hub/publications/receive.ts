@@ -96,7 +96,7 @@ function dropRest({ raw }: FastifyRequest): void {
  * Receives a multipart form, with its parts in any order, in constant memory; its one file goes to the blob store while
  * it is hashed. Leaves nothing behind when the sender disconnects or the form is rejected.
  *
- * @throws 400 for a malformed form, 413 over a limit, 422 for a field that is no text
+ * @throws 400 for a malformed form, 413 over a limit, 422 for a field that is not text
  */
 export async function receiveUpload(request: FastifyRequest, options: UploadOptions): Promise<ReceivedForm> {
   const declared = Number(request.headers["content-length"] ?? 0);

@@ -3,7 +3,7 @@ import { LOCAL_FOLDER } from "./type-paths.ts";
 
 /** Time in which several events count as one save, in milliseconds. */
 const QUIET_MS = 100;
-/** Folders in which changes are no change of the code, at any depth. */
+/** Folders in which changes are not a change of the code, at any depth. */
 const UNWATCHED: ReadonlySet<string> = new Set(["node_modules", ".git", LOCAL_FOLDER]);
 /** Folder for what the plugin writes. */
 const DATA = "data";

@@ -48,7 +48,7 @@ export interface PackedPlugin {
 /**
  * Packs a plugin into a ZIP for the marketplace: one folder of the plugin's name, without `data/` and what is never
  * packed. The same files make the same bytes.
- * @throws UsageError for a folder that is no plugin, a missing entry point, or a file that agents would refuse
+ * @throws UsageError for a folder that is not a plugin, a missing entry point, or a file that agents would refuse
  */
 export async function packPlugin(options: PackOptions): Promise<PackedPlugin> {
   const folder = resolve(options.folder);

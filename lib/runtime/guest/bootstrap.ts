@@ -159,7 +159,7 @@ function described({ actions, routes: declared }: LoadedPlugin): string {
     const text = JSON.stringify({ actions: Object.fromEntries(facts), routes: served });
     if (text.length <= MAX_DESCRIBED_CHARACTERS) return text;
   } catch {
-    // The schema of a payload is no JSON.
+    // The schema of a payload is not JSON.
   }
   return JSON.stringify({ routes: served });
 }

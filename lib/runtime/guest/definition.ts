@@ -119,7 +119,8 @@ const configRefusal = (faults: string): RuntimeFault =>
 
 async function readConfig(schema: unknown): Promise<SchemaCheck | undefined> {
   if (schema === undefined) return undefined;
-  if (!isObject(schema)) throw invalid("config is no schema: give a Standard Schema, such as zod's, or a JSON Schema.");
+  if (!isObject(schema))
+    throw invalid("config is not a schema: give a Standard Schema, such as zod's, or a JSON Schema.");
   try {
     return await schemaCheck(schema, configRefusal);
   } catch (error) {

@@ -18,8 +18,8 @@ export class RuntimeFault extends Error {
 export class UnreadFault extends RuntimeFault {}
 
 /**
- * Failure of a plugin's own request to the runtime. The plugin sees its code; to the plugin's caller it is no failure
- * of the plugin itself.
+ * Failure of a plugin's own request to the runtime. The plugin sees its code; to the plugin's caller it is not a
+ * failure of the plugin itself.
  */
 export class RequestFault extends RuntimeFault {}
 

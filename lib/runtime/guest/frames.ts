@@ -18,7 +18,7 @@ export interface Frame {
   bytes?: Buffer;
 }
 
-/** Error of bytes that are no frame; the channel cannot be read any further. */
+/** Error of bytes that are not a frame; the channel cannot be read any further. */
 export class FrameError extends Error {
   override name = "FrameError";
 }

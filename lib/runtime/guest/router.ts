@@ -50,7 +50,7 @@ function declaring(routes: Routes, prefix: string): object {
       return app;
     },
     register: async (router: unknown, options: { prefix?: string } = {}) => {
-      if (typeof router !== "function") throw refused("a plugin that is no function");
+      if (typeof router !== "function") throw refused("a plugin that is not a function");
       await (router as (app: object, options: object) => unknown)(
         declaring(routes, prefix + (options.prefix ?? "")),
         options,

@@ -137,7 +137,7 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
 /**
- * Reads a body as JSON whatever its content type, and an empty one as absent: 415 is no status of surface C.
+ * Reads a body as JSON whatever its content type, and an empty one as absent: 415 is not a status of surface C.
  *
  * @param most returns the JSON values that a body for a plugin may have
  */

@@ -63,7 +63,7 @@ function routeOf(value: unknown): RouteFacts {
   }
   // A malformed list must not make the route a public one.
   if (permissions !== undefined && !isTexts(permissions, 64))
-    throw invalid("has permissions that are no list of names");
+    throw invalid("has permissions that are not a list of names");
   return { methods, path, permissions };
 }
 

@@ -111,7 +111,7 @@ export function excessOfYaml(text: string, limits: DocumentLimits = YAML_LIMITS)
 /**
  * Parses JSON written by somebody else, within limits.
  *
- * @throws SyntaxError for a text that is no JSON or exceeds a limit
+ * @throws SyntaxError for a text that is not JSON or exceeds a limit
  */
 export function parseJson(text: string, limits: DocumentLimits = JSON_LIMITS): unknown {
   const excess = excessOfJson(text, limits);

@@ -5,7 +5,7 @@ const none = z.custom<never>(() => false, "holds an object in the place of a tex
 
 /**
  * Parses what others wrote as `schema.safeParse` does, and never throws: zod compares the `length` of whatever has one,
- * and cannot compare an object whose `toString` is no function.
+ * and cannot compare an object whose `toString` is not a function.
  */
 export function safelyParsed<T extends z.ZodType>(
   schema: T,

@@ -78,11 +78,11 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
   };
   request.on("error", settle);
   request.once("finish", () => {
-    // Headers that drip are no silence of the connection.
+    // Headers that drip are not silence of the connection.
     if (!isSettled) waiting = setTimeout(() => fail(new SilenceError("response")), timeoutMs);
   });
   request.on("timeout", () => {
-    // Bytes waiting for a slow reader are no silence of the server, nor are bytes still to be produced here.
+    // Bytes waiting for a slow reader are not silence of the server, nor are bytes still to be produced here.
     if (isWaitingForUs(request) || (body?.readableLength ?? 0) > 0) request.setTimeout(timeoutMs);
     else fail(new SilenceError("socket"));
   });
@@ -95,7 +95,7 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
     fail(switched());
   });
   request.once("response", (answer) => {
-    // To Node, a 101 that names no protocol is no upgrade.
+    // To Node, a 101 that names no protocol is not an upgrade.
     if (answer.statusCode === 101) return fail(switched());
     settle();
     body = answer;
@@ -114,7 +114,7 @@ export function openRequest(url: URL, { timeoutMs, signal, ...options }: Exchang
  * Sends a request, and resolves with the head of its answer. The body is Node's own stream: a library's stream around
  * it would cost as much processor time as the checks of the bytes.
  *
- * @param outgoing bytes to send, always closed; their pauses are no silence of the server
+ * @param outgoing bytes to send, always closed; their pauses are not silence of the server
  * @throws SilenceError, ImproperAnswerError, OutgoingError, the signal's abort, and the system's errors
  */
 export function exchange(

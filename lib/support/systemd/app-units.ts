@@ -99,7 +99,7 @@ const socketUnit = (id: string, [name, address]: readonly [string, string]): str
 function listenStream(address: string): string {
   const { host, port } = hostAndPort(address);
   if (/^[0-9a-f.:]+$/i.test(host) && port > 0) return address;
-  throw usageError("usage", `${JSON.stringify(address)} is no address of a socket.`, {
+  throw usageError("usage", `${JSON.stringify(address)} is not an address of a socket.`, {
     hint: "Such as 127.0.0.1:3000.",
   });
 }

@@ -84,7 +84,7 @@ export function tracingSettings(
 ): TracingSettings | undefined {
   const url = urlOf(env);
   if (url === undefined) {
-    warn("OTEL_EXPORTER_OTLP_ENDPOINT is no http or https URL: there are no traces.");
+    warn("OTEL_EXPORTER_OTLP_ENDPOINT is not an http or https URL: there are no traces.");
     return undefined;
   }
   const of = (name: string): string | undefined =>

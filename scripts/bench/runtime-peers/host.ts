@@ -66,7 +66,7 @@ async function processOf(kind: string): Promise<Plugin> {
   };
 }
 
-/** Loads piscina where it is installed; it is no dependency. */
+/** Loads piscina where it is installed; it is not a dependency. */
 async function poolOf(): Promise<Plugin> {
   const name = "piscina";
   const { Piscina } = (await import(name)) as {

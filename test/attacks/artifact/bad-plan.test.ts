@@ -14,7 +14,7 @@ t.test("a signed plan is refused as a whole, before its first step, when anythin
     "a cycle of three":
       "  - { id: a, action: prepare, depends_on: [c] }\n  - { id: b, action: extract, depends_on: [a] }\n" +
       "  - { id: c, action: download, depends_on: [b] }\n",
-    "a dependency that is no step": "  - { id: a, action: prepare, depends_on: [nowhere] }\n",
+    "a dependency that is not a step": "  - { id: a, action: prepare, depends_on: [nowhere] }\n",
     "two steps of one id": `${install}${install}`,
     "an unknown plugin": "  - { id: install, action: install_plugin, plugin: ghost }\n",
     "an unknown extension": "  - { id: install, action: install_extension, extension: ghost }\n",

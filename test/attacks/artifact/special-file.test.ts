@@ -1,7 +1,7 @@
 import t from "tap";
 import { attackedHost } from "../../support/host/attacked-host.ts";
 
-t.test("a device, a pipe or anything else that is no file or folder is refused", async (t) => {
+t.test("a device, a pipe or anything else that is not a file or folder is refused", async (t) => {
   const host = await attackedHost(t);
   const types = {
     "3": "character device",

@@ -22,7 +22,7 @@ t.test("files that are too large, alone or together, are refused", async (t) => 
     const base256 = Buffer.concat([Buffer.from([0x80]), Buffer.alloc(4), Buffer.from("00ffffffffffff", "hex")]);
     await host.refusesProject(t, { extra: [{ ...claims, rawSize: base256 }] }, refusal);
   });
-  await t.test("a size that is no number, or a negative one", async (t) => {
+  await t.test("a size that is not a number, or a negative one", async (t) => {
     const odd = { name: "./plugins/demo/odd", content: "x" };
     const malformed = { code: "tar_invalid" } as const;
     for (const size of ["-1", "x", "0x10"]) {

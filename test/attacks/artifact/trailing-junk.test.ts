@@ -3,7 +3,7 @@ import t from "tap";
 import { forgedArtifact, forgedFrame, projectTar } from "../../support/forged/artifact.ts";
 import { attackedHost } from "../../support/host/attacked-host.ts";
 
-t.test("bytes behind the zstd frame, and bytes behind the tar that are no tar, are refused", async (t) => {
+t.test("bytes behind the zstd frame, and bytes behind the tar that are not tar, are refused", async (t) => {
   const host = await attackedHost(t);
   const tar = projectTar(host.describe("1.1.0"));
   for (const junk of [Buffer.alloc(1), Buffer.alloc(4096), randomBytes(100_000)]) {

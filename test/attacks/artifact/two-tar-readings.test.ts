@@ -18,7 +18,7 @@ t.test("members behind the archive's end are refused", async (t) => {
       await host.refusesTar(t, Buffer.concat([tar, Buffer.alloc(2 * BLOCK)]), { code: "tar_invalid" });
     });
   }
-  await t.test("bytes that are no member", (t) =>
+  await t.test("bytes that are not a member", (t) =>
     host.refusesTar(t, Buffer.concat([projectTar(project()), Buffer.from("x")]), { code: "tar_invalid" }),
   );
 });
@@ -44,7 +44,7 @@ const FOREIGN_PAX: Record<string, string> = {
   "a path with a NUL": "16 path=./a\0bcde\n",
   "an empty path": "8 path=\n",
   "two paths": "12 path=./a\n12 path=./b\n",
-  "a size that is no number": "12 size=0x7\n",
+  "a size that is not a number": "12 size=0x7\n",
   "another size than the header": "10 size=3\n",
   "another character set": "19 hdrcharset=BINARY\n",
 };

@@ -17,7 +17,7 @@ t.test("names that differ only in their Unicode form are refused", async (t) => 
       await host.refusesProject(t, { extra }, { code: "member_duplicate" });
     });
   }
-  await t.test("and a name that is no valid UTF-8 or has control characters is refused by itself", async (t) => {
+  await t.test("and a name that is not valid UTF-8 or has control characters is refused by itself", async (t) => {
     const broken = { name: "./plugins/demo/x\ufffdy", content: "x" };
     await host.refusesProject(t, { extra: [broken] }, { code: "member_unsafe" });
     const control = { name: "./plugins/demo/x\u001b[2Jy", content: "x" };

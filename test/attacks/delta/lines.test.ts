@@ -15,7 +15,7 @@ t.test("lines that are repeated, unsorted, contradicting or malformed are refuse
     "two forms in one line": [{ ...put("plugins/demo/a", "2", 1), drop: "plugins/demo/a" }],
     "an unknown key": [{ ...put("plugins/demo/a", "2", 1), owner: 0 }],
     "no JSON": ["{"],
-    "a size that is no number": [{ ...put("plugins/demo/a", "2", 1), size: "2" }],
+    "a size that is not a number": [{ ...put("plugins/demo/a", "2", 1), size: "2" }],
     "a negative size": [{ ...put("plugins/demo/a", "2", 1), size: -1 }],
   };
   for (const [what, lines] of Object.entries(lists)) {

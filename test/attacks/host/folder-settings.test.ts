@@ -128,7 +128,7 @@ t.test("a sealift.yaml that is a pipe or a device is refused, and nobody waits f
     for (const words of [["key", "list"], ["trust-folder"]]) {
       const env = { PATH: process.env.PATH, XDG_CONFIG_HOME: folder };
       const ended = await commandLine(words, { cwd: folder, env });
-      t.match(ended, { code: 2, stderr: /config_invalid.*sealift\.yaml is no regular file/ }, words.join(" "));
+      t.match(ended, { code: 2, stderr: /config_invalid.*sealift\.yaml is not a regular file/ }, words.join(" "));
     }
     rmSync(file);
   }

@@ -53,8 +53,8 @@ t.test("a pipe that nothing is written to, and a socket, end every command that 
   await once(server, "listening");
   for (const [words, code] of FILES) {
     for (const [file, says] of [
-      ["pipe", /it is a pipe, and nothing came from it|pipe is no file/],
-      ["socket", /it is a socket|socket is no file/],
+      ["pipe", /it is a pipe, and nothing came from it|pipe is not a file/],
+      ["socket", /it is a socket|socket is not a file/],
     ] as const) {
       const { code: exit, stderr } = await commandLine([...words, file], { cwd, env: HUB });
       t.match(stderr, says, `${words.join(" ")} ${file}`);

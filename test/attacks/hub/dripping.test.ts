@@ -52,7 +52,7 @@ t.test("the operator says how slow a download may be", async (t) => {
   t.equal((await Array.fromAsync(none)).length, 2, "0 waits for any");
 });
 
-t.test("a reader that takes its time is no slow hub", async (t) => {
+t.test("a reader that takes its time is not a slow hub", async (t) => {
   const server = createServer((_request, response) => response.end(Buffer.alloc(400_000)));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   t.teardown(() => server.close());

@@ -161,7 +161,7 @@ t.test("hosts behind an honest mirror take nothing from the hub but answers", as
   t.ok(readFileSync(join(mirror.cacheDir, "lock")));
 });
 
-t.test("a credential that the hub refuses is no mirror's fault", async (t) => {
+t.test("a credential that the hub refuses is not a mirror's fault", async (t) => {
   const fleet = await deltaFleet(t);
   await fleet.publish("1.0.0");
   const mirror = await startMirror(t, fleet.hubUrl);

@@ -30,7 +30,7 @@ t.test("no other site makes a signed-in browser do anything", async (t) => {
     "no origin that a browser would tell": [path, { ...form(token), headers: { origin: "null" } }],
     "a cross-site request": [path, { ...form(token), headers: { "sec-fetch-site": "cross-site" } }],
     "another site of the same domain": [path, { ...form(token), headers: { "sec-fetch-site": "same-site" } }],
-    "a body that is no form": [
+    "a body that is not a form": [
       path,
       {
         method: "POST",

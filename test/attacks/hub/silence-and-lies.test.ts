@@ -45,18 +45,21 @@ t.test("a hub that is silent, hangs up, lies about lengths or answers a page end
   );
 });
 
-t.test("a download of another length than signed is found by its signature, and a page is no download", async (t) => {
-  const { hub, fails } = await liedToHost(t);
-  const fault = { kind: "ArtifactError", code: "signature_invalid", exitCode: 4 } as const;
-  hub.answer("download", html);
-  await fails(t, "HTML", { kind: "ArtifactError", code: "bad_answer", exitCode: 1, status: 200 });
-  hub.answer("download", (response) => response.writeHead(200, { "content-length": 0 }).end());
-  await fails(t, "nothing", fault);
-  hub.answer("download", (response) => response.writeHead(200).end(Buffer.alloc(10_000, 1)));
-  await fails(t, "no length", fault);
-  hub.answer("download", (response) => response.writeHead(204).end());
-  await fails(t, "204", { kind: "ArtifactError", code: "hub_refused", exitCode: 1, status: 204 });
-});
+t.test(
+  "a download of another length than signed is found by its signature, and a page is not a download",
+  async (t) => {
+    const { hub, fails } = await liedToHost(t);
+    const fault = { kind: "ArtifactError", code: "signature_invalid", exitCode: 4 } as const;
+    hub.answer("download", html);
+    await fails(t, "HTML", { kind: "ArtifactError", code: "bad_answer", exitCode: 1, status: 200 });
+    hub.answer("download", (response) => response.writeHead(200, { "content-length": 0 }).end());
+    await fails(t, "nothing", fault);
+    hub.answer("download", (response) => response.writeHead(200).end(Buffer.alloc(10_000, 1)));
+    await fails(t, "no length", fault);
+    hub.answer("download", (response) => response.writeHead(204).end());
+    await fails(t, "204", { kind: "ArtifactError", code: "hub_refused", exitCode: 1, status: 204 });
+  },
+);
 
 t.test(
   "a hub that echoes secrets or terminal commands in its error text gets neither into message or report",
@@ -78,7 +81,7 @@ t.test(
   },
 );
 
-t.test("a hub that names a version that is no label gets it into no path, message or report", async (t) => {
+t.test("a hub that names a version that is not a label gets it into no path, message or report", async (t) => {
   const { hub, fails } = await liedToHost(t);
   for (const version of ["../../../../etc", "1.1.0\u001b[2J", "", "latest", "x".repeat(300)]) {
     hub.answer("latest", json(200, { version }));

@@ -25,7 +25,7 @@ t.test("a hub knows no token of another hub, and takes no other secret for one",
   t.match(items, [{ used: 0 }]);
 });
 
-t.test("a token is no key: it reads, polls and manages nothing", async (t) => {
+t.test("a token is not a key: it reads, polls and manages nothing", async (t) => {
   const hub = await startHub(t);
   const { project, at, invite, enter, signers } = await invited(hub);
   const { token } = await invite({ uses: 10 });

@@ -4,7 +4,7 @@ import { invited } from "../../support/hub/joining.ts";
 
 /** Names that lead elsewhere, or that look like another one's. */
 
-t.test("names that are no host ids are refused, and use nothing up", async (t) => {
+t.test("names that are not host ids are refused, and use nothing up", async (t) => {
   const hub = await startHub(t);
   const { at, invite, join, list } = await invited(hub);
   const { token } = await invite();

@@ -5,7 +5,7 @@ import { publicKeyFrom, publicKeysFrom } from "../../../commands/shell/signer.ts
 import { newAuthor } from "../../support/host/author.ts";
 import { marketplaceHost, pluginZip } from "../../support/host/marketplace-host.ts";
 
-t.test("a pinned file with two keys trusts both and no third, and is no single key", async (t) => {
+t.test("a pinned file with two keys trusts both and no third, and is not a single key", async (t) => {
   const [first, second, third] = [newAuthor(), newAuthor(), newAuthor()];
   const file = join(t.testdir({}), "pins.pub");
   writeFileSync(file, `${first.publicKey.toString("hex")}\n${second.publicKey.toString("hex")} # since May\n`);

@@ -27,7 +27,7 @@ t.test("each source host is asked at its own address", async (t) => {
   for (const [repository, ref, archive] of addresses) t.equal(gitArchiveUrl(repository, ref).href, archive);
 });
 
-t.test("what is no repository's address is refused", async (t) => {
+t.test("what is not a repository's address is refused", async (t) => {
   const bad = [
     "https://github.com/",
     "https://github.com/acme",

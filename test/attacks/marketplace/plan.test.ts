@@ -22,7 +22,7 @@ const PLANS: Record<string, [text: string, code?: Code]> = {
   "with an unknown key": [`${plan(install)}extra: 1\n`],
   "without steps": [plan("  []\n")],
   "with a cycle": [plan(`  - {id: a, action: install_plugin, plugin: ${SLUG}, depends_on: [a]}\n`)],
-  "that is no YAML": ["{ not yaml"],
+  "that is not YAML": ["{ not yaml"],
   "that is empty": [""],
   "that starts something without a supervisor": [plan(`${install}  - {id: go, action: start}\n`), "needs_supervisor"],
 };

@@ -21,7 +21,7 @@ t.test("an issuer whose keys hang, grow, redirect, are none or lie at a private 
   await isSettled("redirects", (response) =>
     response.writeHead(302, { location: "http://169.254.169.254/latest/meta-data" }).end(),
   );
-  await isSettled("is no JSON", (response) => response.end("<html>"));
+  await isSettled("is not JSON", (response) => response.end("<html>"));
   await isSettled("answers 500", (response) => response.writeHead(500).end());
   await isSettled("hangs", () => {});
   issuer.answers.clear();

@@ -1,7 +1,7 @@
 import t from "tap";
 import { AUDIENCE, startWorkflow } from "../../support/hub/publishers.ts";
 
-t.test("the id of a key is looked up in the issuer's list, and is no path and no address", async (t) => {
+t.test("the id of a key is looked up in the issuer's list, and is neither a path nor an address", async (t) => {
   const { hub, trust, claims, exchange, issuer } = await startWorkflow(t);
   await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
   await trust({ target: "plugin:tide" });

@@ -2,7 +2,7 @@ import pino from "pino";
 import t from "tap";
 import { startWorkflow } from "../../support/hub/publishers.ts";
 
-t.test("what is no token is refused, and stands in no answer and no log", async (t) => {
+t.test("what is not a token is refused, and stands in no answer and no log", async (t) => {
   const lines: string[] = [];
   const logger = pino({}, { write: (line: string) => void lines.push(line) });
   const { hub, trust, run, exchange } = await startWorkflow(t, { logger });

@@ -13,7 +13,7 @@ const BAD: Record<string, string> = {
   "too deep": `sbom: ${"[".repeat(100)}${"]".repeat(100)}\n`,
   "too large": `# ${"x".repeat(2 * 1024 * 1024)}\nsbom: true\n`,
   "a rule that is text": "sbom: 'true'\n",
-  "an issuer that is no https": "issuer: http://token.actions.githubusercontent.com\n",
+  "an issuer that is not https": "issuer: http://token.actions.githubusercontent.com\n",
   "a pattern in place of a repository": "repository: .*\n",
   "a negative age": "min_age: -1h\n",
   "a tag": "sbom: !!js/function 'function () {}'\n",

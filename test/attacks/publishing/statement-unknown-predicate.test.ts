@@ -3,7 +3,7 @@ import { isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { startSigstore } from "../../support/hub/sigstore.ts";
 import { state, statedProject } from "../../support/hub/statements.ts";
 
-t.test("a statement whose meaning nobody here knows is no provenance", async (t) => {
+t.test("a statement whose meaning nobody here knows is not a provenance", async (t) => {
   const hub = await startHub(t);
   const stated = await statedProject(hub);
   const sigstore = await startSigstore();

@@ -1,4 +1,4 @@
-/** A stranger trusts the workflow of a victim, whose claims are no secret, for a target of the same name. */
+/** A stranger trusts the workflow of a victim, whose claims are not secret, for a target of the same name. */
 import t from "tap";
 import { startWorkflow } from "../../support/hub/publishers.ts";
 

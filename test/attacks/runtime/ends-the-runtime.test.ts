@@ -4,7 +4,7 @@ import t from "tap";
 import { builtFile } from "../../support/programs/command-line.ts";
 import { actions, KEY, startHost, trusted } from "../../support/runtime/host.ts";
 
-t.test("a runtime that a plugin ends says so, and is no success", async (t) => {
+t.test("a runtime that a plugin ends says so, and is not a success", async (t) => {
   const ending = trusted("ending", actions(`end: ({ code }) => process.exit(code)`));
   const host = await startHost(t, { plugins: { ending }, listen: false });
   host.write(

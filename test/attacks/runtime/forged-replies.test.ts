@@ -20,7 +20,7 @@ const BROKEN = {
   "a length of four gigabytes": `writeSync(3, Buffer.from([255, 255, 255, 255, 0, 0, 0, 1]));`,
   "a length of nothing": `writeSync(3, Buffer.alloc(8));`,
   "a header longer than its frame": `writeSync(3, Buffer.from([0, 0, 0, 8, 0, 0, 255, 0, 1, 2, 3, 4]));`,
-  "a header that is no JSON": `writeSync(3, Buffer.from([0, 0, 0, 6, 0, 0, 0, 2, 123, 123]));`,
+  "a header that is not JSON": `writeSync(3, Buffer.from([0, 0, 0, 6, 0, 0, 0, 2, 123, 123]));`,
   "a print into the channel": `writeSync(3, "hello, I am a stray print into the wrong file descriptor\\n");`,
   "a flood of frames": `for (;;) { try { for (let i = 0; i < 1000; i++) send({ t: "reply", id: "x", ok: true }, "1"); } catch {} await new Promise(setImmediate); }`,
   "a flood of log records": `for (;;) { for (let i = 0; i < 1000; i++) context.logger.info("x"); await new Promise(setImmediate); }`,

@@ -117,7 +117,11 @@ t.test("what Landlock alone holds gets no further than its folder", { skip: noSe
   );
   t.match(await host.attack(own), { done: true }, "and its own data are its own");
   const status = await host.attack(`${RAW} return call(39)`);
-  t.match(status, { done: (await host.status("evil")).pid }, "calls of the kernel work; it is no process of its own");
+  t.match(
+    status,
+    { done: (await host.status("evil")).pid },
+    "calls of the kernel work; it is not a process of its own",
+  );
 });
 
 t.test("what Landlock cannot hold is refused", { skip: noSetpriv }, async (t) => {

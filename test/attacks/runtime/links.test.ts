@@ -44,7 +44,7 @@ t.test("an entry point that is a link out of the folder is refused", async (t) =
   t.match(await host.reload("evil"), { status: 500, body: { code: "entry_missing" } });
 });
 
-t.test("a link that stays inside is no fault", async (t) => {
+t.test("a link that stays inside is not a fault", async (t) => {
   const host = await startAttacker(t);
   writeFileSync(host.path("plugins/evil/src/real.mjs"), "export default 1");
   symlinkSync("real.mjs", host.path("plugins/evil/src/alias.mjs"));

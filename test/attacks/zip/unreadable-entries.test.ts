@@ -40,7 +40,7 @@ t.test("an archive without files is refused", async (t) => {
   await host.refusesZip(t, forgedZip([{ name: "top/" }, { name: "top/src/" }]), "zip_invalid", "no file");
 });
 
-t.test("what is no ZIP is refused", async (t) => {
+t.test("what is not a ZIP is refused", async (t) => {
   const host = await marketplaceHost(t);
   const page = "<!doctype html><title>Sign in</title><p>Your session has expired.</p>";
   const others = [page, "", "PK", "PK\u0003\u0004", "PK\u0005\u0006", `${"\0".repeat(70_000)}`, '{"error": "no"}'];

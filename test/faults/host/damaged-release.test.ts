@@ -88,7 +88,7 @@ t.test("bytes that changed behind size and time are found by doctor --verify", a
   t.match(await targetFinding(root, true), { status: "failed", message: /plugins\/a\/version has other bytes/ });
 });
 
-t.test("files that a plugin adds and modes that an operator sets are no damage", async (t) => {
+t.test("files that a plugin adds and modes that an operator sets are not damage", async (t) => {
   const { root, run, warnings } = await runningHost(t);
   await appendFile(join(root, "plugins/a/data/own"), "own");
   await writeFile(join(root, "plugins/a/cache"), "added");

@@ -94,7 +94,7 @@ t.test("a code of the hub that says more than its status is kept, with advice of
 });
 
 t.test(
-  "an error body that is no JSON, has only a detail, or is missing still gives an error with the status",
+  "an error body that is not JSON, has only a detail, or is missing still gives an error with the status",
   async (t) => {
     const bodies: [string, string][] = [
       ["", "404"],

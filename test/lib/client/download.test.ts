@@ -261,7 +261,7 @@ concurrently("a compressed transfer is refused or taken as it is, never decoded"
   t.ok(got!.equals(zipped), "the signature is over the bytes as they are stored");
 });
 
-concurrently("an HTML page instead of bytes is no artifact", async (t) => {
+concurrently("an HTML page instead of bytes is not an artifact", async (t) => {
   const { error } = await scripted(t, [html]);
   t.match(error, { kind: "ArtifactError", code: "bad_answer", status: 200, message: /web page/ });
 });

@@ -111,7 +111,7 @@ t.test("every other status is the contract's kind, and is asked for once", async
   t.match(await errorOf(read(hub)), { kind: "DeploymentError", code: "connection_failed", exitCode: 75 });
 });
 
-t.test("an answer that is no object of hosts is bad_answer", async (t) => {
+t.test("an answer that is not an object of hosts is bad_answer", async (t) => {
   const hub = await startHub(t);
   const good = JSON.stringify(record());
   const bodies = [

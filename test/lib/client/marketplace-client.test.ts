@@ -95,7 +95,7 @@ t.test(
   },
 );
 
-t.test("what is 2xx but not 200 is no artifact", async (t) => {
+t.test("what is 2xx but not 200 is not an artifact", async (t) => {
   const hub = await startHub(t);
   for (const status of [201, 202, 204, 206, 304]) {
     hub.answer("install", (response) =>
@@ -106,7 +106,7 @@ t.test("what is 2xx but not 200 is no artifact", async (t) => {
 });
 
 t.test(
-  "an error body without text, or that is no JSON, still gives the status; the key does not come back",
+  "an error body without text, or that is not JSON, still gives the status; the key does not come back",
   async (t) => {
     const hub = await startHub(t);
     for (const body of ["", "<html>no</html>", "[]", "null", '{"error": 1}', "{"]) {
@@ -274,7 +274,7 @@ t.test("a web page in place of an artifact says nothing of the artifact", async 
   }
 });
 
-t.test("a detail that is no record is bad_answer; what other hubs add or leave out does not matter", async (t) => {
+t.test("a detail that is not a record is bad_answer; what other hubs add or leave out does not matter", async (t) => {
   const hub = await startHub(t);
   for (const answer of [html, json(200, []), json(200, "1.0.0"), json(200, { latest_version: 1 }), json(200, null)]) {
     hub.answer("detail", answer);

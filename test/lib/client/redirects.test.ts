@@ -29,7 +29,7 @@ t.test("a redirect on the same origin is followed on every route, with method, b
       // The routes are recognised by their ends, so /again/… is answered like the original.
       const calls = callers(t, { hubUrl: hub.url, artifact });
       if (operation === "download") {
-        // `/moved/download` is no download any more: one redirect is enough here.
+        // `/moved/download` is not a download any more: one redirect is enough here.
         hub.answer("download", redirect(status, "/download?again=yes"), (response, request, count) => {
           hub.answer("download");
           void count;

@@ -70,7 +70,7 @@ t.test("base64 is strict and has the length that it should have", async (t) => {
   t.notOk(holds(authorizeAnswer, { dek: "" }));
 });
 
-t.test("a hub cannot hand a host a version that is no label", async (t) => {
+t.test("a hub cannot hand a host a version that is not a label", async (t) => {
   for (const version of ["", "latest", "../../x", "1.0\u001b[2J", "x".repeat(200), 7, null])
     t.notOk(holds(latestAnswer, { version }), JSON.stringify(version));
   t.ok(holds(latestAnswer, { version: "1.0.0" }));

@@ -25,7 +25,7 @@ t.test("every error answer has the one body, also those of the framework", async
   t.ok((await hub.call("GET", long)).status >= 400);
 });
 
-t.test("bytes that are no HTTP get an answer with the one body", async (t) => {
+t.test("bytes that are not HTTP get an answer with the one body", async (t) => {
   const hub = await startHub(t);
   const { hostname, port } = new URL(hub.url);
   const socket = connect(Number(port), hostname);

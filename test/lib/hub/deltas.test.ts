@@ -69,7 +69,7 @@ t.test("a delta is listed with its version, downloaded and opened by a key of it
   t.equal(again.body.delta_id, sent.body.delta_id);
   const entries = (await hub.call("GET", "/devkeys/audit?action=delta.publish")).body.items as unknown[];
   t.match(entries, [{ subject: project.id, facts: { version: "1.1.0", base_version: "1.0.0" } }]);
-  t.equal(entries.length, 1, "what was there already is no deed");
+  t.equal(entries.length, 1, "what was there already is not a deed");
 
   const { deltas } = (await hub.call("GET", location, { bearer })).body;
   t.match(deltas, [{ base_version: "1.0.0", base_content_sha256: first.contentSha256, size_bytes: 300 }]);

@@ -70,7 +70,7 @@ t.test("a download answers ranges, conditions and HEAD", async (t) => {
   t.equal(
     (await get({ range: "bytes=0-9", "if-range": `W/${etag}` })).status,
     200,
-    "a weak tag is no condition for a range",
+    "a weak tag is not a condition for a range",
   );
 
   const unchanged = await get({ "if-none-match": `"x", ${etag}` });

@@ -43,7 +43,7 @@ async function hintsOfAll(t: Test, first: RunningHub, second: Pick<RunningHub, "
   await publish(t, other, "1.0.0", signer);
   await publish(t, project, "1.5.0", signer);
   await publish(t, project, "2.1.0", signer);
-  await hinted("and not of others, nor of what is no news");
+  await hinted("and not of others, nor of what is not news");
   leave();
 }
 

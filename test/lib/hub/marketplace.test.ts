@@ -183,7 +183,7 @@ t.test("a hidden target and a missing one cannot be told apart", async (t) => {
       const missing = await ask("absent", key, method, suffix, json);
       t.strictSame(hidden, missing, `${method} ${suffix}`);
       t.ok(hidden.status === 404 || (key === null && hidden.status === 401), String(hidden.status));
-      // The hot path asks first; what is no plain success is asked once more by the route.
+      // The hot path asks first; what is not a plain success is asked once more by the route.
       t.equal(new Set(hidden.statements).size <= 1, true, `one statement: ${hidden.statements.join("\n")}`);
     }
   }

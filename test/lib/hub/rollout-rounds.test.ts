@@ -81,7 +81,7 @@ t.test("a rollout of a plugin ends when its owner changes, and its version stays
   });
 });
 
-t.test("a target that is deleted while a hub decides about its rollout is no failure", async (t) => {
+t.test("a target that is deleted while a hub decides about its rollout is not a failure", async (t) => {
   const databaseUrl = await startPostgres(t);
   if (databaseUrl === undefined) return t.plan(0, "PostgreSQL is not installed");
   const lines: string[] = [];

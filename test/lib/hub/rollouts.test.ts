@@ -65,7 +65,7 @@ async function rollsOut(t: Test, hub: RunningHub): Promise<void> {
       })
     ).status,
     401,
-    "and a name is no right",
+    "and a name is not a right",
   );
 
   await fleet.report("a", "2.0.0", { labels: { env: "canary" } });
@@ -105,7 +105,7 @@ async function rollsOut(t: Test, hub: RunningHub): Promise<void> {
   isErrorBody(t, await fleet.start({ version: "2.0.1" }), 409, "conflict");
   isErrorBody(t, await fleet.start({ version: "2.0.1", replace: "rol_other" }), 409, "conflict");
   const replaced = await fleet.start({ version: "2.0.1", replace: id, waves: ["100%"], ...QUICK, min_done: "0" });
-  t.match(replaced.body, { state: "running", base_version: "1.0.0" }, "what is held is no version to fall back to");
+  t.match(replaced.body, { state: "running", base_version: "1.0.0" }, "what is held is not a version to fall back to");
   t.match(await fleet.show(id), { state: "replaced" });
   t.equal((await fleet.latest()).body.version, "1.0.0");
   await project.publish(publication("2.0.1", { signer }));

@@ -176,7 +176,7 @@ t.test("a file of options has known keys and plain values", async (t) => {
   await t.rejects(optionsFile(join(file, "nowhere")), { code: "config_invalid" });
 });
 
-t.test("a public key by its name is no secret", async (t) => {
+t.test("a public key by its name is not a secret", async (t) => {
   const { key } = group("Keys", { key: secretBytes({ help: "a key" }) });
   const file = join(t.testdir(), "signer.pub");
   await writeFile(file, "ab".repeat(32));

@@ -221,7 +221,7 @@ t.test(
   },
 );
 
-t.test("a full temporary folder ends the publication at once, and is no failure of the connection", async (t) => {
+t.test("a full temporary folder ends the publication at once, and is not a failure of the connection", async (t) => {
   const mounted = mountMemory(t, 4 * 1024 * 1024);
   if ("reason" in mounted) return void t.comment(`not mounted here: ${mounted.reason}`);
   const folder = t.testdir({});

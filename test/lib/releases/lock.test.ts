@@ -20,7 +20,7 @@ async function holder(path: string) {
   return child;
 }
 
-t.test("a lock with a longer path than SQLite takes names itself, and is no defect", async (t) => {
+t.test("a lock with a longer path than SQLite takes names itself, and is not a defect", async (t) => {
   const path = join(t.testdir(), ..."abc".split("").map((letter) => letter.repeat(200)), "lock");
   await t.rejects(acquireLock(path, { waitMs: 0 }), { code: "root_unusable", message: /c\/lock cannot be opened/ });
 });

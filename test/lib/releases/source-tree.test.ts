@@ -79,7 +79,7 @@ t.test("the contents of a release tell damage, and the tree that it was made of"
 
   t.equal(await damageOf(layout, TARGET, release, { digests: true }), undefined);
   rmSync(join(folder, "rest"), { recursive: true });
-  t.equal(await damageOf(layout, TARGET, release), undefined, "what runs nowhere is no damage");
+  t.equal(await damageOf(layout, TARGET, release), undefined, "what runs nowhere is not damage");
   t.match(await damageOf(layout, TARGET, release, { digests: true }), /rest\/deployment\/install\.yaml is missing/);
 
   const list = join(folder, CONTENTS_FILE);

@@ -32,7 +32,7 @@ t.test("variables are replaced from the environment, and every unset one is name
   t.equal(settings.app.secret_key, KEY);
   t.equal(settings.app.server.port, 9000);
   t.equal(settings.services.databases["main"]?.url, "sqlite:/data/x.db");
-  t.same([...reserved].sort(), ["DIR", "KEY"], "what goes into secrets is no plugin's");
+  t.same([...reserved].sort(), ["DIR", "KEY"], "what goes into secrets is not a plugin's");
   t.same(faultsOf(document), [
     "app.secret_key: the variable KEY is not set",
     "app.server.port: the variable PORT is not set",

@@ -166,7 +166,7 @@ t.test("the pages of a hub", async (t) => {
     await report(hub, { ...told, steps: [{ ...step, status: "failed" }] });
     t.match(await read(), /&lt;b&gt;alive.*healthcheck.*failed.*30\.1 s.*answered 503/s);
     const view = await hub.call("GET", "/app/deployments/deployments/plugin/tide-table/hosts");
-    t.notOk("steps" in view.body["pier-2"], "fleet views are no larger");
+    t.notOk("steps" in view.body["pier-2"], "fleet views are not larger");
     const many = Array.from({ length: 101 }, () => ({ ...step, status: "done" }));
     for (const steps of [undefined, "none", [{ ...step, status: "melted" }], many]) {
       await report(hub, { ...told, steps });

@@ -12,7 +12,7 @@ export const BY_HAND = { ...filesOf("by hand"), "plugins/a/data/own": "own" };
 
 export const ADOPTING = sourceOf("1.0.0", INSTALL, { files: { ...filesOf("1.0.0"), "plugins/a/data/seed": "seed" } });
 
-/** Without waiting for the disk: a kill is no power cut, and the adoption is then most of the switch. */
+/** Without waiting for the disk: a kill is not a power cut, and the adoption is then most of the switch. */
 export const adoptingOptions = (projectRoot: string): DeployOptions => ({
   ...{ ...DEPLOY_DEFAULTS, projectRoot, hostId: "host", durability: "none" },
   supervisor: { name: "none" },

@@ -33,7 +33,7 @@ export async function openInto(
   return { ...opened, staging };
 }
 
-/** The code with which opening fails, or "fine". Errors that are no `SealiftError` are thrown. */
+/** The code with which opening fails, or "fine". Errors that are not a `SealiftError` are thrown. */
 export async function openingCode(parent: string, artifact: ForgedArtifact, limits?: Limits): Promise<string> {
   try {
     await openInto(parent, artifact, limits);

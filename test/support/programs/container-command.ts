@@ -8,7 +8,7 @@ import { type Option, type OptionTable, variableOf } from "../../../lib/options/
 export function faultsOfCommand(args: readonly string[], variables: readonly string[]): string[] {
   const words = args.slice(0, args.findIndex((arg) => arg.startsWith("--")) >>> 0);
   const command = COMMANDS.find(({ paths }) => paths?.some((path) => path.join(" ") === words.join(" ")));
-  if (command === undefined) return [`${words.join(" ")} is no command`];
+  if (command === undefined) return [`${words.join(" ")} is not a command`];
   const options = Object.values((command as unknown as { table: OptionTable }).table);
   const faults = args.slice(words.length).flatMap((arg) => faultOfFlag(arg, options));
   const known = new Set(options.flatMap(({ name }) => [variableOf(name), variableOf(`${name}-file`)]));
@@ -18,7 +18,7 @@ export function faultsOfCommand(args: readonly string[], variables: readonly str
 function faultOfFlag(arg: string, options: readonly Option[]): string[] {
   const [, flag, value] = /^(--[a-z-]+)(?:=(.*))?$/.exec(arg) ?? [];
   const option = options.find(({ flag: own, name }) => own === flag || `--no-${name}` === flag);
-  if (option === undefined) return [`${arg} is no flag`];
+  if (option === undefined) return [`${arg} is not a flag`];
   try {
     if (value !== undefined) option.parse(value);
     return [];

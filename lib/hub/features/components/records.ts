@@ -25,7 +25,7 @@ export type ComponentRow = readonly [digest: string, name: string, version: stri
  * rows in the order of their hashes cost three times as much.
  */
 export function rowOf(component: Component): ComponentRow {
-  // A lone surrogate is no text to a database.
+  // A lone surrogate is not text to a database.
   const [name, version, purl] = [component.name, component.version, component.purl].map((text) => text.toWellFormed());
   const digest = `${name!.slice(0, DIGEST_NAME).toWellFormed()}\n${hash("sha256", `${name}\n${version}\n${purl}`)}`;
   return [digest, name!, version!, purl!, packageOf(purl!)];

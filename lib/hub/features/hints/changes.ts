@@ -17,7 +17,7 @@ export type HearChanges = (projectIds: ReadonlySet<string> | undefined) => void;
  * of a database hears of all changes within 0.3 s of their commit. A change is a reason to look, not the truth itself:
  * it may be reported twice, and also to subscribers that must not see the project.
  *
- * The opening of a time window is no change: answers announce it (`next.not_before`).
+ * The opening of a time window is not a change: answers announce it (`next.not_before`).
  */
 export class Changes implements AsyncDisposable {
   readonly #hearers = new Set<HearChanges>();

@@ -53,7 +53,7 @@ export async function exchangeToken(
   const { issuer, publishers } = await candidatesFor(parts, target, token);
   const claims = await parts.issuers.verify(issuer, token);
   if (claims.sub !== undefined && typeof claims.sub !== "string")
-    throw new HubError(401, "key_rejected", "The identity token has a subject (sub) that is no text.");
+    throw new HubError(401, "key_rejected", "The identity token has a subject (sub) that is not text.");
   const seen = chosen(publishers, claims, target);
   return againIfMoved(await targetIdOf(parts.database.kysely, seen), (targetId) =>
     exchanged(parts, request, { publisherId: seen.id, targetId, target, token, claims }),
@@ -144,7 +144,7 @@ function chosen(publishers: readonly Publisher[], claims: VerifiedClaims, target
     }))
     .toSorted((a, b) => a.differences.length - b.differences.length);
   const { publisher, differences } = nearest!;
-  // A stranger may give a project this name, or await this slug, and trust the same workflow: its claims are no secret.
+  // A stranger may give a project this name, or await this slug, and trust the same workflow: claims are not secret.
   if (differences.length === 0 && countTargets(publishers) > 1) throw severalTargets(target);
   if (differences.length === 0) return publisher;
   throw forbidden(

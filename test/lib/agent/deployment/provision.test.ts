@@ -118,7 +118,7 @@ t.test("files that a version ships as data, unlike the host's own, are named onc
   const steps = INSTALL;
   await h.run("1.0.0", "", { steps, ...shipping("one") });
   await h.run("1.1.0", "", { steps, ...shipping("one") });
-  t.same(h.warnings, [], "what equals the host's is no news");
+  t.same(h.warnings, [], "what equals the host's is not news");
   await h.run("2.0.0", "", { steps, ...shipping("two") });
   t.match(h.warnings, [/keeps its own plugins\/a\/data\/list, plugins\/a\/data\/sub\/deep: what this version ships/]);
   t.equal(await h.read("plugins/a/data/list"), "one");

@@ -101,7 +101,7 @@ t.test("a consent holds for the release that ran, and is forgotten with it", asy
 t.test("neither a first installation nor a rollback is held, and --accept-rights takes everything", async (t) => {
   const h = host(t);
   t.match(await h.deploy("1.0.0", ASKING.more), { outcome: "deployed" }, "a first one");
-  t.match(await h.deploy("1.1.0", ASKING.nothing), { outcome: "deployed" }, "less is no question");
+  t.match(await h.deploy("1.1.0", ASKING.nothing), { outcome: "deployed" }, "less is not a question");
   t.match(await h.back(), { outcome: "deployed", version: "1.0.0" }, "a rollback");
   t.match(await h.deploy("1.1.1", ASKING.nothing), { outcome: "deployed" });
   t.match(await h.deploy("1.2.0", ASKING.more, { acceptRights: true }), { outcome: "deployed" });

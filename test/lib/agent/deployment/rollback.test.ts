@@ -78,7 +78,7 @@ t.test("a release or a version can be named, and what is not kept is refused wit
   t.match(await h.back("2.0.0"), { outcome: "unchanged" });
   const reports = (await h.reports()).length;
   t.match(await h.back("9.9.9"), { report: null, error: { code: "no_release", hint: /2\.0\.0.*1\.0\.0/ } });
-  t.equal((await h.reports()).length, reports, "what was never begun is no report");
+  t.equal((await h.reports()).length, reports, "what was never begun is not a report");
   const name = (await listReleases(h.layout, TARGET)).at(-1)!.name;
   t.match(await h.back(name), { outcome: "deployed", version: "1.0.0", release: name });
 });

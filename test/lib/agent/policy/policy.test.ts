@@ -30,7 +30,11 @@ t.test("a version is taken when its provenance is signed by the workflow that th
   t.match(await refused(h, "1.0.0", BUILT.replace(ISSUER, "https://gitlab.com")), /rule issuer/);
   await writeFile(join(h.folder, "another.json"), (await startSigstore()).trustedRoot);
   const foreign = BUILT.replace("trusted_root.json", "another.json");
-  t.match(await refused(h, "1.0.0", foreign), /its provenance does not verify/, "another authority is no authority");
+  t.match(
+    await refused(h, "1.0.0", foreign),
+    /its provenance does not verify/,
+    "another authority is not an authority",
+  );
   t.match(await refused(h, "1.0.0", `issuer: ${ISSUER}\n`), /does not verify/, "nor is ours for the public Sigstore");
   const { outcome, error } = await h.deploy("1.0.0", BUILT);
   t.strictSame([outcome, error], ["deployed", undefined]);

@@ -146,7 +146,7 @@ t.test("app serve", async (t) => {
     const { supervisor } = await serve(t, () => [200, status("waiting", "it ended with exit code 3")]);
     t.match(await supervisor.check("web", 5_000), /web is waiting: it ended with exit code 3/);
   });
-  await t.test("nonsense and silence are no answers", async (t) => {
+  await t.test("nonsense and silence are not answers", async (t) => {
     const { supervisor } = await serve(t, () => [200, { applications: 3 }]);
     t.match(await supervisor.ready(), /not what this version/);
     const { layout, supervisor: absent } = await rootWith(t, APP, "serve");

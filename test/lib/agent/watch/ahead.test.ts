@@ -367,7 +367,7 @@ t.test("the end of a watch, and a window that opens, end a fetch, and nothing of
   t.match(await ended, [{ outcome: "deployed", version: "1.0.0" }], "--once waits for it no longer than it may");
 });
 
-t.test("what a killed watch has begun is no version, and goes", async (t) => {
+t.test("what a killed watch has begun is not a version, and goes", async (t) => {
   const root = temporaryFolder(t);
   const layout = layoutOf(root);
   mkdirSync(layout.sealift, { recursive: true });

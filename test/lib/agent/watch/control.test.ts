@@ -46,7 +46,7 @@ for (const way of ["at run time", "with a request in the project root"] as const
     await ask("resume");
     await w.until("target.resumed");
     await w.until("deploy.done", { version: "1.1.0", outcome: "deployed" });
-    t.equal(w.all("target.paused").length, 1, "a pause of what is paused is no news");
+    t.equal(w.all("target.paused").length, 1, "a pause of what is paused is not news");
 
     await ask("redeploy");
     await w.until("deploy.done", { version: "1.1.0", outcome: "deployed", previous_version: "1.1.0" });

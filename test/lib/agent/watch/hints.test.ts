@@ -113,7 +113,7 @@ t.test("a flood of hints has a target looked at once a second", async (t) => {
   t.equal(w.looks.length, 2);
 });
 
-t.test("what is no hint is skipped, and an event without an end ends the connection", async (t) => {
+t.test("what is not a hint is skipped, and an event without an end ends the connection", async (t) => {
   const hub = await hintingHub(t, (response, _request, count) => {
     begin(response);
     if (count > 0) return;
@@ -175,7 +175,7 @@ t.test("a hub that refuses is not asked again soon, one that has no room when it
   }
 });
 
-t.test("an answer that is no stream is none", async (t) => {
+t.test("an answer that is not a stream is none", async (t) => {
   const hub = await hintingHub(t, (response) => {
     response.writeHead(200, { "content-type": "text/html" });
     response.end("<!doctype html><title>Sign in</title>");

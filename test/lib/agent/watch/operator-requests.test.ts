@@ -60,7 +60,7 @@ t.test("a request is noticed at once, until nobody listens any more", async (t) 
   t.same([...new Set(heard)], ["second"]);
 });
 
-t.test("a root that cannot be watched is no error: each check looks anyway", async (t) => {
+t.test("a root that cannot be watched is not an error: each check looks anyway", async (t) => {
   const root = temporaryFolder(t);
   await writeFile(join(root, "file"), "");
   const layout = layoutOf(join(root, "file"));

@@ -109,7 +109,7 @@ t.test("network errors during a deployment quarantine nothing, and it is tried a
   await w.until("deploy.done", { outcome: "failed", code: "connection_failed" });
   t.same(await readQuarantine(layout, GIVEN_TARGET), []);
   t.match(await w.until("check.scheduled"), { failures: 1 }, "a failed deployment lengthens the pause, too");
-  t.match(await w.until("check.done"), { changed: false }, "the version itself is no news");
+  t.match(await w.until("check.done"), { changed: false }, "the version itself is not news");
   await w.until("deploy.done", { outcome: "failed" });
   t.match(await w.until("check.scheduled"), { failures: 2 });
   await w.until("deploy.done", { outcome: "deployed" });

@@ -98,7 +98,7 @@ t.test("--once is one turn of each target, with how it ended", async (t) => {
   const said: string[] = [];
   const interrupted = new Watch([due], ({ event }) => said.push(event));
   t.match(await interrupted.once(AbortSignal.abort()), [{ outcome: "failed", exitCode: 130 }]);
-  t.same(said, ["watch.started", "check.started"], "an interruption is no failure of the hub");
+  t.same(said, ["watch.started", "check.started"], "an interruption is not a failure of the hub");
 });
 
 t.test("an interruption while bytes arrive, or after the switch, leaves the old release, whole", async (t) => {
@@ -138,7 +138,7 @@ t.test("an interruption while bytes arrive, or after the switch, leaves the old 
     await w.stop();
     t.equal(await running(root), "1.0.0", when);
     t.match(w.all("deploy.done").at(-1), { outcome: "failed", code: "interrupted" });
-    t.equal(w.all("check.failed").length, 0, "it is no failure of the hub");
+    t.equal(w.all("check.failed").length, 0, "it is not a failure of the hub");
     t.equal(await readJournal(layout), undefined);
     t.equal((await listReleases(layout, GIVEN_TARGET)).length, 1);
     t.same(await readQuarantine(layout, GIVEN_TARGET), [], "and says nothing about the version");

@@ -57,14 +57,17 @@ t.test("each package that is missing or has another version is named, with the c
   });
 });
 
-t.test("a lock file that npm 6 wrote, or that is no lock file, or too large, is refused with a sentence", async (t) => {
-  const refused = (lock: string) => refusal(folderWith(t, { "package-lock.json": lock }));
-  t.match(refused(lockOf({}, 1)), { message: /has version 1, which names no folders/, hint: /package-lock-only/ });
-  for (const broken of ["{", "[]", '{"lockfileVersion":3,"packages":{"node_modules/a":{"version":5}}}'])
-    t.match(refused(broken), { message: /package-lock\.json is not what npm writes: [^{[]+$/ });
-  t.match(refused(`{"a":${"[".repeat(100)}`), { message: /more than 64 levels deep/ });
-  t.match(refused("x".repeat(33 * 1024 * 1024)), { message: /is larger than 33554432 bytes/ });
-});
+t.test(
+  "a lock file that npm 6 wrote, or that is not a lock file, or too large, is refused with a sentence",
+  async (t) => {
+    const refused = (lock: string) => refusal(folderWith(t, { "package-lock.json": lock }));
+    t.match(refused(lockOf({}, 1)), { message: /has version 1, which names no folders/, hint: /package-lock-only/ });
+    for (const broken of ["{", "[]", '{"lockfileVersion":3,"packages":{"node_modules/a":{"version":5}}}'])
+      t.match(refused(broken), { message: /package-lock\.json is not what npm writes: [^{[]+$/ });
+    t.match(refused(`{"a":${"[".repeat(100)}`), { message: /more than 64 levels deep/ });
+    t.match(refused("x".repeat(33 * 1024 * 1024)), { message: /is larger than 33554432 bytes/ });
+  },
+);
 
 const WORKSPACE = {
   "packages/shared/package.json": described("1.0.0"),

@@ -19,7 +19,7 @@ const forms: Record<string, Buffer> = {
 };
 const others = { "host.pub": randomBytes(32), "large.pub": "0".repeat(100_000), "empty.pub": "" };
 
-t.test("a public key is no private one, in whatever form its .pub file lies beside it", async (t) => {
+t.test("a public key is not a private one, in whatever form its .pub file lies beside it", async (t) => {
   for (const [form, content] of Object.entries(forms)) {
     const folder = t.testdir({ ...others, "signer.pub": content });
     const given = (name: string): Promise<void> => refusePublicAsPrivate(PUBLIC, join(folder, name));
@@ -28,7 +28,7 @@ t.test("a public key is no private one, in whatever form its .pub file lies besi
   }
 });
 
-t.test("a private key is no public one when its .pub file lies beside it", async (t) => {
+t.test("a private key is not a public one when its .pub file lies beside it", async (t) => {
   for (const [form, content] of Object.entries(forms)) {
     const folder = t.testdir({ ...others, "signer.pub": content });
     await t.rejects(

@@ -150,7 +150,7 @@ t.test("names that an agent would refuse are refused at the publisher", async (t
   t.match(refusal(t, root, { ...DEFAULT_LIMITS, maxNameBytes: 100 }), { code: "source_unsafe" });
 });
 
-t.test("a name that is no valid UTF-8 is refused, not a defect", async (t) => {
+t.test("a name that is not valid UTF-8 is refused, not a defect", async (t) => {
   const root = t.testdir({ good: "x" });
   writeFileSync(Buffer.concat([Buffer.from(`${root}/bad-`), Buffer.from([0xff, 0xfe])]), "");
   t.match(refusal(t, root), { kind: "UsageError", code: "source_unsafe" });

@@ -36,7 +36,7 @@ t.test("forged tokens are counted, and one client with wrong keys is nobody else
   const revoked = await project.session();
   t.equal((await hub.call("DELETE", `/devkeys/api-keys/${project.keyId}`)).status, 204);
   const ended = await hub.call("GET", latest, { bearer: revoked });
-  t.equal(ended.status, 401, "a token of this hub is no guess");
+  t.equal(ended.status, 401, "a token of this hub is not a guess");
 });
 
 t.test("behind a trusted proxy the forwarded address counts, from anybody else it does not", async (t) => {

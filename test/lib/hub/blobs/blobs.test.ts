@@ -49,7 +49,7 @@ for (const [name, open] of Object.entries(storages)) {
     await blobs.check(AbortSignal.timeout(5000));
   });
 
-  t.test(`${name}: an id that would leave the storage is no blob's`, async (t) => {
+  t.test(`${name}: an id that would leave the storage is not a blob's`, async (t) => {
     const { blobs } = await open(t);
     for (const id of ["../../../etc/passwd", "trash/x", "..", "sealift-database", `art_${"0".repeat(31)}/`, ""]) {
       const uses: Promise<unknown>[] = [blobs.size(id), blobs.read(id), blobs.remove(id), blobs.moveToTrash(id)];

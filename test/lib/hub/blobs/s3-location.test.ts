@@ -26,7 +26,7 @@ t.test("whatever is wrong is named, and credentials never come back", async (t) 
     ["s3://UPPER_case", /bucket/],
     ["s3:blobs", /bucket/],
     ["s3://AKIA:verysecret@blobs", /credentials/],
-    ["s3://blobs?secret=verysecret", /"secret" is no parameter/],
+    ["s3://blobs?secret=verysecret", /"secret" is not a parameter/],
     ["s3://blobs?endpoint=ftp://x", /endpoint/],
     ["s3://blobs?endpoint=s3.example", /endpoint/],
     ["s3://blobs?path-style=1", /path-style is true or false/],

@@ -97,7 +97,7 @@ t.test("catalogue and versions ask for a key, the detail record of a public plug
   t.equal((await hub.call("GET", `${plugins}/tide`, { key: null })).status, 200);
 });
 
-t.test("a client that leaves in the middle of an upload is no error of the hub", async (t) => {
+t.test("a client that leaves in the middle of an upload is not an error of the hub", async (t) => {
   const lines: { level: number; msg: string; err?: unknown }[] = [];
   const stream = new Writable({
     write(line: Buffer, _encoding, done) {

@@ -49,7 +49,7 @@ t.test("other names, sizes, bytes or places are refused, and so is what the seco
     "one more": forgedZip([...ENTRIES, { name: "top/more" }]),
     "one less": forgedZip(ENTRIES.slice(0, -1)),
     "no link": forgedZip(ENTRIES.filter(({ mode }) => mode !== LINK)),
-    "no archive": Buffer.from("this is no archive at all, but it is long enough"),
+    "no archive": Buffer.from("this is not an archive at all, but it is long enough"),
     "half an archive": forgedZip(ENTRIES).subarray(0, 200),
   };
   for (const [what, read] of Object.entries(others))

@@ -126,7 +126,7 @@ for (const [mode, make] of Object.entries(modes)) {
     for (const [name, msg] of Object.entries({
       wrong: /own keys in plugin\.yaml do not fit its schema: greeting: .+; times: .+ Correct them there\./,
       missing: /do not fit its schema: greeting: /,
-      unusable: /config is no schema/,
+      unusable: /config is not a schema/,
       class: /do not fit its schema: greeting: /,
     }))
       t.match(await host.load(name), { status: 500, body: { code: "load_failed", msg } }, name);
@@ -181,7 +181,7 @@ t.test("definePlugin only describes, and types follow the schema", async (t) => 
   t.equal(new PayloadError("x").code, "payload_invalid");
 });
 
-t.test("a module that is no plugin is refused with what to write instead", async (t) => {
+t.test("a module that is not a plugin is refused with what to write instead", async (t) => {
   const bad: unknown[] = [
     undefined,
     null,

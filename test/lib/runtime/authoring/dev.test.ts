@@ -42,7 +42,7 @@ for (const mode of ["trusted", "sandboxed"]) {
     t.match(await session.call("say", {}), { body: { result: "two" } }, "the version before goes on");
 
     mkdirSync(join(folder, "data"), { recursive: true });
-    writeFileSync(join(folder, "data/file"), "what a plugin writes is no change of its code");
+    writeFileSync(join(folder, "data/file"), "what a plugin writes is not a change of its code");
     writeFileSync(join(folder, "main.mjs"), source("three"));
     await until(() => seen("reloaded").length === 2);
     mkdirSync(join(folder, "src/data"), { recursive: true });

@@ -138,7 +138,7 @@ t.test("a sandboxed plugin serves routes as a trusted one does", async (t) => {
     t.equal(chunked, 413, "also without a length");
     await t.rejects(
       fetch(`${host.url}/plugin/box/cut`).then((response) => response.text()),
-      "a cut answer is no whole one",
+      "a cut answer is not a whole one",
     );
   });
 

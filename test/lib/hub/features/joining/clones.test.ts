@@ -93,7 +93,7 @@ t.test("the hub tells which machines speak for one host, by address and time, an
   t.strictSame(await told(), [], "one of them is off");
   await poll("<script>", "10.0.0.1");
   await poll("restarted-1", "10.0.0.7");
-  t.strictSame(await told(), [], "what is no name is not noted");
+  t.strictSame(await told(), [], "what is not a name is not noted");
 });
 
 t.test("two watches with one key are told apart, whatever they ask", async (t) => {

@@ -290,7 +290,7 @@ t.test("only keys that manage keys invite, approve, rename and remove, and no fu
   t.ok((await hub.call("GET", "/devkeys/key", { key: own.key })).body.expires_at, "its hosts' keys end with its own");
 });
 
-t.test("a request that is no invite or join is refused with what is wrong", async (t) => {
+t.test("a request that is not an invite or join is refused with what is wrong", async (t) => {
   const hub = await startHub(t);
   const { at, invite, join } = await invited(hub);
   const bad = (json: object) => hub.call("POST", `${at}/host-invites`, { json });
