@@ -1,3 +1,4 @@
+// Only in test:all: what users install is built and installed.
 import { execFileSync, spawn, spawnSync } from "node:child_process";
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";

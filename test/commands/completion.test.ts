@@ -1,3 +1,4 @@
+// Only in test:all: shells complete whole lines.
 import { execFile, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Only in test:all: somebody types at a terminal, which .ci/run does as an ordinary user.
 import { spawnSync } from "node:child_process";
 import { chmod, cp, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer, request as forward } from "node:http";

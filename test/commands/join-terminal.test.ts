@@ -1,3 +1,4 @@
+// Only in test:all: somebody types at a terminal, which .ci/run does as an ordinary user.
 import { access, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,3 +1,4 @@
+// Only in test:all: whole runs of an author.
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";

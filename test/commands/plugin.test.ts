@@ -1,3 +1,4 @@
+// Only in test:all: whole runs of an author.
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Only in test:all: units of every kind, each read by systemd.
 import { spawnSync } from "node:child_process";
 import {
   chmodSync,

@@ -1,3 +1,4 @@
+// Only in test:all: two hubs, and servers around them.
 /**
  * Two hubs on one PostgreSQL answer every host alike, through commands, a database that stands still, and the death of
  * one of them.

@@ -1,3 +1,4 @@
+// Only in test:all: whole pipelines of publishers.
 import { execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";

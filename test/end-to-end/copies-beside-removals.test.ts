@@ -1,3 +1,4 @@
+// Only in test:all: rounds of races.
 import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";

@@ -1,3 +1,4 @@
+// Only in test:all: somebody types at a terminal, which .ci/run does as an ordinary user.
 import { appendFile, mkdir, readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// Only in test:all: real file systems, which root mounts.
 import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { statfsSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Only in test:all: an upgrade from each of many versions.
 /**
  * A watch that upgrades by deltas through many versions, while it is killed and its releases are changed.
  * `DELTA_VERSIONS` says how many (6); a nightly run takes 50. `DELTA_SEED` repeats the edits and kills of a run.

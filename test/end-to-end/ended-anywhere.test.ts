@@ -1,3 +1,4 @@
+// Only in test:all: each program is ended at each of its points.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, rmSync } from "node:fs";

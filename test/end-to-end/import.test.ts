@@ -1,3 +1,4 @@
+// Only in test:all: a source host, and archives of every kind.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Only in test:all: a deployment is killed at each of its events.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, readFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Only in test:all: every program against each oddity of a server.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Only in test:all: what users install is built and installed.
 import { execFileSync, spawnSync } from "node:child_process";
 import { globSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

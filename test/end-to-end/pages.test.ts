@@ -1,3 +1,4 @@
+// Only in test:all: a browser looks at every page at seven widths.
 /** The hub's pages in a real browser: one hub and one browser for all. */
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";

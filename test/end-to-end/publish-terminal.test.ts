@@ -1,3 +1,4 @@
+// Only in test:all: somebody types at a terminal, which .ci/run does as an ordinary user.
 import t from "tap";
 import { World } from "../support/host/world.ts";
 import { needs } from "../support/programs/optional.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: somebody types at a terminal, which .ci/run does as an ordinary user.
 import { chmod, readdir, readFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 import t from "tap";

@@ -1,3 +1,4 @@
+// Only in test:all: two hubs, and servers around them.
 /**
  * A rollout over watched hosts with two hubs of one database, one of which is killed in the middle: the other one
  * halts it, and those who took the version go back.

@@ -1,3 +1,4 @@
+// Only in test:all: two hubs, and servers around them.
 import { randomBytes } from "node:crypto";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";

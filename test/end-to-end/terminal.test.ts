@@ -1,3 +1,4 @@
+// Only in test:all: somebody types at a terminal, which .ci/run does as an ordinary user.
 // In a process of its own: it changes the environment that terminals are started with.
 import t from "tap";
 import { needs } from "../support/programs/optional.ts";

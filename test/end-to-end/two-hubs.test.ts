@@ -1,3 +1,4 @@
+// Only in test:all: two hubs, and servers around them.
 /**
  * Two hubs on one PostgreSQL and one bucket behind HAProxy: what breaks is met by the other parts, and nothing is lost.
  */

@@ -1,3 +1,4 @@
+// Only in test:all: a deployment is killed at each of its events.
 /** An agent on a machine that lacks something: it says so, the old release stays whole, and the next run goes on. */
 import { mkdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";

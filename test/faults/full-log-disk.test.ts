@@ -1,3 +1,4 @@
+// Only in test:all: real file systems, which root mounts.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from "node:fs";

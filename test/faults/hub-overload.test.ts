@@ -1,3 +1,4 @@
+// Only in test:all: a hub under more load than it can bear.
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { pino } from "pino";

@@ -1,3 +1,4 @@
+// Only in test:all: a hub under more load than it can bear.
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";

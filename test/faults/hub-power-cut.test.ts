@@ -1,3 +1,4 @@
+// Only in test:all: power cuts at every step.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";

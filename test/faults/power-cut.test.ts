@@ -1,3 +1,4 @@
+// Only in test:all: power cuts at every step.
 import { mkdtempSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";

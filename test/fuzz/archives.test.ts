@@ -1,3 +1,4 @@
+// Only in test:all: random cases.
 import { hash } from "node:crypto";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: random cases.
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";

@@ -1,3 +1,4 @@
+// Only in test:all: power cuts at every step.
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: a hub under more load than it can bear.
 import t from "tap";
 import { runLoad } from "../../scripts/load/run.ts";
 

@@ -1,3 +1,4 @@
+// Only in test:all: other tests run with faults put in.
 /** Faults of a kind that once passed all tests: each is put into the sources, and the test that guards must fail. */
 import { spawnSync } from "node:child_process";
 import t from "tap";

@@ -1,3 +1,4 @@
+// Only in test:all: rounds of races.
 /**
  * Somebody takes a right away while its holder makes more keys of it, at another hub of the database. Whoever comes
  * first, no key may go on working afterwards, and none may be left with a former owner.

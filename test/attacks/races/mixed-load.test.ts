@@ -1,3 +1,4 @@
+// Only in test:all: rounds of races.
 /**
  * Everything that locks targets, owners' turns, keys, publishers and invites is asked for at once, at two hubs of one
  * database: no two requests wait for each other, which would be answered with 500.

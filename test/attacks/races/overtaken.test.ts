@@ -1,3 +1,4 @@
+// Only in test:all: rounds of races.
 /**
  * A request has looked at what it rests on, and waits for the target's row, which somebody else holds and changes.
  * What it did not see then must count: it looks again once it has the row.

@@ -1,3 +1,4 @@
+// Only in test:all: fleets of many hosts.
 import t from "tap";
 import { doctorOf } from "../../support/host/doctor.ts";
 import { World } from "../../support/host/world.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: every program against each oddity of a server.
 // In a process of its own: it trusts a certificate, and closes idle connections of the whole process.
 import { randomBytes } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";

@@ -1,3 +1,4 @@
+// Only in test:all: versions are fetched before a window opens.
 /** The version that a window keeps back is on the host before it opens, and runs nowhere until then. */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";

@@ -1,3 +1,4 @@
+// Only in test:all: an upgrade from each of many versions.
 import { execFileSync } from "node:child_process";
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Only in test:all: plugins that grow until they are ended.
 import { request } from "node:http";
 import t, { type Test } from "tap";
 import { actions, type Host, KEY, sandboxed, startHost, until } from "../../../support/runtime/host.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: fleets of many hosts.
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";

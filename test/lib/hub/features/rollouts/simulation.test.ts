@@ -1,3 +1,4 @@
+// Only in test:all: random cases.
 import fc from "fast-check";
 import t from "tap";
 import { byPrecedence, isDowngrade, type RankedVersion } from "../../../../../lib/contract/versions.ts";
