@@ -10,7 +10,7 @@ import {
 } from "../../contract/surfaces/keys.ts";
 import { mayEnd } from "../../hub/access/key-rights.ts";
 import { unprocessable } from "../../hub/base/errors.ts";
-import { may, type Principal, requireScope } from "../../hub/base/principal.ts";
+import { isAdministrator, may, type Principal, requireScope } from "../../hub/base/principal.ts";
 import { act } from "../page/act.ts";
 import { callTo } from "../page/api.ts";
 import { field, queryOf, requirePrincipal, type Screen } from "../page/context.ts";
@@ -119,6 +119,9 @@ const CreateForm = ({ principal, projects }: { principal: Principal; projects: r
         of={[["", "all of its owner’s"], ...projects.map(({ id, name, kind }) => [id, `${name} (${kind})`] as const)]}
       />
     )}
+    {isAdministrator(principal) && (
+      <Field label="Acts for, in approvals" name="acts_for" maxLength={511} placeholder="the key itself" />
+    )}
     <Select label="Expires" name="days" {...((principal.expiresAt ?? null) === null ? EXPIRIES : WITH_OWN)} />
     <button>Create the key</button>
   </Opened>
@@ -141,10 +144,12 @@ function expiryOf(days: string | undefined, now: number): string | null {
 export const createKey: Screen = async ({ api, hub }, request) => {
   const scopes = (request.body as URLSearchParams).getAll("scope");
   if (scopes.length === 0) throw unprocessable("scopes: choose at least one right.");
+  const actsFor = field(request, "acts_for");
   const body = {
     name: field(request, "name") ?? "",
     scopes,
     project_id: field(request, "project_id"),
+    ...(actsFor !== undefined && { acts_for: actsFor }),
     expires_at: expiryOf(field(request, "days"), hub.clock()),
   };
   const created = await api.call(request, callTo(routes.createKey, { body }));

@@ -79,7 +79,7 @@ export const project: Screen = async ({ api, hub }, request) => {
   const publishers = publishersOf(versions);
   const here = pagePaths.target(kind, id);
   return (
-    <TargetLayout kind={kind} slug={id} name={name}>
+    <TargetLayout kind={kind} slug={id} name={name} isControlled>
       <div className="columns">
         <Section id="versions" title="Versions">
           <Table

@@ -11,6 +11,7 @@ import { deployCommand } from "../page/commands.ts";
 import { field, type PageContext, param, queryOf, type Screen } from "../page/context.ts";
 import { ChangedFiles, MoreRights } from "../page/differences.tsx";
 import { Layout } from "../page/layout.tsx";
+import { isControlled } from "../page/named-target.ts";
 import {
   Away,
   Command,
@@ -68,6 +69,7 @@ export const target =
         kind={kind}
         slug={slug}
         name={name}
+        isControlled={isControlled(request, detail)}
         lead={description !== null && <p className="lead">{description}</p>}
       >
         <div className="columns">

@@ -74,7 +74,7 @@ export const fleetScreen =
 
 /** Which version runs where. */
 export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
-  const { kind, slug, name, latest } = target;
+  const { kind, slug, name, latest, isControlled } = target;
   const [version, label] = [queryOf(request, "version"), queryOf(request, "label")];
   const filter = { version, label, state: queryOf(request, "state"), text: queryOf(request, "q") };
   const after = queryOf(request, "after");
@@ -89,7 +89,7 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
   const here = pagePaths.fleet(kind, slug);
   const query = { version, label, state: filter.state, q: filter.text };
   return (
-    <TargetLayout {...{ kind, slug, name }} at="Fleet">
+    <TargetLayout {...{ kind, slug, name, isControlled }} at="Fleet">
       {total === 0 ? (
         <Empty title="No host has reported yet." command={watchCommand({ kind, slug, hubUrl: hub.publicUrl() })}>
           Hosts appear with their first deployment. On a host, a loop follows the latest version:

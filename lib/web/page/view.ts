@@ -18,6 +18,12 @@ export interface Tab {
   /** Kinds of targets that have it. */
   kinds: readonly TargetKind[];
   path: (kind: TargetKind, slug: string) => string;
+  /**
+   * Whether a visitor may open it.
+   *
+   * @param isControlled whether the visitor's key acts on the target
+   */
+  isFor: (principal: Principal, isControlled: boolean) => boolean;
 }
 
 /** Facts that any part of a page may need. */

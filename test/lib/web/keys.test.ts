@@ -35,3 +35,16 @@ t.test("a key for which nobody has chosen a right is not made", async (t) => {
   const names = (body.items as IssuedKey[]).map(({ name }) => name);
   t.strictSame(names, ["administrator"]);
 });
+
+t.test("an administrator names the person whom a new key stands for, and nobody else is asked", async (t) => {
+  const hub = await startHub(t);
+  const visitor = await new Visitor(hub.url).signIn(hub.adminKey);
+  const fields = { name: "approver", days: "30", scope: "projects", acts_for: "ada@example.org" };
+  t.equal((await visitor.submit("/keys", "/keys", fields)).status, 200);
+  const { body } = await hub.call("GET", "/devkeys/audit?action=key.create");
+  t.match(body.items, [{ facts: { acts_for: "ada@example.org" } }]);
+  const json = { name: "other", scopes: ["keys"] };
+  const { key } = (await hub.call("POST", "/devkeys/api-keys", { json })).body as IssuedKey;
+  const other = await new Visitor(hub.url).signIn(key);
+  t.notMatch((await other.request("/keys")).html, "acts_for");
+});

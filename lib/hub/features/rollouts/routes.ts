@@ -50,8 +50,9 @@ export function rollouts({ hub }: MountOptions<Records>, decider: RolloutDecider
     serve(routes.startRollout, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
       const { version, replace = null } = request.body;
-      const row = await audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-        const about = { owner: principal.owner, now: hub.clock() };
+      const authority = { principal, projectIds: [project.id] };
+      const row = await audited(hub, request, authority, async (transaction, tell, { caller }) => {
+        const about = { owner: caller.owner, now: hub.clock() };
         const started = await startRollout(transaction, project.id, request.body, about);
         const subject = subjectOf(project);
         if (replace !== null) await tell({ action: "rollout.replace", subject, facts: { rollout: replace } });

@@ -1,3 +1,4 @@
+import { may } from "../../../hub/base/principal.ts";
 import { pagesOf, type WebFeature } from "../feature.ts";
 import { hostsPath } from "./paths.ts";
 
@@ -6,7 +7,14 @@ const ofInvites = pagesOf(() => import("./invites.tsx"));
 
 export const joining: WebFeature = {
   name: "joining",
-  tabs: [{ title: "Hosts", kinds: ["project"], path: (_kind, slug) => hostsPath(slug) }],
+  tabs: [
+    {
+      title: "Hosts",
+      kinds: ["project"],
+      path: (_kind, slug) => hostsPath(slug),
+      isFor: (principal, isControlled) => isControlled && may(principal, "keys", "read"),
+    },
+  ],
   pages: [
     get("/projects/:slug/hosts", ({ joinedHosts }) => joinedHosts("project")),
     ofInvites.post("/projects/:slug/hosts/invites", ({ inviteHosts }) => inviteHosts("project")),

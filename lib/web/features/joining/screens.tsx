@@ -48,7 +48,7 @@ export const joinedHosts = targetScreen(async (context, request, { id, name }) =
     />
   );
   return (
-    <TargetLayout kind="project" slug={id} name={name} at="Hosts">
+    <TargetLayout kind="project" slug={id} name={name} isControlled at="Hosts">
       {mayManage && <InviteForm to={`${here}/invites`} signers={signers} />}
       {waiting.length > 0 && (
         <Section id="waiting" title="Waiting for approval">

@@ -15,7 +15,7 @@ import { StartForm } from "./start-form.tsx";
 const isOver = ({ ended_at: at }: RolloutRecord): boolean => at !== null;
 
 /** Lists the rollouts of a plugin, service or project, newest first. */
-export const rollouts = targetScreen(async ({ api }, request, { kind, slug, id, name, latest }) => {
+export const rollouts = targetScreen(async ({ api }, request, { kind, slug, id, name, latest, isControlled }) => {
   const asked = callTo(routes.listRollouts, { params: { id }, query: { limit: "20" } });
   const { items, cursor, next } = await api.page(request, asked);
   const principal = requirePrincipal(request);
@@ -24,7 +24,7 @@ export const rollouts = targetScreen(async ({ api }, request, { kind, slug, id, 
   const here = rolloutsPath(kind, slug);
   const [current, past] = [items.filter((rollout) => !isOver(rollout)), items.filter(isOver)];
   return (
-    <TargetLayout {...{ kind, slug, name }} at="Rollouts">
+    <TargetLayout {...{ kind, slug, name, isControlled }} at="Rollouts">
       {mayChange && <StartForm to={here} current={current[0]} />}
       {items.length === 0 && (
         <Empty

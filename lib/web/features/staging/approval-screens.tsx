@@ -14,13 +14,13 @@ const RULERS = { owner: "its owner", administrator: "an administrator", hub: "th
 
 /** Whether another person has to approve each new version of a target, and the form that changes it. */
 export const approval = targetScreen(async ({ api }, request, target) => {
-  const { kind, slug, id, name } = target;
+  const { kind, slug, id, name, isControlled } = target;
   const rule = await api.call(request, callTo(showProject, { params: { id } }));
   const { requires_approval: isRequired = false, approval_by: by = null } = rule;
   const principal = requirePrincipal(request);
   const isOthers = isRequired && (by === "administrator" || by === "hub") && !isAdministrator(principal);
   return (
-    <TargetLayout {...{ kind, slug, name }} at="Approval">
+    <TargetLayout {...{ kind, slug, name, isControlled }} at="Approval">
       <FactList
         of={{
           "New versions": isRequired ? <Badge tone="good">need approval</Badge> : <Badge tone="calm">go out</Badge>,

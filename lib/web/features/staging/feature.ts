@@ -9,7 +9,14 @@ const ofApproval = pagesOf(() => import("./approval-screens.tsx"));
 export const staging: WebFeature = {
   name: "staging",
   links: [{ ...{ title: "Approvals", path: stagingPath }, isFor: (principal) => may(principal, "publish", "stage") }],
-  tabs: [{ title: "Approval", kinds: TARGET_KINDS, path: approvalPath }],
+  tabs: [
+    {
+      title: "Approval",
+      kinds: TARGET_KINDS,
+      path: approvalPath,
+      isFor: (principal, isControlled) => isControlled && may(principal, "read", "projects", "publish"),
+    },
+  ],
   pages: [
     get("/staging", (screens) => screens.staging),
     get("/staging/:id/:version", ({ staged }) => staged),

@@ -21,11 +21,11 @@ const SAYS: Record<StatementKind, string> = {
 };
 
 /** Shows one version, by default the latest: who published and approved it, and what its publisher states about it. */
-export const statements = targetScreen(async ({ api }, request, { kind, slug, id, name, latest }) => {
+export const statements = targetScreen(async ({ api }, request, { kind, slug, id, name, latest, isControlled }) => {
   const listed = await api.ask(request, callTo(listVersions, { params: { id }, query: { limit: OFFERED } }));
   const versions = listed?.items ?? [];
   const version = queryOf(request, "version") || latest || (versions[0]?.version ?? "");
-  const frame = { kind, slug, name, at: "Statements" };
+  const frame = { kind, slug, name, isControlled, at: "Statements" };
   if (version === "")
     return (
       <TargetLayout {...frame}>
