@@ -32,6 +32,10 @@ export class AppAllow extends withOptions(appAllow) {
     const { projectRoot, listen, user, sameUser } = this.options;
     if (user !== undefined && sameUser)
       throw usageError("usage", "--user and --same-user exclude each other.", { hint: "Give one of them." });
+    if (sameUser && process.getuid?.() === 0)
+      throw usageError("usage", `As root, ${this.id} needs a user of its own: --same-user would run it as root.`, {
+        hint: "Give --user NAME, or run this and `sealift app serve` as an ordinary user.",
+      });
     const file = join(resolve(projectRoot), APPLICATIONS_FILE);
     await writeGrant(file, "serve", applicationId(this.id), {
       ...(listen.length > 0 && { listen: Object.fromEntries(listen) }),

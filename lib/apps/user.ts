@@ -22,7 +22,7 @@ export async function userOf(id: string, { user, same_user: sameUser }: Applicat
       throw new ServeFault("not_granted", `No application runs as root: ${id} needs another user.`);
     return found;
   }
-  const { username: name, homedir: home } = userInfo();
+  const { name, home } = ownUser();
   if (user !== undefined && user !== name)
     throw new ServeFault("not_granted", `${id} is to run as ${user}, which \`app serve\` can do as root only.`);
   if (!sameUser)
@@ -31,6 +31,16 @@ export async function userOf(id: string, { user, same_user: sameUser }: Applicat
       `${id} would run as ${name}, who can read the agent's keys: \`sealift app allow ${id} --same-user\` permits it.`,
     );
   return { name, home, ids: undefined };
+}
+
+/** Returns name and home of this process's user, who in a container may be a number alone. */
+function ownUser(): { name: string; home: string } {
+  try {
+    const { username: name, homedir: home } = userInfo();
+    return { name, home };
+  } catch {
+    return { name: String(process.getuid?.() ?? "nobody"), home: process.env.HOME ?? "/" };
+  }
 }
 
 const run = promisify(execFile);
