@@ -1,6 +1,8 @@
 import { chmodSync, chownSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import t from "tap";
+import { programAt } from "../../../lib/agent/applications/programs.ts";
+import { copyWebExample } from "../../../scripts/quickstart/web-packages.ts";
 import { freePort } from "../free-port.ts";
 import { needs, OPTIONAL, type OptionalProgram } from "../programs/optional.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
@@ -10,13 +12,21 @@ import { copyCheckout, installPrograms, readerEnvironment, Shell, type User } fr
 
 const BLOCK_LIMIT_MS = 180_000;
 /** Ports that the pages name; the test gives each page its own. */
-const PORTS = ["8787", "8000", "9090", "9464"];
+const PORTS = ["8787", "8000", "9090", "9464", "3001", "3002"];
 const PORT = new RegExp(`\\b(?:${PORTS.join("|")})\\b`, "g");
 
 const STARTED = new RegExp(`(?:^|[|;&(]) *(?:sudo )?(${Object.keys(OPTIONAL).join("|")})(?= )`, "gm");
 
+const machineNode = await programAt("node");
+
 /** Pages of the first hour. Where root types, an ordinary user types them. */
-export const FIRST_HOUR = ["docs/getting-started.md", "docs/watch.md", "docs/runtime.md", "docs/sdk.md"];
+export const FIRST_HOUR = [
+  "docs/applications.md",
+  "docs/getting-started.md",
+  "docs/watch.md",
+  "docs/runtime.md",
+  "docs/sdk.md",
+];
 
 /** Returns the repository's pages, or those of them that `SEALIFT_PAGES=docs/watch.md,…` chooses. */
 export function chosenPages(): string[] {
@@ -29,6 +39,8 @@ export function chosenPages(): string[] {
 /** Somebody who types, and the checkout that the pages take examples from. */
 interface Reader {
   checkout: string;
+  /** The example of an application with its packages, as a reader has it after `npm ci`. */
+  webExample: string;
   programs: string;
   user?: User;
 }
@@ -41,10 +53,13 @@ export function typePages(pages: readonly string[]): void {
   if (pages.length === 0) return void t.pass("none of these pages is chosen");
   const installed = temporaryFolder(t);
   chmodSync(installed, 0o755);
-  const self: Reader = { checkout: repository, programs: join(installed, "bin") };
+  const webExample = join(installed, "web");
+  copyWebExample(webExample);
+  const self: Reader = { checkout: repository, webExample, programs: join(installed, "bin") };
   installPrograms(self.programs);
   const isRoot = process.getuid?.() === 0;
-  const firstHour = isRoot && pages.some((page) => FIRST_HOUR.includes(page)) ? ordinaryUser(installed) : self;
+  const firstHour =
+    isRoot && pages.some((page) => FIRST_HOUR.includes(page)) ? ordinaryUser(installed, webExample) : self;
   for (const page of pages) {
     const blocks = blocksOf(readPage(page));
     if (!blocks.some(({ language, notRun }) => language === "sh" && notRun === undefined)) continue;
@@ -52,9 +67,9 @@ export function typePages(pages: readonly string[]): void {
   }
 }
 
-function ordinaryUser(installed: string): Reader {
+function ordinaryUser(installed: string, webExample: string): Reader {
   const checkout = join(installed, "checkout");
-  const reader = { checkout, programs: join(installed, "user-bin"), user: NOBODY };
+  const reader = { checkout, webExample, programs: join(installed, "user-bin"), user: NOBODY };
   installPrograms(reader.programs, checkout, copyCheckout(checkout));
   return reader;
 }
@@ -68,8 +83,10 @@ function programsOf(blocks: readonly Block[]): OptionalProgram[] {
 
 const shown = (block: Block): string => block.text.split("\n")[0]!;
 
-function typed(page: string, blocks: readonly Block[], { checkout, programs, user }: Reader): void {
-  const skip = needs(...programsOf(blocks));
+function typed(page: string, blocks: readonly Block[], { checkout, webExample, programs, user }: Reader): void {
+  // Hosts start an application by the Node.js of the machine.
+  const lacksNode = page === "docs/applications.md" && machineNode === undefined && "needs node in /usr/bin";
+  const skip = needs(...programsOf(blocks)) || lacksNode;
   const works = user === undefined ? "as they stand there" : "for an ordinary user";
   void t.test(`the commands of ${page} work ${works}`, { timeout: 600_000, skip }, async (t) => {
     const base = temporaryFolder(t);
@@ -83,7 +100,11 @@ function typed(page: string, blocks: readonly Block[], { checkout, programs, use
     const ports = new Map(await Promise.all(PORTS.map(async (port) => [port, String(await freePort())] as const)));
     const here = (text: string): string => text.replace(PORT, (port) => ports.get(port)!);
 
-    await using shell = new Shell(folder, { ...readerEnvironment(home, programs), REPOSITORY: checkout }, user);
+    await using shell = new Shell(
+      folder,
+      { ...readerEnvironment(home, programs), REPOSITORY: checkout, WEB_EXAMPLE: webExample },
+      user,
+    );
     for (const block of blocks) {
       if (block.first !== undefined) {
         const { text, code } = await shell.type(here(block.first), BLOCK_LIMIT_MS);
