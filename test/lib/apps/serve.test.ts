@@ -89,6 +89,14 @@ t.test("no connection is refused or reset while an application restarts", async 
   t.equal(served.statuses()[0]?.restarts, 0, "none of them counts as an end by itself");
 });
 
+t.test("started before any deployment, it lets the users of applications reach later releases", async (t) => {
+  const root = await ApplicationRoot.make(t);
+  await root.grant({ web: {} });
+  await serving(t, root);
+  t.equal((await stat(root.layout.sealift)).mode & 0o055, 0o055);
+  t.equal((await stat(serveFolder(root.layout))).mode & 0o777, 0o700);
+});
+
 t.test("an ordinary application listens by itself on PORT, before and after a restart", async (t) => {
   const root = await ApplicationRoot.make(t);
   const port = await freePort();
