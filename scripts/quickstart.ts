@@ -10,6 +10,7 @@ import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { sizeText } from "../lib/support/size-text.ts";
 import { scriptArguments } from "./arguments.ts";
+import { runApplication } from "./quickstart/application.ts";
 import { onTerminal, showDashboard } from "./quickstart/dashboard.ts";
 import { removeWhenInterrupted } from "./quickstart/interruption.ts";
 import { joinHosts } from "./quickstart/joining.ts";
@@ -192,6 +193,14 @@ async function main(): Promise<void> {
   say(`GET /plugin/berth-board/berths (trusted): ${await board.text()}`);
   if (!board.ok) throw new Error(`berth-board answered ${board.status}`);
 
+  heading("An application", "a web server of Express, which answers before, during and after an upgrade");
+  await runApplication(programs, {
+    folder,
+    admin,
+    signingKey: path("keys", "signer.key"),
+    signerPublicKey: path("keys", "signer.pub"),
+  });
+
   heading("A rollout", "a version in waves: the canary first, all others when it has proved itself there");
   const canary = ["--label", "env=canary"];
   const deployOn = async (id: string, ...more: string[]): Promise<void> => {
@@ -241,6 +250,7 @@ async function main(): Promise<void> {
   ]);
   next([
     ["docs/getting-started.md", "the same, typed by hand, with a plugin of your own"],
+    ["docs/applications.md", "an application of your own"],
     ["docs/hub.md", "the hub in a browser"],
     ["docs/watch.md", "a loop that follows the latest version"],
     ["docs/index.md", "all documents, by what you want to do"],
