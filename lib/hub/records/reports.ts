@@ -2,7 +2,7 @@ import type { Insertable } from "kysely";
 import type * as z from "zod";
 import type { Labels } from "../../contract/labels.ts";
 import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.ts";
-import { type Health, runningVersion, unhealthySince } from "../../contract/surfaces/host-record.ts";
+import { type Health, runningVersion, tellsUnhealthy, unhealthySince } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import { HubError } from "../base/errors.ts";
@@ -175,8 +175,8 @@ function runningIn(record: HostRecord | undefined): Running | undefined {
  * version runs; a deployment has found its version healthy.
  */
 function healthAfter(record: HostRecord, known: HostRecord | undefined): Pick<HostRecord, "health"> {
-  if (record.health !== undefined || record.status === "success" || known === undefined)
-    return { health: record.health };
+  const says = record.health !== undefined || record.status === "success" || tellsUnhealthy(record);
+  if (says || known === undefined) return { health: record.health };
   const running = runningVersion(record);
   return { health: running === undefined || running === runningVersion(known) ? known.health : undefined };
 }

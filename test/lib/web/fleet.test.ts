@@ -105,3 +105,17 @@ t.test("a page of a large fleet asks for one screen of it", async (t) => {
   await fail("host-000150");
   t.match((await admin.request("/fleets")).html.replaceAll("<!-- -->", ""), "more than 100 failing");
 });
+
+t.test("the pages of a fleet and a host say since when it is unhealthy", async (t) => {
+  const hub = await startHub(t);
+  const fleet = await fleetOf(hub, await createProject(hub, FLEET_SCOPES));
+  const since = "2026-11-27T10:00:00.000Z";
+  const health = { state: "unhealthy", since };
+  await fleet.report("edge", "1.0.0", { status: "failed", error_message: "unhealthy: apps/web: it ended", health });
+  const admin = await new Visitor(hub.url).signIn(hub.adminKey);
+  const path = `${fleet.at.replace("/devkeys", "").replace("/rollouts", "")}/fleet`;
+  const { html } = await admin.request(path);
+  t.match(html, /1 failing<.*1 unhealthy<.*>edge<.*badge bad">unhealthy<.*since <time[^>]*2026-11-27T10:00:00/s);
+  t.match((await admin.request(`${path}/edge`)).html, /Unhealthy since<.*<time[^>]*2026-11-27T10:00:00/s);
+  t.match((await admin.request("/fleets")).html, "1 unhealthy");
+});
