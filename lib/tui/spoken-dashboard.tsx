@@ -65,7 +65,8 @@ export function sentenceOf(target: TargetView): string {
         : state === "failing"
           ? `failing: ${error!.message}`
           : state;
-  return sentenced(`${target.title}: ${versions}, ${what}`);
+  const sick = target.unhealthy && `, unhealthy since ${target.unhealthy.since}: ${target.unhealthy.message}`;
+  return sentenced(`${target.title}: ${versions}, ${what}${sick ?? ""}`);
 }
 
 /** Ends a text with one full stop. */

@@ -51,6 +51,7 @@ t.test("a fleet is listed by state and host, one screen at a time, with filters,
   t.strictSame((await hub.call("GET", `${AT}/fleet`)).body, {
     hosts: 6,
     states: { failed: 1, held: 1, ok: 3, silent: 1 },
+    unhealthy: 0,
     versions: [{ version: "1.0.0", hosts: 6, failing: 1 }],
     labels: ["env=prod"],
   });

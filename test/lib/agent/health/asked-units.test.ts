@@ -1,0 +1,104 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import t from "tap";
+import { Status } from "../../../../commands/host/status.ts";
+import { examine } from "../../../../lib/agent/doctor.ts";
+import { dockerSupervisor } from "../../../../lib/agent/supervisors/docker.ts";
+import type { Sample, Supervisor } from "../../../../lib/agent/supervisors/supervisor.ts";
+import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
+import { Journal } from "../../../../lib/releases/journal.ts";
+import { layoutOf } from "../../../../lib/releases/layout.ts";
+import { currentRelease } from "../../../../lib/releases/release.ts";
+import { applicationHost, appSource, installing } from "../../../support/host/application-host.ts";
+import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
+import { givenTarget, watching } from "../../../support/host/watching.ts";
+import { recordingProgram } from "../../../support/programs/recording-program.ts";
+import { runHere } from "../../../support/programs/run-here.ts";
+import { temporaryFolder } from "../../../support/temporary-folder.ts";
+
+const QUICK = { everyMs: 30, quietMs: 60_000 };
+const URLS = new Map([["a", new URL("http://127.0.0.1:9/")]]);
+const UNITS = { staysUpMs: 0, urls: URLS };
+const RUNNING = "printf 'LoadState=loaded\\nActiveState=active\\nNRestarts=0\\n'";
+const INSPECTED = `case "$*" in *inspect*) echo '{"State":{"Status":"running","Running":true},"RestartCount":0}';; esac`;
+
+for (const [name, answer, supervisor] of [
+  ["systemd", RUNNING, () => systemdSupervisor({ scope: "system", ...UNITS })],
+  ["docker", INSPECTED, () => dockerSupervisor(UNITS)],
+] as const)
+  t.test(`a plugin's unit of ${name} with a health URL is asked, and without one is not`, async (t) => {
+    const calls = await recordingProgram(t, name === "systemd" ? "systemctl" : name, answer);
+    const target = givenTarget(temporaryFolder(t), { deploy: { supervisor: { name, make: supervisor } } });
+    const bare = givenTarget(temporaryFolder(t), {
+      ...{ slug: "prj_0000000002", plugin: "b", name: "project:bare" },
+      deploy: { supervisor: { name, make: supervisor } },
+    });
+    for (const each of [target, bare]) each.publish("1.0.0");
+    const w = watching(t, [target, bare], undefined, undefined, QUICK);
+    const changed = await w.until("health.changed");
+    t.match(changed, {
+      target: target.name,
+      state: "unhealthy",
+      message: /^a: GET http:\/\/127\.0\.0\.1:9\/ failed: /,
+    });
+    t.equal(w.all("health.changed").length, 1);
+    t.notOk((await calls()).some((line) => line.includes("sealift-plugin-b")));
+  });
+
+/** An application whose looks a test decides. */
+function looked(found: () => Sample) {
+  let count = 0;
+  const done = async (): Promise<void> => undefined;
+  const supervisor: Supervisor = {
+    ...{ start: done, stop: done, restart: done },
+    ready: async () => undefined,
+    check: async () => undefined,
+    look: async () => {
+      count++;
+      return found();
+    },
+  };
+  return { count: () => count, choice: { name: "none" as const, applications: async () => supervisor } };
+}
+
+t.test("nobody is asked while a journal names the target, and a later watch knows what was found", async (t) => {
+  const h = await applicationHost(t);
+  let fault: string | undefined;
+  const { count, choice } = looked(() => ({ restarts: 0, ...(fault !== undefined && { fault }) }));
+  const target = givenTarget(h.root, {
+    ...{ intervalMs: 60_000, steps: installing("web"), deploy: { supervisor: choice } },
+    given: (version) => ({
+      fetch: async (context) => (await appSource(version).resolve(context)).fetch(context),
+    }),
+  });
+  target.publish("1.0.0");
+  const w = watching(t, [target], undefined, undefined, QUICK);
+  await w.until("deploy.done", { outcome: "deployed" });
+  while (count() < 3) await sleep(10);
+  const layout = layoutOf(h.root);
+  const release = (await currentRelease(layout, GIVEN_TARGET))!;
+  const attempt = {
+    ...{ v: 1 as const, deployment_id: "d", target: GIVEN_TARGET, kind: "project" as const, slug: "prj_0123456789" },
+    ...{ host_id: "host", requested_version: "1.1.0", resolved_version: "1.1.0", started_at: release.created_at },
+    release: release.name,
+  };
+  const journal = await Journal.begin(layout, attempt, release.name, { keepsRelease: true });
+  await sleep(100);
+  const asked = count();
+  fault = "it ended";
+  await sleep(200);
+  t.equal(count(), asked, "paused");
+  await journal.clear();
+  t.match(await w.until("health.changed"), { state: "unhealthy", message: "apps/web: it ended" });
+  await w.stop();
+  const { stdout } = await runHere([Status], ["status", "--project-root", h.root]);
+  t.match(stdout, /^ {2}unhealthy +since 20.*: apps\/web: it ended$/m);
+  t.match(stdout, /last try +success 1\.0\.0/, "a report about health is no deployment");
+  const findings = await Array.fromAsync(examine({ projectRoot: h.root, supervisor: { name: "none" } }));
+  const sick = findings.find(({ message }) => message.includes("unhealthy since"));
+  t.match(sick, { status: "warning", message: /^1\.0\.0 is unhealthy since .*: apps\/web: it ended$/ });
+
+  const again = watching(t, [target], undefined, undefined, QUICK);
+  fault = undefined;
+  t.match(await again.until("health.changed"), { state: "healthy" }, "one answer");
+  t.match(again.all("watch.started")[0]!.targets[0], { unhealthy: { message: "apps/web: it ended" } });
+});
