@@ -99,7 +99,8 @@ async function fillPlugin(hub: RunningHub, done: Done): Promise<void> {
   await done("POST", "/app/marketplace/plugins/tide/grants", { json: { owner: HOSTILE } });
   const step = { id: HOSTILE, action: HOSTILE, status: "failed", duration_ms: 1, error_message: HOSTILE };
   const failed = { status: "failed", error: HOSTILE, steps: [step], labels: { env: "prod" } } as const;
-  await report(hub, { slug: "tide", host: HOSTILE_HOST, version: "1.1.0", ...failed });
+  const health = { state: "unhealthy", since: AT } as const;
+  await report(hub, { slug: "tide", host: HOSTILE_HOST, version: "1.1.0", ...failed, health });
   await report(hub, { slug: "tide", host: "h", version: HOSTILE.slice(0, 120), running: HOSTILE.slice(0, 120) });
 }
 

@@ -89,10 +89,11 @@ interface Reported {
   labels?: Record<string, string>;
   key?: string;
   steps?: unknown;
+  health?: { state: "healthy" | "unhealthy"; since: string };
 }
 
 export async function report(hub: Hub, { kind = "plugin", slug, host, version, ...rest }: Reported): Promise<void> {
-  const { status = "success", error = null, running, labels, key, steps } = rest;
+  const { status = "success", error = null, running, labels, key, steps, health } = rest;
   const at = new Date().toISOString();
   const answer = await hub.call("POST", "/app/deployments/deployments/report", {
     ...(key !== undefined && { key }),
@@ -102,6 +103,7 @@ export async function report(hub: Hub, { kind = "plugin", slug, host, version, .
       ...(running !== undefined && { running_version: running }),
       ...(labels !== undefined && { labels }),
       ...(steps !== undefined && { steps }),
+      ...(health !== undefined && { health }),
     },
   });
   if (answer.status !== 201) throw new Error(`${host}: ${answer.status}`);
