@@ -1,7 +1,7 @@
 import { actOnApplication, askApplications } from "../../client/app-serve-client.ts";
 import { asSealiftError, deploymentError } from "../../contract/errors.ts";
 import { type ApplicationVerb, MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
-import { SERVE_SOCKET, serveFolder } from "../../releases/applications.ts";
+import { applicationPaths, SERVE_SOCKET, serveFolder } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { openFolder } from "../../releases/open-folder.ts";
 import { ifThere } from "../../support/files.ts";
@@ -51,7 +51,8 @@ export function servedApplications(layout: Layout): ApplicationRunner {
       if (found === undefined) return { fault: `\`sealift app serve\` does not run ${id}`, restarts: 0 };
       const { state, restarts, error } = found;
       if (state === "running") return { restarts };
-      return { fault: `the application ${id} is ${state}${error === null ? "" : `: ${error}`}`, restarts };
+      const why = error === null ? "" : `: ${error}; its output is in ${applicationPaths(layout, id).logs}`;
+      return { fault: `the application ${id} is ${state}${why}`, restarts };
     },
     async look(id, signal) {
       const found = await find(id, READY_TIMEOUT_MS, signal);

@@ -12,7 +12,7 @@ const BROKEN: [title: string, server: string, fault: RegExp, command?: string[]]
   [
     "dies after a while",
     `${serverThat("(q, r) => r.end()")} setTimeout(() => process.exit(1), 1500)`,
-    /is waiting: it ended with exit code 1|restarted/,
+    /is waiting: it ended with exit code 1|restarted|failed: read ECONNRESET/,
   ],
   ["answers 500", serverThat("(q, r) => r.writeHead(500).end()"), /answered 500, for 3 seconds/],
   ["never listens", "setInterval(() => {}, 1000)", /no answer within|for 3 seconds/],
@@ -20,7 +20,7 @@ const BROKEN: [title: string, server: string, fault: RegExp, command?: string[]]
   [
     "eats memory",
     `${serverThat("(q, r) => r.end()")} const all = []; setInterval(() => all.push(Array(500_000).fill(0).map((_, n) => ({ n }))), 20)`,
-    /is waiting: it (ended|was ended)|restarted/,
+    /is waiting: it (ended|was ended)|restarted|failed: read ECONNRESET/,
     ["node", "--max-old-space-size=64", "server.js"],
   ],
 ];
@@ -38,7 +38,9 @@ t.test("versions that do not work are seen as unhealthy, and going back is healt
   await Promise.all(
     BROKEN.map(async ([title, server, fault, command], index) => {
       const id = ids[index]!;
-      await root.install(id, { app, files: { "server.js": server }, ...(command && { command }) });
+      // As long as a slow machine takes to fill a memory.
+      const watched = { ...app, health: { ...app.health, stays_up: 60 } };
+      await root.install(id, { app: watched, files: { "server.js": server }, ...(command && { command }) });
       await supervisor.restart(id);
       t.match(await supervisor.check(id, 5_000), fault, title);
       const quick = { ...app, health: { ...app.health, within: 30, stays_up: 1 } };

@@ -30,7 +30,7 @@ t.test("a user who may not enter the release is told so", { skip: "same_user" in
   await root.install("web", { files: { "server.js": "" } });
   await chmod(root.layout.sealift, 0o700);
   await using served = await AppServe.start(root.layout, () => undefined);
-  await until(async () => served.statuses()[0]?.state === "waiting");
+  await until(async () => served.statuses()[0]?.state === "waiting" && /sealift: the user/.test(await logOf(root)));
   t.match(await logOf(root), /sealift: the user nobody may not enter .*\/apps\/web: open the folders above it/);
 });
 
