@@ -137,7 +137,11 @@ const noEndlessFolders = [
   },
 ];
 /** Files that read what a person types. */
-const prompts = ["commands/plugins/plugin-dev.ts", "commands/shell/silent-prompt.ts", "commands/shell/output/confirm.ts"];
+const prompts = [
+  "commands/plugins/plugin-dev.ts",
+  "commands/shell/silent-prompt.ts",
+  "commands/shell/output/confirm.ts",
+];
 
 export default tseslint.config(
   { ignores: ["dist", "dist-site", "node_modules", ".tap", "examples"] },

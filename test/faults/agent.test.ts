@@ -4,8 +4,8 @@ import { mkdirSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { HostWorld } from "../../scripts/crash/host-world.ts";
 import { HostFacts, installed } from "../../scripts/crash/host-facts.ts";
+import { HostWorld } from "../../scripts/crash/host-world.ts";
 import { cannotStarve, DAY_MS, movedClock, smallDisk, startStarved } from "../support/host/starved.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 

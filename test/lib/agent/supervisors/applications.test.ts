@@ -144,7 +144,10 @@ t.test("app serve", async (t) => {
   });
   await t.test("an application that does not run is unhealthy", async (t) => {
     const { supervisor } = await serve(t, () => [200, status("waiting", "it ended with exit code 3")]);
-    t.match(await supervisor.check("web", 5_000), /web is waiting: it ended with exit code 3; its output is in .*\/\.sealift\/logs\/apps\/web$/);
+    t.match(
+      await supervisor.check("web", 5_000),
+      /web is waiting: it ended with exit code 3; its output is in .*\/\.sealift\/logs\/apps\/web$/,
+    );
   });
   await t.test("nonsense and silence are not answers", async (t) => {
     const { supervisor } = await serve(t, () => [200, { applications: 3 }]);
