@@ -23,7 +23,7 @@ another file). The first of these that gives the option counts:
 
 A secret such as \`--api-key\` can also be in a file: \`--api-key-file PATH\`, \`SEALIFT_API_KEY_FILE\`, \`api_key_file\`. The path \`-\` is standard
 input, for one secret. Yes-or-no options take \`--name\` and \`--no-name\`, and \`true\` or \`false\` elsewhere; lists take several flags, commas in
-variables, and lists in files. Sizes are bytes, or have K, M, G or T (powers of 1024); durations have a unit: ms, s, m, h or d. A number in a file is seconds.
+variables, and lists in files. Sizes are bytes, or have K, M, G or T (powers of 1024); durations are seconds, or have ms, s, m, h or d, which those of days need (\`--expires\`, \`--soak\`).
 
 An option means the same wherever it is given; commands ignore keys of options that they do not have, and refuse keys that no command has. A key
 marked with ● can also stand in \`watch.yaml\`, for all targets or for one (see [watch.md](watch.md)).

@@ -1,8 +1,9 @@
 import { SCOPES } from "../contract/scopes.ts";
 import type { Scope } from "../contract/surfaces/keys.ts";
 import { connection } from "./connection.ts";
+import { parseDuration } from "./durations.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, list, parsed, parseDuration, path, secretBytes, text } from "./kinds.ts";
+import { choice, duration, flag, list, parsed, path, secretBytes, text } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, optional, required } from "./option.ts";
 import { comparedSources } from "./sources.ts";
@@ -13,7 +14,7 @@ import { comparedSources } from "./sources.ts";
 const momentOf =
   (direction: 1 | -1) =>
   (text: string): Date => {
-    const time = /^\d{4}-/.test(text) ? new Date(text) : new Date(Date.now() + direction * parseDuration(text));
+    const time = /^\d{4}-/.test(text) ? new Date(text) : new Date(Date.now() + direction * parseDuration(text, true));
     if (direction === 1 && time.getTime() <= Date.now())
       throw new Error(`must lie ahead, such as 90d or 2030-01-31, not ${JSON.stringify(text)}`);
     if (!Number.isNaN(time.getTime())) return time;
@@ -56,7 +57,12 @@ export const keyCreation = {
 /** Options of `key rotate`. */
 export const keyRotation = {
   ...group("Key", {
-    graceMs: duration({ name: "grace", help: "How long the old key still works", default: 86_400_000 }),
+    graceMs: duration({
+      name: "grace",
+      needsUnit: true,
+      help: "How long the old key still works",
+      default: 86_400_000,
+    }),
   }),
   ...connection,
 };

@@ -126,7 +126,12 @@ export const hubRetain = {
   ...group("Retention", {
     keep: required(whole({ help: "Newest versions to keep of each project", min: 1 })),
     ...reportLimits,
-    minAgeMs: duration({ name: "min-age", help: "Younger versions stay", default: 7 * 24 * 3_600_000 }),
+    minAgeMs: duration({
+      name: "min-age",
+      needsUnit: true,
+      help: "Younger versions stay",
+      default: 7 * 24 * 3_600_000,
+    }),
     project: text({ metavar: "PROJECT", help: "Only this project, plugin or service", defaultText: "all" }),
     dryRun: flag({ help: "Only tell what would go" }),
   }),

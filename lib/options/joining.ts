@@ -16,7 +16,13 @@ export const hostInvite = {
   ...group("Invite", {
     project: required(text({ metavar: "PROJECT", help: "Project that they join: its id or name" })),
     uses: whole({ help: "Hosts that may join", default: 1, min: 1 }),
-    expiresMs: duration({ name: "invite-expires", flag: "--expires", help: "How long they may", default: 3_600_000 }),
+    expiresMs: duration({
+      name: "invite-expires",
+      flag: "--expires",
+      needsUnit: true,
+      help: "How long they may",
+      default: 3_600_000,
+    }),
     approve: flag({ name: "invite-approve", flag: "--approve", help: "Let each host in by `sealift host approve`" }),
     fleet: flag({ name: "invite-fleet", flag: "--fleet", help: "Let them read versions, rollouts and numbers" }),
     signers: several({

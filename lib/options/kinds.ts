@@ -1,3 +1,4 @@
+import { durationText, parseDuration } from "./durations.ts";
 import type { Form } from "./forms.ts";
 import type { Given, Option, OptionDeclaration, OptionKind } from "./option.ts";
 
@@ -154,44 +155,31 @@ function sizeText(bytes: number): string {
   return `${bytes / 1024 ** power}${["", "K", "M", "G", "T"][power]}`;
 }
 
-const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
-
-/** Parses a duration to milliseconds: "90s", "5m", "90d", "250ms" or "0". @throws Error that continues "--name …" */
-export function parseDuration(text: string): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text);
-  if (match === null) throw new Error(`is a time such as 60s, 5m or 90d, not ${quoted(text)}`);
-  const [, number, unit] = match;
-  if (unit === undefined && Number(number) !== 0)
-    throw new Error(`needs a unit: ${number}s, ${number}m, ${number}h or ${number}d, not ${quoted(text)}`);
-  return Math.round(Number(number) * UNITS_MS[(unit ?? "s") as keyof typeof UNITS_MS]);
-}
-
-/** Creates an option of a duration in milliseconds, written with ms, s, m, h or d. Numbers in files are seconds. */
-export function duration<const F extends OptionDeclaration<number> & { minMs?: number }>(
+/**
+ * Creates an option of a duration in milliseconds, written in seconds or with ms, s, m, h or d. One that is usually of
+ * hours or days needs a unit outside of files: nobody means 30 s by `--expires 30`.
+ */
+export function duration<const F extends OptionDeclaration<number> & { minMs?: number; needsUnit?: boolean }>(
   facts: F,
 ): OptionOf<number, F> {
-  const { minMs = 0 } = facts;
+  const { minMs = 0, needsUnit = false } = facts;
+  const unit = "(?:ms|s|m|h|d)";
   const own = {
     metavar: "DURATION",
     ...(facts.default !== undefined && { shownDefault: durationText(facts.default) }),
     schema: {
       anyOf: [
         { type: "number", minimum: minMs / 1000 },
-        { type: "string", pattern: "^(?:0|\\d+(?:\\.\\d+)?(?:ms|s|m|h|d))$" },
+        { type: "string", pattern: needsUnit ? `^(?:0|\\d+(?:\\.\\d+)?${unit})$` : `^\\d+(?:\\.\\d+)?${unit}?$` },
       ],
     },
     parse: (given: Given): number => {
-      const ms = parseDuration(typeof given === "number" ? `${given}s` : textOf(given));
+      const ms = parseDuration(typeof given === "number" ? `${given}s` : textOf(given), needsUnit);
       if (ms >= minMs) return ms;
       throw new Error(`must be ${durationText(minMs)} or longer, not ${quoted(given)}`);
     },
   };
   return option<number>("duration", facts, own);
-}
-
-function durationText(ms: number): string {
-  const [unit, unitMs] = Object.entries(UNITS_MS).findLast(([, length]) => ms % length === 0) ?? ["ms", 1];
-  return `${ms / unitMs}${unit}`;
 }
 
 /** Creates an option of a file or folder. With `orText`, a value that names no file is taken as text. */

@@ -29,6 +29,7 @@ export const rolloutStart = {
     ),
     soakMs: duration({
       name: "soak",
+      needsUnit: true,
       help: "How long each wave is watched before the next",
       default: ROLLOUT_DEFAULTS.soak_seconds * 1000,
     }),

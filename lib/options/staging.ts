@@ -36,7 +36,7 @@ export const stageWait = {
   apiKey: connection.apiKey,
 };
 
-const HELP = "Stage new versions until approved; --no-require-approval: do not";
+const HELP = "Stage new versions, or not: --no-require-approval";
 /** Yes or no, without a default: one of them must be given. */
 const eitherWay = required({ ...flag({ help: HELP }), default: undefined });
 

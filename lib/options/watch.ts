@@ -117,7 +117,12 @@ export const fleet = {
 /** Options of `fleet forget`. There `--stale` chooses hosts. */
 export const fleetForget = group("Forget", {
   silentMs: optional(
-    duration({ name: "forget-stale", flag: "--stale", help: "Forget every host that was silent at least this long" }),
+    duration({
+      name: "forget-stale",
+      flag: "--stale",
+      needsUnit: true,
+      help: "Forget every host that was silent at least this long",
+    }),
   ),
   dryRun: flag({ help: "Only tell which hosts would be forgotten" }),
 });

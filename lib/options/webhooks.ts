@@ -66,7 +66,12 @@ export const webhookRedelivery = {
 /** Options of `webhook rotate`. */
 export const webhookRotation = {
   ...group("Webhook", {
-    graceMs: duration({ name: "grace", help: "How long the old secret signs, too", default: 86_400_000 }),
+    graceMs: duration({
+      name: "grace",
+      needsUnit: true,
+      help: "How long the old secret signs, too",
+      default: 86_400_000,
+    }),
   }),
   ...connection,
 };
