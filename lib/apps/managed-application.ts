@@ -123,12 +123,15 @@ export class ManagedApplication {
     this.#error = error;
   }
 
-  /** Lets the process end. @returns whether it had to be killed */
+  /** Lets the process end, and kills what it or an earlier one left behind. @returns whether it had to be killed */
   async #end(): Promise<boolean> {
     clearTimeout(this.#comeback);
     const running = this.#process;
     this.#process = undefined;
-    if (running === undefined) return false;
+    if (running === undefined) {
+      await this.#endLeftovers();
+      return false;
+    }
     this.#become("stopping");
     const { signal, within } = this.#setting!.app.stop;
     const killed = (await running.end(signal, within * 1000)).signal === "SIGKILL";
