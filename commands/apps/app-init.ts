@@ -36,28 +36,32 @@ export class AppInit extends withOptions(appInit) {
     const { applicationId } = await import("./application-id.ts");
     const projectId = await projectIdOf(this.options.projectId, this.options);
     const project = initialProject({ folder, id: applicationId(id), projectId, out: this.options.out });
-    const facts = starter.programFacts(folder, this.command);
-    const { written, kept } = await writeInitial(project, starter.starterApplication(facts));
+    const { text, listen, ports } = await starter.initialDescriptor(folder, this.command);
+    const { written, kept } = await writeInitial(project, text);
     const at = relative(process.cwd(), project.root) || ".";
     for (const path of written) this.note(`wrote ${relative(process.cwd(), path)}`);
     for (const path of kept) this.note(`kept ${relative(process.cwd(), path)}, which exists`);
     this.note(`Try it here: sealift app test${folder === process.cwd() ? "" : ` ${relative(process.cwd(), folder)}`}`);
-    const next = nextCommands(id, at, facts.address);
+    const next = nextCommands(id, at, listen, ports);
     if (!this.json) for (const line of next) this.print.line(line);
     return this.done({ id, project_id: projectId, project: project.root, written, kept, next });
   }
 }
 
-/** Flag of `systemd install app` for the address of an application. */
-const UNIT_FLAGS = { "handed over": " --listen http=3000", bound: " --port http=3000" } as const;
+/** Port that is proposed for the first address of an application. */
+const FIRST_PORT = 3000;
 
 /** Returns the commands that bring an application to hosts, as a person types them. */
-function nextCommands(id: string, project: string, address: keyof typeof UNIT_FLAGS | undefined): string[] {
+function nextCommands(id: string, project: string, listen: readonly string[], ports: readonly string[]): string[] {
   const cd = project === "." ? "" : `cd ${project} && `;
-  const [unit, served] = address === undefined ? ["", ""] : [UNIT_FLAGS[address], " --listen http=3000"];
+  const names = [...listen, ...ports];
+  const flags = (flagOf: (name: string) => string): string =>
+    names.map((name, index) => ` ${flagOf(name)} ${name}=${FIRST_PORT + index}`).join("");
+  const unit = flags((name) => (listen.includes(name) ? "--listen" : "--port"));
+  const user = process.getuid?.() === 0 ? "--user NAME" : "--same-user";
   return [
     `${cd}sealift project publish . --version 1.0.0 --signing-key-file KEY`,
     `on each host with systemd: sealift systemd install app ${id}${unit}`,
-    `on each other host:        sealift app allow ${id}${served} --same-user && sealift app serve`,
+    `on each other host:        sealift app allow ${id}${flags(() => "--listen")} ${user} && sealift app serve`,
   ];
 }

@@ -5,12 +5,17 @@ import * as z from "zod";
 import { DEFAULT_LIMITS } from "../artifact/limits.ts";
 import { listSourceTree } from "../artifact/tree/source-tree.ts";
 import { usageError } from "../contract/errors.ts";
+import { type Application, application } from "../contract/files/application.ts";
+import { APPLICATION_FILE } from "../contract/files/application-names.ts";
 import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
 import { pluginId } from "../contract/identifiers.ts";
+import { YAML_LIMITS } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
+import { ifThere, readTextFile } from "../support/files.ts";
+import { parseYaml } from "../support/yaml-file.ts";
 
 /** Facts of a program's folder from which its `app.yaml` is written. */
-export interface ProgramFacts {
+interface ProgramFacts {
   command: [string, ...string[]];
   /** Range of Node.js versions that its package asks for. */
   node: string | undefined;
@@ -27,6 +32,8 @@ const MAX_SOURCE_BYTES = 256 * 1024;
 /** Most sources that are searched. */
 const MAX_SOURCES = 500;
 const SOURCE = /\.(?:[cm]?[jt]s|py)$/;
+/** Name of folders with the code of others, beside those that are never packed. */
+const OF_OTHERS = "vendor";
 const MAX_PACKAGE_BYTES = 1024 * 1024;
 
 const packageFacts = z.looseObject({
@@ -42,6 +49,9 @@ const PLAIN_COMMAND = /^node(?: [\w./@=:-]+)+$/;
 const ENTRY_POINTS = ["server.js", "index.js", "app.js", "main.js", "src/server.js", "src/index.js"];
 const PYTHON_ENTRY_POINTS = ["app.py", "main.py", "server.py"];
 
+/** Name of a program's address. */
+const ADDRESS = "http";
+
 const HEALTH_PATH = /["'`](\/(?:healthz?|livez|readyz|health\/(?:live|ready)|ping|status))["'`]/;
 const ROOT_PATH = /\.(?:get|all|use|route)\(\s*["'`]\/["'`]/;
 const VARIABLE = /\b(?:process\.env(?:\.|\[\s*["'`])|os\.environ(?:\.get\(|\[)\s*["'])([A-Z][A-Z0-9_]*)/g;
@@ -49,12 +59,29 @@ const VARIABLE = /\b(?:process\.env(?:\.|\[\s*["'`])|os\.environ(?:\.get\(|\[)\s
 const OF_THE_HOST = new Set(["PORT", "HOST", "PATH", "HOME", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]);
 
 /**
- * Looks at the folder of a program that runs today.
+ * Returns the text of a program's `app.yaml`, the one that is there or one to start from, and its addresses' names.
  *
  * @param command given by a person; otherwise that of its package
- * @throws UsageError `usage` where no command is found; `source_*` for a folder that cannot be packed
+ * @throws UsageError `config_invalid` for a file that is not valid; `usage` where no command is found; `source_*` for a
+ *   folder that cannot be packed
  */
-export function programFacts(folder: string, command: readonly string[]): ProgramFacts {
+export async function initialDescriptor(
+  folder: string,
+  command: readonly string[],
+): Promise<{ text: string } & Pick<Application, "listen" | "ports">> {
+  const file = join(folder, APPLICATION_FILE);
+  const text = await ifThere(readTextFile(file, YAML_LIMITS.maxBytes));
+  if (text !== undefined) {
+    const { listen, ports } = parseYaml(text, application, file);
+    return { text, listen, ports };
+  }
+  const facts = programFacts(folder, command);
+  const [listen, ports] = facts.address === "handed over" ? [[ADDRESS], []] : [[], facts.address ? [ADDRESS] : []];
+  return { text: starterApplication(facts), listen, ports };
+}
+
+/** Looks at the folder of a program that runs today. */
+function programFacts(folder: string, command: readonly string[]): ProgramFacts {
   const facts = readPackage(folder);
   const found = { health: undefined as string | undefined, isRooted: false, handedOver: false, bound: false };
   const variables = new Set<string>();
@@ -88,7 +115,7 @@ export function applicationIdOf(folder: string): string | undefined {
 }
 
 /** Returns the text of an `app.yaml` to start from, with the comment by which editors find its schema. */
-export function starterApplication({ command, node, address, health, environment }: ProgramFacts): string {
+function starterApplication({ command, node, address, health, environment }: ProgramFacts): string {
   const lines = [
     SCHEMA_COMMENT("app"),
     "# A file of this folder with a slash, or a program of the host. No shell reads it.",
@@ -100,10 +127,10 @@ export function starterApplication({ command, node, address, health, environment
   if (command[0] === "node") add("needs", { node: node ?? ">=20" });
   if (address === "handed over") {
     lines.push("# Sockets that the host keeps and hands over: no connection is refused at a restart.");
-    add("listen", ["http"]);
+    add("listen", [ADDRESS]);
   } else if (address === "bound") {
     lines.push("# It listens on PORT itself. With a socket handed over (listen), no restart refuses a connection.");
-    add("ports", ["http"]);
+    add("ports", [ADDRESS]);
   }
   if (health !== undefined) lines.push("# Path that answers when it works; a version that does not answer goes back.");
   add("health", { ...(health !== undefined && { http: health }), within: "30s", stays_up: "10s" });
@@ -137,7 +164,8 @@ function* sourcesIn(folder: string): Generator<string> {
   const own = realpathSync(folder);
   // A project that was made here before links back to the program.
   const follows = (path: string): boolean => existsSync(join(folder, path)) && realpathSync(join(folder, path)) === own;
-  const { members } = listSourceTree(folder, { limits: DEFAULT_LIMITS, follows });
+  const leaveOut = (path: string): string | undefined => (basename(path) === OF_OTHERS ? OF_OTHERS : undefined);
+  const { members } = listSourceTree(folder, { limits: DEFAULT_LIMITS, follows, leaveOut });
   let count = 0;
   for (let index = 0; index < members.length && count < MAX_SOURCES; index++) {
     const path = members.pathAt(index);
