@@ -50,7 +50,8 @@ export class ManagedApplication {
   /** Set while a migration runs, which resolving interrupts. */
   #migration: PromiseWithResolvers<void> | undefined;
   #pauseMs = FIRST_PAUSE_MS;
-  #closed = false;
+  /** End of everything, once `close` was called. */
+  #closed: Promise<void> | undefined;
 
   constructor(layout: Layout, id: string, emit: EmitAppServe) {
     this.id = id;
@@ -103,12 +104,9 @@ export class ManagedApplication {
     });
   }
 
-  /** Stops the application for good. */
-  async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
-    await this.stop();
-    await new Promise<void>((resolve) => this.#log.end(resolve));
+  /** Stops the application for good. Each caller waits for the same end. */
+  close(): Promise<void> {
+    return (this.#closed ??= this.stop().then(() => new Promise<void>((resolve) => this.#log.end(resolve))));
   }
 
   #inTurn(work: () => Promise<void>): Promise<void> {
@@ -156,7 +154,7 @@ export class ManagedApplication {
 
   /** Starts the application by itself; tries again later when that fails. */
   async #startAgain(): Promise<void> {
-    if (this.#closed) return;
+    if (this.#closed !== undefined) return;
     try {
       await this.#start();
     } catch (thrown) {

@@ -202,8 +202,10 @@ for (const how of ["stopped", "closed"])
     const { served, events } = await serving(t, root);
     await until(() => events.some(({ event }) => event === "application.ended"));
     t.match(served.statuses()[0], { state: "waiting", error: "it ended with exit code 0" });
-    const log = await readFile(join(root.layout.sealift, "logs/apps/daemon/log"), "utf8");
-    const left = Number(/child (\d+)/.exec(log)?.[1]);
+    const log = join(root.layout.sealift, "logs/apps/daemon/log");
+    const leftOf = async () => Number(/child (\d+)/.exec(await readFile(log, "utf8").catch(() => ""))?.[1] ?? 0);
+    await until(async () => (await leftOf()) > 0);
+    const left = await leftOf();
     t.ok(isAlive(left));
     // Root without CAP_SYS_PTRACE cannot see the environment of another user's process.
     const isSeen = existsSync("/proc") && (await readFile(`/proc/${left}/environ`).then(Boolean, () => false));
