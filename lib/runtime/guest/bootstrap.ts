@@ -8,6 +8,7 @@ import { encodeFrame, type Frame, FrameReader, frameWriter } from "./frames.ts";
 import { MAX_RESULT_BYTES, parseJson, serialiseResult } from "./json.ts";
 import { lockDown } from "./lockdown.ts";
 import { MemoryWatch } from "./memory-watch.ts";
+import { explainFetch } from "./network-advice.ts";
 import type { PluginPort } from "./plugin-port.ts";
 import { routesOfRouter } from "./router.ts";
 import { GuestRoute, routeKey, runRoute } from "./routes.ts";
@@ -129,6 +130,7 @@ async function initialise({ facts, entry, replaces, proxied, audited, roomBytes 
     memory.room = roomBytes;
     if (audited) reportUses((use) => send({ t: "used", ...use }));
     if (proxied) openWayOut();
+    explainFetch();
     contexts = new ContextFactory(facts, port, log);
     plugin = await readPlugin((await import(pathToFileURL(entry).href)) as Record<string, unknown>);
     await contexts.configure(plugin);

@@ -1,4 +1,5 @@
 import type { RuntimeCode } from "../../contract/surfaces/runtime.ts";
+import { causesOf, networkAdvice } from "./network-advice.ts";
 
 /** Error of the runtime as data: `code` is from the contract's table and determines the HTTP status. */
 export class RuntimeFault extends Error {
@@ -44,23 +45,16 @@ export function stackOf({ cause }: RuntimeFault): string | undefined {
 export const asLoadFault = (error: unknown): RuntimeFault =>
   error instanceof RuntimeFault ? error : new RuntimeFault("load_failed", messageOf(error), { cause: error });
 
-const NETWORK_ADVICE =
-  "the sandbox has no way there: name the host under network in plugin.yaml, and have the operator grant it";
 const FILES_ADVICE =
   "the sandbox reads the plugin's own folder and writes data/: see filesystem.allowed_paths in plugin.yaml";
 
 /** Returns advice about an error that the sandbox itself caused; undefined for any other. */
 function sandboxAdvice(error: unknown): string | undefined {
-  let cause = error;
-  for (let depth = 0; depth < 5 && cause instanceof Error; depth++) {
-    const { code, permission, syscall } = cause as NodeJS.ErrnoException & { permission?: string };
-    if (code === "ERR_ACCESS_DENIED") {
-      if (permission?.startsWith("FileSystem") === true) return FILES_ADVICE;
-      if (permission === "Net" || syscall === "connect" || syscall === "getaddrinfo") return NETWORK_ADVICE;
-    }
-    // From the proxy of a network that is granted by name.
-    if (/Proxy response \(403\)/.test(cause.message)) return NETWORK_ADVICE;
-    cause = cause.cause;
+  for (const cause of causesOf(error)) {
+    const { code, permission } = cause as NodeJS.ErrnoException & { permission?: string };
+    if (code === "ERR_ACCESS_DENIED" && permission?.startsWith("FileSystem") === true) return FILES_ADVICE;
+    const advice = networkAdvice(cause);
+    if (advice !== undefined) return advice;
   }
   return undefined;
 }
@@ -79,6 +73,7 @@ export function faultOfAction(error: unknown): RuntimeFault {
     return new RuntimeFault("payload_invalid", messageOf(error), { cause: error });
   }
   const advice = sandboxAdvice(error);
-  const message = advice === undefined ? messageOf(error) : `${messageOf(error)} (${advice})`;
+  const text = messageOf(error);
+  const message = advice === undefined || text.includes(advice) ? text : `${text} (${advice})`;
   return new RuntimeFault("action_failed", message, { cause: error });
 }

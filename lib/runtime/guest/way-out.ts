@@ -1,5 +1,6 @@
 import type * as Http from "node:http";
 import type { Duplex } from "node:stream";
+import { refusedByProxy, tellOfProxy } from "./network-advice.ts";
 
 /** Path at which a sandbox finds the socket of the runtime's proxy. */
 export const NETWORK_SOCKET = "/run/sealift/network";
@@ -15,6 +16,7 @@ const AGENT_OPTIONS: Http.AgentOptions = { keepAlive: true, scheduling: "lifo", 
  * all of them connect through `net.connect`, which is where the name is replaced by the socket.
  */
 export function openWayOut(): void {
+  tellOfProxy();
   // An `import` of this module makes Node load all that it exports, including WebSocket and undici: 50 ms of processor
   // time.
   const http = process.getBuiltinModule("node:http");
@@ -62,7 +64,9 @@ function tunnels({ Agent, request }: Pick<typeof Http, "Agent" | "request">): Ht
           return connected(null, socket);
         }
         socket.destroy();
-        failed(new Error(`The runtime's proxy answered ${statusCode} for ${name}:${port ?? 80}.`));
+        const destination = `${name}:${port ?? 80}`;
+        const answered = `The runtime's proxy answered ${statusCode} for ${destination}`;
+        failed(new Error(statusCode === 403 ? `${answered}: ${refusedByProxy(destination)}` : `${answered}.`));
       });
       asked.end();
       return undefined;

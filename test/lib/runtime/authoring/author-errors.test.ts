@@ -1,4 +1,5 @@
 import t from "tap";
+import { needs } from "../../../support/programs/optional.ts";
 import { actions, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
 
 /** The messages for a plugin's author when something of the plugin is wrong. */
@@ -109,14 +110,64 @@ t.test(
 );
 
 t.test("what the sandbox itself refused says so, and what to ask for", async (t) => {
-  const source = actions(`
+  const source = actions(
+    `
     read: async () => (await import("node:fs")).readFileSync("/etc/hostname"),
-    ask: async () => { await fetch("http://127.0.0.1:4999/"); },
-  `);
-  const host = await startHost(t, { plugins: { plug: sandboxed("plug", source) } });
+    fetch: async () => { await fetch("https://api.example.org/x"); },
+    local: async () => { await fetch(new Request("http://[::1]:4999/")); },
+    wrap: async () => { try { await fetch("https://api.example.org/x"); } catch ({ message }) { throw new Error("No: " + message); } },
+    cause: async () => { try { await fetch("https://api.example.org/x"); } catch (cause) { throw new Error("No rates", { cause }); } },
+    connect: async () => { await new Promise((done, fail) => connect(5432, "127.0.0.1", done).on("error", fail)); },
+    port: async () => { await fetch("http://127.0.0.1:9/"); },
+  `,
+    `import { connect } from "node:net";`,
+  );
+  const loading = "await fetch('http://a.example:8080'); export default {};";
+  const host = await startHost(t, { plugins: { plug: sandboxed("plug", source), late: sandboxed("late", loading) } });
   t.match((await host.call("plug", "read")).body, { code: "action_failed", msg: /filesystem\.allowed_paths/ });
-  t.match((await host.call("plug", "ask")).body, { code: "action_failed", msg: /network in plugin\.yaml/ });
+  const advice = (destination: string): string =>
+    `the plugin has no grant for ${destination}: name it under network in plugin.yaml, as in network: ["${destination}"], and have the operator grant it under plugins.grants`;
+  const texts = {
+    fetch: `fetch failed: ${advice("api.example.org:443")}`,
+    local: `fetch failed: ${advice("[::1]:4999")}`,
+    wrap: `No: fetch failed: ${advice("api.example.org:443")}`,
+    cause: `No rates (${advice("api.example.org:443")})`,
+    port: "fetch failed",
+  };
+  for (const [action, msg] of Object.entries(texts))
+    t.strictSame((await host.call("plug", action)).body["msg"], msg, action);
+  t.match((await host.call("plug", "connect")).body, { msg: `(${advice("127.0.0.1:5432")})` });
+  t.match((await host.load("late")).body, { code: "load_failed", msg: `fetch failed: ${advice("a.example:8080")}` });
 });
+
+t.test(
+  "a host that the grant does not name says so, and so does what is not HTTP",
+  { skip: needs("bwrap") },
+  async (t) => {
+    const source = actions(
+      `
+    fetch: async () => { await fetch("https://b.example/x"); },
+    get: async () => { await new Promise((done, fail) => get("http://b.example/x", done).on("error", fail)); },
+    connect: async () => { await new Promise((done, fail) => connect(5432, "db.example", done).on("error", fail)); },
+  `,
+      `import { get } from "node:http"; import { connect } from "node:net";`,
+    );
+    const host = await startHost(t, {
+      plugins: { plug: sandboxed("plug", source, { network: ["a.example:443"] }) },
+      configuration: { plugins: { sandbox: { wall: "required" }, grants: { plug: { network: true } } } },
+    });
+    for (const [action, destination] of [
+      ["fetch", "b.example:443"],
+      ["get", "b.example:80"],
+    ] as const)
+      t.match((await host.call("plug", action)).body, {
+        msg: new RegExp(`: the plugin has no grant for ${destination}: .*; the reason is in the runtime's log$`),
+      });
+    t.match((await host.call("plug", "connect")).body, {
+      msg: /EAI_AGAIN db\.example \(.* by HTTP alone: .*network: true/,
+    });
+  },
+);
 
 t.test(
   "a native addon in a sandbox says that it needs the other mode, also within what a package throws",
