@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
-import { chmod, copyFile, cp, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { chmod, copyFile, cp, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { basename, dirname, join, resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
@@ -209,7 +209,8 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
   options.onListed?.(list);
   const cases = await casesOf(options);
   await writeTypePaths(folder);
-  const root = await mkdtemp(join(tmpdir(), "sealift-trial-"));
+  // By its real path, which stacks have.
+  const root = await realpath(await mkdtemp(join(tmpdir(), "sealift-trial-")));
   const copy = join(root, "plugins", basename(folder));
   // People look for the line in their own folder.
   const own = (text: string): string =>
@@ -250,6 +251,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
         const started = performance.now();
         const answer = await callOverHttp({ url, key }, name, entry.action, entry.payload ?? {});
         const answered = (await answer.json()) as Record<string, unknown>;
+        if (answer.status !== 200) for (const field of ["msg", "error"]) answered[field] = own(String(answered[field]));
         const reason = judge(entry, answer.status, answered);
         outcomes.push({
           name: entry.name ?? entry.action,
@@ -260,6 +262,7 @@ export async function tryPlugin(options: TrialOptions): Promise<TrialResult> {
         });
       }
       const health = checks[`plugin:${name}`] ?? { status: "healthy", message: "ok", duration_ms: 0 };
+      health.message = own(health.message);
       return { plugin: name, version: status.version ?? "", mode: status.mode ?? "", health, outcomes };
     } finally {
       await runtime.close();

@@ -1,4 +1,5 @@
-import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, realpathSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pino } from "pino";
 import t, { type Test } from "tap";
@@ -11,8 +12,9 @@ const SOURCE = `
   export default { actions: {
     tide: () => tide(),
     has: ({ paths }) => paths.filter(has),
+    read: () => readFileSync(new URL("none", import.meta.url)),
     fail: () => { throw new Error("on purpose"); },
-  } };`;
+  }, healthCheck: () => ({ status: "degraded", message: new URL("none", import.meta.url).pathname }) };`;
 
 /** Makes a plugin with an installed package that has a program, as npm leaves it. */
 function plugin(t: Test, facts: object = {}): string {
@@ -81,3 +83,19 @@ t.test("the log of a trial names the author's folder", async (t) => {
   t.match(lines, [`${folder}/main.mjs`]);
   t.notMatch(lines.join(""), /sealift-trial-/);
 });
+
+t.test(
+  "answers and health of a trial name the author's folder, also behind a link to the temporary files",
+  async (t) => {
+    const folder = plugin(t);
+    const { TMPDIR } = process.env;
+    const link = join(folder, "../tmp");
+    symlinkSync(realpathSync(tmpdir()), link);
+    process.env.TMPDIR = link;
+    t.teardown(() => (TMPDIR === undefined ? delete process.env.TMPDIR : (process.env.TMPDIR = TMPDIR)));
+    const { outcomes, health } = await attempt(folder, { cases: [{ action: "read" }] });
+    t.match(outcomes, [{ answer: { msg: `${folder}/none` }, reason: `${folder}/none`, stack: `${folder}/main.mjs` }]);
+    t.match(health.message, `${folder}/none`);
+    t.notMatch(JSON.stringify([outcomes, health]), /sealift-trial-/);
+  },
+);
