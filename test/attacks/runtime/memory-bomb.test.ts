@@ -16,7 +16,9 @@ const bomb = {
 };
 
 inEachSetting("a memory bomb ends its own process, which comes back", async (t, setting) => {
-  const host = await startAttacker(t, { setting, plugins: { bomb } });
+  // A loaded machine takes its time to fill the memory.
+  const descriptor = { resources: { timeout_seconds: 60 } };
+  const host = await startAttacker(t, { setting, descriptor, plugins: { bomb } });
   t.match(await host.status("bomb"), { state: "error", error_code: "memory_exceeded" }, "one at load does not load");
   for (const [name, code] of Object.entries(BOMBS)) {
     t.match(await host.call("evil", "run", { code }), { status: 500, body: { code: "memory_exceeded" } }, name);
