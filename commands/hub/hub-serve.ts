@@ -31,7 +31,7 @@ export class HubServe extends withOptions(hubOptions) {
     const { listen, publicUrl, blobUrl, maxArtifactBytes } = this.options;
     const { requestsPerMinute, failuresPerMinute, trustedProxy, keepAuditMs = 0 } = this.options;
     const { tlsCert: certFile, tlsKey: keyFile } = this.options;
-    const { databasePoolSize, statementTimeoutMs, metricsListen } = this.options;
+    const { databasePoolSize, statementTimeoutMs, metricsListen, names } = this.options;
     const [{ createHub }, { pages }, { createLogger }, { systemdNotifier }] = await Promise.all([
       import("../../lib/hub/hub.ts"),
       this.options.web ? import("../../lib/web/pages.ts") : { pages: undefined },
@@ -50,6 +50,7 @@ export class HubServe extends withOptions(hubOptions) {
       ...(certFile !== undefined && keyFile !== undefined && { tls: { certFile, keyFile } }),
       ...(blobUrl !== undefined && { blobUrl }),
       maxArtifactBytes,
+      names,
       rateLimits: { requestsPerMinute, failuresPerMinute },
       ...(trustedProxy.length > 0 && { trustedProxies: [...trustedProxy] }),
       databasePoolSize,

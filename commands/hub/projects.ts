@@ -6,6 +6,7 @@ import { projectCreation, projectDeletion, projectRenaming, projectTransfer } fr
 import { printableJson } from "../../lib/support/printable.ts";
 import { showList } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
+import { lookAlikeText } from "./look-alike-text.ts";
 import { managed } from "./managed.ts";
 
 async function called(options: Connected, text: string) {
@@ -23,7 +24,8 @@ export const ProjectsCreate = ofName("create", projectCreation, {
   description: "Create a project, plugin or service on a hub",
   details: `
     The hub gives a project its id. A plugin or service is known by its slug. A name that another one of the kind has
-    is refused, since commands would not know which one it means; \`--same-name\` takes it all the same. With
+    is refused, since commands would not know which one it means; \`--same-name\` takes it all the same. A slug that
+    looks like another owner's, as \`tide-tab1e\` does like \`tide-table\`, is warned of; a hub may refuse it. With
     \`--if-missing\` one that is there already is printed as if it had just been made, so that a script may run twice.
   `,
   examples: [
@@ -38,6 +40,7 @@ export const ProjectsCreate = ofName("create", projectCreation, {
     const { project, created } = await (ifMissing ? existingOr(client, wanted) : creation(client, wanted));
     if (json) return done({ project, created });
     note(created ? `Created the ${project.kind} ${project.name}.` : `The ${project.kind} ${project.name} is there.`);
+    if (project.looks_like !== undefined) note(lookAlikeText(project.slug, project.looks_like));
     print.line(project.kind === "project" ? project.slug : `${project.kind} ${project.slug}`);
     return 0;
   },

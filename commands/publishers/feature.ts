@@ -3,6 +3,7 @@ import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import type { PublisherRecord } from "../../lib/contract/publishers/publishers.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { publisherAddition, publisherRemoval, publisherTest } from "../../lib/options/publishers.ts";
+import { lookAlikeText } from "../hub/look-alike-text.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import type { CommandFeature } from "../shell/feature.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
@@ -77,6 +78,8 @@ const add = targetVerb("add", publisherAddition, {
     note(
       `${targetOf(publisher)} trusts ${publisher.name} (${publisher.id})${what}, by tokens for ${publisher.audience}.`,
     );
+    const { creates, looks_like: others } = publisher;
+    if (creates !== null && others !== undefined) note(lookAlikeText(creates.slug, others));
     if (publisher.creates?.kind === "project")
       note(`The project will have the id ${publisher.creates.slug}: write it into the install plan.`);
     note(`Try a token of it: sealift publisher test ${publisher.name} --token-file FILE`);

@@ -80,6 +80,7 @@ export const CODES = {
   host_removed: rejected("The host was removed: the key that spoke for it has been revoked (401)."),
   invite_ended: rejected("The invite has expired, is used up or was revoked (403)."),
   name_taken: failed("Another project, plugin or service of the owner has the name (409)."),
+  name_lookalike: failed("The name looks like another owner's, and the hub refuses such names (409)."),
   host_taken: failed("Another host of the project has the name (409)."),
   host_pending: tryAgain("The host waits until somebody approves it (`sealift host approve`)."),
   not_found: failed("The hub knows no such project, version, artifact or target (404)."),

@@ -129,6 +129,7 @@ export async function createHub(options: HubOptions): Promise<Hub> {
     arrivals: opened.use(new Arrivals(connections, options.arrivalLimits)),
     connections,
     checkArchive: options.checkArchive ?? checkArchive,
+    names: options.names ?? DEFAULTS.names,
     metrics,
     logger,
   };

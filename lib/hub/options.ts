@@ -1,3 +1,4 @@
+import type { NameRule } from "../contract/look-alikes.ts";
 import { hub, reportLimits } from "../options/hub.ts";
 import { defaultOf } from "../options/option.ts";
 import type { Logger } from "../support/logging.ts";
@@ -33,6 +34,8 @@ export interface HubOptions extends FeatureOptions {
   keks?: KekLocation;
   /** Largest upload, in bytes. Default 64 GiB, the most that one AES-GCM message may hold. */
   maxArtifactBytes?: number;
+  /** Rule for new slugs that look like another owner's. Default: they are told, not refused. */
+  names?: NameRule;
   /** Logger. Default: none. */
   logger?: Logger;
   /** Addresses and networks (CIDR) of proxies whose X-Forwarded-For is trusted. Default: none. */
@@ -68,6 +71,7 @@ export const DEFAULTS = {
     keepFailuresMs: defaultOf(reportLimits.keepFailuresMs),
   },
   listen: defaultOf(hub.listen),
+  names: defaultOf(hub.names),
   maxArtifactBytes: defaultOf(hub.maxArtifactBytes),
   rateLimits: { requestsPerMinute: defaultOf(hub.requestsPerMinute), failuresPerMinute: 60 },
   drainTimeoutMs: 10_000,

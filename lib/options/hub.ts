@@ -1,3 +1,4 @@
+import { NAME_RULES } from "../contract/look-alikes.ts";
 import { networkOf, parseListen } from "./addresses.ts";
 import { LOG_LEVELS } from "./common.ts";
 import { importing, importingOf } from "./import.ts";
@@ -187,6 +188,7 @@ export const hub = {
     ...webhookServing,
     ...publisherServing,
     ...stagingServing,
+    names: choice(NAME_RULES, { help: "New slugs like another owner's: told, or refused", default: "warn" }),
     metricsListen: parsed(
       { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
       parseListen,

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { targetForm, timestamp } from "../identifiers.ts";
+import { MAX_LOOK_ALIKES } from "../look-alikes.ts";
 import { createProjectRequest, projectKind } from "../surfaces/keys.ts";
 import { MAX_CLAIMS, MAX_TOKEN_CHARACTERS, PUBLISHER_SCOPES } from "./claims.ts";
 
@@ -52,6 +53,8 @@ export const publisherRecord = z.object({
   created_by: z.string(),
   /** Time when it last got a key; null for never. */
   last_used_at: timestamp.nullable(),
+  /** Slugs of other owners that look like the one in `creates`, of those that the caller sees; when it is added. */
+  looks_like: z.array(z.string()).max(MAX_LOOK_ALIKES).optional(),
 });
 export type PublisherRecord = z.infer<typeof publisherRecord>;
 

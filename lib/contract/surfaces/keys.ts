@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { hostId, slug, timestamp } from "../identifiers.ts";
+import { MAX_LOOK_ALIKES } from "../look-alikes.ts";
 import { SCOPES } from "../scopes.ts";
 import { versionContent, versionMarks, versionOrigin } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
@@ -96,6 +97,11 @@ export const projectRecord = z.object({
   requires_approval: z.boolean().optional(),
   /** Author of the last change of that rule; null for nobody. Not in the contract. */
   approval_by: z.enum(APPROVAL_RULERS).nullable().optional(),
+  /**
+   * Slugs of other owners that look like this one, of those that the caller sees; omitted where there are none, and in
+   * lists. Not in the contract.
+   */
+  looks_like: z.array(z.string()).max(MAX_LOOK_ALIKES).optional(),
 });
 export type ProjectRecord = z.infer<typeof projectRecord>;
 

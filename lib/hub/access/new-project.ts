@@ -1,10 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type * as z from "zod";
+import { type NameRule, skeletonOf } from "../../contract/look-alikes.ts";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
 import { conflict, HubError, unprocessable } from "../base/errors.ts";
 import { recordId } from "../base/identity.ts";
 import { ruleOfNew } from "../records/approval-rules.ts";
-import { takeTurn, type Transacted } from "../records/port.ts";
+import { type LookAlike, lookAlikes, type NameViewer, type SeenLookAlikes, seenOf } from "../records/look-alikes.ts";
+import { type Queries, type Records, takeTurn, type Transacted } from "../records/port.ts";
 import { deletedAt } from "../records/project-deletion.ts";
 import { insertProject, namesake, type Project } from "../records/projects.ts";
 import { detailOf } from "../records/target-detail.ts";
@@ -64,18 +66,62 @@ export async function requireFreeName(
   throw new HubError(409, "name_taken", message, { fields: { id: other.id } });
 }
 
+/** Parts of the hub that new names need. */
+export interface NameParts extends Records {
+  /** Rule for a slug that looks like another owner's. */
+  names: NameRule;
+}
+
+/**
+ * Finds the slugs of other owners that look like that of a new target. Under the rule `strict` an administrator alone
+ * may create one that has any.
+ *
+ * @throws HubError 409 `name_lookalike`, which names only what the viewer sees
+ */
+export async function requireDistinct(
+  db: Queries,
+  { kind, slug, owner }: Pick<Project, "kind" | "slug" | "owner">,
+  { names, viewer }: { names: NameRule; viewer: NameViewer },
+): Promise<readonly LookAlike[]> {
+  const found = await lookAlikes(db, { kind, slug, owner }, viewer);
+  if (names === "warn" || found.length === 0 || viewer.isAdministrator) return found;
+  const { looks_like: seen } = seenOf(found);
+  const others = seen === undefined ? `another owner's ${kind}` : `${seen.join(", ")} of another owner`;
+  throw new HubError(409, "name_lookalike", `The ${kind} slug ${slug} looks like ${others}; this hub refuses that.`);
+}
+
+/** New project, plugin or service as it is stored, with what its creator and the audit log are told. */
+export interface AddedProject {
+  project: Project;
+  /** Look-alikes of its slug that the creator sees. */
+  seen: SeenLookAlikes;
+  /** Facts of the audit entry, for administrators: all look-alikes. */
+  facts: Record<string, string>;
+}
+
 /**
  * Adds a project, plugin or service to the records, with the hub's rule about approvals.
  *
- * @returns it as it is stored
- * @throws HubError 409 for a slug that another one has, or had before it was deleted
+ * @throws HubError 409 for a slug that another one has, or had before it was deleted, or that may not look like another
  */
-export async function addProject(transaction: Transacted, given: Project): Promise<Project> {
+export async function addProject(
+  transaction: Transacted,
+  given: Project,
+  rule: { names: NameRule; viewer: NameViewer },
+): Promise<AddedProject> {
   const project = { ...given, ...(await ruleOfNew(transaction)) };
   const { kind, slug } = project;
   const gone = await deletedAt(transaction, project);
   if (gone !== undefined)
     throw conflict(`The ${kind} ${slug} was deleted at ${gone}. Take another slug: hosts may still follow that one.`);
+  // Of two names that look alike, created at once, the second one finds the first.
+  await takeTurn(transaction, `name/${skeletonOf(slug)}`);
   if (!(await insertProject(transaction, project))) throw conflict(`The ${kind} slug ${slug} is taken.`);
-  return project;
+  const found = await requireDistinct(transaction, project, rule);
+  const all = found.map((each) => each.slug).join(" ");
+  return {
+    project,
+    seen: seenOf(found),
+    facts: { kind, slug, ...(all !== "" && { looks_like: all }) },
+  };
 }

@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import type { Logger } from "../../support/logging.ts";
 import type { AuditEntry } from "../access/audit.ts";
 import type { AuthenticationParts, MountOptions } from "../access/authentication.ts";
+import type { NameParts } from "../access/new-project.ts";
 import type { Served } from "../access/serve.ts";
 import type { SignInWay } from "../access/sign-in-way.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
@@ -16,7 +17,8 @@ import type { FleetKey } from "../records/fleet.ts";
 import type { RecordHooks } from "../records/hooks.ts";
 
 /** Parts of the running hub that its routes and features build on. */
-export interface Core extends AuthenticationParts, TargetAccessParts, SealedParts, ArchiveParts, DeployParts {
+export interface Core
+  extends AuthenticationParts, TargetAccessParts, SealedParts, ArchiveParts, DeployParts, NameParts {
   arrivals: Arrivals;
   connections: Connections;
   logger: Logger | undefined;

@@ -4,7 +4,7 @@ import { type ApiKeyRecord, DEFAULT_SCOPES } from "../../contract/surfaces/keys.
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { endsToGive, grantableKey, mayEnd, renewedExpiry, viewOf } from "../access/key-rights.ts";
-import { addProject, newProject, requireFreeName } from "../access/new-project.ts";
+import { addProject, type NameParts, newProject, requireFreeName } from "../access/new-project.ts";
 import { serve, type Served } from "../access/serve.ts";
 import { conflict, forbidden, keyRejected, notFound } from "../base/errors.ts";
 import { isAdministrator, type Principal, requireScope } from "../base/principal.ts";
@@ -23,7 +23,6 @@ import {
   revokeKey,
 } from "../records/keys.ts";
 import type { Locked } from "../records/locked.ts";
-import type { Records } from "../records/port.ts";
 import { findProject, listProjects, projectRecord } from "../records/projects.ts";
 
 /** Seconds for which a rotated key still works. */
@@ -56,7 +55,7 @@ function requireReplaceable<In>(caller: Locked<Key, In>, old: Locked<Key, In>): 
 }
 
 /** Routes of API keys and projects (docs/contract/keys.md). */
-export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
+export function devkeys({ hub }: MountOptions<NameParts>): readonly Served[] {
   const db = hub.database.kysely;
 
   /** Returns a key that the caller may revoke: its own, or one that it could have created. */
@@ -137,12 +136,13 @@ export function devkeys({ hub }: MountOptions<Records>): readonly Served[] {
 
     serve(projects.createProject, async (request, principal) => {
       const project = newProject(request.body, principal.owner, hub.clock());
-      const { id: subject, kind, slug } = project;
+      const { id: subject, owner } = project;
+      const rule = { names: hub.names, viewer: { owner, isAdministrator: isAdministrator(principal) } };
       return audited(hub, request, { principal, projectIds: [] }, async (transaction, tell) => {
         if (request.body.same_name !== true) await requireFreeName(transaction, project);
-        const added = await addProject(transaction, project);
-        await tell({ action: "project.create", subject, facts: { kind, slug } });
-        return projectRecord(added);
+        const { project: added, seen, facts } = await addProject(transaction, project, rule);
+        await tell({ action: "project.create", subject, facts });
+        return { ...projectRecord(added), ...seen };
       });
     }),
 

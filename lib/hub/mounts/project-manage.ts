@@ -13,6 +13,7 @@ import type { Blobs } from "../blobs/port.ts";
 import { silentBefore } from "../fleets/fleet-view.ts";
 import { pageOf } from "../http/documentation.ts";
 import { trashBlobs } from "../publications/trash-blobs.ts";
+import { lookAlikes, seenOf } from "../records/look-alikes.ts";
 import {
   deleteVersion,
   deprecateVersion,
@@ -88,7 +89,9 @@ export function projectManage({
   return [
     serve(projects.showProject, async (request, principal) => {
       const project = await projectOf(principal, request.params.id);
-      return projectRecord(project);
+      const viewer = { owner: principal.owner, isAdministrator: isAdministrator(principal) };
+      const seen = principal.projectId === null ? seenOf(await lookAlikes(db, project, viewer)) : {};
+      return { ...projectRecord(project), ...seen };
     }),
 
     serve(projects.renameProject, async (request, principal) => {

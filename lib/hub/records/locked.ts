@@ -8,7 +8,8 @@ import type { TransactedIn } from "./port.ts";
  * 3. API keys, by id;
  * 4. publishers, then invites and joined hosts;
  * 5. rollouts;
- * 6. versions, and all that belongs to them.
+ * 6. versions, and all that belongs to them;
+ * 7. the turn of a new name, and of those that look like it (`takeTurn`).
  *
  * The owner and the host of a key change under the lock of its project alone, so that a transaction that holds the
  * project relies on them without a lock of the key.

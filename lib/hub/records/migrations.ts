@@ -3,6 +3,7 @@ import { type Migration, Migrator } from "kysely/migration";
 import { usageError } from "../../contract/errors.ts";
 import { statementsFor } from "./ddl.ts";
 import { renewHosts } from "./host-rows.ts";
+import { SKELETON_INDEX } from "./look-alikes.ts";
 import type { Dialect, Transacted } from "./port.ts";
 import { type AnyTable, FIRST_MIGRATION } from "./table.ts";
 
@@ -40,17 +41,26 @@ const WORK: Record<string, (db: Transacted, dialect: Dialect) => Promise<void>> 
   "0002-fleet-lists": renewHosts,
 };
 
+/** Indexes of expressions, which tables do not declare, by their migration. */
+const INDEXES: Record<string, readonly string[]> = { "0009-look-alikes": [SKELETON_INDEX] };
+
 /** Returns the names of all migrations, in order: the version of the schema. */
 export const versionOf = (tables: readonly AnyTable[]): readonly string[] =>
   [
-    ...new Set([...Object.keys(WORK), ...tables.flatMap(({ since, added }) => [since, ...Object.keys(added)])]),
+    ...new Set([
+      ...Object.keys({ ...WORK, ...INDEXES }),
+      ...tables.flatMap(({ since, added }) => [since, ...Object.keys(added)]),
+    ]),
   ].toSorted();
 
 /**
- * Returns a migration's statements, generated from the table declarations. Those of a released migration never change.
+ * Returns a migration's statements, most of them generated from the table declarations. Those of a released migration
+ * never change.
  */
-export const statementsOf = (tables: readonly AnyTable[], migration: string, dialect: Dialect): string[] =>
-  tables.flatMap((table) => statementsFor(table, migration, dialect));
+export const statementsOf = (tables: readonly AnyTable[], migration: string, dialect: Dialect): string[] => [
+  ...tables.flatMap((table) => statementsFor(table, migration, dialect)),
+  ...(INDEXES[migration] ?? []),
+];
 
 const migrationOf = (tables: readonly AnyTable[], name: string, dialect: Dialect): Migration => ({
   // The migrator runs all migrations in one transaction, where the database allows it: both do.

@@ -37,7 +37,7 @@ export const isPostgres = (db: Queries): boolean => db.getExecutor().adapter ins
  */
 export async function takeTurn(
   transaction: Transacted,
-  subject: `owner/${string}` | "components" | "component_lists",
+  subject: `owner/${string}` | `name/${string}` | "components" | "component_lists",
 ): Promise<void> {
   if (isPostgres(transaction))
     await sql`select pg_advisory_xact_lock(hashtextextended(${subject}, 0))`.execute(transaction);

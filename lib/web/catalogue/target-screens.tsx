@@ -1,5 +1,7 @@
 import type { FastifyRequest } from "fastify";
+import { Fragment } from "react";
 import * as market from "../../contract/marketplace/routes.ts";
+import { showProject } from "../../contract/projects/routes.ts";
 import { rightsOf } from "../../contract/rights.ts";
 import type { TargetDetail } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
@@ -59,6 +61,7 @@ export const target =
     // Only owners see the names of keys: the same page of versions, as their managers see it.
     const managed = isSignedIn ? await api.ask(request, managedVersions(detail.id, cursor)) : undefined;
     const publishers = managed && publishersOf(managed.items);
+    const record = managed && (await api.ask(request, callTo(showProject, { params: { id: detail.id } })));
     // Only these pages need the parser.
     const { Readme } = await import("./readme.tsx");
     const here = pagePaths.target(kind, slug);
@@ -70,7 +73,12 @@ export const target =
         slug={slug}
         name={name}
         isControlled={isControlled(request, detail)}
-        lead={description !== null && <p className="lead">{description}</p>}
+        lead={
+          <>
+            {description !== null && <p className="lead">{description}</p>}
+            {record?.looks_like !== undefined && <LooksLike kind={kind} slugs={record.looks_like} />}
+          </>
+        }
       >
         <div className="columns">
           <div>
@@ -144,6 +152,20 @@ export const target =
       </TargetLayout>
     );
   };
+
+/** Tells the owner and administrators of targets of others that people may take for this one. */
+const LooksLike = ({ kind, slugs }: { kind: MarketplaceKind; slugs: readonly string[] }) => (
+  <p className="notice warn">
+    This name looks like that of another owner&rsquo;s {kind}:{" "}
+    {slugs.map((slug, index) => (
+      <Fragment key={slug}>
+        {index > 0 && ", "}
+        <Go to={pagePaths.target(kind, slug)}>{slug}</Go>
+      </Fragment>
+    ))}
+    .
+  </p>
+);
 
 /** Shows the rights that a plugin requests, or why they are not shown. @param of contents of its latest version */
 const Rights = ({ of: { descriptor, isCut } }: { of: Contents }) => (

@@ -3,12 +3,12 @@ import type { ExchangeAnswer } from "../../../contract/publishers/publishers.ts"
 import { type Target, targetText } from "../../../contract/target.ts";
 import { printable } from "../../../support/printable.ts";
 import { auditWriterOf } from "../../access/audit.ts";
-import { addProject, newProject } from "../../access/new-project.ts";
+import { type AddedProject, addProject, type NameParts, newProject } from "../../access/new-project.ts";
 import { conflict, forbidden, HubError } from "../../base/errors.ts";
 import { endsOfMade, runEnd } from "../../records/ends.ts";
 import { issueKey } from "../../records/keys.ts";
 import type { Locked } from "../../records/locked.ts";
-import { inTransaction, type Records, type TransactedIn } from "../../records/port.ts";
+import { inTransaction, type TransactedIn } from "../../records/port.ts";
 import { lockIfThere, lockProject, type Project } from "../../records/projects.ts";
 import { differencesOf, differenceText } from "./claims.ts";
 import type { Issuers, VerifiedClaims } from "./issuers.ts";
@@ -34,7 +34,7 @@ const RUNS = ["run_id", "job_id", "pipeline_id"];
 const WHOLE_RUNS = ["run_id", "pipeline_id", "job_id"];
 
 /** Parts of the hub that an exchange needs. */
-export interface ExchangeParts extends Records {
+export interface ExchangeParts extends NameParts {
   issuers: Issuers;
 }
 
@@ -85,8 +85,9 @@ function exchanged(
     const there = targetId === null ? undefined : await lockIfThere(transaction, targetId);
     const publisher = await lockPublisher(transaction, id, there?.id ?? null);
     if (publisher === undefined) throw noPublisher(target, claims.iss);
-    const project = there ?? (await createTarget(transaction, publisher, now));
-    const created = there === undefined;
+    const made = there === undefined ? await createTarget(transaction, publisher, parts) : undefined;
+    const project = there ?? made!.project;
+    const created = made !== undefined;
     const truster = await endsOfMade(transaction, publisher.ends, publisher.created_by);
     const { owner } = project;
     const rights = { name: runName(publisher, claims), scopes: [publisher.scope], host: null, expiresAt };
@@ -95,9 +96,8 @@ function exchanged(
     await noteExchange(transaction, { id, keyId: record.id, projectId: project.id, now: record.created_at });
     // The audit entries name the new key.
     const writeAudit = auditWriterOf(parts, request, { owner, keyId: record.id });
-    const { kind, slug } = project;
-    if (created)
-      await writeAudit(transaction, { action: "project.create", subject: project.id, facts: { kind, slug } });
+    if (made !== undefined)
+      await writeAudit(transaction, { action: "project.create", subject: project.id, facts: made.facts });
     const facts = { publisher: publisher.name, issuer: claims.iss, sub: shortened(claims.sub ?? "") };
     await writeAudit(transaction, { action: "publisher.exchange", subject: project.id, facts });
     return {
@@ -179,18 +179,24 @@ function runName({ name }: Publisher, claims: VerifiedClaims): string {
   return shortened(`${name}: ${claims.sub ?? "?"}${run === undefined ? "" : `, run ${run}`}`);
 }
 
-/** Creates the target of a pending publisher. @throws HubError 409 for a name that is taken */
+/**
+ * Creates the target of a pending publisher.
+ *
+ * @returns it, with the facts of its audit entry
+ * @throws HubError 409 for a name that is taken, or that may not look like another
+ */
 async function createTarget<In>(
   transaction: TransactedIn<In>,
   publisher: Locked<Publisher, In>,
-  now: number,
-): Promise<Locked<Project, In>> {
+  { clock, names }: ExchangeParts,
+): Promise<{ project: Locked<Project, In>; facts: AddedProject["facts"] }> {
   const { owner } = publisher;
   const { kind, slug, name } = pendingOf(publisher)!;
+  const now = clock();
   const project =
     kind === "project"
       ? { ...newProject({ kind, name }, owner, now), id: slug, slug }
       : newProject({ kind, slug, name }, owner, now);
-  await addProject(transaction, project);
-  return lockProject(transaction, project.id);
+  const { facts } = await addProject(transaction, project, { names, viewer: { owner, isAdministrator: false } });
+  return { project: await lockProject(transaction, project.id), facts };
 }

@@ -5,14 +5,14 @@ import { parseTarget, type Target, targetText } from "../../../contract/target.t
 import { audited } from "../../access/audit.ts";
 import type { MountOptions } from "../../access/authentication.ts";
 import { viewOf } from "../../access/key-rights.ts";
-import { newProject } from "../../access/new-project.ts";
+import { type NameParts, newProject, requireDistinct } from "../../access/new-project.ts";
 import { serve, type Served } from "../../access/serve.ts";
 import { conflict, forbidden, HubError, notFound, unprocessable } from "../../base/errors.ts";
 import { recordId } from "../../base/identity.ts";
 import { type Principal, requireScope } from "../../base/principal.ts";
 import { controls } from "../../base/rights.ts";
 import { pageOf } from "../../http/documentation.ts";
-import type { Queries } from "../../records/port.ts";
+import { type SeenLookAlikes, seenOf } from "../../records/look-alikes.ts";
 import { deletedAt } from "../../records/project-deletion.ts";
 import type { Project } from "../../records/projects.ts";
 import { selectWhere } from "../../records/rows.ts";
@@ -54,7 +54,7 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
       requireScope(principal, "publish");
       const { name, issuer, audience, claims, scope = "publish" } = request.body;
       requireIds(issuer, claims);
-      const place = await placeOf(db, principal, request.body);
+      const place = await placeOf(hub, principal, request.body);
       await issuers.require(issuer);
       const facts = {
         ...{ id: recordId("pub", hub.clock()), name, project_id: place.project?.id ?? null },
@@ -69,7 +69,8 @@ export function publishers({ hub, authentication }: MountOptions<Core>, issuers:
         await tell({ action: "publisher.add", subject, facts: told });
         return added;
       });
-      return publisherRecord({ ...row, kind: place.project?.kind ?? null, slug: place.project?.slug ?? null });
+      const record = publisherRecord({ ...row, kind: place.project?.kind ?? null, slug: place.project?.slug ?? null });
+      return { ...record, ...place.seen };
     }),
 
     serve(routes.listPublishers, (request, principal) =>
@@ -128,6 +129,8 @@ interface PublisherTarget {
   project?: Project;
   pending: string | null;
   pendingName: string | null;
+  /** Look-alikes of the slug that it will create, of those that the caller sees. */
+  seen?: SeenLookAlikes;
 }
 
 /**
@@ -135,10 +138,11 @@ interface PublisherTarget {
  * cannot be created; 422 for none or two
  */
 async function placeOf(
-  db: Queries,
+  { database, names }: NameParts,
   principal: Principal,
   { target, creates }: PublisherRequest,
 ): Promise<PublisherTarget> {
+  const db = database.kysely;
   if ((target === undefined) === (creates === undefined)) throw unprocessable("Give either target or creates.");
   if (target !== undefined) {
     const project = await selectWhere(db, "projects", parseTarget(target)).selectAll().executeTakeFirst();
@@ -147,9 +151,13 @@ async function placeOf(
   }
   requireScope(principal, "projects");
   if (principal.projectId !== null) throw forbidden("The key is bound to another target.");
-  const { kind, slug, name } = newProject(creates!, principal.owner, 0);
+  const { owner } = principal;
+  const { kind, slug, name } = newProject(creates!, owner, 0);
   const taken = await selectWhere(db, "projects", { kind, slug }).select("id").executeTakeFirst();
   if (taken !== undefined || (await deletedAt(db, { kind, slug })) !== undefined)
     throw conflict(`The ${kind} slug ${slug} is taken.`);
-  return { pending: targetText({ kind, slug }), pendingName: name };
+  // Whoever asks, the target will be created by a run, which is no administrator.
+  const rule = { names, viewer: { owner, isAdministrator: false } };
+  const seen = seenOf(await requireDistinct(db, { kind, slug, owner }, rule));
+  return { pending: targetText({ kind, slug }), pendingName: name, seen };
 }
