@@ -187,7 +187,8 @@ t.test("a process that ignores its signal is killed, with all of its group", asy
   const begun = performance.now();
   await served.act("worker", "stop");
   t.ok(performance.now() - begun >= 950);
-  t.notOk(pids.some(isAlive));
+  // Whoever adopted the child may be slow to take its exit code.
+  await until(() => !pids.some(isAlive));
   t.equal(served.statuses()[0]?.state, "stopped");
 });
 
