@@ -67,7 +67,7 @@ async function slugOf(kind: Kind, name: string): Promise<string> {
   const { slug } = await import("../../lib/contract/identifiers.ts");
   const parsed = slug.safeParse(name);
   if (parsed.success) return parsed.data;
-  throw usageError("usage", `${JSON.stringify(name)} is no ${kind}'s slug: ${parsed.error.issues[0]!.message}.`, {
+  throw usageError("usage", `${JSON.stringify(name)} is not a ${kind}'s slug: ${parsed.error.issues[0]!.message}.`, {
     hint: "`sealift marketplace search` finds slugs; for a project give --kind project.",
   });
 }

@@ -16,7 +16,7 @@ const REFUSED = /[\0-\x08\x0b-\x1f\x7f]/;
 /** Checks the name of a setting. @throws UsageError `usage` */
 export function settingName(name: string): string {
   if (NAME.test(name)) return name;
-  throw usageError("usage", `${JSON.stringify(name)} is no name of a variable.`, {
+  throw usageError("usage", `${JSON.stringify(name)} is not a name of a variable.`, {
     hint: "It has letters, digits and _, and begins with no digit.",
   });
 }

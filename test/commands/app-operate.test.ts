@@ -82,10 +82,10 @@ t.test("a value is kept at 0600 and never shown, and bad ones are refused", asyn
     t.notMatch(stdout + stderr, "secret");
   t.match(await run(["env", "web", "set", "A"], `'"\\`), { code: 2, stderr: /systemd and Node/ });
   t.match(await run(["env", "web", "set", "A"], "x".repeat(70_000)), { code: 2, stderr: /more than 64 KiB/ });
-  t.match(await run(["env", "web", "set", "A-B"], "x"), { code: 2, stderr: /no name of a variable/ });
+  t.match(await run(["env", "web", "set", "A-B"], "x"), { code: 2, stderr: /not a name of a variable/ });
   t.match(await run(["env", "web", "set"]), { code: 2, stderr: /set NAME/ });
   t.match(await run(["env", "web", "show", "A"]), { code: 2, stderr: /`list`/ });
-  t.match(await run(["env", "../web", "list"]), { code: 2, stderr: /no id of an application/ });
+  t.match(await run(["env", "../web", "list"]), { code: 2, stderr: /not an id of an application/ });
   t.equal(await readFile(file, "utf8"), "# mine\nB=2\nA='top secret'\n");
 });
 

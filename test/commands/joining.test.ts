@@ -133,7 +133,7 @@ t.test("a join without a terminal asks for --yes, and one without a token for th
   t.match(await run(`join ftp://hub --yes --token-file ${await invited()}`), { code: 2, stderr: /HUB is an http/ });
   process.env["SEALIFT_TOKEN"] = "slk_not-a-token";
   t.teardown(() => delete process.env["SEALIFT_TOKEN"]);
-  t.match(await run(`join ${hub.url} --yes`), { code: 2, stderr: /no token of `sealift host invite`/ });
+  t.match(await run(`join ${hub.url} --yes`), { code: 2, stderr: /not a token of `sealift host invite`/ });
 });
 
 /** Has systemd's programs write down how they are called. @returns what they heard */
@@ -184,7 +184,7 @@ t.test("with --systemd the watch is a service, whose secrets are credentials", a
   t.match(await run(`${other} --project-root /srv/other`), { code: 2, stderr: /sealift systemd install watch/ });
   t.match(await run(`${other.replace("green", "../x")} --project-root /srv/app`), {
     code: 2,
-    stderr: /no name of a unit/,
+    stderr: /not a name of a unit/,
   });
   t.strictSame((await keysOf(hub)).filter(Boolean), ["pier-7"], "what cannot be a service does not join");
 });

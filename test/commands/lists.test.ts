@@ -46,6 +46,7 @@ t.test("every list knows its fields without a record, and refuses others before 
   /** A line of each list, and what it has to list: nothing, or something. */
   const lists: Lists = {
     ...featured,
+    "app status": ["app status", false],
     "audit list": ["audit list", true],
     "context list": ["context list", false],
     diff: [`diff ${target} 1.0.0`, true],

@@ -150,10 +150,10 @@ t.test("windows that never open, unknown days, hours and zones, and waves that d
     ["Mon 09:00-09:00 UTC", /never opens/],
     ["Mon 24:00-09:00 UTC", /never opens/],
     ["Mon 09:00-16:00 Europe/Atlantis", /time zone/],
-    ["Moon 09:00-16:00 UTC", /no day/],
+    ["Moon 09:00-16:00 UTC", /not a day/],
     ["Mon-Tue-Wed 09:00-16:00 UTC", /range of days/],
-    ["Mon 9-16 UTC", /no time/],
-    ["Mon 09:60-16:00 UTC", /no time/],
+    ["Mon 9-16 UTC", /not a time/],
+    ["Mon 09:60-16:00 UTC", /not a time/],
     ["Mon 09:00 UTC", /two times/],
     ["always", /days, hours and a time zone/],
   ] as const)

@@ -76,7 +76,7 @@ t.test("settings that cannot be used are told without their values, and stop no 
   {
     await using bad = tracing({ OTEL_EXPORTER_OTLP_ENDPOINT: "ftp://user:hidden@host" });
     t.equal(await traced("work", {}, async () => "done"), "done");
-    t.match(bad.warnings, [/no http or https URL/]);
+    t.match(bad.warnings, [/not an http or https URL/]);
     t.notMatch(bad.warnings.join(), "hidden");
   }
   const odd = {
