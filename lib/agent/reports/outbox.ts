@@ -6,7 +6,7 @@ import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { Emit } from "../base/events.ts";
 import type { Reporter } from "../base/reporter.ts";
-import { markSent, reportPath, unsentNames } from "./report.ts";
+import { markSent, reportPath, unsentNames, wasCutShort } from "./report.ts";
 
 /** Most reports that wait for the hub; older ones are kept as files only. */
 const MAX_UNSENT = 100;
@@ -44,7 +44,7 @@ export async function sendReports(
           continue;
         }
         emit({ event: "report.sent" });
-      }
+      } else if (!(await wasCutShort(layout, target, name))) continue;
       await markSent(layout, target, name);
     }
   } catch (error) {

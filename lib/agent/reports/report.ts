@@ -104,6 +104,15 @@ export async function markUnsent(layout: Layout, target: TargetName, name: strin
   await syncNames(layout, folder);
 }
 
+/** Milliseconds after which a report that has a mark and no file is taken for one that was cut short. */
+const CUT_SHORT_MS = 60_000;
+
+/** Tells whether the writer of a mark ended before its report was there. Until then another process may be at it. */
+export async function wasCutShort(layout: Layout, target: TargetName, name: string): Promise<boolean> {
+  const stats = await statsOf(markOf(layout, target, name));
+  return stats !== undefined && Math.abs(Date.now() - stats.mtimeMs) > CUT_SHORT_MS;
+}
+
 /** Removes the mark of a report that the hub has, or will never accept. */
 export const markSent = (layout: Layout, target: TargetName, name: string): Promise<void> =>
   rm(markOf(layout, target, name), { force: true });

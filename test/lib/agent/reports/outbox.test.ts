@@ -1,11 +1,11 @@
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, readdir, utimes } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import type { AgentEvent } from "../../../../lib/agent/base/events.ts";
 import { deploy } from "../../../../lib/agent/deployment/deploy.ts";
 import { beginRun, DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { reportOf } from "../../../../lib/agent/reports/draft.ts";
-import { readReports } from "../../../../lib/agent/reports/report.ts";
+import { markUnsent, readReports, unsentNames } from "../../../../lib/agent/reports/report.ts";
 import { deploymentError } from "../../../../lib/contract/errors.ts";
 import type { LocalReport } from "../../../../lib/contract/surfaces/reports.ts";
 import { writeJsonFile } from "../../../../lib/releases/json-file.ts";
@@ -54,6 +54,20 @@ t.test("a report that the hub refuses is not sent for ever", async (t) => {
   const reports: LocalReport[] = [];
   await run(root, "2.0.0", { reports });
   t.same(versions(reports), ["2.0.0 success"]);
+});
+
+t.test("a report that another process is writing keeps its mark, and is sent when it is there", async (t) => {
+  const root = temporaryFolder(t);
+  await run(root, "1.0.0", {});
+  const layout = layoutOf(root);
+  const [written, late] = ["20260101T000000000Z-late", "20250101T000000000Z-killed"];
+  for (const name of [written, late]) await markUnsent(layout, TARGET, name);
+  const longAgo = new Date(Date.now() - 3_600_000);
+  await utimes(join(layout.outbox(TARGET), late), longAgo, longAgo);
+  const reports: LocalReport[] = [];
+  await run(root, "2.0.0", { reports });
+  t.same(versions(reports), ["2.0.0 success"]);
+  t.same(await unsentNames(layout, TARGET), [written], "one whose writer was killed goes");
 });
 
 /** A root where a run was killed after its commit, before its report. */
