@@ -9,11 +9,16 @@ import { globSync, readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parse } from "yaml";
 import { filesOf, type Selection } from "../test/support/selection.ts";
+import { scriptArguments } from "./arguments.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
-const given = process.argv.slice(2);
-const words = given.filter((word) => word !== "--all" && word !== "--rest");
-const selection: Selection = given.includes("--all") ? "all" : given.includes("--rest") ? "rest" : "core";
+const { values } = scriptArguments(import.meta.filename, {
+  // What is not ours is tap's.
+  strict: false,
+  options: { all: { type: "boolean", default: false }, rest: { type: "boolean", default: false } },
+});
+const words = process.argv.slice(2).filter((word) => word !== "--all" && word !== "--rest");
+const selection: Selection = values["all"] === true ? "all" : values["rest"] === true ? "rest" : "core";
 
 /** Whether a file runs others in its process, and none of this part (test/support/together.ts). */
 function isEmptyBatch(file: string): boolean {
