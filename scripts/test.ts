@@ -33,7 +33,10 @@ function chosen(): string[] {
   return [...batches.filter((file) => !isEmptyBatch(file)), ...filesOf(selection, apart, root)];
 }
 
-const files = words.some((word) => /\.test\.tsx?$/.test(word) && !word.startsWith("--")) ? [] : chosen();
+// tap excludes none of the files that it is given.
+const excluded = words.flatMap((word) => /^--exclude=(.+)$/.exec(word)?.[1] ?? []);
+const isNamed = words.some((word) => /\.test\.tsx?$/.test(word) && !word.startsWith("--"));
+const files = isNamed ? [] : chosen().filter((file) => !excluded.includes(file));
 const child = spawn("tap", [...words, ...files], {
   cwd: root,
   stdio: "inherit",
