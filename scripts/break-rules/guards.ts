@@ -12,7 +12,7 @@ export interface Guard {
   replace: string;
 }
 
-/** Whether a statement only refuses: it throws, or returns a refusal. */
+/** Whether a statement only refuses: it throws. */
 function refuses(statement: ts.Statement): boolean {
   const only = ts.isBlock(statement) && statement.statements.length === 1 ? statement.statements[0]! : statement;
   return ts.isThrowStatement(only);

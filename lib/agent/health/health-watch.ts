@@ -105,7 +105,7 @@ export class HealthWatch {
     if (release === undefined || (await this.#isDeployed())) return;
     const asked = askedUnits(layout, release, options.supervisor);
     const looks = await Promise.all(asked.map(async ({ name, look }) => [name, await look(signal)] as const));
-    // What was seen during a switch says nothing of either release.
+    // A look during a switch may have met either release.
     if ((await this.#isDeployed()) || (await currentRelease(layout, target))?.name !== release.name) return;
     const now = new Date().toISOString();
     this.#units = new Map(looks.map(([name, sample]) => [name, afterLook(this.#units.get(name), sample, now)]));
@@ -155,7 +155,7 @@ export class HealthWatch {
       ...found,
       told: { state: found.state, at: now, report: reportName(report) },
     });
-    // What it was before says nothing any more, whether or not the hub has heard it.
+    // The earlier report is out of date, whether or not the hub has it.
     if (found.told !== undefined) await removeReport(layout, target, found.told.report);
     this.#hearing.reported();
   }
