@@ -42,14 +42,14 @@ async function main(): Promise<void> {
   heading("A project and its keys", "one key for CI that may only publish, one for hosts that may only deploy");
   const { project } = await programs.run<{ project: { slug: string } }>(
     "sealift",
-    ["projects", "create", "Harbour", "--kind", "project"],
+    ["project", "create", "Harbour", "--kind", "project"],
     admin,
   );
   const newKey = async (name: string, scopes: string[]): Promise<{ key: string; deployment_credential?: string }> => {
     const flags = scopes.flatMap((scope) => ["--scope", scope]);
     const created = await programs.run<{ key: { key: string; deployment_credential?: string } }>(
       "sealift",
-      ["keys", "create", "--name", name, "--project", project.slug, ...flags],
+      ["key", "create", "--name", name, "--project", project.slug, ...flags],
       admin,
     );
     return created.key;
@@ -135,11 +135,7 @@ async function main(): Promise<void> {
 
   heading("The marketplace", "one plugin, a plain ZIP, signed with its developer's secret and its author's key");
   const developer = { ...admin, SEALIFT_SIGNING_SECRET: randomBytes(24).toString("base64url") };
-  await programs.run(
-    "sealift",
-    ["projects", "create", "Tide table", "--kind", "plugin", "--slug", "tide-table"],
-    admin,
-  );
+  await programs.run("sealift", ["project", "create", "Tide table", "--kind", "plugin", "--slug", "tide-table"], admin);
   const publishPlugin = async (version: string): Promise<void> => {
     await prepareSource(path("source"), project.slug, version);
     await zipFolder(path("source", "plugins", "tide-table"), `tide-table-${version}`, path("tide-table.zip"));

@@ -15,8 +15,6 @@ interface RunValues {
   systemdScope: string;
   staysUpMs?: number;
   healthUrl?: readonly (readonly [plugin: string | null, url: URL])[];
-  k8sNamespace?: string | undefined;
-  k8sContext?: string | undefined;
   runtimeUrl: string;
   notifiersConfig?: string | undefined;
   hubUrl?: string | undefined;
@@ -28,8 +26,6 @@ const HOW_UNITS_RUN = [
   "systemd-scope",
   "stays-up",
   "health-url",
-  "k8s-namespace",
-  "k8s-context",
   "runtime-url",
   "plugin-key",
   "plugin-key-file",
@@ -42,13 +38,12 @@ const HOW_UNITS_RUN = [
  * @param layers where the options were given
  */
 export function settingsOf(options: RunValues, layers: readonly Layer[]): Settings {
-  const { hostId, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext, runtimeUrl } = options;
+  const { hostId, supervisor, supervisorName, systemdScope, runtimeUrl } = options;
   const { notifiersConfig, hubUrl } = options;
   const own: Record<string, Record<string, string | undefined>> = {
     runtime: { runtime_url: runtimeUrl, plugin_key_file: secretFile("plugin-key", layers) },
     systemd: { systemd_scope: systemdScope, ...healthOf(options) },
     docker: healthOf(options),
-    kubernetes: { k8s_namespace: k8sNamespace, k8s_context: k8sContext },
   };
   const settings = {
     host_id: hostId,

@@ -40,11 +40,6 @@ export async function supervisorFrom(options: SupervisorValues): Promise<DeployO
       const { dockerSupervisor } = await import("../../lib/agent/supervisors/docker.ts");
       return { name, make: () => dockerSupervisor({ template, ...health }) };
     }
-    case "kubernetes": {
-      const { kubernetesSupervisor } = await import("../../lib/agent/supervisors/kubernetes.ts");
-      const { k8sNamespace: namespace, k8sContext: context } = options;
-      return { name, make: () => kubernetesSupervisor({ template, namespace, context }) };
-    }
     case "runtime": {
       const { runtimeSupervisor } = await import("../../lib/agent/supervisors/runtime.ts");
       const { runtimeUrl, pluginKey, timeoutMs = RUNTIME_TIMEOUT_MS } = options;

@@ -97,15 +97,15 @@ async function followed({ kind, slug }: Target, layers: readonly Layer[], instan
 
 type SupervisorChoice = Pick<
   Values<typeof targetOptions.marketplace>,
-  "projectRoot" | "supervisor" | "supervisorName" | "systemdScope" | "k8sNamespace" | "k8sContext"
+  "projectRoot" | "supervisor" | "supervisorName" | "systemdScope"
 >;
 
 /** Returns the programs that print a target's log, as the supervisor that it is deployed with keeps it. */
 async function followedLog(target: Target, lines: number, values: SupervisorChoice): Promise<LogSource[]> {
   const { targetLogs } = await import("../../lib/agent/supervisors/logs.ts");
-  const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = values;
+  const { projectRoot, supervisor, supervisorName, systemdScope } = values;
   return targetLogs(layoutOf(resolve(projectRoot)), targetName(target), [], {
-    ...{ supervisor, systemdScope, template: supervisorName, namespace: k8sNamespace, context: k8sContext },
+    ...{ supervisor, systemdScope, template: supervisorName },
     ...{ lines, follow: true },
   });
 }

@@ -13,7 +13,7 @@ export class Logs extends withOptions(logs) {
     category: "Operating",
     description: "Show what plugins and applications of a target write",
     details: `
-      Asks systemd's journal, docker or kubernetes for the units of the running release, or for those of the plugins
+      Asks systemd's journal or docker for the units of the running release, or for those of the plugins
       that are named. Applications (\`apps/web\`) are read where \`applications.yaml\` says that they run. The lines of
       several containers begin with their names.
     `,
@@ -33,12 +33,12 @@ export class Logs extends withOptions(logs) {
   }
 
   override async run(): Promise<number> {
-    const { projectRoot, supervisor, supervisorName, systemdScope, k8sNamespace, k8sContext } = this.options;
+    const { projectRoot, supervisor, supervisorName, systemdScope } = this.options;
     const layout = projectRootAt(projectRoot);
     const [target] = await targetsAt(layout, [this.target]);
     const { readLogs, targetLogs } = await import("../../lib/agent/supervisors/logs.ts");
     const sources = await targetLogs(layout, target!, this.units, {
-      ...{ supervisor, systemdScope, template: supervisorName, namespace: k8sNamespace, context: k8sContext },
+      ...{ supervisor, systemdScope, template: supervisorName },
       ...{ lines: this.options.lines, follow: this.options.follow || this.short },
     });
     using interrupt = interruptible();

@@ -34,7 +34,6 @@ export const KeysCreate = ofHub("create", keyCreation, {
     ],
     ["A key that never ends", "$0 key create --name operator --scope admin --expires never"],
   ],
-  also: [["keys", "create"]],
   async run({ client, idOf }, { options, json, print, note, done }) {
     const { name, project, owner, actsFor, host, scope: scopes, expires, out } = options;
     const asked = {
@@ -130,7 +129,6 @@ export const KeysList = ofHub("list", keyListing, {
     30 days after its end.
   `,
   examples: [["Which keys have ended lately", "$0 key list --ended"]],
-  also: [["keys", "list"]],
   listed: async () => Object.keys((await import("../../lib/contract/surfaces/keys.ts")).apiKeyRecord.shape),
   run: ({ client }, shell) =>
     showList(shell, {
@@ -175,7 +173,6 @@ async function projectNames(client: DevkeysClient, keys: readonly ApiKeyRecord[]
 export const KeysRevoke = ofKey("revoke", removal, {
   description: "Revoke an API key and its deployment credential at once",
   examples: [["Revoke a key, by its id or its name", "$0 key revoke ci"]],
-  also: [["keys", "revoke"]],
   async run({ client, id }, { options, note, done }) {
     if (!options.dryRun) {
       await client.revokeKey(id);

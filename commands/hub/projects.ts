@@ -33,7 +33,6 @@ export const ProjectsCreate = ofName("create", projectCreation, {
     ["In a script that may run twice", "$0 project create 'Cold store' --if-missing"],
     ["Create a plugin", "$0 project create 'Tide table' --kind plugin --slug tide-table"],
   ],
-  also: [["projects", "create"]],
   async run({ client }, { options, json, print, note, done }, [name]) {
     const { kind, slug, sameName, ifMissing } = options;
     const wanted = { name, kind, ...(slug !== undefined && { slug }), ...(sameName && { same_name: true }) };
@@ -66,7 +65,6 @@ async function existingOr(client: DevkeysClient, wanted: CreateProjectRequest): 
 
 export const ProjectsList = ofHub("list", connection, {
   description: "List your projects, plugins and services",
-  also: [["projects", "list"]],
   listed: async () => Object.keys((await import("../../lib/contract/surfaces/keys.ts")).projectRecord.shape),
   run: ({ client }, shell) =>
     showList(shell, {

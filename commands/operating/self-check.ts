@@ -121,7 +121,7 @@ class Tour {
     [
       "publish",
       async () => {
-        await this.#run("keygen", "--out", "keys");
+        await this.#run("signer", "create", "--out", "keys");
         await this.#publish("1.0.0");
         return "a tree was sealed, signed and uploaded";
       },

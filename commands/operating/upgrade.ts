@@ -19,7 +19,7 @@ async function ownFile() {
 /** Remaining options of a deployment: nothing of this program is supervised. */
 const UNSUPERVISED = {
   ...({ supervisor: "none", systemdScope: "system", runtimeUrl: "", staysUpMs: 0, healthUrl: [] } as const),
-  ...{ supervisorName: undefined, pluginKey: undefined, k8sNamespace: undefined, k8sContext: undefined },
+  ...{ supervisorName: undefined, pluginKey: undefined },
   ...{ acceptRights: false, templateEnv: [], pluginSecretKey: undefined, signingSecret: undefined, gitToken: [] },
   ...{ provisionersConfig: undefined, notifiersConfig: undefined },
 };

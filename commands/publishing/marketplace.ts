@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { marketplacePublication, searching, yanking } from "../../lib/options/marketplace.ts";
+import { marketplacePublication, searching } from "../../lib/options/marketplace.ts";
 import { readFault } from "../../lib/support/files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
@@ -105,30 +105,6 @@ async function checkFile(path: string): Promise<void> {
   throw usageError("usage", `--archive ${path} is ${what}.`, {
     hint: "Give a ZIP, such as one that `git archive --format zip` makes.",
   });
-}
-
-export class MarketplaceYank extends withOptions(yanking) {
-  static override paths = [["marketplace", "yank"]];
-  static override usage = Command.Usage({
-    category: "Publishing",
-    description: "Take a version out of `latest`, or back in",
-    examples: [
-      ["Yank", "$0 marketplace yank tide-table 1.4.0 --reason 'wrong tides'"],
-      ["Undo it", "$0 marketplace yank tide-table 1.4.0 --undo"],
-    ],
-  });
-
-  slug = Option.String({ name: "SLUG", required: true });
-  version = Option.String({ name: "VERSION", required: true });
-
-  override async run(): Promise<number> {
-    const { MarketplaceClient } = await import("../../lib/client/marketplace-client.ts");
-    const { kind, undo, reason } = this.options;
-    const client = new MarketplaceClient(kind, this.slug, hubConnection(this.options, MARKETPLACE_TIMEOUT_MS));
-    await client.yank(this.version, !undo, reason);
-    this.note(`${this.slug} ${this.version} is ${undo ? "no longer yanked" : "yanked"}.`);
-    return this.done({ slug: this.slug, version: this.version, is_yanked: !undo });
-  }
 }
 
 export class MarketplaceSearch extends withOptions(searching) {

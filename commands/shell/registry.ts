@@ -63,11 +63,11 @@ import * as pluginTest from "../plugins/plugin-test.ts";
 import * as runtimeServe from "../plugins/runtime-serve.ts";
 import { publishers } from "../publishers/feature.ts";
 import * as deployPublish from "../publishing/deploy-publish.ts";
-import * as keygen from "../publishing/keygen.ts";
 import * as marketplace from "../publishing/marketplace.ts";
 import * as marketplaceSign from "../publishing/marketplace-sign.ts";
 import * as marketplaceSigningKey from "../publishing/marketplace-signing-key.ts";
 import * as open from "../publishing/open.ts";
+import * as signerCreate from "../publishing/signer-create.ts";
 import { quotas } from "../quotas/feature.ts";
 import { rollouts } from "../rollouts/feature.ts";
 import { staging } from "../staging/feature.ts";
@@ -88,7 +88,7 @@ const FILES: readonly object[] = [
   ...[keys, projects, signers, versionDiff, versions],
   ...[doctor, health, mirrorServe, selfCheck, systemdInstall, upgrade],
   ...[pluginAudit, pluginDev, pluginInit, pluginPack, pluginPublish, pluginRights, pluginTest, runtimeServe],
-  ...[deployPublish, keygen, marketplace, marketplaceSign, marketplaceSigningKey, open],
+  ...[deployPublish, signerCreate, marketplace, marketplaceSign, marketplaceSigningKey, open],
   ...[completion, docs],
 ];
 

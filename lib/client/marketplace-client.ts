@@ -184,17 +184,6 @@ export class MarketplaceClient {
     }
   }
 
-  /** Yanks or restores a version. @throws AuthenticationError, PublishError */
-  async yank(version: string, yanked: boolean, reason?: string): Promise<void> {
-    const params = { slug: this.#slug, version };
-    const request = yanked
-      ? requestOf(routes.yankTargetVersion[this.#kind], { params, body: { reason } }, this.#asking())
-      : requestOf(routes.unyankTargetVersion[this.#kind], { params }, this.#asking());
-    const response = await send(request, this.#options);
-    if (response.status < 200 || response.status > 299) throw await statusError(response, request);
-    response.body.on("error", () => {}).resume();
-  }
-
   #asking(operation: Asking["operation"] = "marketplace"): Asking {
     return { operation, hub: this.#options };
   }

@@ -1,8 +1,11 @@
 /**
  * Guarantees about the disk before a switch counts. `full`: every byte and name of the release, so that a power cut
- * leaves the old release or the new one, complete. `switch`: the journal and the links only. `none`: nothing.
+ * leaves the old release or the new one, complete. `switch`: the journal and the links only. `none`: nothing,
+ * for folders that can be made anew, as those of previews and tests.
  */
 export const DURABILITIES = ["full", "switch", "none"] as const;
+/** Those that an operator can ask for. */
+export const DURABILITY_CHOICES = ["full", "switch"] as const satisfies readonly Durability[];
 export type Durability = (typeof DURABILITIES)[number];
 
 /** Rate below which a download is abandoned, in bytes per second over 30 s of waiting. */

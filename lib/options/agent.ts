@@ -1,5 +1,5 @@
 import { hostname } from "node:os";
-import { DEPLOYMENT_DEFAULTS, DURABILITIES, LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
+import { DEPLOYMENT_DEFAULTS, DURABILITY_CHOICES, LEAST_BYTES_PER_SECOND } from "../contract/deployment-defaults.ts";
 import { labelOf } from "../contract/labels.ts";
 import { connection, hubIfKnown, mirrors, network } from "./connection.ts";
 import * as forms from "./forms.ts";
@@ -65,7 +65,7 @@ const deployment = group("Deployment", {
   }),
   mirror: mirrors,
   ...foreign,
-  durability: choice(DURABILITIES, {
+  durability: choice(DURABILITY_CHOICES, {
     help: "What is on the disk before a switch counts",
     default: DEPLOYMENT_DEFAULTS.durability,
   }),
@@ -100,13 +100,13 @@ function healthUrlFrom(text: string): readonly [plugin: string | null, url: URL]
 
 /** Supervisor of the plugins. */
 export const supervision = group("Supervisor", {
-  supervisor: choice(["none", "runtime", "systemd", "docker", "kubernetes"], {
+  supervisor: choice(["none", "runtime", "systemd", "docker"], {
     help: "What runs the plugins",
     default: "none",
   }),
   supervisorName: text({
     metavar: "TEMPLATE",
-    help: "Name of units, containers or deployments; <id> is the plugin",
+    help: "Name of units or containers; <id> is the plugin",
     defaultText: "sealift-plugin-<id>",
   }),
   systemdScope: choice(["system", "user"], { help: "Which systemd runs the units", default: "system" }),
@@ -119,8 +119,6 @@ export const supervision = group("Supervisor", {
     { metavar: "[PLUGIN=]URL", help: "URL that answers when a unit works; may be repeated", commas: true },
     healthUrlFrom,
   ),
-  k8sNamespace: text({ metavar: "NAME", help: "Kubernetes namespace", defaultText: "the context's" }),
-  k8sContext: text({ metavar: "NAME", help: "Kubernetes context", defaultText: "the current one" }),
   runtimeUrl: guarded(url({ help: "Root of the runtime", default: "http://127.0.0.1:8000" })),
   pluginKey: requiredWhen(
     token({ metavar: "KEY", help: "The runtime's plugin key" }),

@@ -64,16 +64,6 @@ export const pluginPublication = {
   ...connection,
 };
 
-/** Options of `marketplace yank`. */
-export const yanking = {
-  ...group("Version", {
-    kind: deployed.kind,
-    reason: text({ metavar: "TEXT", help: "Why, for people who run it" }),
-    undo: flag({ help: "Let the version be latest again" }),
-  }),
-  ...connection,
-};
-
 /** Options of `marketplace sign`. */
 export const signing = {
   ...group("Version", {

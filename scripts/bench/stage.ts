@@ -64,7 +64,7 @@ export async function openStage(folder: string, hubOptions: readonly string[] = 
   const host = ["--name", "host", "--project", projectId, "--json"];
   const made = await program("sealift", ["key", "create", ...host], hub.admin);
   const { key } = JSON.parse(made.stdout) as { key: { key: string; deployment_credential: string } };
-  await program("sealift", ["keygen", "--out", join(folder, "keys")]);
+  await program("sealift", ["signer", "create", "--out", join(folder, "keys")]);
   return {
     ...{ folder, projectId, hub: hub.process, publisher: hub.admin },
     host: {

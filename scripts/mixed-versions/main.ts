@@ -62,14 +62,14 @@ async function startHub({ programs }: Edition, data: string): Promise<Secrets> {
 }
 
 async function createProject({ name, programs }: Edition, admin: Secrets, files: string): Promise<Project> {
-  const { project } = await programs.run<{ project: { slug: string } }>("sealift", ["projects", "create", name], admin);
+  const { project } = await programs.run<{ project: { slug: string } }>("sealift", ["project", "create", name], admin);
   const newKey = async (...flags: string[]): Promise<Secrets> => {
-    const args = ["keys", "create", "--name", name, "--project", project.slug, ...flags];
+    const args = ["key", "create", "--name", name, "--project", project.slug, ...flags];
     const { key } = await programs.run<{ key: { key: string; deployment_credential: string } }>("sealift", args, admin);
     return { SEALIFT_API_KEY: key.key, SEALIFT_DEPLOYMENT_CREDENTIAL: key.deployment_credential };
   };
   mkdirSync(files, { recursive: true });
-  await programs.run("sealift", ["keygen", "--out", join(files, "keys")], {});
+  await programs.run("sealift", ["signer", "create", "--out", join(files, "keys")], {});
   const plugin = join(files, "source/plugins/greeter");
   await programs.run("sealift", ["plugin", "init", "greeter", "--directory", plugin], {});
   // The same in every version, so that a delta is much smaller than the artifact.

@@ -77,14 +77,13 @@ for (const [shell, completeWith] of Object.entries(shells)) {
       "search",
       "sign",
       "signing-key",
-      "yank",
     ]);
     t.strictSame((await complete("sealift", "marketplace", "publish", "--sign")).toSorted(), [
       "--signing-key-file",
       "--signing-secret",
       "--signing-secret-file",
     ]);
-    t.strictSame((await complete("sealift", "projects", "create", "Tides", "--kind", "")).toSorted(), [
+    t.strictSame((await complete("sealift", "project", "create", "Tides", "--kind", "")).toSorted(), [
       "plugin",
       "project",
       "service",
@@ -153,7 +152,6 @@ t.test("bash: values behind an equals sign are completed, and free values are le
     "runtime",
     "systemd",
     "docker",
-    "kubernetes",
   ]);
   t.strictSame(await complete("sealift", "deploy-project", "--project-root", ""), []);
 });
@@ -200,7 +198,7 @@ t.test("what a hub and this host know is offered, from memory for a minute, and 
   t.strictSame(await ask("project-deploy --project-id p"), [project.id]);
   t.strictSame(await ask("marketplace-deploy t"), ["tides"]);
   t.strictSame(await ask("fleet-forget plugin:tides "), ["host-1"]);
-  for (const line of ["version-yank tides ", "marketplace-yank tides ", "marketplace-deploy tides --version "])
+  for (const line of ["version-yank tides ", "marketplace-deploy tides --version "])
     t.strictSame(await ask(line), ["1.0.0", "1.1.0"], line);
   t.strictSame(await ask("fleet-wait --context there "), [], "of a hub that is away nothing is said");
   t.strictSame(await ask("marketplace-publish tides --version "), [], "a version that is yet to be");

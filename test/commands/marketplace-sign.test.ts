@@ -5,9 +5,9 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { PluginPublish } from "../../commands/plugins/plugin-publish.ts";
-import { Keygen } from "../../commands/publishing/keygen.ts";
 import { MarketplacePublish } from "../../commands/publishing/marketplace.ts";
 import { MarketplaceSign } from "../../commands/publishing/marketplace-sign.ts";
+import { SignerCreate } from "../../commands/publishing/signer-create.ts";
 import { parsePublicKey } from "../../lib/artifact/signatures/key-files.ts";
 import { zipOf } from "../support/hub/archives.ts";
 import { sha256, startHub } from "../support/hub/harness.ts";
@@ -15,7 +15,7 @@ import { fetchingFrom } from "../support/hub/import.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-const COMMANDS = [Keygen, MarketplacePublish, MarketplaceSign, PluginPublish];
+const COMMANDS = [SignerCreate, MarketplacePublish, MarketplaceSign, PluginPublish];
 
 async function withPlugin(t: Test, options: Parameters<typeof startHub>[1] = {}) {
   const folder = temporaryFolder(t);
@@ -27,7 +27,7 @@ async function withPlugin(t: Test, options: Parameters<typeof startHub>[1] = {})
   });
   const keys = join(folder, "keys");
   const sealift = (...words: string[]) => runHere(COMMANDS, words);
-  t.equal((await sealift("keygen", "--out", keys)).code, 0);
+  t.equal((await sealift("signer", "create", "--out", keys)).code, 0);
   const author = parsePublicKey(await readFile(join(keys, "signer.pub")), "signer.pub");
   const archive = join(folder, "tide.zip");
   return {

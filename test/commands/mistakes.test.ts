@@ -179,7 +179,7 @@ const MISTAKES: readonly Mistake[] = [
     line: `${PUBLISH} rubbish.key`,
     code: 2,
     what: /holds no Ed25519 private key/,
-    todo: /sealift (?:keygen|signer create)/,
+    todo: /sealift signer create/,
   },
   // The way to the hub
   {

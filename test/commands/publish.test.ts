@@ -3,7 +3,7 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { DeployPublish } from "../../commands/publishing/deploy-publish.ts";
-import { Keygen } from "../../commands/publishing/keygen.ts";
+import { SignerCreate } from "../../commands/publishing/signer-create.ts";
 import { createProject, startHub } from "../support/hub/harness.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -17,7 +17,7 @@ t.test("a publication says once why there is no delta from several versions", as
   const source = join(folder, "source");
   await cp(new URL("../../examples/harbour", import.meta.url), source, { recursive: true });
   const keys = join(folder, "keys");
-  await runHere([Keygen], ["keygen", "--out", keys]);
+  await runHere([SignerCreate], ["signer", "create", "--out", keys]);
   const plan = join(source, "deployment/install.yaml");
   const example = await readFile(plan, "utf8");
   const publish = async (version: string) => {

@@ -45,7 +45,7 @@ const plantProject = (folder: string, id = "prj_0123456789"): Promise<void> =>
 t.test("a workflow publishes the first version of a project with no key, and its name stands beside it", async (t) => {
   const workflow = await startWorkflow(t);
   const { folder, person, run } = users(t, workflow);
-  t.equal((await person("keygen", "--out", "keys")).code, 0);
+  t.equal((await person("signer", "create", "--out", "keys")).code, 0);
   const issuer = ["--issuer", workflow.issuer.url, ...CLAIMS];
   const added = await person("publisher", "add", "project:Harbour", "--pending", "--name", "release", ...issuer);
   t.match(added, { code: 0, stderr: /project:prj_\w+ \(pending\) trusts release .* by tokens for http:/ });

@@ -29,7 +29,7 @@ const plantProject = (folder: string, id: string, version: string): Promise<void
 t.test("CI stages a version of a project, and a person compares and approves it", async (t) => {
   const { staging, folder, ci, person, host } = await users(t);
   const { project } = staging;
-  t.equal((await person("keygen", "--out", "keys")).code, 0);
+  t.equal((await person("signer", "create", "--out", "keys")).code, 0);
   t.match(await person("project", "update", "Harbour", "--require-approval"), {
     code: 0,
     stderr: /publish with --stage/,

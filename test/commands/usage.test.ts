@@ -27,12 +27,12 @@ const sealift = (line: string, { cwd, env }: { cwd?: string; env?: object } = {}
 
 t.test("an error says what is wrong, what was probably meant, and how the command is called", async (t) => {
   const cases: [line: string, ...patterns: RegExp[]][] = [
-    ["kyes create", /Unknown command: kyes/, /Did you mean `sealift keys? create`/],
+    ["kyes create", /Unknown command: kyes/, /Did you mean `sealift key create`/],
     ["quota", /Unknown command: quota/, /Did you mean `sealift hub quota`/],
     ["quota list --help", /Unknown command: quota/, /Did you mean `sealift hub quota list`/],
     ["hub quoat --help", /Unknown command: hub quoat/, /Did you mean `sealift hub quota`/],
     ["deploy-projct", /Did you mean `sealift deploy-project`/],
-    ["keys", /needs one more word: create, list or revoke/, /sealift keys --help/],
+    ["key", /needs one more word: create, list, revoke or rotate/, /sealift key --help/],
     [
       "key lst",
       /Unknown command: key lst\. sealift key knows create, list, revoke or rotate/,
@@ -44,9 +44,9 @@ t.test("an error says what is wrong, what was probably meant, and how the comman
     ["key list --jq .name", /Unknown option: --jq\. Pipe --json to jq\.\n {2}Usage/],
     ["key revoke --api-key", /--api-key needs a value: KEY/, /ID is missing/],
     ["deploy-marketplace a --symlinks", /--symlinks needs a value: refuse\|skip/],
-    ["marketplace yank", /SLUG and VERSION are missing/],
+    ["version yank", /TARGET and VERSION are missing/],
     ["key create", /--name, --hub-url and --api-key are missing/],
-    ["keygen", /--out is missing/],
+    ["signer create", /--out is missing/],
     ["--json", /The command comes first/],
   ];
   for (const [line, ...patterns] of cases) {
@@ -76,6 +76,10 @@ t.test("a command that other programs have is answered with the ones that do it 
     "key delete": ["key revoke"],
     "key show": ["key list"],
     "keys remove": ["key revoke"],
+    "keys create": ["key create"],
+    "projects list": ["project list"],
+    keygen: ["signer create"],
+    "marketplace yank": ["version yank"],
     "tokens list": ["key list"],
     "signer delete": ["signer revoke", "signer retire"],
     "webhook create": ["webhook add"],
@@ -138,12 +142,9 @@ t.test("old names and new names are the same command", async (t) => {
   const pairs = [
     ["hub serve", "hub-serve"],
     ["runtime serve", "runtime-serve"],
-    ["key create", "keys create"],
-    ["project list", "projects list"],
     ["project deploy", "deploy-project", "deploy project"],
     ["project publish", "deploy-publish"],
     ["marketplace deploy", "deploy-marketplace"],
-    ["signer create", "keygen"],
     ["artifact open", "open"],
     ["watch", "deploy-watch"],
   ];
@@ -240,7 +241,7 @@ t.test("plan validate warns of a check that would see the version before", async
 });
 
 t.test("a folder that cannot be made is a mistake of usage, and is not tried for ever", async (t) => {
-  const lines = ["keygen --out", "plugin init tides --directory", "systemd install hub --root"];
+  const lines = ["signer create --out", "plugin init tides --directory", "systemd install hub --root"];
   // Node's own recursive mkdir never ends below /proc.
   for (const line of lines) {
     const { code, stderr } = await sealift(`${line} /proc/none/folder`);

@@ -15,7 +15,7 @@ async function watchedWorld({ retries = 0 } = {}) {
   const world = await World.make();
   const developer = { ...world.admin, SEALIFT_SIGNING_SECRET: SECRET };
   const slug = "tides";
-  await world.programs.run("sealift", ["projects", "create", "Tides", "--kind", "plugin", "--slug", slug], world.admin);
+  await world.programs.run("sealift", ["project", "create", "Tides", "--kind", "plugin", "--slug", slug], world.admin);
   const publish = async (version: string): Promise<void> => {
     const folder = world.path("plugin");
     await mkdir(folder, { recursive: true });

@@ -68,7 +68,7 @@ t.test(
       NODE_EXTRA_CA_CERTS: source.certificate,
     });
     const { admin, programs } = world;
-    await programs.run("sealift", ["projects", "create", "Tide", "--kind", "plugin", "--slug", "tide"], admin);
+    await programs.run("sealift", ["project", "create", "Tide", "--kind", "plugin", "--slug", "tide"], admin);
     source.archives.set("/acme/tide/archive/refs/tags/v1.0.0.zip", await archiveOf(world, "1.0.0"));
     const importing = (version: string, tag: string, ...more: string[]) =>
       programs.run<{ release: { version: string; repo: string } }>(

@@ -24,7 +24,7 @@ async function makePlugin(
   const developer = { ...world.admin, SEALIFT_SIGNING_SECRET: SECRET };
   await world.programs.run(
     "sealift",
-    ["projects", "create", `The ${slug}`, "--kind", "plugin", "--slug", slug],
+    ["project", "create", `The ${slug}`, "--kind", "plugin", "--slug", slug],
     world.admin,
   );
   const plan = world.path(`${slug}.yaml`);
@@ -122,7 +122,7 @@ t.test("a plugin goes from its developer's archive to a host and its fleet", asy
     t.match(await lastReport(root, "plugin-tide-table"), { status: "failed", code: "signature_invalid" });
   });
   await t.test("a yanked version is not latest any more", async (t) => {
-    await world.programs.run("sealift", ["marketplace", "yank", "tide-table", "1.2.0", "--reason", "wrong"], developer);
+    await world.programs.run("sealift", ["version", "yank", "tide-table", "1.2.0", "--reason", "wrong"], developer);
     t.match(await world.programs.run("deploy-marketplace", args, developer), {
       outcome: "unchanged",
       version: "1.1.0",
@@ -144,7 +144,7 @@ t.test("a plugin goes from its developer's archive to a host and its fleet", asy
   await t.test("a service is installed under extensions, without a descriptor", async (t) => {
     await world.programs.run(
       "sealift",
-      ["projects", "create", "Clock", "--kind", "service", "--slug", "clock"],
+      ["project", "create", "Clock", "--kind", "service", "--slug", "clock"],
       world.admin,
     );
     const folder = world.path("clock");

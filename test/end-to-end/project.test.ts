@@ -280,7 +280,7 @@ t.test("a project goes from a source tree to a host through the real programs", 
 
   await t.test("a revoked key is refused at once", async (t) => {
     const key = await world.newKey("short-lived", ["deploy", "report", "read"]);
-    await world.programs.run("sealift", ["keys", "revoke", key.id], world.admin);
+    await world.programs.run("sealift", ["key", "revoke", key.id], world.admin);
     const refused = await deploy([], { SEALIFT_API_KEY: key.key });
     t.equal(refused.code, 3);
   });
@@ -289,7 +289,7 @@ t.test("a project goes from a source tree to a host through the real programs", 
     const args = ["--project-id", world.projectId, "--trust-on-first-use", "--project-root", world.path("tofu")];
     const first = await shell("deploy-project", args, { env: world.hostSecrets() });
     t.equal(first.code, 0, first.stderr);
-    await world.programs.run("sealift", ["keygen", "--out", world.path("other-keys")], {});
+    await world.programs.run("sealift", ["signer", "create", "--out", world.path("other-keys")], {});
     await world.setVersion("1.5.0");
     const other = world.publishArgs("1.5.0").map((arg) => arg.replace("/keys/", "/other-keys/"));
     t.equal((await shell("deploy-publish", other, { env: world.admin })).code, 0);

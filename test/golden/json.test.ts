@@ -60,7 +60,7 @@ t.test("the events of --json and the exit codes of a tour are what they were", a
 
   const { project } = await run("project", "create", "Harbour", "--kind", "project");
   const id = project!.slug;
-  await run("keygen", "--out", join(folder, "keys"));
+  await run("signer", "create", "--out", join(folder, "keys"));
   const { key } = await run(
     "key",
     "create",

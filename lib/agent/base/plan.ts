@@ -189,7 +189,7 @@ export function checkSupervised(plan: Pick<InstallPlan, "steps">, supervisor: st
   const step = plan.steps.find(({ action }) => SUPERVISED.has(action));
   if (supervisor !== "none" || step === undefined) return;
   const message = `The install plan's step ${step.id} (${step.action}) needs a supervisor, and --supervisor is none.`;
-  const hint = "Choose one with --supervisor runtime, systemd, docker or kubernetes.";
+  const hint = "Choose one with --supervisor runtime, systemd or docker.";
   throw origin === "local"
     ? usageError("needs_supervisor", message, { hint })
     : deploymentError("needs_supervisor", message, { hint });

@@ -180,8 +180,6 @@ export interface LogRequest {
   lines: number;
   follow: boolean;
   systemdScope: "system" | "user";
-  namespace?: string | undefined;
-  context?: string | undefined;
 }
 
 /** Program that prints logs on its stdout. */
@@ -208,7 +206,7 @@ export type LogSource = LogCommand | LogFileSource;
  * @throws UsageError `usage` for a supervisor that keeps none
  */
 export function logCommands(request: LogRequest): LogCommand[] {
-  const { supervisor, template, lines, follow, systemdScope, namespace, context } = request;
+  const { supervisor, template, lines, follow, systemdScope } = request;
   const units = request.units.map((plugin) => unitName(template, plugin));
   switch (supervisor) {
     case "systemd": {
@@ -221,17 +219,6 @@ export function logCommands(request: LogRequest): LogCommand[] {
       return units.map((unit) => ({
         unit,
         command: ["docker", "logs", `--tail=${lines}`, ...(follow ? ["--follow"] : []), unit],
-      }));
-    case "kubernetes":
-      return units.map((unit) => ({
-        unit,
-        command: [
-          "kubectl",
-          ...(context === undefined ? [] : ["--context", context]),
-          ...(namespace === undefined ? [] : ["--namespace", namespace]),
-          ...["logs", `deployment/${unit}`, `--tail=${lines}`, "--all-containers"],
-          ...(follow ? ["--follow"] : []),
-        ],
       }));
     case "runtime":
       throw usageError("usage", "The runtime writes the lines of its plugins to its own standard output.", {

@@ -46,7 +46,7 @@ export interface Prospect {
 /** Capitalizes a cause, to begin a sentence. */
 export const capital = (cause: string): string => cause.charAt(0).toUpperCase() + cause.slice(1);
 
-export type SupervisorName = "none" | "runtime" | "systemd" | "docker" | "kubernetes";
+export type SupervisorName = "none" | "runtime" | "systemd" | "docker";
 
 /** Tells whether a running plugin of another release equals, file by file, the one that was switched to. */
 export type IsCurrent = (plugin: string, release: string) => Promise<boolean>;

@@ -85,8 +85,8 @@ export async function joinMachines(t: Test, image: ContainerImage): Promise<void
   const operator = image.machine("operator");
   const key = readFileSync(join(hub.data, "sealift-hub/admin.key"), "utf8").trim();
   operator.env = { SEALIFT_HUB_URL: url, SEALIFT_API_KEY: key };
-  const id = (await run(operator, "projects", "create", "Harbour")).trim();
-  await run(operator, "keygen", "--out", "keys");
+  const id = (await run(operator, "project", "create", "Harbour")).trim();
+  await run(operator, "signer", "create", "--out", "keys");
   const publish = async (version: string): Promise<void> => {
     writeProject(operator, id, version);
     const words = ["--project-id", id, "--version", version, "--signing-key-file", "keys/signer.key"];

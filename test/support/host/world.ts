@@ -42,12 +42,12 @@ export class World implements AsyncDisposable {
     };
     const { project } = await world.programs.run<{ project: { slug: string } }>(
       "sealift",
-      ["projects", "create", "Harbour"],
+      ["project", "create", "Harbour"],
       world.admin,
     );
     world.projectId = project.slug;
     world.hostKey = await world.newKey("host", ["deploy", "report", "read"]);
-    await world.programs.run("sealift", ["keygen", "--out", world.path("keys")], {});
+    await world.programs.run("sealift", ["signer", "create", "--out", world.path("keys")], {});
     await cp(EXAMPLE, world.path("source"), { recursive: true });
     return world;
   }
@@ -60,7 +60,7 @@ export class World implements AsyncDisposable {
     const flags = scopes.flatMap((scope) => ["--scope", scope]);
     const { key } = await this.programs.run<{ key: CreatedKey }>(
       "sealift",
-      ["keys", "create", "--name", name, "--project", this.projectId, ...flags],
+      ["key", "create", "--name", name, "--project", this.projectId, ...flags],
       this.admin,
     );
     return key;

@@ -15,9 +15,6 @@ t.test("each supervisor is asked in its own words", (t) => {
     "docker logs --tail=20 --follow app-a",
     "docker logs --tail=20 --follow app-b",
   ]);
-  t.same(linesOf(logCommands({ ...request, supervisor: "kubernetes", units: ["a"], namespace: "n", context: "c" })), [
-    "kubectl --context c --namespace n logs deployment/sealift-plugin-a --tail=20 --all-containers --follow",
-  ]);
   t.throws(() => logCommands({ ...request, supervisor: "runtime" }), { code: "usage", hint: /runtime-serve/ });
   t.throws(() => logCommands({ ...request, supervisor: "none" }), { code: "usage", hint: /--supervisor/ });
   t.end();

@@ -3,7 +3,6 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t from "tap";
 import { dockerSupervisor } from "../../../../lib/agent/supervisors/docker.ts";
-import { kubernetesSupervisor } from "../../../../lib/agent/supervisors/kubernetes.ts";
 import { unitName } from "../../../../lib/agent/supervisors/supervisor.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
@@ -121,38 +120,5 @@ t.test("docker", async (t) => {
     await supervisor.stop("a");
     await supervisor.restart("a");
     t.same(await calls(), ["start c-a", "stop c-a", "restart c-a"]);
-  });
-});
-
-t.test("kubernetes", async (t) => {
-  const script = `case "$*" in
-    *"{.spec.replicas}"*) cat $STATE/replicas 2>/dev/null || echo 3 ;;
-    *annotations*) cat $STATE/before 2>/dev/null ;;
-    *annotate*) echo 3 > $STATE/before ;;
-    *--replicas=*) echo "$*" | sed 's/.*--replicas=//' > $STATE/replicas ;;
-  esac`;
-  await t.test("a stop remembers the replicas and a start brings them back", async (t) => {
-    const calls = await recordingProgram(t, "kubectl", script);
-    const supervisor = kubernetesSupervisor({ namespace: "harbour", context: "prod" });
-    await supervisor.stop("tides");
-    await supervisor.start("tides");
-    const said = await calls();
-    t.ok(said.every((line) => line.startsWith("--context prod --namespace harbour ")));
-    t.ok(said.some((line) => line.endsWith("scale deployment/sealift-plugin-tides --replicas=0")));
-    t.ok(said.at(-1)?.endsWith("scale deployment/sealift-plugin-tides --replicas=3"));
-  });
-  await t.test("restart is a rollout, and health its status", async (t) => {
-    const calls = await recordingProgram(t, "kubectl", "exit 0");
-    const supervisor = kubernetesSupervisor({});
-    await supervisor.restart("tides");
-    t.equal(await supervisor.check("tides", 30_000), undefined);
-    t.same(await calls(), [
-      "rollout restart deployment/sealift-plugin-tides",
-      "rollout status deployment/sealift-plugin-tides --timeout=30s",
-    ]);
-  });
-  await t.test("a rollout that does not finish is unhealthy", async (t) => {
-    await recordingProgram(t, "kubectl", "echo 'exceeded its progress deadline' >&2; exit 1");
-    t.match(await kubernetesSupervisor({}).check("tides", 1_000), /progress deadline/);
   });
 });

@@ -2,8 +2,8 @@ import { Command } from "clipanion";
 import { keyPair } from "../../lib/options/publish.ts";
 import { withOptions } from "../shell/base.ts";
 
-export class Keygen extends withOptions(keyPair) {
-  static override paths = [["signer", "create"], ["keygen"]];
+export class SignerCreate extends withOptions(keyPair) {
+  static override paths = [["signer", "create"]];
   static override usage = Command.Usage({
     category: "Publishing",
     description: "Make a signer's key pair",
