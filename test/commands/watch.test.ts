@@ -1,3 +1,4 @@
+// Only in test:all: each test starts a watch of its own, 10 s of a processor.
 // Holds: when a second watch is refused (lib/agent/watch/target-locks.ts)
 // Holds: what hosts do with a deprecated version (lib/agent/deployment/walk.ts)
 import { access, mkdir, readdir, readFile, rename, symlink, writeFile } from "node:fs/promises";

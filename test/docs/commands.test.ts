@@ -1,4 +1,4 @@
-// Only in test:all: thirty pages take minutes, and those of the first hour are typed in the core (first-hour.test.ts).
+// Only in test:all: thirty pages are typed, 60 s of a processor.
 /** Every command block of the other pages, typed. `SEALIFT_PAGES=docs/agent.md` chooses pages. */
 import t from "tap";
 import { chosenPages, FIRST_HOUR, typePages } from "../support/docs/typed-pages.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: applications that fall ill and recover by real time.
 // In a process of its own: it watches processes for seconds.
 /** An application becomes unhealthy during a rollout: hub, watch, `app serve` and the application are real. */
 import t from "tap";

@@ -77,7 +77,7 @@ targets:
 const running = async (root: string): Promise<string> =>
   readFile(join(root, "plugins", "tides", "index.js"), "utf8").then((text) => /"(.*)"/.exec(text)![1]!);
 
-t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000, skip: needs("tmux") }, async (t) => {
+t.test("the dashboard, in a terminal of 80×24", { timeout: 500_000, skip: needs("tmux") }, async (t) => {
   const { world, publish, health, open, root } = await watchedWorld();
   await using _world = world;
   await using terminal = await open({ columns: 80, rows: 24 });
@@ -207,7 +207,7 @@ t.test("the dashboard, in a terminal of 80×24", { timeout: 200_000, skip: needs
 
 t.test(
   "SIGHUP reads watch.yaml again, and a terminal that is closed during a deployment leaves a whole release",
-  { timeout: 120_000, skip: needs("tmux") },
+  { timeout: 300_000, skip: needs("tmux") },
   async (t) => {
     const { world, publish, health, open, root } = await watchedWorld({ retries: 20 });
     await using _world = world;
@@ -238,7 +238,7 @@ t.test(
 
 t.test(
   "NO_COLOR leaves colours out, and a screen reader gets sentences",
-  { timeout: 120_000, skip: needs("tmux") },
+  { timeout: 300_000, skip: needs("tmux") },
   async (t) => {
     const { world, open } = await watchedWorld();
     await using _world = world;

@@ -1,3 +1,4 @@
+// Only in test:all: whole upgrades by the real programs, 5 s of a processor.
 import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: tools of a hub, each by the real program.
 import { createPrivateKey, createPublicKey, sign } from "node:crypto";
 import { existsSync, readFileSync } from "node:fs";
 import { appendFile, mkdir, stat, writeFile } from "node:fs/promises";

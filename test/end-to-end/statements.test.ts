@@ -1,3 +1,4 @@
+// Only in test:all: an author's statements by the real programs, 6 s of a processor.
 import { execFile } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Only in test:all: traces of whole runs.
 import { chmod, cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import t from "tap";
 import { type CollectedSpan, startCollector } from "../support/collector.ts";

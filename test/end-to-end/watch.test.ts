@@ -1,3 +1,4 @@
+// Only in test:all: a watch of many versions, 7 s of a processor; the tour has one, too.
 import { randomInt } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: disks that fill, which root mounts.
 import { randomUUID } from "node:crypto";
 import { mkdirSync, readdirSync, rmSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

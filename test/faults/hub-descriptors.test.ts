@@ -1,3 +1,4 @@
+// Only in test:all: a hub that opens all the files that it may, 9 s of a processor.
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Only in test:all: an older Node.js starts a hub, and each end of it is tried.
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Only in test:all: a runtime without a disk, descriptors and the right time.
 /** A runtime that lacks a disk, descriptors or the right time: calls go on. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

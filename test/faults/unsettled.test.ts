@@ -1,3 +1,4 @@
+// Only in test:all: every program is started several times.
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Only in test:all: a watch without a disk, descriptors and the right time, from start to end.
 /** A watch that lacks a disk, descriptors or the right time: it waits, says so, and goes on when it can. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";

@@ -1,3 +1,4 @@
+// Only in test:all: each script is started three times, 9 s of a processor.
 import { execFile } from "node:child_process";
 import { globSync, readFileSync } from "node:fs";
 import PQueue from "p-queue";

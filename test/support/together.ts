@@ -3,7 +3,7 @@
  * types that Node strips, and much of the product are loaded anew. Each file stays a test of its own, by its path, and
  * can be run alone with `npx tap FILE`.
  */
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import t, { type Test } from "tap";
@@ -29,6 +29,24 @@ registerHooks({
   },
 });
 
+/** Most time of a processor that a file of the core may take, in seconds: three times what the longest takes. */
+const SHARE = 20;
+
+/** Fails for a file that people should not wait for at each `npm test`. */
+function holdToShare(file: string, seconds: number): void {
+  if (seconds <= SHARE) return;
+  const took = `${file} took ${Math.round(seconds)} s of a processor`;
+  t.fail(`${took}: let it do less, or leave it out of the core by "// Only in test:all: <why>"`);
+}
+
+/** Returns the time of processors that this process and its ended children have taken; 0 without /proc. */
+function processorSeconds(): number {
+  if (!existsSync("/proc/self/stat")) return 0;
+  const fields = readFileSync("/proc/self/stat", "utf8").replace(/^.*\) /s, "").split(" ");
+  // utime, stime, cutime and cstime in ticks, of which Linux has a hundred a second (proc(5)).
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
+}
+
 /**
  * Runs every test file that matches the patterns, relative to the repository, one after the other: those of the part
  * that `SEALIFT_TESTS` names (scripts/test.ts), all of them without it.
@@ -42,9 +60,12 @@ export function together(...patterns: readonly string[]): void {
       continue;
     }
     const { href } = pathToFileURL(`${root}${file}`);
-    void t.test(file, async (t) => {
+    let before = 0;
+    const tested = t.test(file, async (t) => {
       tests.set(href, t);
+      before = processorSeconds();
       await import(href);
     });
+    if (part === "core") void tested.then(() => holdToShare(file, processorSeconds() - before));
   }
 }

@@ -1,3 +1,4 @@
+// Only in test:all: a program prints 1.2 GB.
 /** A provisioner that prints 1.2 GB without a newline ended the agent, and a watch at each of its starts. */
 import t from "tap";
 import { runProgram } from "../../../lib/agent/base/child-program.ts";

@@ -1,3 +1,4 @@
+// Only in test:all: a disk that fills.
 import { randomBytes } from "node:crypto";
 import { mkdirSync, statfsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: a document of 100 MB.
 import { request } from "node:http";
 import t from "tap";
 import { isErrorBody, startHub, storedFiles } from "../../support/hub/harness.ts";

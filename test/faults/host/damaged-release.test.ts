@@ -1,3 +1,4 @@
+// Only in test:all: a release is damaged in each way.
 /** Remains of a current release after a power cut: files that are empty, cut short, missing, or links that are gone. */
 import { appendFile, chmod, readFile, rm, truncate, utimes, writeFile } from "node:fs/promises";
 import { join } from "node:path";

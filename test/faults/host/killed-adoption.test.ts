@@ -1,3 +1,4 @@
+// Only in test:all: an adoption is killed at each of its steps.
 /** A deployment over folders that were installed by hand, killed at random instants of its switch. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

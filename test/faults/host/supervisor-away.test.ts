@@ -1,3 +1,4 @@
+// Only in test:all: it waits for a supervisor that is away.
 /** Trouble of the host condemns no version: a supervisor that is not there, or stops; a key that was typed wrong. */
 import { once } from "node:events";
 import { existsSync } from "node:fs";

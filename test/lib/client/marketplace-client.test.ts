@@ -1,3 +1,4 @@
+// Only in test:all: it waits for each limit of a request, half a minute.
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";

@@ -1,3 +1,4 @@
+// Only in test:all: keys of many versions are wrapped anew.
 import { once } from "node:events";
 import { readFile, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: trees of every form, 5 s of a processor.
 import { createHash, randomBytes } from "node:crypto";
 import { mkdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";

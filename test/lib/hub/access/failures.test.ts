@@ -1,3 +1,4 @@
+// Only in test:all: fleets whose keys fail, and two hubs that share the count.
 import { rm } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
 import t from "tap";

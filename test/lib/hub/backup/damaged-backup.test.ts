@@ -1,3 +1,4 @@
+// Only in test:all: a backup is damaged in each of its parts.
 import { createHash, randomBytes } from "node:crypto";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: clients that leave, wait and repeat, by raw sockets.
 import { createHash, randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";

@@ -1,3 +1,4 @@
+// Only in test:all: hubs and commands of keys are started in dozens, 6 s of a processor.
 import { chmod, readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";

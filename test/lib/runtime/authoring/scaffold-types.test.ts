@@ -1,3 +1,4 @@
+// Only in test:all: the compiler checks each new plugin.
 import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import { join } from "node:path";

@@ -1,3 +1,4 @@
+// Only in test:all: plugins that loop until they are ended, 9 s of a processor.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import t from "tap";
 import { actions, type Host, sandboxed, startHost, until } from "../../../support/runtime/host.ts";

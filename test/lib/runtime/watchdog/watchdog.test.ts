@@ -1,3 +1,4 @@
+// Only in test:all: plugins that stand still until they are ended.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";

@@ -1,3 +1,4 @@
+// Only in test:all: documents as large as they may be.
 import t from "tap";
 import * as z from "zod";
 import { excessOfJson, excessOfYaml, parseJson, SMALL_YAML } from "../../../../lib/support/documents/limits.ts";

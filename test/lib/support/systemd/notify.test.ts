@@ -1,3 +1,4 @@
+// Only in test:all: services that tell systemd of themselves for half a minute.
 import { execFile } from "node:child_process";
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

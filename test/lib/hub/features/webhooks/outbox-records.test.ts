@@ -1,3 +1,4 @@
+// Only in test:all: thousands of deliveries, 6 s of a processor.
 import { randomBytes } from "node:crypto";
 import t, { type Test } from "tap";
 import { Destinations } from "../../../../../lib/hub/base/destinations.ts";
