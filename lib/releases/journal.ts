@@ -113,7 +113,7 @@ export class Journal {
       keeps_release: keepsRelease,
       report: null,
     });
-    await journal.#write();
+    await journal.#write(journal.#entry);
     // A first deployment has made the folder of the journal, too.
     await syncNames(layout, layout.root);
     return journal;
@@ -133,10 +133,11 @@ export class Journal {
     return this.#entry;
   }
 
-  /** Replaces parts of the entry; it is on disk when this returns. */
+  /** Replaces parts of the entry; they are on disk when this returns. A write that fails changes nothing. */
   async note(changes: Partial<Omit<JournalEntry, keyof Attempt>>): Promise<void> {
-    this.#entry = { ...this.#entry, ...changes };
-    await this.#write();
+    const entry = { ...this.#entry, ...changes };
+    await this.#write(entry);
+    this.#entry = entry;
   }
 
   /** Records a unit before it is stopped, started or restarted. */
@@ -150,8 +151,8 @@ export class Journal {
     await syncNames(this.#layout, this.#layout.sealift);
   }
 
-  async #write(): Promise<void> {
+  async #write(entry: JournalEntry): Promise<void> {
     const { journal, durability } = this.#layout;
-    await writeJsonFile(journal, this.#entry, { durable: durability !== "none" });
+    await writeJsonFile(journal, entry, { durable: durability !== "none" });
   }
 }

@@ -84,7 +84,7 @@ t.test("one trace leads from a pipeline through publisher, hub, agent, runtime a
   t.ok(within(`${upload} > ${hub} blob store`));
 
   const agent = "sealift: deploy-project > sealift: deploy";
-  for (const phase of ["resolve", "admit", "stage", "install", "switch", "settle", "report"])
+  for (const phase of ["resolve", "admit", "stage", "install", "switch", "commit", "settle", "report"])
     t.ok(within(`${agent} > sealift: ${phase}`), phase);
   t.ok(within(`${agent} > sealift: install > sealift: step install_plugin`));
   t.ok(within(`${agent} > sealift: step restart > sealift: runtime runtime > harbour: POST`), "the runtime goes on");

@@ -1,5 +1,6 @@
 import { EXIT } from "../../contract/codes.ts";
 import type { SealiftError } from "../../contract/errors.ts";
+import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { rememberDeployed } from "../../releases/deployed.ts";
 import { forgetRights } from "../../releases/held-rights.ts";
 import type { Journal } from "../../releases/journal.ts";
@@ -158,18 +159,19 @@ export async function switchOver(
     condemn,
   }: { prepare: () => Promise<ReadyRelease>; condemn?: (error: SealiftError, switched: boolean) => Promise<void> },
 ): Promise<RunOutcome> {
-  let ready: ReadyRelease;
+  let report: LocalReport;
   try {
-    ready = await prepare();
+    const ready = await prepare();
     await replace(run, journal, ready);
+    report = await traced("commit", {}, () => commit(run, journal, ready));
   } catch (thrown) {
     const error = await blamed(run, errorOf(run, thrown), journal.entry.touched);
     const failure = await traced("undo", {}, () => undo(run, journal, error));
     await condemn?.(error, journal.entry.phase === "switching");
     throw failure;
   }
-  const report = await traced("settle", {}, () => settle(run, journal, ready));
-  return { outcome: "deployed", release: journal.entry.release, report, previous };
+  const path = await traced("settle", {}, () => settle(run, journal, report));
+  return { outcome: "deployed", release: journal.entry.release, report: path, previous };
 }
 
 async function replace(run: Run<Deployed>, journal: Journal, ready: ReadyRelease): Promise<void> {
@@ -200,12 +202,8 @@ function keptNotes(kept: readonly string[]): string[] {
   return [`The host keeps its own ${kept.slice(0, NAMED).join(", ")}${more}: what this version ships there is seed.`];
 }
 
-/**
- * Commits a switch. The journal is removed once the report is written, so that a kill in between loses neither.
- *
- * @returns the report's path, or null when it could not be written
- */
-async function settle(run: Run<Deployed>, journal: Journal, { plan }: ReadyRelease): Promise<string | null> {
+/** Commits a switch. @returns the report, which the journal holds until it is written */
+async function commit(run: Run<Deployed>, journal: Journal, { plan }: ReadyRelease): Promise<LocalReport> {
   const { layout, options, emit } = run;
   const { release, target, resolved_version: version } = journal.entry;
   const running = (await whatRuns(layout, target)) ?? { version, signer: undefined };
@@ -218,6 +216,18 @@ async function settle(run: Run<Deployed>, journal: Journal, { plan }: ReadyRelea
   }
   await journal.note({ phase: "committed", report });
   emit({ event: "commit.done", release });
+  return report;
+}
+
+/**
+ * Cleans up after a committed switch. The journal is removed once the report is written, so that a kill in between
+ * loses neither.
+ *
+ * @returns the report's path, or null when it could not be written
+ */
+async function settle(run: Run<Deployed>, journal: Journal, report: LocalReport): Promise<string | null> {
+  const { layout, options, emit } = run;
+  const { target, resolved_version: version } = journal.entry;
   await finishSwitch(journal);
   const path = await recordReport(run, report, true);
   await journal.clear();
