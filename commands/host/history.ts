@@ -13,6 +13,9 @@ const tookMs = ({ started_at: start, completed_at: end }: LocalReport): number =
 /** Returns the version that was resolved, or the requested one without any. */
 const versionOf = (report: LocalReport): string => report.resolved_version ?? report.requested_version;
 
+/** Returns how a deployment ended, or how healthy its release became since. */
+const statusOf = ({ about, health, status }: LocalReport): string => (about === "health" && health?.state) || status;
+
 /** Most reports that `report show` searches in each target. */
 const MOST_REPORTS = 10_000;
 
@@ -25,7 +28,8 @@ export class History extends withOptions(history) {
   static override usage = Command.Usage({
     category: "Operating",
     description: "List the deployments of this host, the newest first",
-    details: "Reads the local reports, which `sealift report show ID` shows whole. Archived ones are not among them.",
+    details:
+      "Names what became unhealthy, and healthy again, too. Reads the local reports, which `sealift report show ID` shows whole. Archived ones are not among them.",
     examples: [["The last three of a target", "$0 history plugin:tide-table --limit 3"]],
   });
 
@@ -48,8 +52,8 @@ export class History extends withOptions(history) {
         TIME: ({ completed_at: at }) => timeText(at),
         TARGET: targetText,
         VERSION: ({ version }) => version,
-        STATUS: ({ status }) => status,
-        TOOK: (report) => `${tookMs(report)} ms`,
+        STATUS: statusOf,
+        TOOK: (report) => (report.about === "health" ? "" : `${tookMs(report)} ms`),
         ID: ({ deployment_id: id }) => id.slice(0, 8),
         WHY: ({ error_message: why }) => why ?? "",
       },

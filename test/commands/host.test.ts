@@ -4,13 +4,14 @@ import t, { type Test } from "tap";
 import { targetsAt } from "../../commands/host/targets.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
-import { markUnsent, reportNames } from "../../lib/agent/reports/report.ts";
+import { healthReport } from "../../lib/agent/reports/health-report.ts";
+import { markUnsent, readReports, reportNames, writeReport } from "../../lib/agent/reports/report.ts";
 import { WatchMemory, writePin } from "../../lib/agent/watch/state.ts";
 import { MANIFEST_FILE } from "../../lib/contract/files/manifest.ts";
 import { deployedFile } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { quarantine } from "../../lib/releases/quarantine.ts";
-import { listReleases } from "../../lib/releases/release.ts";
+import { currentRelease, listReleases } from "../../lib/releases/release.ts";
 import { GIVEN_TARGET, INSTALL, sourceOf } from "../support/host/given-source.ts";
 import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
@@ -100,6 +101,30 @@ t.test("releases and history are tables, and a report is found by the start of i
     /status +success\n.*step +install \(install_plugin\): done in \d+ ms/s,
   );
   t.match(await run("report", "show", "zzz"), { code: 2, stderr: /No report.*"zzz".*\n.*sealift history/ });
+});
+
+t.test("history says what became unhealthy after its deployment, and healthy again", async (t) => {
+  const { layout, run } = await host(t, ["1.0.0"]);
+  const release = (await currentRelease(layout, GIVEN_TARGET))!;
+  const earlier = await readReports(layout, GIVEN_TARGET, 1);
+  const { kind, slug } = earlier[0]!;
+  for (const [index, state] of (["unhealthy", "healthy"] as const).entries()) {
+    const standing = {
+      v: 1 as const,
+      release: release.name,
+      state,
+      since: "2026-01-01T00:00:00.000Z",
+      units: { "plugins/a": "it hangs" },
+    };
+    const now = new Date(Date.now() + 60_000 * (index + 1)).toISOString();
+    const report = healthReport(release, standing, earlier, now, { kind, slug, host_id: "host" });
+    await writeReport(layout, GIVEN_TARGET, report);
+  }
+  t.match((await run("history")).stdout.trim().split("\n"), [
+    /1\.0\.0 +healthy/,
+    /1\.0\.0 +unhealthy .*unhealthy: plugins\/a: it hangs/,
+    /success/,
+  ]);
 });
 
 t.test("the history of a host where nothing was deployed has no lines, and knows its fields", async (t) => {
