@@ -28,7 +28,8 @@ export async function endInterrupted(layout: Layout, supervisor: SupervisorChoic
       return;
     }
     // A machine that restarted meanwhile has started what was linked then.
-    await bringBack(layout, entry, { supervisor, emit, wasVisible: phase === "switching" });
+    const rebooted = typeof entry.boot_id === "string" && entry.boot_id !== (await bootId());
+    await bringBack(layout, entry, { supervisor, emit, wasVisible: phase === "switching", rebooted });
     const replaced = phase === "switching" && entry.previous !== null;
     const running = await whatRuns(layout, target);
     await writeOnce(layout, target, interruptedReport(entry, replaced ? "rolled_back" : "failed", running));

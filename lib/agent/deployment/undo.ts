@@ -5,7 +5,7 @@ import { HOST_FOLDER } from "../../contract/files/application-names.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
 import { itemOfUnit, unitKey } from "../../releases/names.ts";
-import { currentName, currentRelease } from "../../releases/release.ts";
+import { currentName, currentRelease, namedUnits } from "../../releases/release.ts";
 import { undoSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
 import { isApplicationUnit } from "../applications/root-supervisor.ts";
@@ -19,20 +19,29 @@ const UNDO_LIMIT_MS = 300_000;
 
 const LOGS = "See the report and the plugin's logs; the version stays in quarantine until a newer one comes.";
 
+interface Bringing {
+  supervisor: SupervisorChoice;
+  emit: Emit;
+  wasVisible: boolean;
+  rebooted?: boolean;
+}
+
 /**
  * Restarts the units that an undone deployment touched, so that they run what the links now name. Failures are
  * warnings.
  *
  * @param wasVisible whether the release may have been what the links named: then a supervisor may have started any
  *   application from it by itself
+ * @param rebooted whether the machine has restarted meanwhile: then a supervisor has started every unit
  */
 export async function bringBack(
   layout: Layout,
   entry: JournalEntry,
-  { supervisor, emit, wasVisible }: { supervisor: SupervisorChoice; emit: Emit; wasVisible: boolean },
+  { supervisor, emit, wasVisible, rebooted = false }: Bringing,
 ): Promise<void> {
   const apps = wasVisible ? [...entry.previous_items, ...entry.items].filter(isApplication).map(unitKey) : [];
-  const units = new Set([...entry.touched, ...apps]);
+  const back = wasVisible && rebooted ? await currentRelease(layout, entry.target) : undefined;
+  const units = new Set([...entry.touched, ...apps, ...(back === undefined ? [] : namedUnits(back))]);
   const touched = [...units].filter((unit) => isApplicationUnit(unit) || supervisor.name !== "none");
   if (touched.length === 0) return;
   const switched = entry.phase === "switching";

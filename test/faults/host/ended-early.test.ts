@@ -1,14 +1,17 @@
 /** Deployments that a signal, a deadline or the death of their process ends while they fetch. */
+import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
-import { bootId } from "../../../lib/agent/deployment/interrupted.ts";
+import { bootId, endInterrupted } from "../../../lib/agent/deployment/interrupted.ts";
 import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { readReports } from "../../../lib/agent/reports/report.ts";
+import type { Supervisor } from "../../../lib/agent/supervisors/supervisor.ts";
 import { writeJsonFile } from "../../../lib/releases/json-file.ts";
 import { readQuarantine } from "../../../lib/releases/quarantine.ts";
+import { currentRelease, listReleases } from "../../../lib/releases/release.ts";
 import { type Given, GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
 import { layoutOf } from "../../support/host/project-root.ts";
 import { givenTarget, watching } from "../../support/host/watching.ts";
@@ -108,3 +111,49 @@ t.test("a power cut says nothing about the version that was being fetched", asyn
   await w.until("deploy.done", { outcome: "deployed", version: "1.0.0" });
   await w.stop();
 });
+
+t.test(
+  "a machine that restarted in the middle of a switch has its units restarted with the release that is back",
+  async (t) => {
+    const root = temporaryFolder(t);
+    const layout = layoutOf(root);
+    const calls: string[] = [];
+    const note = (verb: string) => async (unit: string | null) => void calls.push(`${verb} ${unit}`);
+    const supervisor = {
+      name: "systemd" as const,
+      make: (): Supervisor => ({
+        ready: async () => undefined,
+        ...{ start: note("start"), stop: note("stop"), restart: note("restart") },
+        check: async () => undefined,
+      }),
+    };
+    const restart = "\n  - {id: again, action: restart, plugin: a}";
+    for (const version of ["1.0.0", "2.0.0"])
+      await deploy(sourceOf(version, INSTALL + restart), { ...options(root), supervisor }, () => {});
+    for (const [boot_id, expected] of [
+      [await bootId(), []],
+      ["another boot", ["restart a"]],
+    ] as const) {
+      const [next, before] = await listReleases(layout, TARGET);
+      const attempt = {
+        ...{
+          v: 1,
+          deployment_id: randomUUID(),
+          target: TARGET,
+          kind: "project",
+          slug: TARGET.slice(8),
+          host_id: "host",
+        },
+        ...{ requested_version: "latest", resolved_version: "2.0.0", started_at: new Date().toISOString(), boot_id },
+      };
+      await writeJsonFile(layout.journal, {
+        ...{ ...attempt, release: next!.name, previous: before!.name, phase: "switching", keeps_release: true },
+        ...{ items: next!.items, previous_items: before!.items, adopted: [], env_files: [], touched: [], report: null },
+      });
+      calls.length = 0;
+      await endInterrupted(layout, supervisor, () => {});
+      t.strictSame(calls, expected, `killed in ${boot_id}`);
+      t.equal((await currentRelease(layout, TARGET))!.name, before!.name);
+    }
+  },
+);
