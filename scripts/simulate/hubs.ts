@@ -10,6 +10,7 @@ import { findSession } from "../../lib/hub/records/access.ts";
 import { VersionDeleted } from "../../lib/hub/records/deleted-versions.ts";
 import type { FleetKey } from "../../lib/hub/records/fleet.ts";
 import { forgetHost, labelHost } from "../../lib/hub/records/host-rows.ts";
+import { insertVersion } from "../../lib/hub/records/insert-version.ts";
 import { lockKeys } from "../../lib/hub/records/keys.ts";
 import { findMarks } from "../../lib/hub/records/latest/states.ts";
 import { deleteVersion, releaseVersion, yankVersion } from "../../lib/hub/records/managed-versions.ts";
@@ -23,7 +24,6 @@ import {
 } from "../../lib/hub/records/reports.ts";
 import { fleetOf } from "../../lib/hub/records/subjects.ts";
 import { transferProject } from "../../lib/hub/records/transfer.ts";
-import { insertVersion } from "../../lib/hub/records/versions.ts";
 import { findVisibleTarget } from "../../lib/hub/records/visible-targets.ts";
 import { furnish, SESSION, SLUG } from "./furnish.ts";
 import { HubProcess } from "./hub-process.ts";

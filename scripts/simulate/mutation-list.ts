@@ -90,11 +90,11 @@ export const MUTATIONS: readonly Mutation[] = [
   ]),
   mutation("published beside a rollout: held", PART, ["(await this.#findLive()) ?? (await newest", "(await newest"]),
   mutation("published after an abort: held", PART, ['else if (state === "completed")', "else if (true)"]),
-  mutation("published again: what it was", "records/versions.ts", [
+  mutation("published again: what it was", "records/insert-version.ts", [
     "else if (existing === undefined) await tell",
     "else await tell",
   ]),
-  mutation("published again: where it ranked", "records/versions.ts", ["...(existing && carryOver(existing)), ", ""]),
+  mutation("published again: where it ranked", "records/insert-version.ts", ["...(existing && carryOver(existing)), ", ""]),
   mutation("a replaced version is held", COMMANDS, ["if (live.version !== version) {", "if (false) {"]),
   mutation("an aborted version is held", COMMANDS, ["await hold(transaction, target, row.version, held)", ""]),
   mutation("a halted version is held", PART, [

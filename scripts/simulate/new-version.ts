@@ -1,8 +1,8 @@
 /** Versions as publishers pass them to the hubs, and the keys that publish and approve them. */
 import type { Principal } from "../../lib/hub/base/principal.ts";
+import type { NewVersion } from "../../lib/hub/records/insert-version.ts";
 import type { Project } from "../../lib/hub/records/projects.ts";
 import { UNSIGNED } from "../../lib/hub/records/version-tables.ts";
-import type { NewVersion } from "../../lib/hub/records/versions.ts";
 import { SLUG } from "./furnish.ts";
 
 /** SHA-256 of every version's bytes. */

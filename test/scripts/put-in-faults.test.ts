@@ -20,7 +20,7 @@ const FAULTS = [
   },
   {
     what: "a mark that is not carried over",
-    file: "lib/hub/records/versions.ts",
+    file: "lib/hub/records/insert-version.ts",
     find: "...Object.keys(UNMARKED)]",
     replace: '...Object.keys(UNMARKED).filter((name) => name !== "is_yanked")]',
     test: "test/lib/hub/versions.test.ts",
