@@ -1,12 +1,14 @@
 /**
  * `npm run bench`: the budgets as ratios against their rivals in one run. Prints a table and writes bench-results.json.
- * Arguments name the groups to run (default: all); BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB
+ * Arguments name the groups to run (default: all); `--against REF` compares with another commit instead, which is built
+ * once; BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB
  * how large the memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { scriptArguments } from "../arguments.ts";
+import { againstRows } from "./against.ts";
 import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
 import { deltaMemoryRows } from "./delta-memory.ts";
@@ -56,7 +58,11 @@ const groups: Record<string, () => Promise<Row[]>> = {
   ],
 };
 
-const { positionals } = scriptArguments(import.meta.filename, { allowPositionals: true });
+const { positionals, values } = scriptArguments(import.meta.filename, {
+  allowPositionals: true,
+  options: { against: { type: "string", default: "" } },
+});
+const { against } = values;
 const chosen = positionals.filter((name) => name !== "");
 const unknown = chosen.filter((name) => !(name in groups));
 if (unknown.length > 0) {
@@ -67,7 +73,12 @@ if (unknown.length > 0) {
 const machine = describeMachine(dirname(disk));
 const rows: Row[] = [];
 try {
+  if (against !== "") {
+    mkdirSync(tmpfs, { recursive: true });
+    rows.push(...(await againstRows(against, tmpfs, "tmpfs", runs)));
+  }
   for (const [name, measure] of Object.entries(groups)) {
+    if (against !== "") continue;
     if (chosen.length > 0 && !chosen.includes(name)) continue;
     console.error(`measuring ${name} …`);
     for (const folder of [disk, tmpfs]) mkdirSync(folder, { recursive: true });

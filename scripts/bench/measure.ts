@@ -15,7 +15,9 @@ export interface Measured {
 
 const SAMPLE_MS = 25;
 
-export const bin = (name: string): string => fileURLToPath(new URL(`../../dist/bin/${name}.js`, import.meta.url));
+const ROOT = fileURLToPath(new URL("../../", import.meta.url));
+
+export const bin = (name: string): string => join(ROOT, `dist/bin/${name}.js`);
 
 /** Returns the peak resident memory of a living process in MB, as the kernel counts it. */
 export function peakMbOf(pid: number): number {
@@ -52,8 +54,15 @@ export async function run(
 }
 
 /** Runs one of Sealift's programs. */
-export const program = (name: string, args: readonly string[], env: Record<string, string> = {}): Promise<Measured> =>
-  run(process.execPath, [bin(name), ...args], env);
+export type Program = (name: string, args: readonly string[], env?: Record<string, string>) => Promise<Measured>;
+
+/** Returns the programs that were built in a checkout. */
+export const programsOf =
+  (root: string): Program =>
+  (name, args, env = {}) =>
+    run(process.execPath, [join(root, `dist/bin/${name}.js`), ...args], env);
+
+export const program = programsOf(ROOT);
 
 /** Runs a shell script with `set -e` and pipefail. */
 export const shell = (script: string, env: Record<string, string> = {}): Promise<Measured> =>

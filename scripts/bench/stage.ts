@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { bin, type Measured, program } from "./measure.ts";
+import { bin, type Measured, type Program, program } from "./measure.ts";
 
 /** zstd level of publications, and of their rivals. */
 export const LEVEL = "3";
@@ -50,6 +50,8 @@ export async function openHub(folder: string, more: readonly string[] = []): Pro
 
 /** Hub process, with a project on it and what publisher and host need. */
 export interface Stage extends AsyncDisposable {
+  /** Publishes and deploys; the hub is always of this build. */
+  program: Program;
   folder: string;
   projectId: string;
   hub: ChildProcess;
@@ -66,7 +68,7 @@ export async function openStage(folder: string, hubOptions: readonly string[] = 
   const { key } = JSON.parse(made.stdout) as { key: { key: string; deployment_credential: string } };
   await program("sealift", ["signer", "create", "--out", join(folder, "keys")]);
   return {
-    ...{ folder, projectId, hub: hub.process, publisher: hub.admin },
+    ...{ program, folder, projectId, hub: hub.process, publisher: hub.admin },
     host: {
       ...{ SEALIFT_HUB_URL: hub.url, SEALIFT_API_KEY: key.key },
       SEALIFT_DEPLOYMENT_CREDENTIAL: key.deployment_credential,
@@ -76,13 +78,13 @@ export async function openStage(folder: string, hubOptions: readonly string[] = 
 }
 
 export const publish = (
-  { folder, projectId, publisher }: Stage,
+  { program: runs, folder, projectId, publisher }: Stage,
   source: string,
   version: string,
   level = LEVEL,
   more: readonly string[] = [],
 ): Promise<Measured> =>
-  program(
+  runs(
     "deploy-publish",
     [
       ...[source, "--project-id", projectId, "--version", version, "--level", level],
@@ -93,12 +95,12 @@ export const publish = (
 
 /** Deploys into a project root, which may already have a version. */
 export const deployTo = (
-  { folder, projectId, host }: Stage,
+  { program: runs, folder, projectId, host }: Stage,
   version: string,
   root: string,
   more: readonly string[] = [],
 ): Promise<Measured> =>
-  program(
+  runs(
     "deploy-project",
     [
       ...["--project-id", projectId, "--version", version, "--project-root", root, "--json"],
