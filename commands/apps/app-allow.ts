@@ -12,11 +12,11 @@ export class AppAllow extends withOptions(appAllow) {
       Writes a standing grant into \`applications.yaml\` of the project root; comments of the file stay. A version with an
       application that has no grant is held. Without a user of its own an application runs as the user of
       \`sealift app serve\`, which \`--same-user\` permits. Under systemd, \`sealift systemd install app\` writes the
-      grant.
+      grant. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`.
     `,
     examples: [
       ["As root, with a user of its own", "$0 app allow web --listen http=127.0.0.1:3000 --user web"],
-      ["On a laptop", "$0 app allow web --listen http=3000 --same-user"],
+      ["On a laptop", "$0 app allow web --port http=3000 --same-user"],
     ],
   });
 
@@ -29,7 +29,8 @@ export class AppAllow extends withOptions(appAllow) {
       import("../../lib/releases/write-grant.ts"),
       import("./application-id.ts"),
     ]);
-    const { projectRoot, listen, user, sameUser } = this.options;
+    const { projectRoot, user, sameUser } = this.options;
+    const listen = [...this.options.listen, ...this.options.port];
     if (user !== undefined && sameUser)
       throw usageError("usage", "--user and --same-user exclude each other.", { hint: "Give one of them." });
     if (sameUser && process.getuid?.() === 0)

@@ -39,6 +39,8 @@ export class AppInit extends withOptions(appInit) {
     const { text, listen, ports } = await starter.initialDescriptor(folder, this.command);
     const { written, kept } = await writeInitial(project, text);
     const at = relative(process.cwd(), project.root) || ".";
+    if (listen.length + ports.length === 0)
+      this.note("No port was found. If it listens, add `ports: [http]` to app.yaml, and let it listen on PORT.");
     for (const path of written) this.note(`wrote ${relative(process.cwd(), path)}`);
     for (const path of kept) this.note(`kept ${relative(process.cwd(), path)}, which exists`);
     this.note(`Try it here: sealift app test${folder === process.cwd() ? "" : ` ${relative(process.cwd(), folder)}`}`);
@@ -62,6 +64,6 @@ function nextCommands(id: string, project: string, listen: readonly string[], po
   return [
     `${cd}sealift project publish . --version 1.0.0 --signing-key-file KEY`,
     `on each host with systemd: sealift systemd install app ${id}${unit}`,
-    `on each other host:        sealift app allow ${id}${flags(() => "--listen")} ${user} && sealift app serve`,
+    `on each other host:        sealift app allow ${id}${unit} ${user} && sealift app serve`,
   ];
 }

@@ -92,6 +92,8 @@ function lineOf(event: AppTestEvent, sizeText: (bytes: number) => string): strin
     }
     case "trial.answered":
       return line("answered", `GET ${event.url} after ${inSeconds(event.duration_ms)}`);
+    case "trial.listens":
+      return line("listens", `on ${event.message}`);
     case "trial.stayed_up":
       return line("stayed up", `for ${inSeconds(event.duration_ms)}`);
     case "trial.stopped":

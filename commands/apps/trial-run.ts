@@ -4,6 +4,7 @@ import { probe } from "../../lib/agent/supervisors/probe.ts";
 import { settles } from "../../lib/agent/supervisors/settling.ts";
 import type { AppTestEvent } from "../../lib/apps/events.ts";
 import { requireBoundSockets } from "../../lib/apps/kept-sockets.ts";
+import { type Listening, listeningOf } from "../../lib/apps/listening.ts";
 import { ManagedApplication } from "../../lib/apps/managed-application.ts";
 import { ServeFault } from "../../lib/apps/serve-fault.ts";
 import { deploymentError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
@@ -37,6 +38,8 @@ export async function runTrial(
     const { pid, user, addresses } = managed.status;
     if (pid !== null) emit({ event: "trial.started", pid, user, addresses });
     await mustSettle(managed, app, healthUrl(grants, id, app), emit, signal);
+    if (pid !== null)
+      for (const notice of noticesOf(await listeningOf(pid), addresses)) emit({ event: "trial.listens", ...notice });
     const asked = performance.now();
     await managed.stop();
     const { signal: name, within } = app.stop;
@@ -49,6 +52,22 @@ export async function runTrial(
     signal.removeEventListener("abort", interrupt);
     await managed.close();
   }
+}
+
+/** Tells what an application's sockets and its `app.yaml` say differently. @param addresses given to it, by name */
+function noticesOf(
+  listening: readonly Listening[],
+  addresses: Readonly<Record<string, string>>,
+): { port: number; message: string }[] {
+  const given = new Set(Object.values(addresses).map((address) => Number(new URL(`http://${address}`).port)));
+  return listening.flatMap(({ port, isOpen }) => {
+    const own = given.has(port);
+    if (own && !isOpen) return [];
+    const message = own
+      ? `port ${port} of every address, which other machines reach: let it listen on HOST, too`
+      : `port ${port}, which app.yaml does not name: add \`ports: [http]\`, and let it listen on PORT`;
+    return [{ port, message }];
+  });
 }
 
 /** Waits until the application is healthy and stays so. @throws DeploymentError `unhealthy` */

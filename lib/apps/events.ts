@@ -19,6 +19,8 @@ export type AppTestEvent =
   | { event: "trial.started"; pid: number; user: string; addresses: Record<string, string> }
   /** `health.http` was answered for the first time. */
   | { event: "trial.answered"; url: string; duration_ms: number }
+  /** It listens otherwise than `app.yaml` says. */
+  | { event: "trial.listens"; port: number; message: string }
   /** It went on for `health.stays_up`. */
   | { event: "trial.stayed_up"; duration_ms: number }
   | { event: "trial.stopped"; signal: string; duration_ms: number };

@@ -18,7 +18,8 @@ export async function readSetting(layout: Layout, id: string): Promise<Setting> 
   const grant = (await readGrants(layout))?.applications[id];
   if (grant === undefined) throw new ServeFault("not_granted", `applications.yaml does not grant ${id}.`);
   const installed = await readInstalled(layout, id);
-  if (installed === undefined) throw new ServeFault("not_installed", `${id} is not installed here.`);
+  if (installed === undefined)
+    throw new ServeFault("not_installed", `${id} is not installed here: its first deployment starts it.`);
   return { ...installed, user: await userOf(id, grant), addresses: addressesOf(id, installed.app, grant) };
 }
 

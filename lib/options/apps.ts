@@ -52,10 +52,8 @@ function addressFrom(written: string): readonly [name: string, address: string] 
 }
 
 const granting = group("Application", {
-  listen: list(
-    { metavar: "NAME=ADDRESS", help: "Address of a socket of the application; may be repeated" },
-    addressFrom,
-  ),
+  listen: list({ metavar: "NAME=ADDRESS", help: "Address of a name in `listen`; may be repeated" }, addressFrom),
+  port: list({ metavar: "NAME=ADDRESS", help: "Address of a name in `ports`; may be repeated" }, addressFrom),
   user: text({ metavar: "NAME", help: "User who runs it" }),
 });
 
@@ -69,13 +67,4 @@ export const appAllow = {
 };
 
 /** Options of `systemd install app`. */
-export const systemdApp = {
-  ...group("Application", {
-    ...granting,
-    port: list(
-      { metavar: "NAME=ADDRESS", help: "Address that the application binds itself; may be repeated" },
-      addressFrom,
-    ),
-  }),
-  ...systemd,
-};
+export const systemdApp = { ...granting, ...systemd };

@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { basename, join } from "node:path";
+import { basename, join, normalize } from "node:path";
 import { stringify } from "yaml";
 import * as z from "zod";
 import { DEFAULT_LIMITS } from "../artifact/limits.ts";
@@ -85,7 +85,8 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
   const facts = readPackage(folder);
   const found = { health: undefined as string | undefined, isRooted: false, handedOver: false, bound: false };
   const variables = new Set<string>();
-  for (const text of sourcesIn(folder)) {
+  const started = commandOf(folder, command, facts);
+  for (const text of sourcesIn(folder, started)) {
     found.health ??= HEALTH_PATH.exec(text)?.[1];
     found.isRooted ||= ROOT_PATH.test(text);
     found.handedOver ||= text.includes("LISTEN_FDS");
@@ -96,7 +97,7 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
   }
   const address = found.handedOver ? "handed over" : found.bound ? "bound" : undefined;
   return {
-    command: commandOf(folder, command, facts),
+    command: started,
     node: facts?.engines?.node,
     address,
     health: address === undefined ? undefined : (found.health ?? (found.isRooted ? "/" : undefined)),
@@ -131,7 +132,7 @@ function starterApplication({ command, node, address, health, environment }: Pro
   } else if (address === "bound") {
     lines.push("# It listens on PORT itself. With a socket handed over (listen), no restart refuses a connection.");
     add("ports", [ADDRESS]);
-  }
+  } else lines.push(`# ports: [${ADDRESS}]    # if it listens: on PORT, which each host gives`);
   if (health !== undefined) lines.push("# Path that answers when it works; a version that does not answer goes back.");
   add("health", { ...(health !== undefined && { http: health }), within: "30s", stays_up: "10s" });
   if (environment.length > 0) {
@@ -160,7 +161,9 @@ function readPackage(folder: string): z.output<typeof packageFacts> | undefined 
 
 const unreadable = (file: string, why: string) => usageError("usage", `${file} cannot be read: ${why}.`);
 
-function* sourcesIn(folder: string): Generator<string> {
+/** Reads a program's sources: files with such an ending, and those that its command names. */
+function* sourcesIn(folder: string, command: readonly string[]): Generator<string> {
+  const named = new Set(command.map((word) => normalize(word)));
   const own = realpathSync(folder);
   // A project that was made here before links back to the program.
   const follows = (path: string): boolean => existsSync(join(folder, path)) && realpathSync(join(folder, path)) === own;
@@ -169,7 +172,8 @@ function* sourcesIn(folder: string): Generator<string> {
   let count = 0;
   for (let index = 0; index < members.length && count < MAX_SOURCES; index++) {
     const path = members.pathAt(index);
-    if (members.isFolder(index) || !SOURCE.test(path) || members.at(index).size > MAX_SOURCE_BYTES) continue;
+    if (members.isFolder(index) || members.at(index).size > MAX_SOURCE_BYTES) continue;
+    if (!SOURCE.test(path) && !named.has(path)) continue;
     count++;
     yield readFileSync(join(folder, path), "utf8");
   }

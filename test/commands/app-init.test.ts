@@ -18,7 +18,7 @@ t.test("the commands that follow can be typed by who made the application", asyn
   const { code, stdout, stderr } = await init(t, { "server.js": "listen(process.env.PORT)", "package.json": "{}" });
   t.equal(code, 0, stderr);
   const user = process.getuid?.() === 0 ? "--user NAME" : "--same-user";
-  t.match(stdout, `sealift app allow web --listen http=3000 ${user} && sealift app serve`);
+  t.match(stdout, `sealift app allow web --port http=3000 ${user} && sealift app serve`);
   t.match(stdout, "sealift systemd install app web --port http=3000\n");
 });
 
@@ -27,7 +27,7 @@ t.test("an app.yaml that is there says which addresses they name, and needs no c
   const { code, folder, stdout, stderr } = await init(t, { "app.yaml": text, "serve.js": "process.env.PORT" });
   t.equal(code, 0, stderr);
   t.match(stdout, "sealift systemd install app web --listen http=3000 --port admin=3001\n");
-  t.match(stdout, "sealift app allow web --listen http=3000 --listen admin=3001 ");
+  t.match(stdout, "sealift app allow web --listen http=3000 --port admin=3001 ");
   t.equal(await readFile(join(folder, "app.yaml"), "utf8"), text);
   const worker = await init(t, { "app.yaml": "command: [./work]\n", "work.js": "process.env.PORT" });
   t.match(worker.stdout, "sealift systemd install app web\n");
@@ -43,4 +43,19 @@ t.test("variables of code that others wrote are no settings", async (t) => {
   const { folder, stderr } = await init(t, { ...own, ...foreign });
   const text = await readFile(join(folder, "app.yaml"), "utf8").catch(() => stderr);
   t.match(text, /^environment: \{ optional: \[ ALSO, ALSO_TOO, OWN, OWN_TOO \] \}$/m);
+});
+
+t.test("a start script without an ending is read, and a program without a port is said to have none", async (t) => {
+  const generated = {
+    "package.json": JSON.stringify({ scripts: { start: "node ./bin/www" } }),
+    "app.js": "module.exports = () => {};",
+    "bin/www":
+      "#!/usr/bin/env node\nrequire('http').createServer(require('../app')).listen(process.env.PORT || '3000');",
+  };
+  const found = await init(t, generated);
+  t.match(await readFile(join(found.folder, "app.yaml"), "utf8"), /^ports: \[ http \]$/m);
+  t.notMatch(found.stderr, "No port");
+  const worker = await init(t, { "package.json": "{}", "main.js": "setInterval(() => {}, 1000);" });
+  t.match(worker.stderr, "No port was found.");
+  t.match(await readFile(join(worker.folder, "app.yaml"), "utf8"), /^# ports: \[http\]/m);
 });

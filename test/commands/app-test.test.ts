@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileS
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
 import { stringify } from "yaml";
+import { freePort } from "../support/free-port.ts";
 import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -91,6 +92,23 @@ t.test("an application that works passes step by step, in a copy of what would b
   );
   t.match(people.stderr, /storage has 1 file, which is seed/);
   t.match(people.stderr, "left out: apps/web/.env (.env)");
+});
+
+t.test("a port that app.yaml does not name, or that is open to other machines, is said", async (t) => {
+  const listening = (address: string) => `
+    require("node:http").createServer((_, response) => response.end()).listen(${address});
+    process.on("SIGTERM", () => process.exit(0));`;
+  const app = { listen: [], health: { stays_up: 1 }, migrate: ["node", "migrate.js"], environment: {} };
+  const said = async (server: string, more: object = {}) => {
+    const root = project(t, "", { ...app, ...more });
+    writeFileSync(join(root, "apps/web/server.js"), server);
+    return (await trial(t, join(root, "apps/web"))).stdout;
+  };
+  const port = await freePort();
+  t.match(await said(listening(`${port}, "127.0.0.1"`)), `listens   on port ${port}, which app.yaml does not name`);
+  const own = { ports: ["http"] };
+  t.match(await said(listening("Number(process.env.PORT)"), own), /listens +on port \d+ of every address/);
+  t.notMatch(await said(listening("Number(process.env.PORT), process.env.HOST"), own), /listens/);
 });
 
 t.test("its environment is that of a host, and nothing of the author's", async (t) => {

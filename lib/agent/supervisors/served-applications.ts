@@ -52,7 +52,7 @@ export function servedApplications(layout: Layout): ApplicationRunner {
       const { state, restarts, error } = found;
       if (state === "running") return { restarts };
       const why = error === null ? "" : `: ${error}; its output is in ${applicationPaths(layout, id).logs}`;
-      return { fault: `the application ${id} is ${state}${why}`, restarts };
+      return { fault: `the application ${id} ${state === "waiting" ? "does not run" : `is ${state}`}${why}`, restarts };
     },
     async look(id, signal) {
       const found = await find(id, READY_TIMEOUT_MS, signal);

@@ -32,7 +32,7 @@ export function watchSentences(): (event: WatchEvent) => string | undefined {
       case "check.scheduled":
         return event.failures === 0
           ? undefined
-          : `next try in ${Math.max(0, Math.round((Date.parse(event.at) - Date.now()) / 1000))} s`;
+          : `asks the hub again in ${Math.max(0, Math.round((Date.parse(event.at) - Date.now()) / 1000))} s`;
       case "target.held":
         return `${event.version} is held back (${event.reason}): ${event.message}`;
       case "target.paused":

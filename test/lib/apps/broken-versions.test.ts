@@ -12,15 +12,15 @@ const BROKEN: [title: string, server: string, fault: RegExp, command?: string[]]
   [
     "dies after a while",
     `${serverThat("(q, r) => r.end()")} setTimeout(() => process.exit(1), 1500)`,
-    /is waiting: it ended with exit code 1|restarted|failed: (read ECONNRESET|no answer)/,
+    /does not run: it ended with exit code 1|restarted|failed: (read ECONNRESET|no answer)/,
   ],
   ["answers 500", serverThat("(q, r) => r.writeHead(500).end()"), /answered 500, for 3 seconds/],
   ["never listens", "setInterval(() => {}, 1000)", /no answer within|for 3 seconds/],
-  ["exits at once", "process.exit(2)", /is waiting: it ended with exit code 2|restarted/],
+  ["exits at once", "process.exit(2)", /does not run: it ended with exit code 2|restarted/],
   [
     "eats memory",
     `${serverThat("(q, r) => r.end()")} const all = []; setInterval(() => all.push(Array(500_000).fill(0).map((_, n) => ({ n }))), 20)`,
-    /is waiting: it (ended|was ended)|restarted|failed: (read ECONNRESET|no answer)/,
+    /does not run: it (ended|was ended)|restarted|failed: (read ECONNRESET|no answer)/,
     ["node", "--max-old-space-size=64", "server.js"],
   ],
 ];

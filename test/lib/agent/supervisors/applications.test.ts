@@ -146,7 +146,7 @@ t.test("app serve", async (t) => {
     const { supervisor } = await serve(t, () => [200, status("waiting", "it ended with exit code 3")]);
     t.match(
       await supervisor.check("web", 5_000),
-      /web is waiting: it ended with exit code 3; its output is in .*\/\.sealift\/logs\/apps\/web$/,
+      /web does not run: it ended with exit code 3; its output is in .*\/\.sealift\/logs\/apps\/web$/,
     );
   });
   await t.test("nonsense and silence are not answers", async (t) => {

@@ -1,0 +1,53 @@
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { ifThere } from "../support/files.ts";
+
+/** Address at which a process takes connections. */
+export interface Listening {
+  port: number;
+  /** Whether connections from other machines are taken, too: it listens on every address. */
+  isOpen: boolean;
+}
+
+/** State of a socket that listens, in `/proc/net/tcp` (proc(5)). */
+const LISTENS = "0A";
+/** Addresses in `/proc/net/tcp` and `tcp6` that stand for every address of the machine. */
+const EVERY = /^0+$/;
+
+/**
+ * Returns the TCP addresses at which a process and its children listen, by port. None where the system does not tell.
+ */
+export async function listeningOf(pid: number): Promise<Listening[]> {
+  const inodes = new Set<string>();
+  for (const each of await withChildren(pid)) for (const inode of await socketsOf(each)) inodes.add(inode);
+  const found = new Map<number, Listening>();
+  for (const table of ["tcp", "tcp6"]) {
+    const lines = ((await ifThere(readFile(`/proc/${pid}/net/${table}`, "utf8"))) ?? "").split("\n").slice(1);
+    for (const line of lines) {
+      const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
+      const [address = "", port = ""] = local.split(":");
+      if (state !== LISTENS || !inodes.has(inode)) continue;
+      const at = Number.parseInt(port, 16);
+      found.set(at, { port: at, isOpen: EVERY.test(address) || (found.get(at)?.isOpen ?? false) });
+    }
+  }
+  return [...found.values()].toSorted((a, b) => a.port - b.port);
+}
+
+async function withChildren(pid: number): Promise<number[]> {
+  const text = (await ifThere(readFile(`/proc/${pid}/task/${pid}/children`, "utf8"))) ?? "";
+  const children = await Promise.all(
+    text
+      .split(" ")
+      .filter(Boolean)
+      .map((child) => withChildren(Number(child))),
+  );
+  return [pid, ...children.flat()];
+}
+
+/** Returns the inodes of a process's sockets. One that belongs to somebody else tells none. */
+async function socketsOf(pid: number): Promise<string[]> {
+  const folder = `/proc/${pid}/fd`;
+  const names = await readdir(folder).catch(() => []);
+  const links = await Promise.all(names.map((name) => readlink(`${folder}/${name}`).catch(() => "")));
+  return links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []);
+}
