@@ -1,3 +1,4 @@
+import type { StatementKind } from "./statements/statements.ts";
 import type { SubscribedEvent } from "./webhook-events.ts";
 
 /**
@@ -122,6 +123,118 @@ export const ACTIONS = {
 
 /** Name of an action, such as `version.publish`. */
 export type ActionName = keyof typeof ACTIONS;
+
+/** Facts of an entry: what changed, by name. Never a secret. */
+export type Facts = Readonly<Record<string, string | number | boolean | null>>;
+
+/** An action with the facts that its entries have. Their names are stored and shown: a released one stays. */
+export type Deed = { [A in ActionName]: { action: A } & FactsField<A> }[ActionName];
+
+/** Name that some action has for a fact. */
+export type FactName = { [A in keyof ActionFacts]: keyof ActionFacts[A] }[keyof ActionFacts];
+
+type FactsField<A extends ActionName> = A extends keyof ActionFacts ? { facts: ActionFacts[A] } : { facts?: undefined };
+
+interface OfVersion {
+  version: string;
+}
+interface Reasoned extends OfVersion {
+  reason: string | null;
+}
+/** Bytes that were published. `signer`: public key, Base64. */
+interface Published extends OfVersion {
+  sha256: string;
+  signer?: string | null;
+}
+interface OfHost {
+  host_id: string;
+}
+interface OfOwner {
+  owner: string;
+}
+interface OfRollout {
+  rollout: string;
+}
+interface Moved {
+  from: string;
+  to: string;
+}
+interface OfRolloutVersion extends OfRollout, OfVersion {}
+
+/** Facts by action; an action without a line has none. */
+export interface ActionFacts {
+  "key.create": OfOwner & {
+    scopes: string;
+    project_id: string | null;
+    expires_at: string | null;
+    host?: string;
+    acts_for?: string;
+  };
+  "key.revoke": OfOwner;
+  "key.rotate": OfOwner & { new_key: string; ends: string };
+  "project.create": { kind: string; slug: string; looks_like?: string };
+  "project.rename": Moved;
+  "project.transfer": Moved & { keep_keys: boolean; revoked_keys: number };
+  "project.delete": OfOwner & {
+    kind: string;
+    name: string;
+    versions: number;
+    hosts: number;
+    keys: number;
+    forced: boolean;
+    reason: string | null;
+  };
+  "target.change": { changed: string; visibility: string | null };
+  "project.approval": { required: boolean };
+  "grant.add": OfOwner;
+  "grant.remove": OfOwner;
+  "version.publish": Published;
+  "version.import": Published & { repo: string | null };
+  "version.stage": Published & { repo?: string | null };
+  "version.approve": Published & { staged_by: string | null };
+  "version.reject": Published & { staged_by: string | null; reason: string };
+  "version.sign": Published;
+  "version.yank": OfVersion & { reason?: string | null };
+  "version.unyank": OfVersion & { reason?: string | null };
+  "version.deprecate": OfVersion & { reason?: string; replaced_by?: string | null };
+  "version.undeprecate": OfVersion & { reason?: string; replaced_by?: string | null };
+  "version.delete": OfVersion & { reason: string };
+  "version.hold": Reasoned & { rollout?: string | null; cause: string | null };
+  "version.release": Reasoned;
+  "delta.publish": OfVersion & { base_version: string; sha256: string };
+  "index.publish": OfVersion & { sha256: string };
+  "statement.publish": OfVersion & { kind: StatementKind; sha256: string };
+  "signer.add": { signer: string; name: string };
+  "signer.retire": { signer: string; reason: string | null };
+  "signer.revoke": { signer: string; reason: string | null };
+  "kek.rotate": { rewrapped: number; dropped: string };
+  "invite.create": { invite_id: string; uses: number; expires_at: string; approve: boolean };
+  "invite.revoke": { invite_id: string };
+  "host.join": OfHost & { state: string; invite_id: string };
+  "host.approve": OfHost;
+  "host.rename": Moved;
+  "host.remove": OfHost & { keys: number };
+  "host.clone": OfHost & { addresses: string };
+  "host.forget": OfHost;
+  "host.label": OfHost & { labels: string | null };
+  "rollout.start": OfRolloutVersion;
+  "rollout.replace": OfRollout;
+  "rollout.open": OfRolloutVersion & { open: number; reason: string | null };
+  "rollout.pause": OfRolloutVersion & { reason: string | null };
+  "rollout.resume": OfRolloutVersion & { reason: string | null };
+  "rollout.approve": OfRolloutVersion & { reason: string | null };
+  "rollout.halt": OfRolloutVersion & { open: number; reason: string | null };
+  "rollout.abort": OfRolloutVersion & { reason: string | null };
+  "rollout.complete": OfRolloutVersion & { open: number; reason: string | null };
+  "web.sign-in": OfOwner & { scopes: string; project_id: string | null; revoked?: string };
+  "webhook.add": { origin: string; format: string };
+  "webhook.disable": { reason: string; failing_since: string };
+  "webhook.remove": { origin: string };
+  "publisher.add": { name: string; issuer: string; target: string; scope: string; claims: string };
+  "publisher.remove": { name: string };
+  "publisher.exchange": { publisher: string; issuer: string; sub: string };
+  "quota.set": { max_bytes: number | null; max_versions: number | null };
+}
 
 /** Returns the facts of an action, with all fields that an action may have. */
 export const factsOfAction = (name: string): AuditAction | undefined =>

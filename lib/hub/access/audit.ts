@@ -1,16 +1,12 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import type { ActionName } from "../../contract/audit-actions.ts";
+import type { Deed } from "../../contract/audit-actions.ts";
 import type { Principal } from "../base/principal.ts";
 import { insertAudit } from "../records/audit.ts";
 import { inTransaction, type Records, type Transacted, type TransactedIn } from "../records/port.ts";
 import { type Authority, type Held, requireStill, type TargetIds } from "./still-allowed.ts";
 
-/** An audit log entry. Never contains a secret. */
-export interface AuditEntry {
-  action: ActionName;
-  subject: string;
-  facts?: Record<string, string | number | boolean | null>;
-}
+/** Deed and what it was done to, as an audit log entry tells it. */
+export type AuditEntry = Deed & { subject: string };
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -42,15 +38,10 @@ export function auditWriterOf(
 ): AuditWriter {
   const { ip: address, id: request_id, isWeb, person } = request;
   return (transaction, entry) => {
-    const { action, subject, facts: given = {} } = entry;
     (request.auditEntries ??= []).push(entry);
     const named = person && { issuer: person.issuer, person: person.subject };
-    const facts = isWeb ? { ...given, by: "web", ...named } : given;
-    return insertAudit(
-      transaction,
-      { action, actor: owner, key_id: keyId, subject, facts, address, request_id },
-      clock(),
-    );
+    const by = isWeb ? { by: "web", ...named } : {};
+    return insertAudit(transaction, { ...entry, actor: owner, key_id: keyId, address, request_id }, clock(), by);
   };
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type * as z from "zod";
+import type { ActionFacts } from "../../contract/audit-actions.ts";
 import { type NameRule, skeletonOf } from "../../contract/look-alikes.ts";
 import type { createProjectRequest } from "../../contract/surfaces/keys.ts";
 import { conflict, HubError, unprocessable } from "../base/errors.ts";
@@ -96,7 +97,7 @@ export interface AddedProject {
   /** Look-alikes of its slug that the creator sees. */
   seen: SeenLookAlikes;
   /** Facts of the audit entry, for administrators: all look-alikes. */
-  facts: Record<string, string>;
+  facts: ActionFacts["project.create"];
 }
 
 /**

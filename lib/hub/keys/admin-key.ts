@@ -63,6 +63,6 @@ export async function renewAdminKeyOf(options: DatabasePlace): Promise<string> {
   const key = await writePending(dataDir);
   await replaceAdminKey(database.kysely, key, new Date(now).toISOString());
   const path = await adopt(dataDir);
-  await insertAudit(database.kysely, { action: "admin-key.renew", subject: "key_admin", ...BY_HAND, facts: {} }, now);
+  await insertAudit(database.kysely, { action: "admin-key.renew", subject: "key_admin", ...BY_HAND }, now);
   return path;
 }

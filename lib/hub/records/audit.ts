@@ -1,11 +1,15 @@
+import type { Deed, Facts } from "../../contract/audit-actions.ts";
 import type { AuditRecord } from "../../contract/surfaces/keys.ts";
 import { recordId } from "../base/identity.ts";
 import { runAuditHooks } from "./hooks.ts";
 import type { PageRange, Queries } from "./port.ts";
 import { given, newestWhere } from "./rows.ts";
 
+/** Person and request behind a deed. */
+type Origin = Pick<AuditRecord, "actor" | "key_id" | "address" | "request_id">;
+
 /** Audit entry, without its id and time. */
-export type AuditEntry = Omit<AuditRecord, "id" | "created_at">;
+export type AuditEntry = Deed & Origin & { subject: string };
 
 /** Actor of commands that an operator runs on the hub's own storage. */
 export const BY_HAND = { actor: "operator", key_id: "", address: "", request_id: "" } as const;
@@ -13,9 +17,14 @@ export const BY_HAND = { actor: "operator", key_id: "", address: "", request_id:
 /** Actor of what a hub does by itself. */
 export const BY_HUB = { actor: "hub", key_id: "", address: "", request_id: "" } as const;
 
-/** Writes an entry, and runs the hooks of all features for it. @param now milliseconds since 1970 */
-export async function insertAudit(db: Queries, entry: AuditEntry, now: number): Promise<void> {
-  const row = { ...entry, facts: JSON.stringify(entry.facts) };
+/**
+ * Writes an entry, and runs the hooks of all features for it.
+ *
+ * @param now milliseconds since 1970
+ * @param more facts about the request, which any entry may have
+ */
+export async function insertAudit(db: Queries, entry: AuditEntry, now: number, more: Facts = {}): Promise<void> {
+  const row = { ...entry, facts: JSON.stringify({ ...entry.facts, ...more }) };
   await db
     .insertInto("audit")
     .values({ id: recordId("aud", now), created_at: new Date(now).toISOString(), ...row })

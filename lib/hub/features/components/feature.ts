@@ -1,7 +1,7 @@
+import type { Deed } from "../../../contract/audit-actions.ts";
 import { componentQuery } from "../../../contract/components/query.ts";
 import { findComponents } from "../../../contract/components/routes.ts";
 import { serve } from "../../access/serve.ts";
-import type { AuditEntry } from "../../records/audit.ts";
 import { inTransaction } from "../../records/port.ts";
 import { projectOfSubject } from "../../records/projects.ts";
 import type { HubFeature } from "../feature.ts";
@@ -11,8 +11,7 @@ import { notePending } from "./pending-records.ts";
 import { analyse } from "./records.ts";
 import { componentLists, components as table, componentUses } from "./tables.ts";
 
-const isOfSbom = ({ action, facts }: Pick<AuditEntry, "action"> & { facts?: AuditEntry["facts"] }): boolean =>
-  action === "statement.publish" && facts?.["kind"] === "sbom";
+const isOfSbom = ({ action, facts }: Deed): boolean => action === "statement.publish" && facts.kind === "sbom";
 
 /** Components of published versions, to find the hosts that run a given one. */
 export const components: HubFeature = {

@@ -11,14 +11,12 @@ export const joining: HubFeature = {
   name: "joining",
   tables: [hostInvites, joinedHosts],
   async onAudit(db, { action, facts }, now) {
-    const { project_id: project, host } = facts;
-    const isProject = typeof project === "string" && project.startsWith("prj_");
-    if (action === "key.create" && isProject && typeof host === "string") {
-      const named = { project_id: project, host_id: host };
-      const other = await namesakeOf(db, named, host);
-      if (other !== undefined) throw taken(other);
-      await noteByHand(db, named, new Date(now).toISOString());
-    }
+    if (action !== "key.create") return;
+    const { project_id, host: host_id } = facts;
+    if (host_id === undefined || project_id?.startsWith("prj_") !== true) return;
+    const other = await namesakeOf(db, { project_id, host_id }, host_id);
+    if (other !== undefined) throw taken(other);
+    await noteByHand(db, { project_id, host_id }, new Date(now).toISOString());
   },
   // The invites were made by the former owner.
   async onTransfer(transaction, { id: project_id }, { now }) {

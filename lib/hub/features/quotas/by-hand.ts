@@ -70,7 +70,7 @@ export function dropQuota(place: DatabasePlace, given: StorageHolder, { dryRun =
     const at = (await database.now?.()) ?? Date.now();
     await inTransaction(kysely, async (transaction) => {
       if (!(await removeQuota(transaction, subject))) throw missing();
-      await insertAudit(transaction, { action: "quota.remove", subject, ...BY_HAND, facts: {} }, at);
+      await insertAudit(transaction, { action: "quota.remove", subject, ...BY_HAND }, at);
     });
     return dropped;
   });

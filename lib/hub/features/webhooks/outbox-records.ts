@@ -1,4 +1,4 @@
-import { factsOfAction, type Hearer } from "../../../contract/audit-actions.ts";
+import { type FactName, type Facts, factsOfAction, type Hearer } from "../../../contract/audit-actions.ts";
 import { type Health, tellsUnhealthy, UNHEALTHY } from "../../../contract/surfaces/host-record.ts";
 import type { AuditRecord } from "../../../contract/surfaces/keys.ts";
 import type { WebhookEvent, WebhookMessage } from "../../../contract/webhook-events.ts";
@@ -22,7 +22,9 @@ interface Occurrence {
 }
 
 /** Audit entry as webhooks report it. */
-type TellableEntry = Pick<AuditRecord, "action" | "subject" | "actor" | "facts">;
+type TellableEntry = Pick<AuditRecord, "action" | "subject" | "actor"> & {
+  facts?: Partial<Record<FactName, Facts[string]>> | undefined;
+};
 
 /** Part of a report that webhooks send on. */
 interface ToldReport {
@@ -125,7 +127,7 @@ export const deliveryOf = (webhook: string, message: WebhookMessage, now: number
 });
 
 /** Stores the messages of webhooks about an audit entry, in its transaction. */
-export async function tellOfAudit(db: Queries, { action, subject, actor, facts }: TellableEntry, now: number) {
+export async function tellOfAudit(db: Queries, { action, subject, actor, facts = {} }: TellableEntry, now: number) {
   const deed = factsOfAction(action);
   if (deed?.event === undefined) return;
   const { event: type, state, hearer } = deed;

@@ -9,7 +9,7 @@ import { inTransaction } from "../../../../lib/hub/records/port.ts";
 import type { Schema } from "../../../../lib/hub/records/schema.ts";
 import { openSqlite } from "../../../../lib/hub/records/sqlite.ts";
 
-const DEED = { action: "hub.start", ...BY_HUB, subject: "x", facts: {} };
+const DEED = { action: "admin-key.renew", ...BY_HUB, subject: "x" } as const;
 
 t.test("hooks hear of a deed in their order, in its transaction, and one that throws undoes it", async (t) => {
   const heard: string[] = [];
