@@ -29,7 +29,7 @@ const hub = await createHub({
   ...place,
   listen: { host: "127.0.0.1", port: 0 },
   rateLimits: false,
-  checkArchive: async () => undefined,
+  checkArchive: async () => ({ description: null }),
   onStatement: (text, ms) => {
     const known = statements.get(text) ?? { count: 0, ms: 0 };
     statements.set(text, { count: known.count + 1, ms: known.ms + ms });

@@ -27,7 +27,16 @@ interface Given {
 
 export function newVersion({ target: { id, kind }, version, suffix, created_at }: Given): NewVersion {
   const sha256 = SHA256;
-  const facts = { project_id: id, version, published_by: STAGER, size_bytes: 1, sha256, repo: null, created_at };
+  const facts = {
+    project_id: id,
+    version,
+    published_by: STAGER,
+    size_bytes: 1,
+    sha256,
+    repo: null,
+    description: null,
+    created_at,
+  };
   const dek = { kek_id: "kek", sealed_dek: "c2ln" };
   const signed = { signature: "c2ln", signer_public_key: "c2ln" };
   return kind === "project"

@@ -65,10 +65,13 @@ export const targetDetail = targetSummary.extend({
 });
 export type TargetDetail = z.infer<typeof targetDetail>;
 
+/** Description of a target, which pages show as text. */
+export const targetDescription = z.string().max(4096);
+
 /** Fields of a target that its owner may change. */
 export const targetChanges = z.strictObject({
   name: z.string().min(1).max(255).optional(),
-  description: z.string().max(4096).nullish(),
+  description: targetDescription.nullish(),
   homepage: z
     .url({ protocol: /^https?$/ })
     .max(1024)

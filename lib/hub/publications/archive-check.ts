@@ -4,13 +4,19 @@ import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { HubError } from "../base/errors.ts";
 
+/** Facts of an archive that catalogues show. */
+export interface ArchiveFacts {
+  /** Description in its plugin.yaml; null without a usable one. */
+  description: string | null;
+}
+
 /**
  * Checks a ZIP archive as an agent would before installing it.
  *
  * @param path file with the whole archive
  * @throws SealiftError with the code of the fault
  */
-export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<void>;
+export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<ArchiveFacts>;
 
 /**
  * Runs the agent's own checks and compares with a second reader. Links are left to `--symlinks`, since source hosts
@@ -19,18 +25,25 @@ export type CheckArchive = (path: string, kind: MarketplaceKind) => Promise<void
 export const checkArchive: CheckArchive = async (path, kind) => {
   const { scanZip } = await import("../../artifact/zip/directory.ts");
   const { checkContents, requireSecondOpinion } = await import("../../artifact/zip/second-reader.ts");
+  const { descriptionIn } = await import("./archive-description.ts");
   const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "skip" });
   const descriptor = index.topFolder === undefined ? DESCRIPTOR_FILE : `${index.topFolder}/${DESCRIPTOR_FILE}`;
-  if (kind === "plugin" && !Iterator.from(index.files).some(({ path }) => path === descriptor))
+  const described = Iterator.from(index.files).find(({ path }) => path === descriptor);
+  if (kind === "plugin" && described === undefined)
     throw artifactError("descriptor_invalid", `The plugin has no ${DESCRIPTOR_FILE}.`);
   await requireSecondOpinion(path, index);
   await checkContents(path, index);
+  return { description: described === undefined ? null : await descriptionIn(path, described) };
 };
 
 /** Runs the check. @throws 422 with the check's own code and message */
-export async function requireSoundArchive(check: CheckArchive, path: string, kind: MarketplaceKind): Promise<void> {
+export async function requireSoundArchive(
+  check: CheckArchive,
+  path: string,
+  kind: MarketplaceKind,
+): Promise<ArchiveFacts> {
   try {
-    await check(path, kind);
+    return await check(path, kind);
   } catch (error) {
     if (!(error instanceof SealiftError) || error.code === "internal") throw error;
     throw new HubError(422, error.code, `No agent would install this archive: ${error.message}`, { cause: error });

@@ -56,13 +56,14 @@ export async function publishArchive(
   onPublished: OnPublished<Version>,
   author: BlobSignature | null = null,
 ): Promise<Published<Version>> {
-  await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
+  const { description } = await requireSoundArchive(hub.checkArchive, blob.path, target.kind);
   const { version, signature, repo = null, visibility } = fields;
   if (isStaged(fields) && visibility !== undefined)
     throw unprocessable(`visibility: a staged version leaves that of its ${target.kind} as it is.`);
   const row: NewVersion = {
     ...(author ?? UNSIGNED),
     ...{ id: recordId("rel", hub.clock()), project_id: target.id, version, archive_signature: signature, repo },
+    description,
     ...{ part: "archive", size_bytes: blob.size, sha256, content_sha256: null, project_name: null, dek: null },
     ...{ published_by: target.principal.keyId, created_at: hub.now() },
   };

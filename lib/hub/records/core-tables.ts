@@ -14,6 +14,7 @@ export const projects = table(
     slug: name,
     name,
     owner: name,
+    /** Description that a person gave; null for none, so that the latest version's shows. */
     description: text.nullable(),
     homepage: text.nullable(),
     repository: text.nullable(),

@@ -20,12 +20,17 @@ export function versionRecord(row: Version): VersionRecord {
   };
 }
 
-export const targetSummary = (target: Project): TargetSummary => ({
+/**
+ * Converts a target to its form in lists.
+ *
+ * @param described description in the latest version's plugin.yaml, shown unless a person has given one
+ */
+export const targetSummary = (target: Project, described: string | null): TargetSummary => ({
   id: target.id,
   name: target.name,
   slug: target.slug,
   kind: target.kind as MarketplaceKind,
-  description: target.description,
+  description: target.description ?? described,
   homepage: target.homepage,
   repository: target.repository,
   visibility: target.visibility,
@@ -40,11 +45,11 @@ const DETAIL_VERSIONS = 20;
 const DETAIL_YANKED = 100;
 
 /** Returns the detail record as stored and served: its text is built once per change, not once per request. */
-export function detailOf(target: Project, versions: readonly VersionRecord[]): { detail: string; detail_etag: string } {
+export function detailOf(target: Project, rows: readonly Version[]): { detail: string; detail_etag: string } {
   const versionsUrl = pathOf(listTargetVersions[target.kind as MarketplaceKind], { slug: target.slug });
   const record: TargetDetail = {
-    ...targetSummary(target),
-    versions: versions.toSorted(byPrecedence),
+    ...targetSummary(target, rows.find(({ version }) => version === target.latest_version)?.description ?? null),
+    versions: rows.map(versionRecord).toSorted(byPrecedence),
     versions_url: versionsUrl,
   };
   const detail = JSON.stringify(record);
@@ -52,11 +57,7 @@ export function detailOf(target: Project, versions: readonly VersionRecord[]): {
 }
 
 /** Reads the newest versions, the newest yanked ones, and the latest one; each once. */
-async function shownVersions(
-  transaction: Transacted,
-  targetId: string,
-  latest: string | null,
-): Promise<VersionRecord[]> {
+async function shownVersions(transaction: Transacted, targetId: string, latest: string | null): Promise<Version[]> {
   const newest = await newestVersions(
     transaction,
     targetId,
@@ -73,7 +74,7 @@ async function shownVersions(
   const isShown = latest === null || newest.some(({ version }) => version === latest);
   const best = isShown ? undefined : await findVersion(transaction, targetId, latest);
   const rows = [...newest, ...yanked, ...(best === undefined ? [] : [best])];
-  return [...new Map(rows.map((row) => [row.id, row])).values()].map(versionRecord);
+  return [...new Map(rows.map((row) => [row.id, row])).values()];
 }
 
 /** Rebuilds the detail record of a plugin or service from its row as of this transaction. */

@@ -53,6 +53,8 @@ export const versions = table(
     ...marks,
     /** JSON list of the ends of whoever staged it (ends.ts); null for one that was not staged, or by 0.1.0. */
     ends: json.nullable(),
+    /** Description in its plugin.yaml; null without one, for an artifact, and for a version of 0.1.0. */
+    description: text.nullable(),
   },
   {
     unique: { versions_label: ["project_id", "version"] },
@@ -66,7 +68,10 @@ export const versions = table(
     },
     references: { project_id: projects },
     needs: { id: "blobs" },
-    added: { "0006-ends": { columns: ["ends"], indexes: {} } },
+    added: {
+      "0006-ends": { columns: ["ends"], indexes: {} },
+      "0010-descriptions": { columns: ["description"], indexes: {} },
+    },
   },
 );
 export type VersionsTable = RowOf<typeof versions>;

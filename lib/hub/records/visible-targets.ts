@@ -44,13 +44,17 @@ const SHOWN = `SELECT k.id AS key_id,
   LEFT JOIN projects p ON p.id = b.project_id AND ${VISIBLE}`;
 
 const MATCHES = `(CAST(? AS text) = '' OR lower(p.slug) LIKE ? ESCAPE '!' OR lower(p.name) LIKE ? ESCAPE '!'
-    OR lower(COALESCE(p.description, '')) LIKE ? ESCAPE '!')`;
+    OR lower(COALESCE(p.description, v.description, '')) LIKE ? ESCAPE '!')`;
 
 /** SQL of a target's place in a list. It is also the cursor, so names are cut to the longest cursor. */
 const BY_NAME = "substr(lower(p.name), 1, 100) || ' ' || p.slug";
 
+/** SQL of a target's latest version `v`, which describes the target unless a person does. */
+const LATEST = "LEFT JOIN versions v ON v.project_id = p.id AND v.version = p.latest_version";
+
 const list = (place: string, after: string, order = place) =>
-  `SELECT p.*, ${place} AS place FROM ${CALLER} JOIN projects p ON p.kind = ? AND ${after} AND ${VISIBLE}
+  `SELECT p.*, v.description AS described, ${place} AS place
+  FROM ${CALLER} JOIN projects p ON p.kind = ? AND ${after} AND ${VISIBLE} ${LATEST}
   WHERE ${MATCHES} ORDER BY ${order} LIMIT ?`;
 
 const LISTS: Record<TargetOrder, string> = {
@@ -60,7 +64,7 @@ const LISTS: Record<TargetOrder, string> = {
   newest: list("p.id", "p.id < COALESCE(NULLIF(CAST(? AS text), ''), '~')", "p.id DESC"),
 };
 
-const COUNT = `SELECT COUNT(*) AS total FROM ${CALLER} JOIN projects p ON p.kind = ? AND ${VISIBLE} WHERE ${MATCHES}`;
+const COUNT = `SELECT COUNT(*) AS total FROM ${CALLER} JOIN projects p ON p.kind = ? AND ${VISIBLE} ${LATEST} WHERE ${MATCHES}`;
 
 /** Caller, and the requested target. */
 export interface TargetQuery {
@@ -208,8 +212,8 @@ export async function listVisibleTargets(
   const pattern = patternOf(text);
   const parameters = [credentialHash ?? null, now, kind, after, text, pattern, pattern, pattern, limit];
   const rows = await statements.all(LISTS[order], parameters);
-  return (rows as unknown as (Project & { place: string })[]).map((row) => ({
-    ...{ place: row.place, summary: targetSummary(row) },
+  return (rows as unknown as (Project & { place: string; described: string | null })[]).map((row) => ({
+    ...{ place: row.place, summary: targetSummary(row, row.described) },
   }));
 }
 

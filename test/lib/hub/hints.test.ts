@@ -96,7 +96,7 @@ async function keyOf(hub: RunningHub, owner: string, scopes: string[]): Promise<
 }
 
 t.test("streams and polls show no more than the calls for the latest version do", async (t) => {
-  const hub = await startHub(t, { hintTimes: QUICK, checkArchive: async () => {} });
+  const hub = await startHub(t, { hintTimes: QUICK, checkArchive: async () => ({ description: null }) });
   const project = await createProject(hub);
   const hidden = await createPlugin(t, hub, "hidden", "private");
   const open = await createPlugin(t, hub, "open", "public");

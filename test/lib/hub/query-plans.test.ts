@@ -62,7 +62,7 @@ t.test("no request reads more of a growing table than an index tells it to", asy
   const statements = new Set<string>();
   const hub = await startHub(t, {
     rateLimits: false,
-    checkArchive: async () => undefined,
+    checkArchive: async () => ({ description: null }),
     onStatement: (text) => statements.add(text),
   });
   const project = await createProject(hub);

@@ -83,7 +83,7 @@ async function fillPlugin(hub: RunningHub, done: Done): Promise<void> {
       { slug: "tide", version, stage: version === "1.2.0" },
       {
         "README.md": `# ${HOSTILE}\n\n[a](javascript:alert(1)) <javascript:alert(1)>\n`,
-        "plugin.yaml": `name: tide\nversion: ${version}\nentry_point: i.js\nexecution_mode: sandboxed\n`,
+        "plugin.yaml": `name: tide\nversion: ${version}\nentry_point: i.js\nexecution_mode: sandboxed\ndescription: tells tides\n`,
         [`<img src=x onerror=alert(1)>${version}.js`]: "1",
       },
     );
