@@ -12,8 +12,9 @@ export class WatchControl extends withOptions(host) {
     description: "Ask a running watch to pause, resume, check, redeploy or retry a target",
     details: `
       \`pause\` keeps the running version, \`resume\` ends that; \`check\` asks the hub now; \`redeploy\` installs the
-      latest version even if it runs already; \`retry\` gives a version in quarantine another chance. The request is
-      left in the project root: the watch takes it up at once, or when it is started again.
+      latest version even if it runs already; \`retry\` fetches a version in quarantine again and gives it
+      another chance. The request is left in the project root: the watch takes it up at once, or when it is started
+      again.
     `,
     examples: [
       ["Keep what runs", "$0 watch pause plugin:tide-table --project-root /srv/app"],

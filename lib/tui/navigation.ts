@@ -93,7 +93,7 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
   { keys: "c", does: "check the hub now", watching: true, short: "check" },
   { keys: "r", does: "redeploy the latest version, even if it runs", watching: true, short: "redeploy" },
   { keys: "b", does: "go back to the release that ran before", watching: true, short: "back" },
-  { keys: "t", does: "retry a version that is in quarantine", watching: true, short: "retry" },
+  { keys: "t", does: "retry a version in quarantine, fetched anew", watching: true, short: "retry" },
   { keys: "p", does: "pause or resume the target", watching: true, short: "pause" },
   { keys: "?", does: "this help", short: "help" },
   { keys: "q", does: "quit; a deployment under way is finished or undone", short: "quit" },

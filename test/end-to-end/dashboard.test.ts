@@ -180,7 +180,7 @@ t.test("the dashboard, in a terminal of 80×24", { timeout: 500_000, skip: needs
 
   await t.test("has a help", async (t) => {
     await terminal.press("?");
-    t.match(await terminal.shows(/Any key closes this/), /retry a version that is in quarantine/);
+    t.match(await terminal.shows(/Any key closes this/), /retry a version in quarantine, fetched anew/);
     await terminal.press("x");
     await terminal.shows(/Targets/);
   });

@@ -1,4 +1,4 @@
-import { readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
@@ -6,6 +6,7 @@ import type { WatchAction } from "../../../../lib/agent/watch/events.ts";
 import { requestAction } from "../../../../lib/agent/watch/operator-requests.ts";
 import { WatchMemory } from "../../../../lib/agent/watch/state.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
+import { KEYS } from "../../../../lib/tui/navigation.ts";
 import { gate } from "../../../support/host/gate.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
@@ -57,6 +58,27 @@ for (const way of ["at run time", "with a request in the project root"] as const
     t.equal(await running(root), "1.1.0");
   });
 }
+
+t.test("a retry fetches a version again, though its release is kept: the help says so", async (t) => {
+  const root = temporaryFolder(t);
+  const target = givenTarget(root, { intervalMs: NEVER_MS });
+  const w = watching(t, [target]);
+  for (const version of ["1.0.0", "1.1.0"]) {
+    target.publish(version);
+    await w.watch.act(target.name, "check");
+    await w.until("deploy.done", { version, outcome: "deployed" });
+    await w.until("check.scheduled");
+  }
+  const kept = await readdir(layoutOf(root).releases(GIVEN_TARGET));
+  w.watch.goBack(target.name);
+  await w.until("deploy.done", { version: "1.0.0", previous_version: "1.1.0" });
+  t.strictSame((await readdir(layoutOf(root).releases(GIVEN_TARGET))).toSorted(), kept.toSorted(), "nothing is new");
+  await w.watch.act(target.name, "retry");
+  await w.until("deploy.done", { version: "1.1.0", previous_version: "1.0.0", outcome: "deployed" });
+  const added = (await readdir(layoutOf(root).releases(GIVEN_TARGET))).filter((name) => !kept.includes(name));
+  t.equal(added.length, 1, "its bytes came anew");
+  t.match(KEYS.find(({ keys }) => keys === "t")?.does, /fetched anew/);
+});
 
 t.test("nobody can ask for a target that is not watched", async (t) => {
   const w = watching(t, [givenTarget(temporaryFolder(t))]);
