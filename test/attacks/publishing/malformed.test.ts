@@ -38,3 +38,17 @@ t.test("what is not a token is refused, and stands in no answer and no log", asy
     "no token in the log",
   );
 });
+
+t.test("a signed token with a claim of another kind is refused, and the answer names the claim", async (t) => {
+  const { hub, trust, run, exchange } = await startWorkflow(t);
+  await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "plugin", slug: "tide" } });
+  await trust({ target: "plugin:tide" });
+  const refused = async (changes: Record<string, unknown>, detail: RegExp): Promise<void> => {
+    const answer = await exchange("plugin:tide", await run(changes));
+    t.match(answer, { status: 401, body: { code: "key_rejected", detail } }, JSON.stringify(changes));
+  };
+  for (const sub of [{ a: 1 }, ["a"], 7, true, null]) await refused({ sub }, /a subject \(sub\) that is not text/);
+  for (const claim of ["iat", "exp"]) await refused({ [claim]: undefined }, new RegExp(`lacks the claim ${claim}`));
+  for (const claim of ["iat", "exp", "nbf"]) await refused({ [claim]: "x" }, new RegExp(`malformed claim ${claim}`));
+  t.equal((await exchange("plugin:tide", await run({ sub: undefined }))).status, 201, "none at all is no fault");
+});

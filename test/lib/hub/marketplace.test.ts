@@ -367,3 +367,17 @@ t.test("publishing and describing ask for rights to the target", async (t) => {
   const changed = await patch({ name: "New", homepage: "https://example.org/x", description: null });
   t.match(changed.body, { name: "New", homepage: "https://example.org/x", description: null, versions: [] });
 });
+
+t.test("a form with too many fields or files is refused in words of ours", async (t) => {
+  const hub = await startHub(t);
+  await createPlugin(hub, "p");
+  const many = (count: number, value: string | Blob): FormData => {
+    const form = new FormData();
+    for (let index = 0; index < count; index++) form.set(`x${index}`, value);
+    return form;
+  };
+  for (const [what, form] of Object.entries({ fields: many(40, "1"), files: many(6, new Blob(["1"])) })) {
+    const answer = await hub.call("POST", `${PLUGINS}/p/versions`, { form });
+    t.match(answer, { status: 413, body: { code: "too_large", detail: `The form has too many ${what}.` } });
+  }
+});

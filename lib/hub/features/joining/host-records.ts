@@ -161,8 +161,8 @@ export async function add(
 }
 
 /**
- * Finds the host that has joined, waits or has reported under a name, or under one that differs by letters' case only:
- * people would take the two for one.
+ * Finds the host that has joined, waits or has reported under a name, or under one that differs by the case of A to Z
+ * only: people would take the two for one.
  *
  * @param except host that does not count
  */

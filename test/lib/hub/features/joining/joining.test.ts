@@ -333,7 +333,7 @@ t.test("a removed host comes back with another key by a new invite, not with the
   t.strictSame([await enter(own.key), await enter(made.key)], [401, 200]);
 });
 
-t.test("names of hosts have one form, and no two differ by letters' case alone", async (t) => {
+t.test("names of hosts have one form, and no two differ by the case of A to Z alone", async (t) => {
   const hub = await startHub(t);
   const { at, invite, join } = await invited(hub);
   const { token } = await invite({ uses: 9 });
@@ -351,4 +351,6 @@ t.test("names of hosts have one form, and no two differ by letters' case alone",
   const rename = (to: string) => hub.call("PATCH", `${at}/joined-hosts/pier-7`, { json: { host_id: to } });
   isErrorBody(t, await rename("H1"), 409, "host_taken");
   t.equal((await rename("PIER-7")).status, 204, "its own name in other letters");
+  t.equal((await join(token, "\u00e9")).status, 200);
+  t.equal((await join(token, "\u00c9")).status, 200, "databases know no other letters' case");
 });
