@@ -4,7 +4,7 @@ import { closestTo } from "../../lib/support/suggestion.ts";
 import { type CommandFacts, commandFacts, type OptionFacts } from "./facts.ts";
 import { usageLine } from "./help.ts";
 import { type CommandPlace, commandPlace } from "./place.ts";
-import { meantBy } from "./synonyms.ts";
+import { meantBy, mostWrongLetters } from "./synonyms.ts";
 
 /**
  * Explains why a command line cannot be run: what is unknown or missing, what was probably meant, and how the command
@@ -73,6 +73,7 @@ function closestCall(argv: readonly string[], names: readonly string[]): string 
     const found = closestTo(
       given.join(" "),
       new Set(starts.filter((s) => s.length === length).map((s) => s.join(" "))),
+      mostWrongLetters,
     );
     if (found !== undefined) return found;
   }

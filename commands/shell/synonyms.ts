@@ -77,5 +77,11 @@ export function meantBy(words: readonly string[], names: readonly string[]): str
   return (Object.hasOwn(WORDS, first) ? WORDS[first]! : []).filter((name) => known.has(name));
 }
 
+/** Last words of commands that take something away, or put it out of use. */
+const TAKES_AWAY = /(?:^| )(?:abort|delete|forget|reject|remove|retire|revoke|revoke-invite|rollback|yank)$/;
+
+/** Returns how many letters of a command may be wrong for it to be guessed: few, where a wrong guess does harm. */
+export const mostWrongLetters = (name: string): number => (TAKES_AWAY.test(name) ? 2 : 4);
+
 /** Returns every command that a synonym can suggest, in addition to those with a noun's own verb. */
 export const offeredCommands = (): string[] => [...Object.values(WORDS), ...Object.values(PHRASES)].flat();

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { diagnose } from "../../commands/shell/diagnosis.ts";
 import { COMMANDS } from "../../commands/shell/registry.ts";
 import { offeredCommands } from "../../commands/shell/synonyms.ts";
 import { commandLine, type Ended } from "../support/programs/command-line.ts";
@@ -55,6 +56,16 @@ t.test("an error says what is wrong, what was probably meant, and how the comman
     t.equal(code, 2, line);
     for (const pattern of patterns) t.match(told, pattern, line);
   }
+});
+
+t.test("no guess by spelling leads to a command that takes something away", async (t) => {
+  const guess = (line: string): string => diagnose("sealift", COMMANDS, line.split(" "), "").hint ?? "";
+  for (const line of ["promote", "host promote", "grant review", "key involve", "signer resign"])
+    t.notMatch(guess(line), /remove|delete|revoke|reject|abort|retire|forget|rollback|yank/, line);
+  t.match(guess("remvoe"), "Did you mean `sealift remove`");
+  t.match(guess("host remov"), "Did you mean `sealift host remove`");
+  t.match(guess("rolback"), "Did you mean `sealift rollback`");
+  t.match(guess("rollot strat"), "Did you mean `sealift rollout start`", "others are guessed as before");
 });
 
 t.test("a command that other programs have is answered with the ones that do it here", async (t) => {
