@@ -7,7 +7,8 @@ const UNITS_MS = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 } as c
  */
 export function parseDuration(text: string, needsUnit = false): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text);
-  if (match === null) throw new Error(`is a time such as 60, 90s, 5m or 90d, not ${JSON.stringify(text)}`);
+  if (match === null)
+    throw new Error(`is a time such as ${needsUnit ? "" : "60, "}90s, 5m or 90d, not ${JSON.stringify(text)}`);
   const [, number, unit] = match;
   if (needsUnit && unit === undefined && Number(number) !== 0)
     throw new Error(`needs a unit: ${number}s, ${number}m, ${number}h or ${number}d, not ${JSON.stringify(text)}`);

@@ -90,6 +90,12 @@ const MISTAKES: readonly Mistake[] = [
   },
   { line: "watch plugin:tides --interval soon", code: 2, what: /--interval.*"soon"/, todo: /such as 60, 90s, 5m/ },
   { line: "key create --name x --expires 30", code: 2, what: /--expires needs a unit/, todo: /30s, 30m, 30h or 30d/ },
+  {
+    line: "key create --name x --expires soon",
+    code: 2,
+    what: /--expires.*"soon"/,
+    todo: /a time such as 90s, 5m or 90d/,
+  },
   { line: "watch plugin:tides --interval 0", code: 2, what: /--interval.*"0"/, todo: /must be 1s or longer/ },
   { line: "key create --name x --expires 0", code: 2, what: /--expires.*"0"/, todo: /must lie ahead, such as 90d/ },
   { line: "key create --name x --scope depoly", code: 2, what: /--scope.*"depoly"/, todo: /one of admin, .*deploy/ },
