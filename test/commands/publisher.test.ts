@@ -87,11 +87,15 @@ t.test("a plugin is published by a token in a file, and a refusal says how it di
     return run([...words, "--oidc-token-file", token], { SEALIFT_SIGNING_SECRET: DEVELOPER_SECRET });
   };
   const refused = await publish({ repository_id: "42" });
-  t.match(refused, { code: 3, stderr: /repository_id is "42", not "41"/ });
+  t.match(refused, { code: 3, stderr: /repository_id is "42", not "41"[^]*`sealift publisher list` shows/ });
   const compared = await person("publisher", "test", "ci", "--token-file", token);
   t.match(compared, { code: 3, stdout: 'repository_id is "42", not "41"\n', stderr: /not one of ci/ });
   const published = await publish({});
   t.match(published, { code: 0, stdout: /published tide 1.0.0/ }, published.stderr);
+  const again = await run([...words, "--oidc-token-file", token], { SEALIFT_SIGNING_SECRET: DEVELOPER_SECRET });
+  t.match(again, { code: 3, stderr: /exchanged before[^]*Ask the CI provider for a new token/ });
+  const without = words.filter((word) => word !== "--oidc");
+  t.match(await run([...without, "--oidc-token-file", token]), { code: 2, stderr: /--oidc-token-file needs it/ });
 });
 
 t.test("outside of CI, --oidc says how to get a token; nothing is sent", async (t) => {
