@@ -86,6 +86,10 @@ t.test("plugin test tells what a call answers, what failed, and what does not lo
   const broken = run(cwd, "plugin", "test", "greeter");
   t.equal(broken.status, 1);
   t.match(broken.stderr, /does not load: broken/);
+  writeFileSync(join(cwd, "greeter/plugin.yaml"), "name: [\n");
+  const wrong = run(cwd, "plugin", "test", "greeter");
+  t.match(wrong, { status: 2, stderr: /plugin\.yaml is not valid YAML: line 2[^]*`sealift docs sdk` explains/ });
+  t.notMatch(wrong.stderr, /not found/);
   t.equal(run(cwd, "plugin", "init", "greeter").status, 2, "a folder that is not empty");
   t.equal(run(cwd, "plugin", "init", "../x").status, 2);
   t.equal(run(cwd, "plugin", "test", "nowhere").status, 2);
