@@ -94,7 +94,10 @@ export const MUTATIONS: readonly Mutation[] = [
     "else if (existing === undefined) await tell",
     "else await tell",
   ]),
-  mutation("published again: where it ranked", "records/insert-version.ts", ["...(existing && carryOver(existing)), ", ""]),
+  mutation("published again: where it ranked", "records/insert-version.ts", [
+    "...(existing && carryOver(existing)), ",
+    "",
+  ]),
   mutation("a replaced version is held", COMMANDS, ["if (live.version !== version) {", "if (false) {"]),
   mutation("an aborted version is held", COMMANDS, ["await hold(transaction, target, row.version, held)", ""]),
   mutation("a halted version is held", PART, [

@@ -42,7 +42,9 @@ function holdToShare(file: string, seconds: number): void {
 /** Returns the time of processors that this process and its ended children have taken; 0 without /proc. */
 function processorSeconds(): number {
   if (!existsSync("/proc/self/stat")) return 0;
-  const fields = readFileSync("/proc/self/stat", "utf8").replace(/^.*\) /s, "").split(" ");
+  const fields = readFileSync("/proc/self/stat", "utf8")
+    .replace(/^.*\) /s, "")
+    .split(" ");
   // utime, stime, cutime and cstime in ticks, of which Linux has a hundred a second (proc(5)).
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
 }

@@ -1,3 +1,4 @@
+// Holds: which description a plugin or service shows (lib/hub/records/target-detail.ts, lib/hub/publications/archive-description.ts).
 // Holds: which description a plugin or service shows (lib/hub/records/target-detail.ts)
 import t, { type Test } from "tap";
 import { MarketplaceSearch } from "../../../commands/publishing/marketplace.ts";
