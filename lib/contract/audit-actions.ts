@@ -130,8 +130,16 @@ export type Facts = Readonly<Record<string, string | number | boolean | null>>;
 /** An action with the facts that its entries have. Their names are stored and shown: a released one stays. */
 export type Deed = { [A in ActionName]: { action: A } & FactsField<A> }[ActionName];
 
-/** Name that some action has for a fact. */
-export type FactName = { [A in keyof ActionFacts]: keyof ActionFacts[A] }[keyof ActionFacts];
+/** Facts of an entry whose action is not known: each one that some action has. */
+export type AnyFacts = { [N in FactName]?: FactOf<keyof ActionFacts, N> | undefined };
+
+type FactName = KeyOfAny<ActionFacts[keyof ActionFacts]>;
+type KeyOfAny<F> = F extends unknown ? keyof F : never;
+type FactOf<A extends keyof ActionFacts, N> = A extends unknown
+  ? N extends keyof ActionFacts[A]
+    ? ActionFacts[A][N]
+    : never
+  : never;
 
 type FactsField<A extends ActionName> = A extends keyof ActionFacts ? { facts: ActionFacts[A] } : { facts?: undefined };
 

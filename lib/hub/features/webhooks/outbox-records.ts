@@ -1,11 +1,11 @@
-import { type FactName, type Facts, factsOfAction, type Hearer } from "../../../contract/audit-actions.ts";
+import { type AnyFacts, factsOfAction, type Hearer } from "../../../contract/audit-actions.ts";
 import { type Health, tellsUnhealthy, UNHEALTHY } from "../../../contract/surfaces/host-record.ts";
 import type { AuditRecord } from "../../../contract/surfaces/keys.ts";
 import type { WebhookEvent, WebhookMessage } from "../../../contract/webhook-events.ts";
 import { recordId } from "../../base/identity.ts";
 import type { FleetKey } from "../../records/fleet.ts";
 import type { Queries } from "../../records/port.ts";
-import { selectWhere, updateWhere } from "../../records/rows.ts";
+import { given, selectWhere, updateWhere } from "../../records/rows.ts";
 import { targetOfSubject } from "../../records/subjects.ts";
 import { visibleName } from "../../records/visible-targets.ts";
 import { own, type WebhooksTable } from "./tables.ts";
@@ -22,9 +22,7 @@ interface Occurrence {
 }
 
 /** Audit entry as webhooks report it. */
-type TellableEntry = Pick<AuditRecord, "action" | "subject" | "actor"> & {
-  facts?: Partial<Record<FactName, Facts[string]>> | undefined;
-};
+type TellableEntry = Pick<AuditRecord, "action" | "subject" | "actor"> & { facts?: AnyFacts | undefined };
 
 /** Part of a report that webhooks send on. */
 interface ToldReport {
@@ -135,14 +133,9 @@ export async function tellOfAudit(db: Queries, { action, subject, actor, facts =
   if (subscribers.length === 0) return;
   const { version = null, reason, replaced_by, sha256, required, rollout, open } = facts;
   const data: EventData = {
-    ...{ version: version as string | null, actor },
-    ...(reason !== undefined && { reason: reason === null ? null : cut(String(reason)) }),
-    ...(replaced_by !== undefined && { replaced_by: replaced_by as string | null }),
-    ...(typeof sha256 === "string" && { sha256 }),
-    ...(typeof required === "boolean" && { required }),
-    ...(typeof rollout === "string" && { rollout }),
-    ...(typeof open === "number" && { open }),
-    ...(state !== undefined && { state }),
+    ...{ version, actor },
+    ...(reason !== undefined && { reason: reason && cut(reason) }),
+    ...given({ replaced_by, sha256, required, rollout: rollout ?? undefined, open, state }),
   };
   await tell(db, subscribers, subject, [{ type, data }], now);
 }
