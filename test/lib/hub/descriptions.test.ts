@@ -1,5 +1,4 @@
-// Holds: which description a plugin or service shows (lib/hub/records/target-detail.ts, lib/hub/publications/archive-description.ts).
-// Holds: which description a plugin or service shows (lib/hub/records/target-detail.ts)
+// Holds: which description a plugin or service shows (lib/hub/records/target-detail.ts, lib/hub/publications/archive-description.ts)
 import t, { type Test } from "tap";
 import { MarketplaceSearch } from "../../../commands/publishing/marketplace.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
