@@ -1,4 +1,4 @@
-/** Compares how each command is called. The page of options, which is generated and compared, says the rest of its help. */
+/** Compares how each command is called. The page of options, generated and compared, says the rest of its help. */
 import t from "tap";
 import { ROLES } from "../../commands/shell/completion/tree.ts";
 import { asRole, commandFacts } from "../../commands/shell/facts.ts";

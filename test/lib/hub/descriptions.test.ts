@@ -1,4 +1,5 @@
-// Holds: which description a plugin or service shows (lib/hub/records/target-detail.ts, lib/hub/publications/archive-description.ts)
+// Holds: which description a plugin or service shows (lib/hub/records/target-detail.ts)
+// Holds: what of plugin.yaml counts as a description (lib/hub/publications/archive-description.ts)
 import t, { type Test } from "tap";
 import { MarketplaceSearch } from "../../../commands/publishing/marketplace.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
