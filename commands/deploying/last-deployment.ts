@@ -77,6 +77,9 @@ function secretFile(name: string, layers: readonly Layer[]): string | undefined 
   return stays && !(folder && path.startsWith(`${resolve(folder)}/`)) ? path : undefined;
 }
 
+/** Supervisor of 0.1.0 that is gone: its targets go back as without one, and the operator restarts what they run. */
+const FORMER_SUPERVISOR = "kubernetes";
+
 /**
  * Returns the settings of a target's last deployment, as the layer below all others. If another supervisor is chosen,
  * settings that describe the kept one do not count.
@@ -96,7 +99,8 @@ export async function lastDeployment(text: string, layers: readonly Layer[]): Pr
   if (settings === undefined) return [];
   const layer = fileLayer(settings, deployedFile(layout, target));
   const chosen = given("supervisor");
-  const isOther = chosen !== undefined && chosen !== settings[yamlKeyOf("supervisor")];
+  const kept = settings[yamlKeyOf("supervisor")];
+  const isOther = kept === FORMER_SUPERVISOR || (chosen !== undefined && chosen !== kept);
   const hub = given("hub-url") ?? settings["hub_url"];
   const isOtherHub = hub !== undefined && !isSameHub(hub, settings["hub_url"] ?? "");
   const get = (name: string): Given | undefined => {

@@ -1,5 +1,4 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
-import { ifThere } from "../support/files.ts";
 
 /** Address at which a process takes connections. */
 export interface Listening {
@@ -21,7 +20,7 @@ export async function listeningOf(pid: number): Promise<Listening[]> {
   for (const each of await withChildren(pid)) for (const inode of await socketsOf(each)) inodes.add(inode);
   const found = new Map<number, Listening>();
   for (const table of ["tcp", "tcp6"]) {
-    const lines = ((await ifThere(readFile(`/proc/${pid}/net/${table}`, "utf8"))) ?? "").split("\n").slice(1);
+    const lines = (await textOf(`/proc/${pid}/net/${table}`)).split("\n").slice(1);
     for (const line of lines) {
       const [, local = "", , state, , , , , , inode = ""] = line.trim().split(/\s+/);
       const [address = "", port = ""] = local.split(":");
@@ -34,15 +33,12 @@ export async function listeningOf(pid: number): Promise<Listening[]> {
 }
 
 async function withChildren(pid: number): Promise<number[]> {
-  const text = (await ifThere(readFile(`/proc/${pid}/task/${pid}/children`, "utf8"))) ?? "";
-  const children = await Promise.all(
-    text
-      .split(" ")
-      .filter(Boolean)
-      .map((child) => withChildren(Number(child))),
-  );
-  return [pid, ...children.flat()];
+  const children = (await textOf(`/proc/${pid}/task/${pid}/children`)).split(" ").filter(Boolean);
+  return [pid, ...(await Promise.all(children.map((child) => withChildren(Number(child))))).flat()];
 }
+
+/** Reads a file of a process; that of one which has ended, even while it is read, is empty. */
+const textOf = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
 
 /** Returns the inodes of a process's sockets. One that belongs to somebody else tells none. */
 async function socketsOf(pid: number): Promise<string[]> {

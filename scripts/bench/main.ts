@@ -73,12 +73,8 @@ if (unknown.length > 0) {
 const machine = describeMachine(dirname(disk));
 const rows: Row[] = [];
 try {
-  if (against !== "") {
-    mkdirSync(tmpfs, { recursive: true });
-    rows.push(...(await againstRows(against, tmpfs, "tmpfs", runs)));
-  }
-  for (const [name, measure] of Object.entries(groups)) {
-    if (against !== "") continue;
+  const measured = against === "" ? groups : { against: () => againstRows(against, tmpfs, "tmpfs", runs) };
+  for (const [name, measure] of Object.entries(measured)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;
     console.error(`measuring ${name} …`);
     for (const folder of [disk, tmpfs]) mkdirSync(folder, { recursive: true });

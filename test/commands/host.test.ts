@@ -127,6 +127,18 @@ t.test("history says what became unhealthy after its deployment, and healthy aga
   ]);
 });
 
+t.test("a target of 0.1.0's kubernetes supervisor goes back as one without a supervisor", async (t) => {
+  const { root, layout, run } = await host(t, []);
+  const settings = { host_id: "host", supervisor: "kubernetes", k8s_namespace: "harbour" };
+  const options = { ...DEPLOY_DEFAULTS, projectRoot: root, hostId: "host", supervisor: { name: "none" as const } };
+  for (const version of ["1.0.0", "2.0.0"])
+    await deploy(sourceOf(version, INSTALL), { ...options, settings }, () => undefined);
+  t.match(await run("status"), { code: 0, stdout: /supervisor kubernetes, k8s-namespace harbour/ });
+  t.match(await run("logs", TARGET), { code: 2, stderr: /Give the --supervisor/ });
+  t.match(await run("rollback", TARGET), { code: 0, stderr: /No supervisor is chosen, so nothing is restarted/ });
+  t.match(await currentRelease(layout, GIVEN_TARGET), { version: "1.0.0" });
+});
+
 t.test("the history of a host where nothing was deployed has no lines, and knows its fields", async (t) => {
   const { root, run } = await host(t, []);
   await mkdir(join(root, ".sealift"));

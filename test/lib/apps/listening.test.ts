@@ -1,0 +1,30 @@
+// In a process of its own: it looks at the sockets of its process.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { createServer } from "node:net";
+import t from "tap";
+import { listeningOf } from "../../../lib/apps/listening.ts";
+
+t.test("addresses of a process and its children are told", { skip: !existsSync("/proc/net/tcp") }, async (t) => {
+  const server = createServer().listen(0, "127.0.0.1");
+  const open = createServer().listen(0);
+  t.teardown(() => [server, open].forEach((each) => each.close()));
+  await Promise.all([once(server, "listening"), once(open, "listening")]);
+  const script = 'require("net").createServer().listen(0, function () { console.log(this.address().port); })';
+  const child = spawn(process.execPath, ["-e", script], { stdio: ["ignore", "pipe", "inherit"] });
+  const [line] = (await once(child.stdout, "data")) as [Buffer];
+  const portOf = (each: typeof server): number => (each.address() as { port: number }).port;
+  const found = await listeningOf(process.pid);
+  t.match(
+    new Map(found.map(({ port, isOpen }) => [port, isOpen])),
+    new Map([
+      [portOf(server), false],
+      [portOf(open), true],
+      [Number(line), true],
+    ]),
+  );
+  child.kill();
+  await once(child, "close");
+  t.strictSame(await listeningOf(child.pid!), [], "one that is gone has none");
+});
