@@ -55,7 +55,7 @@ const featuresOf = (room) =>
  * each other. "." stands for the files in the room's own folder.
  */
 const floors = {
-  artifact: [["."], ["thread"], ["tree"], ["signatures"], ["project", "zip", "statements"], ["delta"]],
+  artifact: [["."], ["thread"], ["tree"], ["signatures"], ["project", "zip", "statements", "trust"], ["delta"]],
   hub: [
     ["base"],
     ["records", "blobs"],

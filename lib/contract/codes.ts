@@ -163,6 +163,11 @@ export const CODES = {
   source_unpinned: verification("A plugin that is fetched at deployment time has no sha256 in the manifest."),
   statement_invalid: verification("A statement of a version is malformed, unendorsed, or about something else."),
   trust_changed: verification("The signer's key is not the one that was trusted on first use."),
+  trust_root_invalid: verification("A trust root is malformed, or has a key that no verifier accepts."),
+  trust_root_undersigned: verification("A trust root has fewer signatures than it or the version before demands."),
+  trust_root_other: verification("A trust root is another one than the host follows."),
+  trust_root_order: verification("A version of a trust root does not come next: it is lower, or one is missing."),
+  trust_root_forked: failed("The hub has another version of the trust root under this number (409)."),
 
   // Deploying
   no_version: failed("No version has been published yet."),

@@ -1,0 +1,85 @@
+import * as z from "zod";
+import { publicKeyHex } from "../identifiers.ts";
+
+/**
+ * Trust roots: which signers hosts follow, in the form of TUF 1.0's root metadata (docs/contract/trust.md). Two of its
+ * roles count: `root` says who may make the next version, `targets` who may sign what hosts install.
+ */
+
+/** Largest document, in bytes. */
+export const MAX_ROOT_BYTES = 64 * 1024;
+/** Most keys of a role, most signatures of a document, and the greatest version. */
+const MAX_ROLE_KEYS = 16;
+const MAX_SIGNATURES = 32;
+export const MAX_ROOT_VERSION = 2 ** 31 - 1;
+/** Years between the making of a root and the date on it, which only `sealift doctor` reads. */
+export const ROOT_YEARS = 10;
+
+export const rootId = z.string().regex(/^rt_[0-9a-f]{32}$/, "must be rt_ and 32 lower-case hexadecimal digits");
+
+export const rootVersion = z.int().min(1).max(MAX_ROOT_VERSION);
+
+const keyId = z.string().regex(/^[0-9a-f]{64}$/, "must be 64 lower-case hexadecimal digits");
+
+const ed25519Key = z.strictObject({
+  keytype: z.literal("ed25519"),
+  scheme: z.literal("ed25519"),
+  keyval: z.strictObject({ public: publicKeyHex }),
+});
+
+const p256Key = z.strictObject({
+  keytype: z.literal("ecdsa"),
+  scheme: z.literal("ecdsa-sha2-nistp256"),
+  keyval: z.strictObject({ public: z.string().max(512).startsWith("-----BEGIN PUBLIC KEY-----") }),
+});
+
+/** Public key: Ed25519 in hexadecimal, or P-256 in PEM. */
+export const rootKey = z.discriminatedUnion("keytype", [ed25519Key, p256Key]);
+export type RootKey = z.infer<typeof rootKey>;
+
+const keyIds = z.array(keyId).max(MAX_ROLE_KEYS);
+const unused = z.strictObject({ keyids: z.array(keyId).max(0), threshold: z.literal(1) });
+
+/** Name of a key for people, such as that of its holder: one printable line. */
+export const keyName = z
+  .string()
+  .min(1)
+  .max(64)
+  .regex(/^[^\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]+$/u, "must be one printable line");
+
+/** The part of a root that its signatures are over, as canonical JSON. */
+export const signedRoot = z.strictObject({
+  _type: z.literal("root"),
+  spec_version: z.string().regex(/^1\.0\.\d{1,4}$/, "must be a version 1.0 of the specification"),
+  consistent_snapshot: z.boolean(),
+  version: rootVersion,
+  expires: z.iso.datetime({ precision: 0 }),
+  keys: z.record(keyId, rootKey),
+  roles: z.strictObject({
+    root: z.strictObject({ keyids: keyIds.min(1), threshold: z.int().min(1).max(MAX_ROLE_KEYS) }),
+    /** A version has one signature, so one signer is enough. */
+    targets: z.strictObject({ keyids: keyIds.min(1), threshold: z.literal(1) }),
+    timestamp: unused,
+    snapshot: unused,
+  }),
+  /** Id that every version of this root repeats. */
+  "x-sealift-root": rootId,
+  /** Names of keys for people, by key id. */
+  "x-sealift-names": z.record(keyId, keyName).optional(),
+});
+export type SignedRoot = z.infer<typeof signedRoot>;
+
+export const rootSignature = z.strictObject({
+  keyid: keyId,
+  /** 64 bytes of Ed25519, or the DER of an ECDSA signature; hexadecimal. */
+  sig: z.string().regex(/^(?:[0-9a-f]{2}){8,80}$/, "must be lower-case hexadecimal"),
+});
+
+export const rootDocument = z.strictObject({
+  signatures: z.array(rootSignature).max(MAX_SIGNATURES),
+  signed: signedRoot,
+});
+export type RootDocument = z.infer<typeof rootDocument>;
+
+/** Name of the file of a version, as in TUF repositories. */
+export const rootFileName = (version: number): string => `${version}.root.json`;
