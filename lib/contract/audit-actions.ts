@@ -117,6 +117,13 @@ export const ACTIONS = {
   "publisher.add": { meaning: "a workflow of a CI system was trusted to publish" },
   "publisher.remove": { meaning: "a workflow is trusted no longer" },
   "publisher.exchange": { meaning: "a workflow run got a key of a quarter of an hour" },
+  "root.publish": { meaning: "a version of a trust root was published" },
+  "trust.change": {
+    meaning: "a project, plugin or service follows a trust root, or a new version of it",
+    hearer: "target",
+    event: "trust.changed",
+  },
+  "trust.leave": { meaning: "a project, plugin or service follows no trust root any more" },
   "quota.set": { meaning: "a quota was set by hand" },
   "quota.remove": { meaning: "a quota was lifted by hand" },
 } as const satisfies Record<string, AuditAction>;
@@ -166,6 +173,10 @@ interface OfRollout {
 interface Moved {
   from: string;
   to: string;
+}
+interface OfRoot {
+  root_id: string;
+  root_version: number;
 }
 interface OfRolloutVersion extends OfRollout, OfVersion {}
 
@@ -241,6 +252,11 @@ export interface ActionFacts {
   "publisher.add": { name: string; issuer: string; target: string; scope: string; claims: string };
   "publisher.remove": { name: string };
   "publisher.exchange": { publisher: string; issuer: string; sub: string };
+  /** `digest`: SHA-256 of what its signatures are over; `targets`: how many follow it. */
+  "root.publish": OfRoot & { digest: string; targets: number };
+  /** `signers`: public keys, hexadecimal, separated by spaces. */
+  "trust.change": OfRoot & { signers: string };
+  "trust.leave": OfRoot;
   "quota.set": { max_bytes: number | null; max_versions: number | null };
 }
 

@@ -84,6 +84,12 @@ const EVENTS = {
     fields: "`version` (null when replaced), `actor`, `rollout`, `state`: `completed`, `aborted` or `replaced`",
     sentence: ({ version, state }) => `the rollout${version === null ? "" : ` of ${version}`} is ${state}`,
   },
+  "trust.changed": {
+    when: "hosts are to follow a [trust root](contract/trust.md), or a new version of it",
+    fields: "`version` (null), `actor`, `root_id`, `root_version`, `signers`: public keys, separated by spaces",
+    sentence: ({ root_version: version, root_id: id, actor }) =>
+      `version ${version} of the trust root ${id} names the signers, published by ${actor}`,
+  },
   "host.failed": {
     when: "a host reports that a deployment has failed or was rolled back",
     fields: "`version`, `host_id`, `status`: `failed` or `rolled_back`, `error_message` or null",
@@ -143,6 +149,10 @@ export interface WebhookMessage {
     /** Whether new versions require approval. */
     required?: boolean;
     rollout?: string;
+    /** Trust root that names the signers, its version, and their public keys, separated by spaces. */
+    root_id?: string;
+    root_version?: number;
+    signers?: string;
     /** Number of open waves. */
     open?: number;
     /** End of a rollout. */

@@ -10,6 +10,7 @@ import { rollouts } from "./features/rollouts/feature.ts";
 import { type SignInOptions, signOn } from "./features/sign-on/feature.ts";
 import { staging, type StagingOptions } from "./features/staging/feature.ts";
 import { statements } from "./features/statements/feature.ts";
+import { trust } from "./features/trust/feature.ts";
 import { type WebhookOptions, webhooks } from "./features/webhooks/feature.ts";
 
 /** Options of the hub's features. */
@@ -30,4 +31,5 @@ export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   statements,
   components,
   staging,
+  trust,
 ];

@@ -3,13 +3,17 @@ import { hostId, projectId, timestamp } from "../identifiers.ts";
 import { pageQuery } from "../paging.ts";
 import { labels } from "../surfaces/labels.ts";
 import { signerKey } from "../surfaces/signers.ts";
+import { MAX_ROOT_BYTES, rootId, rootVersion } from "../trust/root.ts";
 
 /** Hosts that join by themselves (docs/contract/joining.md). */
 
 /** Most hosts that one invite admits. */
 const MOST_USES = 100_000;
 
-export const inviteRequest = z.strictObject({
+/** Version of a trust root, as its holders have signed it. */
+const root = z.string().min(1).max(MAX_ROOT_BYTES);
+
+const invitation = z.strictObject({
   /** Number of hosts that may join. */
   uses: z.int().min(1).max(MOST_USES).optional(),
   expires_at: timestamp,
@@ -19,9 +23,20 @@ export const inviteRequest = z.strictObject({
   approve: z.boolean().optional(),
   /** Whether keys of hosts get the scope `read`, too: for a host with a dashboard. */
   fleet: z.boolean().optional(),
-  /** Public keys for hosts to pin. */
-  signers: z.array(signerKey).min(1).max(16),
+  /** Public keys for hosts to pin; omitted with a root. */
+  signers: z.array(signerKey).max(16).optional(),
+  /** Trust root for hosts to pin, which names the signers. */
+  root: root.optional(),
 });
+export const inviteRequest = invitation
+  .refine(({ signers = [], root: pinned }) => pinned !== undefined || signers.length > 0, {
+    path: ["signers"],
+    error: "must name at least one key, or there must be a root",
+  })
+  .refine(({ signers = [], root: pinned }) => pinned === undefined || signers.length === 0, {
+    path: ["signers"],
+    error: "must be left out with a root, which names them",
+  });
 export type InviteRequest = z.input<typeof inviteRequest>;
 
 export const inviteRecord = z.object({
@@ -33,7 +48,10 @@ export const inviteRecord = z.object({
   /** Whether keys of its hosts have the scope `read`; older hubs do not say. */
   fleet: z.boolean().optional(),
   labels,
+  /** Empty with a root. */
   signers: z.array(z.string()),
+  /** Version of the trust root that its hosts pin; omitted without one. */
+  root: z.object({ id: rootId, version: rootVersion }).optional(),
   expires_at: z.string(),
   created_at: z.string(),
   /** Id of the key that made it. */
@@ -65,7 +83,10 @@ export const joinAnswer = z.object({
   project_id: projectId,
   project_name: z.string(),
   labels,
+  /** Keys for the host to pin; empty with a root. */
   signers: z.array(signerKey),
+  /** Trust root for the host to pin; omitted without one. */
+  root: root.optional(),
 });
 export type JoinAnswer = z.infer<typeof joinAnswer>;
 

@@ -43,6 +43,8 @@ export const locationAnswer = z.object({
   artifact_sha256: sha256Hex.optional(),
   content_sha256: sha256Hex.optional(),
   size_bytes: z.int().nonnegative().optional(),
+  /** Newest version of the trust root that names the signers; not in the contract. */
+  root_version: latestFacts.root_version,
   /** Marks that people gave the version; not in the contract. */
   ...z.object(versionMarks).partial().shape,
   yanked_reason: z.string().nullish(),

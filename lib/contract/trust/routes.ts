@@ -16,6 +16,8 @@ export const rootPublication = z.strictObject({
 
 export const rootRecord = z.object({
   id: rootId,
+  /** Owner of its targets: another owner's root of the same id is another record. */
+  owner: z.string(),
   /** Newest version. */
   version: rootVersion,
   /** SHA-256 of what its signatures are over. */
@@ -24,7 +26,7 @@ export const rootRecord = z.object({
   published_at: timestamp,
   /** Id of the key that published it. */
   published_by: z.string(),
-  /** Ids of the projects, plugins and services that follow it. */
+  /** Ids of the projects, plugins and services that follow it; for a key bound to one of them, only that one. */
   targets: z.array(z.string()),
 });
 export type RootRecord = z.infer<typeof rootRecord>;
@@ -39,7 +41,9 @@ export const publishRoot = {
   path: "/roots",
   who: { key: ["projects"] },
   summary: "Publish a version of a trust root, or let further targets follow it",
-  description: "The hub verifies it as hosts do. A version that it has stays: the same one again is 200, another 409.",
+  description:
+    "The hub verifies it as hosts do: version 1 first, then one by one. A version that it has stays: the same one again " +
+    "is 200, another 409. A key bound to one target publishes new versions of roots that no other target follows.",
   body: rootPublication,
   ok: { 200: rootRecord.describe("The hub has this very version already."), 201: rootRecord },
   errors: [400, 401, 403, 404, 409, 415, 422],

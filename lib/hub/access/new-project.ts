@@ -45,6 +45,8 @@ export function newProject(
     gate: null,
     requires_approval: 0,
     approval_by: null,
+    root_id: null,
+    root_version: null,
   };
   return kind === "project" ? project : { ...project, ...detailOf(project, []) };
 }

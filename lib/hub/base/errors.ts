@@ -1,4 +1,5 @@
 import type { Code } from "../../contract/codes.ts";
+import { SealiftError } from "../../contract/errors.ts";
 
 /** Facts of an error answer beyond its three standard fields. */
 export interface HubErrorFacts {
@@ -58,3 +59,13 @@ export const approvalRequired = ({ kind, name }: { kind: string; name: string })
   );
 export const tooLarge = (message: string) => new HubError(413, "too_large", message);
 export const conflict = (message: string) => new HubError(409, "conflict", message);
+
+/** Runs a check of a document in a request. @throws HubError 422 with the check's own code and message */
+export function checked<T>(check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (error instanceof SealiftError) throw new HubError(422, error.code, error.message, { cause: error });
+    throw error;
+  }
+}

@@ -40,6 +40,8 @@ export interface HostAnswer {
   next?: { version: string; notBefore: number };
   /** Version that was taken back from the host. */
   withdrawn?: string;
+  /** Newest version of the trust root that names the signers. */
+  rootVersion?: number;
 }
 
 /** Returns the wave of a host: a new one, and one without a name, is in the last one. */

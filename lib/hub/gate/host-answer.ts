@@ -21,6 +21,8 @@ interface AskedTarget {
   latestVersion: string | null;
   /** Gate, as JSON; null where every host gets the same answer. */
   gate: string | null;
+  /** Newest version of the trust root; null for none. Omitted on surface A, whose detail record says it. */
+  rootVersion?: number | null;
   /** Requesting host, where there is a gate and the host is in the view. */
   host: PollingHost | undefined;
 }
@@ -55,6 +57,18 @@ interface AnswerParts {
 
 /** Answers a host that requests the latest version. Every route uses this function. */
 export function answerHost(
+  parts: AnswerParts,
+  target: AskedTarget,
+  request: { headers: IncomingHttpHeaders },
+  by: AskedBy,
+): HostAnswer {
+  const answer = versionFor(parts, target, request, by);
+  const { rootVersion = null } = target;
+  // Without a version there is nothing to verify.
+  return answer.version === null || rootVersion === null ? answer : { ...answer, rootVersion };
+}
+
+function versionFor(
   { clock, sightings }: AnswerParts,
   { latestVersion, gate, host: row }: AskedTarget,
   { headers }: { headers: IncomingHttpHeaders },

@@ -3,18 +3,20 @@ import { LRUCache } from "lru-cache";
 import type { HostAnswer } from "./answer.ts";
 
 /** Returns the fields beside the version in an answer to "latest", as they are on the wire. */
-export const answerFields = ({ next, withdrawn }: HostAnswer) => ({
+export const answerFields = ({ next, withdrawn, rootVersion }: HostAnswer) => ({
   ...(next !== undefined && {
     next: { version: next.version, not_before: new Date(next.notBefore).toISOString() },
   }),
   ...(withdrawn !== undefined && { withdrawn }),
+  ...(rootVersion !== undefined && { root_version: rootVersion }),
 });
 
-/** Returns the ETag of an answer to "latest"; without a gate it is the version alone. */
+/** Returns the ETag of an answer to "latest"; without a gate and a trust root it is the version alone. */
 export function answerEtag(answer: HostAnswer): string {
-  const { version, next, withdrawn } = answer;
+  const { version, next, withdrawn, rootVersion } = answer;
   const ahead = next === undefined ? "" : `~next=${next.version}~${next.notBefore}`;
-  return `"${version}${ahead}${withdrawn === undefined ? "" : `~withdrawn=${withdrawn}`}"`;
+  const back = withdrawn === undefined ? "" : `~withdrawn=${withdrawn}`;
+  return `"${version}${ahead}${back}${rootVersion === undefined ? "" : `~root=${rootVersion}`}"`;
 }
 
 /** Detail record as text, with its ETag. */

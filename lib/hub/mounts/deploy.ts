@@ -73,7 +73,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
       return reply.send({ version, ...answerFields(answer) });
     }),
 
-    serve(routes.locateArtifact, session, async (request, { principal }) => {
+    serve(routes.locateArtifact, session, async (request, { principal, rootVersion }) => {
       const { project_id: projectId, version } = request.params;
       const found = await findArtifact(statements, projectId, version, principal);
       if (found === undefined) throw notFound("The project has no such version.");
@@ -87,6 +87,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
         download_url: await urlOf(artifact.id),
         signature: artifact.signature,
         signer_public_key: artifact.signer_public_key,
+        ...(rootVersion !== null && { root_version: rootVersion }),
         artifact_sha256: artifact.sha256,
         content_sha256: artifact.content_sha256!,
         size_bytes: artifact.size_bytes,

@@ -12,6 +12,11 @@ import type { Records } from "../records/port.ts";
 import { addSigner, endSigner, findSigner, listSigners } from "../records/signers.ts";
 import { subjectOf } from "../records/subjects.ts";
 
+const followsRoot = (root: string) =>
+  conflict(
+    `The trust root ${root} names the signers: add one to it by \`sealift trust change\`, and publish its next version.`,
+  );
+
 /**
  * Routes of the register of signers of a project, plugin or service (docs/contract/keys.md#signers), and of signatures
  * for archives published without one. A key that may only publish cannot add itself.
@@ -49,7 +54,9 @@ export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): read
       const project = await projectOf(principal, request.params.id);
       const { public_key: key, name = "" } = request.body;
       if (!isUsablePublicKey(Buffer.from(key, "hex"))) throw unprocessable("public_key: no verifier accepts this key.");
-      return audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
+      const authority = { principal, projectIds: [project.id] } as const;
+      return audited(hub, request, authority, async (transaction, tell, { targets: [target] }) => {
+        if (target.root_id !== null) throw followsRoot(target.root_id);
         const facts = { key, name, by: principal.owner, now: hub.now() };
         const added = await addSigner(transaction, project.id, facts);
         if (added.state === "revoked") throw conflict("The signer was revoked, and stays so; make a new key.");

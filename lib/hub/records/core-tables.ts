@@ -33,11 +33,17 @@ export const projects = table(
     requires_approval: yes,
     /** Author of the last change of that rule; null for a rule of 0.1.0, and for none or one lifted by its owner. */
     approval_by: z.enum(APPROVAL_RULERS).nullable(),
+    /** Id of the owner's trust root that names the signers, and its newest version; null for none. */
+    root_id: name.nullable(),
+    root_version: count.nullable(),
   },
   {
     unique: { projects_slug: ["kind", "slug"] },
     indexes: { projects_owner: ["owner", "id"] },
-    added: { "0007-approval-rules": { columns: ["approval_by"], indexes: {} } },
+    added: {
+      "0007-approval-rules": { columns: ["approval_by"], indexes: {} },
+      "0011-trust-roots": { columns: ["root_id", "root_version"], indexes: {} },
+    },
   },
 );
 export type ProjectsTable = RowOf<typeof projects>;

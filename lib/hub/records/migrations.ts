@@ -10,35 +10,45 @@ import { type AnyTable, FIRST_MIGRATION } from "./table.ts";
 /** PostgreSQL channel on which hubs announce changed projects. */
 export const CHANGES_CHANNEL = "sealift_changes";
 
-const CHANGED = "create trigger projects_changed after update of latest_version, detail_etag, gate on projects";
+/** Columns of a project on which its answers depend, before 0011-trust-roots and since. */
+const FIRST_ANSWERS = ["latest_version", "detail_etag", "gate"];
+const ANSWERS = [...FIRST_ANSWERS, "root_version"];
 
-const POSTGRES_CHANGES = [
-  `create function sealift_changed() returns trigger language plpgsql as
-    $$ begin perform pg_notify('${CHANGES_CHANNEL}', new.id); return null; end $$`,
-  `${CHANGED} for each row
-    when (new.latest_version is distinct from old.latest_version or new.detail_etag is distinct from old.detail_etag
-      or new.gate is distinct from old.gate)
-    execute function sealift_changed()`,
-];
-
-const SQLITE_CHANGES = [
-  // Numbers are never reused: a hub may remember up to which one it has read.
-  "create table changes (number integer primary key autoincrement, project_id text not null unique)",
-  `${CHANGED} for each row
-    when new.latest_version is not old.latest_version or new.detail_etag is not old.detail_etag
-      or new.gate is not old.gate
-    begin
+/** Returns the trigger that announces projects whose columns have changed. */
+function changedTrigger(columns: readonly string[], dialect: Dialect): string {
+  const [differs, work] =
+    dialect === "postgres"
+      ? ["is distinct from", "execute function sealift_changed()"]
+      : [
+          "is not",
+          `begin
       delete from changes where project_id = new.id;
       insert into changes (project_id) values (new.id);
     end`,
-];
+        ];
+  const conditions = columns.map((column) => `new.${column} ${differs} old.${column}`).join(" or ");
+  return `create trigger projects_changed after update of ${columns.join(", ")} on projects for each row
+    when (${conditions})
+    ${work}`;
+}
+
+const ANNOUNCING: Record<Dialect, string> = {
+  postgres: `create function sealift_changed() returns trigger language plpgsql as
+    $$ begin perform pg_notify('${CHANGES_CHANNEL}', new.id); return null; end $$`,
+  // Numbers are never reused: a hub may remember up to which one it has read.
+  sqlite: "create table changes (number integer primary key autoincrement, project_id text not null unique)",
+};
 
 /** Part of a migration that is not declared with the tables; it runs after the statements generated from them. */
 const WORK: Record<string, (db: Transacted, dialect: Dialect) => Promise<void>> = {
   async [FIRST_MIGRATION](db, dialect) {
-    for (const each of dialect === "postgres" ? POSTGRES_CHANGES : SQLITE_CHANGES) await sql.raw(each).execute(db);
+    for (const each of [ANNOUNCING[dialect], changedTrigger(FIRST_ANSWERS, dialect)]) await sql.raw(each).execute(db);
   },
   "0002-fleet-lists": renewHosts,
+  async "0011-trust-roots"(db, dialect) {
+    await sql.raw(`drop trigger projects_changed${dialect === "postgres" ? " on projects" : ""}`).execute(db);
+    await sql.raw(changedTrigger(ANSWERS, dialect)).execute(db);
+  },
 };
 
 /** Indexes of expressions, which tables do not declare, by their migration. */

@@ -1,6 +1,8 @@
 import type { SignerRecord } from "../../contract/surfaces/signers.ts";
 import type { SignersTable } from "./core-tables.ts";
-import type { PageRange, Queries } from "./port.ts";
+import type { Locked } from "./locked.ts";
+import type { PageRange, Queries, TransactedIn } from "./port.ts";
+import type { Project } from "./projects.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
 
 /** Returns a signer's public key in hexadecimal, as people see it. */
@@ -77,6 +79,33 @@ export async function endSigner(
     .set(how === "retired" ? { retired_at: now, retired_by: by, reason } : { revoked_at: now, revoked_by: by, reason })
     .executeTakeFirst();
   return numUpdatedRows > 0n;
+}
+
+/** Signers that a register is to have, as a trust root names them. */
+export interface NamedSigners {
+  /** Names for people, by the public keys, hexadecimal. */
+  names: ReadonlyMap<string, string>;
+  /** Owner of the key that makes the change. */
+  by: string;
+  /** Reason for which all others are retired. */
+  reason: string;
+  /** ISO 8601. */
+  now: string;
+}
+
+/** Makes the named keys the active signers, and retires all others. A revoked one stays revoked. */
+export async function setSigners<In>(
+  transaction: TransactedIn<In>,
+  { id }: Locked<Project, In>,
+  { names, by, reason, now }: NamedSigners,
+): Promise<void> {
+  const rows = await selectWhere(transaction, "signers", { project_id: id }).selectAll().execute();
+  const active = new Set(
+    rows.map(signerRecord).flatMap(({ public_key: key, state }) => (state === "active" ? [key] : [])),
+  );
+  for (const [key, name] of names) if (!active.has(key)) await addSigner(transaction, id, { key, name, by, now });
+  for (const key of active)
+    if (!names.has(key)) await endSigner(transaction, id, { key, how: "retired", by, reason, now });
 }
 
 /** Lists the signers of a project by their keys. @param after hexadecimal */

@@ -51,6 +51,7 @@ export function detailOf(target: Project, rows: readonly Version[]): { detail: s
     ...targetSummary(target, rows.find(({ version }) => version === target.latest_version)?.description ?? null),
     versions: rows.map(versionRecord).toSorted(byPrecedence),
     versions_url: versionsUrl,
+    ...(target.root_version !== null && { root_version: target.root_version }),
   };
   const detail = JSON.stringify(record);
   return { detail, detail_etag: createHash("sha256").update(detail).digest("hex") };

@@ -42,6 +42,8 @@ async function compare(t: Test, url: string | undefined): Promise<void> {
     detail: null,
     detail_etag: null,
     requires_approval: 0,
+    root_id: null,
+    root_version: null,
     approval_by: null,
   };
   await db

@@ -1,5 +1,6 @@
 import type { InviteRecord, InviteRequest } from "../../../contract/joining/records.ts";
 import type { Labels } from "../../../contract/labels.ts";
+import type { RootDocument } from "../../../contract/trust/root.ts";
 import { hashOf, issue, recordId } from "../../base/identity.ts";
 import { type Ends, storedEnds } from "../../records/ends.ts";
 import type { Key } from "../../records/keys.ts";
@@ -28,6 +29,12 @@ export function stateOfInvite(row: HostInvitesTable, now: string): InviteRecord[
   return row.expires_at <= now ? "expired" : "open";
 }
 
+/** Returns the name and version of a root that was verified before. */
+function rootIn(document: string): InviteRecord["root"] {
+  const { "x-sealift-root": id, version } = (JSON.parse(document) as RootDocument).signed;
+  return { id, version };
+}
+
 /** Converts an invite to its form on the wire. @param now ISO 8601 */
 const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
   id: row.id,
@@ -38,6 +45,7 @@ const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
   fleet: row.may_read === 1,
   labels: JSON.parse(row.labels) as Labels,
   signers: JSON.parse(row.signers) as string[],
+  ...(row.root !== null && { root: rootIn(row.root) }),
   expires_at: row.expires_at,
   created_at: row.created_at,
   created_by: row.created_by,
@@ -46,7 +54,7 @@ const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
 /** Makes an invite. Its token is only in the answer. */
 export async function insertInvite<In>(
   transaction: TransactedIn<In>,
-  { uses = 1, expires_at, labels = {}, approve = false, fleet = false, signers }: InviteRequest,
+  { uses = 1, expires_at, labels = {}, approve = false, fleet = false, signers = [], root }: InviteRequest,
   { project, maker, keysEndAt, ends, now }: InviteFacts<In>,
 ): Promise<InviteRecord & { token: string }> {
   const token = issue("invite");
@@ -56,6 +64,7 @@ export async function insertInvite<In>(
     ...{ needs_approval: approve ? 1 : 0, labels: JSON.stringify(labels), signers: JSON.stringify(signers) },
     ...{ expires_at: new Date(expires_at).toISOString(), keys_end_at: keysEndAt, revoked_at: null },
     ...{ created_at: createdAt, created_by: maker.id, ends: storedEnds(ends), may_read: fleet ? 1 : 0 },
+    root: root ?? null,
   };
   await own(transaction).insertInto("host_invites").values(row).execute();
   return { ...inviteRecord(row, createdAt), token };

@@ -1,4 +1,5 @@
 import { isUsablePublicKey } from "../../../artifact/signatures/ed25519.ts";
+import { anchoredRoot } from "../../../artifact/trust/root.ts";
 import * as routes from "../../../contract/joining/routes.ts";
 import type { Labels } from "../../../contract/labels.ts";
 import { audited, auditWriterOf } from "../../access/audit.ts";
@@ -6,7 +7,7 @@ import type { MountOptions } from "../../access/authentication.ts";
 import { endsToGive, grantableKey } from "../../access/key-rights.ts";
 import { controlledBy } from "../../access/project-access.ts";
 import { serve, type Served } from "../../access/serve.ts";
-import { conflict, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
+import { checked, conflict, keyRejected, notFound, unprocessable } from "../../base/errors.ts";
 import type { Principal } from "../../base/principal.ts";
 import { pageOf } from "../../http/documentation.ts";
 import { principalOfKey } from "../../records/keys.ts";
@@ -39,7 +40,9 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       const wanted = { name: "host", project_id: id, scopes: scopesOfHost(body.fleet === true), expires_at: null };
       grantableKey(principal, wanted, hub.now());
       if (new Date(body.expires_at).toISOString() <= hub.now()) throw unprocessable("expires_at: lies in the past.");
-      const unusable = body.signers.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
+      const { root } = body;
+      if (root !== undefined) checked(() => anchoredRoot(root, "root"));
+      const unusable = body.signers?.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
       if (unusable !== undefined) throw unprocessable(`signers: no verifier accepts ${unusable}.`);
       const authority = { principal, projectIds: [id] } as const;
       return audited(hub, request, authority, async (transaction, tell, { caller, targets: [project] }) => {
@@ -88,6 +91,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
           ...{ project_id: project.id, project_name: project.name },
           labels: JSON.parse(invite.labels) as Labels,
           signers: JSON.parse(invite.signers) as string[],
+          ...(invite.root !== null && { root: invite.root }),
         };
       });
     }),

@@ -33,6 +33,8 @@ export const hostInvites = table(
     ends: json.nullable(),
     /** Whether keys of its hosts have the scope `read`. */
     may_read: yes,
+    /** Trust root for its hosts to pin, as its holders have signed it; null for signers. */
+    root: json.nullable(),
   },
   {
     unique: { host_invites_hash_key: ["hash"] },
@@ -42,6 +44,7 @@ export const hostInvites = table(
     added: {
       "0005-hosts-that-read": { columns: ["may_read"], indexes: {} },
       "0006-ends": { columns: ["ends"], indexes: {} },
+      "0011-trust-roots": { columns: ["root"], indexes: {} },
     },
   },
 );

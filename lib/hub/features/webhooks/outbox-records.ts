@@ -132,10 +132,12 @@ export async function tellOfAudit(db: Queries, { action, subject, actor, facts =
   const subscribers = await HEARERS[hearer](db, { holder: actor, target: subject });
   if (subscribers.length === 0) return;
   const { version = null, reason, replaced_by, sha256, required, rollout, open } = facts;
+  const { root_id, root_version, signers } = facts;
   const data: EventData = {
     ...{ version, actor },
     ...(reason !== undefined && { reason: reason && cut(reason) }),
     ...given({ replaced_by, sha256, required, rollout: rollout ?? undefined, open, state }),
+    ...given({ root_id, root_version, signers }),
   };
   await tell(db, subscribers, subject, [{ type, data }], now);
 }
