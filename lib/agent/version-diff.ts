@@ -39,12 +39,12 @@ export async function versionDifferences(
 ): Promise<ComparedVersions> {
   const folder = await mkdtemp(join(tmpdir(), "sealift-diff-"));
   const read = async (source: Source): Promise<{ version: string; compared: Compared }> => {
-    const resolved = await source.resolve({ emit, signal });
+    // There is no release here that a delta could complete.
+    const layout = layoutOf(join(folder, "root"));
+    const resolved = await source.resolve({ layout, emit, signal, isTrial: true });
     emit({ event: "resolve.ok", version: resolved.version, running_version: null });
     const staging = join(folder, "staging");
     await mkdir(staging, { mode: 0o700 });
-    // There is no release here that a delta could complete.
-    const layout = layoutOf(join(folder, "root"));
     const { target } = source;
     const fetched = await resolved.fetch({ layout, target, staging, limits, emit, signal });
     const compared = await contentsOf(fetched);

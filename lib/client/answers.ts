@@ -11,13 +11,17 @@ import { bodyOf, header, type HttpRequest, type HttpResponse, operationError } f
 /** Largest answer other than an artifact that is read, in bytes. */
 const MAX_ANSWER_BYTES = 4 * 1024 * 1024;
 
-/** Reads a small body whole. */
-async function readText(response: HttpResponse, request: HttpRequest): Promise<string> {
+/** Reads a small body whole. @throws RangeError for one of more than `maxBytes` */
+export async function readText(
+  response: HttpResponse,
+  request: HttpRequest,
+  maxBytes = MAX_ANSWER_BYTES,
+): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of bodyOf(response, request)) {
     bytes += chunk.length;
-    if (bytes > MAX_ANSWER_BYTES) throw new RangeError(`the answer is larger than ${MAX_ANSWER_BYTES} bytes`);
+    if (bytes > maxBytes) throw new RangeError(`the answer is larger than ${maxBytes} bytes`);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");

@@ -35,6 +35,7 @@ const detailAnswer = z.looseObject({
   name: z.string().optional().catch(undefined),
   next: latestFacts.next.catch(undefined),
   withdrawn: latestFacts.withdrawn.catch(undefined),
+  root_version: latestFacts.root_version.catch(undefined),
   versions: z.array(shownVersion).optional().catch(undefined),
 });
 export type Detail = z.output<typeof detailAnswer>;

@@ -65,6 +65,8 @@ export interface Layout {
   /** Returns the folder of the marks of unsent reports. */
   outbox(target: TargetName): string;
   trust(target: TargetName): string;
+  /** Returns the folder of the versions of the trust root that the target follows. */
+  roots(target: TargetName): string;
   /** Returns a text for people, with names of folders instead of paths through file descriptors. */
   shown(text: string): string;
 }
@@ -121,6 +123,7 @@ export function layoutOf(
     reports: (target) => join(sealift, "reports", target),
     outbox: (target) => join(sealift, "outbox", target),
     trust: (target) => join(sealift, "trust", `${target}.pub`),
+    roots: (target) => join(sealift, "trust", `${target}.roots`),
     shown: (text) =>
       Object.entries(folders).reduce(
         (shown, [name, path]) => shown.replaceAll(new RegExp(`${RegExp.escape(path)}(?!\\d)`, "g"), join(root, name)),

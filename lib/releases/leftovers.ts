@@ -15,6 +15,8 @@ const isLink = (entry: Dirent): boolean => entry.isSymbolicLink() && /^\.link-[0
 /** Tells whether an entry is the temporary name of a file that was being replaced. */
 const isTemporary = (entry: Dirent, name: string): boolean =>
   entry.isFile() && new RegExp(`^\\.${RegExp.escape(name)}\\.[0-9a-f]{12}\\.tmp$`).test(entry.name);
+const isHalfRoot = (entry: Dirent): boolean =>
+  entry.isFile() && /^\.\d+\.root\.json\.[0-9a-f]{12}\.tmp$/.test(entry.name);
 const isReport = (entry: Dirent): boolean =>
   entry.isFile() && (/^\..+\.json\.[0-9a-f]{12}\.tmp$/.test(entry.name) || entry.name === "archive.ndjson.gz.tmp");
 
@@ -35,14 +37,15 @@ export async function removeLeftovers(layout: Layout, interrupted: JournalEntry 
 }
 
 /**
- * Removes the temporary names of files that runs of a target write under its lock: its state, its trusted key, its
- * deployed versions, what is held, and its reports. Requires that lock.
+ * Removes the temporary names of files that runs of a target write under its lock: its state, its trusted key and
+ * roots, its deployed versions, what is held, and its reports. Requires that lock.
  */
 export async function removeTargetLeftovers(layout: Layout, target: TargetName): Promise<void> {
   for (const fileOf of [deployedFile, heldFile, heldPolicyFile, heldApplicationsFile])
     await removeTemporaries(fileOf(layout, target));
   for (const file of [layout.state(target), layout.trust(target)]) await removeTemporaries(file);
   await removeIn(layout.reports(target), isReport);
+  await removeIn(layout.roots(target), isHalfRoot);
 }
 
 /**

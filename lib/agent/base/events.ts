@@ -1,4 +1,5 @@
 import type { WaitEvent } from "../../client/wait-event.ts";
+import type { Code } from "../../contract/codes.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 
 /**
@@ -45,6 +46,10 @@ export type AgentEvent =
   /** The host does not allow an application of the version. `repeated`: it was refused for the same reason before. */
   | { event: "apps.held"; version: string; message: string; repeated: boolean }
   | { event: "source.fetched"; id: string; sha256: string }
+  /** A version of the trust root was verified, and counts from now on. `signers`: public keys that it names. */
+  | { event: "trust.followed"; root_id: string; version: number; signers: string[] }
+  /** A version of the trust root could not be had or verified: the host goes on with the one that it has. */
+  | { event: "trust.refused"; origin: string; code: Code; message: string }
   | { event: "steps.planned"; steps: { id: string; action: string; after_switch: boolean }[] }
   | { event: "step.started"; id: string; action: string; plugin: string | null }
   | { event: "step.done"; outcome: StepOutcome }

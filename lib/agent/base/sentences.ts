@@ -37,6 +37,10 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `Fetched ${sizeText(event.bytes)}, unpacked ${counted(event.files, "file")} of ${sizeText(event.unpacked_bytes)}`;
     case "verify.ok":
       return `Verified the ${event.check}`;
+    case "trust.followed":
+      return `Follows version ${event.version} of the trust root ${event.root_id}, which names ${counted(event.signers.length, "signer")}`;
+    case "trust.refused":
+      return `warning: The trust root stays as it is (${event.code}): ${event.message}`;
     case "rights.more":
       return `${event.version} asks for more than what runs, which is ${event.accepted ? "agreed to" : "not agreed to"}: ${event.rights.join("; ")}`;
     case "step.done": {

@@ -22,9 +22,9 @@ export interface Arrived {
 
 /** Walks the steps of a deployment before its switch: resolve → admit → stage → install. A dry run walks them, too. */
 export async function walk<T>(run: Run, previous: Release | undefined, end: WalkEnd<T, Arrived>): Promise<T> {
-  const { source, emit, signal } = run;
+  const { source, layout, emit, signal, isTrial } = run;
   const runs = previous?.version ?? null;
-  const resolved = await traced("resolve", {}, () => source.resolve({ emit, signal, running: runs }));
+  const resolved = await traced("resolve", {}, () => source.resolve({ layout, emit, signal, running: runs, isTrial }));
   emit({ event: "resolve.ok", version: resolved.version, running_version: runs });
   if (resolved.deprecated !== undefined) {
     const message = `${resolved.version} is deprecated: ${deprecationText(resolved.deprecated)}`;

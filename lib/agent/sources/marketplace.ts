@@ -25,7 +25,7 @@ import { RunMirrors } from "./mirrors.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
 import { spool } from "./spool.ts";
-import type { AuthorCheck, SignatureCheck, SignerTrust } from "./trust.ts";
+import type { AuthorCheck, SignatureCheck, SignerTrust, trustOf } from "./trust.ts";
 
 export interface MarketplaceSourceOptions extends HubConnection {
   kind: MarketplaceKind;
@@ -70,6 +70,12 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
   };
 
   const target = targetName({ kind, slug });
+  const trustFor = async (...following: Parameters<ReturnType<typeof trustOf>>): Promise<SignerTrust | undefined> => {
+    const { trust } = options;
+    // Elliptic curve code, which most deployments of plugins do not need.
+    if (trust === undefined || !("follow" in trust)) return trust;
+    return (await import("./trust.ts")).trustOf(trust, { kind, slug }, options)(...following);
+  };
 
   return {
     kind,
@@ -90,7 +96,8 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       return signersDigest(layout, target, options.trust);
     },
 
-    async resolve({ emit, signal, running }): Promise<Resolved> {
+    async resolve(context): Promise<Resolved> {
+      const { emit, signal, running } = context;
       const plan = await readPlan();
       const detail = await clientFor(signal, tellWaits(emit)).detail(running);
       const version = options.version === "latest" ? detail.latest_version : options.version;
@@ -101,12 +108,17 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
       }
       const names = detail.name === undefined ? [slug] : [slug, detail.name];
       const shown = detail.versions?.find((candidate) => candidate.version === version);
+      const trust = await trustFor(context, detail.root_version, true);
       return {
         version,
         identity: shown?.sha256 === undefined ? null : `sha256:${shown.sha256}`,
         deprecated: shown?.deprecated,
-        fetch: (context) => fetchArchive(options, { version, names, plan }, context),
+        fetch: (fetching) => fetchArchive({ ...options, trust }, { version, names, plan }, fetching),
       };
+    },
+
+    async followRoot(context, named, asksOthers) {
+      await trustFor(context, named, asksOthers);
     },
 
     async fetchAhead(context): Promise<FetchedAhead> {

@@ -18,7 +18,7 @@ import type { PinnedPluginOptions } from "./pinned-plugins.ts";
 import { deltaOf, fetchTree, loadPlanParser, type Located, MAX_SEALED_BYTES } from "./project-fetch.ts";
 import { rememberProven } from "./proven-secret.ts";
 import type { FetchContext, Fetched, Resolved, Source } from "./source.ts";
-import { signatureCheck, signersDigest, type SignerTrust, trustedSigner } from "./trust.ts";
+import { signatureCheck, signersDigest, type SignerTrust, trustedSigner, trustOf } from "./trust.ts";
 
 export interface ProjectSourceOptions extends HubConnection {
   projectId: string;
@@ -41,6 +41,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
     new DeployClient(projectId, { ...options, signal, ...more });
 
   const target = targetName({ kind: "project", slug: projectId });
+  const trustFor = trustOf(options.trust, { kind: "project", slug: projectId }, options);
 
   return {
     kind: "project",
@@ -53,18 +54,24 @@ export function projectSource(options: ProjectSourceOptions): Source {
       return signersDigest(layout, target, options.trust);
     },
 
-    async resolve({ emit, signal, running }): Promise<Resolved> {
+    async resolve(context): Promise<Resolved> {
+      const { emit, signal, running } = context;
       const client = clientFor(signal, tellWaits(emit));
       await client.authenticate();
       emit({ event: "auth.ok" });
       const version = options.version === "latest" ? await client.latestVersion(running) : options.version;
       const location = await client.locate(version);
+      const trust = await trustFor(context, location.root_version, true);
       return {
         version,
         identity: location.signature,
         deprecated: location.deprecated,
-        fetch: (context) => fetchArtifact(options, { client, version, location }, context),
+        fetch: (fetching) => fetchArtifact({ ...options, trust }, { client, version, location }, fetching),
       };
+    },
+
+    async followRoot(context, named, asksOthers) {
+      await trustFor(context, named, asksOthers);
     },
 
     async fetchAhead(context): Promise<FetchedAhead> {

@@ -68,6 +68,13 @@ export interface FetchContext {
   measuresArtifact?: boolean;
 }
 
+/** Circumstances in which a version is looked for. */
+export interface ResolveContext extends Pick<FetchContext, "layout" | "emit" | "signal"> {
+  running?: string | null;
+  /** Whether nothing may be kept: a trial, not a deployment. */
+  isTrial?: boolean | undefined;
+}
+
 /** Origin of a deployment: surface A or surface B. The pipeline behind both is the same. */
 export interface Source extends Reporter {
   kind: LocalReport["kind"];
@@ -86,7 +93,15 @@ export interface Source extends Reporter {
    * @param context `running`: version that this host runs, null for none, on which the hub's answer to `latest`
    *   depends
    */
-  resolve(context: { emit: Emit; signal: AbortSignal; running?: string | null }): Promise<Resolved>;
+  resolve(context: ResolveContext): Promise<Resolved>;
+  /**
+   * Follows the trust root of the target, where one is followed.
+   *
+   * @param named newest version that the hub has named; undefined for none
+   * @param asksOthers whether further places than the hub are asked
+   * @throws UsageError, ArtifactError for the operator's own files
+   */
+  followRoot?(context: ResolveContext, named: number | undefined, asksOthers: boolean): Promise<void>;
   /** Fetches the requested version's bytes and verifies their signature, before it may be deployed. */
   fetchAhead?(context: Omit<FetchContext, "staging" | "limits">): Promise<FetchedAhead>;
 }

@@ -3,17 +3,67 @@ import { readFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { Ed25519Verifier, equalBytes, publicKeyOf } from "../../artifact/signatures/ed25519.ts";
 import { parsePublicKey } from "../../artifact/signatures/key-files.ts";
+import type { TrustRoot } from "../../artifact/trust/root.ts";
+import type { HubConnection } from "../../client/hub-connection.ts";
 import type { AuthorHeaders } from "../../client/install-headers.ts";
+import { hubRoots, webRoots } from "../../client/trust-roots.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { authorSignature } from "../../contract/surfaces/marketplace.ts";
-import type { TargetName } from "../../contract/target.ts";
+import { type Target, type TargetName,targetName } from "../../contract/target.ts";
 import { makeDurableFolder } from "../../releases/durability.ts";
 import type { Layout } from "../../releases/layout.ts";
+import { readFollowedRoot } from "../../releases/trust-roots.ts";
 import { ifThere, writeFileAtomic } from "../../support/files.ts";
+import type { ResolveContext } from "./source.ts";
+import { followRoot, type RootChoice } from "./trust-root.ts";
 
-/** Signers that an operator accepts: pinned keys, or the first one seen, which is remembered. */
-export type SignerTrust = { pinned: readonly Uint8Array[] } | { onFirstUse: true };
+/** Signers that an operator accepts: pinned keys, the first one seen, which is remembered, or those of a trust root. */
+export type SignerTrust = KnownTrust | { follow: RootChoice };
+
+/** Signers as they are known now. */
+export type KnownTrust =
+  | {
+      pinned: readonly Uint8Array[];
+      /** Version of the trust root that names them; undefined for pins. */
+      root?: Pick<TrustRoot, "id" | "version">;
+    }
+  | { onFirstUse: true };
+
+const namedBy = ({ id, version, signers }: TrustRoot): KnownTrust => ({
+  pinned: signers.map((key) => Buffer.from(key, "hex")),
+  root: { id, version },
+});
+
+/** Returns the signers that count now: of a trust root those of the version that this host has. */
+async function knownTrust(layout: Layout, target: TargetName, trust: SignerTrust): Promise<KnownTrust> {
+  if (!("follow" in trust)) return trust;
+  const root = await readFollowedRoot(layout, target);
+  if (root !== undefined) return namedBy(root);
+  return { pinned: trust.follow.pinned };
+}
+
+/**
+ * Returns a function that follows the trust root of a target, if one is followed, and returns the signers that count
+ * from then on.
+ *
+ * @param hub that names the target's signers
+ */
+export const trustOf =
+  (trust: SignerTrust, target: Target, hub: HubConnection) =>
+  async (
+    { layout, emit, signal, isTrial = false }: ResolveContext,
+    named: number | undefined,
+    asksOthers: boolean,
+  ): Promise<KnownTrust> => {
+    if (!("follow" in trust)) return trust;
+    const connection = { ...hub, signal };
+    const root = await followRoot(trust.follow, {
+      ...{ layout, target: targetName(target), emit, named, keeps: !isTrial, hub: hubRoots(target, connection) },
+      others: asksOthers ? trust.follow.sources.map((url) => webRoots(url, connection)) : [],
+    });
+    return root === undefined ? { pinned: trust.follow.pinned } : namedBy(root);
+  };
 
 export interface TrustDecision {
   publicKey: Uint8Array;
@@ -33,32 +83,40 @@ export async function trustedSigner(
   offered: Uint8Array,
 ): Promise<TrustDecision> {
   const shown = Buffer.from(offered).toString("hex");
-  if ("pinned" in trust) {
-    const pinned = trust.pinned.find((key) => equalBytes(key, offered));
+  const known = await knownTrust(layout, target, trust);
+  if ("pinned" in known) {
+    const { pinned: keys, root } = known;
+    const pinned = keys.find((key) => equalBytes(key, offered));
     if (pinned !== undefined) return { publicKey: pinned };
-    if (trust.pinned.some((key) => equalBytes(publicKeyOf(key), offered))) {
+    if (keys.some((key) => equalBytes(publicKeyOf(key), offered))) {
       throw artifactError("signer_untrusted", "The artifact was signed with the pinned public key as a private one.", {
         hint: "Nothing was installed. Anybody can sign like that: tell the publisher to sign with signer.key, not with signer.pub.",
       });
     }
+    if (root !== undefined)
+      throw artifactError(
+        "signer_untrusted",
+        `The artifact was signed by ${shown}, which version ${root.version} of the trust root ${root.id} does not name.`,
+        { hint: "Nothing was installed. `sealift trust change --add-signer` makes the next version of the root." },
+      );
     throw artifactError(
       "signer_untrusted",
-      `The artifact was signed by ${shown}, which is ${trust.pinned.length === 1 ? "not the pinned key" : `none of the ${trust.pinned.length} pinned keys`}.`,
+      `The artifact was signed by ${shown}, which is ${keys.length === 1 ? "not the pinned key" : `none of the ${keys.length} pinned keys`}.`,
       {
         hint: "Nothing was installed. If the publisher has a new key, have it confirmed by another way and pin it with --signer-public-key.",
       },
     );
   }
   const file = layout.trust(target);
-  const known = await ifThere(readFile(file));
-  if (known === undefined) {
+  const first = await ifThere(readFile(file));
+  if (first === undefined) {
     const remember = async (): Promise<void> => {
       await makeDurableFolder(layout, dirname(file));
       await writeFileAtomic(file, `${shown}\n`);
     };
     return { publicKey: offered, remember };
   }
-  const trusted = parsePublicKey(known, file);
+  const trusted = parsePublicKey(first, file);
   if (equalBytes(trusted, offered)) return { publicKey: trusted };
   throw artifactError("trust_changed", `The artifact was signed by ${shown}, but ${file} holds another key.`, {
     hint: "Nothing was installed. If the publisher has a new key, have it confirmed by another way and remove that file.",
@@ -70,9 +128,10 @@ export async function trustedSigner(
  * one from then on.
  */
 export async function signersDigest(layout: Layout, target: TargetName, trust: SignerTrust): Promise<string> {
+  const known = await knownTrust(layout, target, trust);
   const keys =
-    "pinned" in trust
-      ? trust.pinned.map((key) => Buffer.from(key).toString("hex")).toSorted()
+    "pinned" in known
+      ? known.pinned.map((key) => Buffer.from(key).toString("hex")).toSorted()
       : ["first", (await ifThere(readFile(layout.trust(target), "utf8"))) ?? ""];
   return createHash("sha256").update(keys.join("\n")).digest("hex");
 }

@@ -25,6 +25,8 @@ export interface Latest {
   next?: string | null | undefined;
   /** Time of that opening, ISO 8601, when the hub is worth asking again. */
   nextAt?: string | null | undefined;
+  /** Newest version of the trust root that the hub names; null or undefined for none. */
+  rootVersion?: number | null | undefined;
 }
 
 export interface TargetFacts {

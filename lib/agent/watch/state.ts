@@ -22,6 +22,7 @@ const watchState = z.object({
       withdrawn: z.string().nullish(),
       next: z.string().nullish(),
       nextAt: z.string().nullish(),
+      rootVersion: z.int().nullish(),
     })
     .nullable(),
   /** Last state that a watch recorded, while one runs. */

@@ -13,6 +13,7 @@ import { AheadFetch } from "./ahead.ts";
 import { doneEvent, endedTurn, goBack, heldTurn, holdAfter, isoNow, type TurnResult } from "./check-result.ts";
 import { decideDeployment, type Decision, type TargetFacts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
+import { FollowedTrust } from "./followed-trust.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
 import { nextDelay, untilAborted } from "./schedule.ts";
@@ -23,6 +24,9 @@ import { healthWatchOf } from "./target-health.ts";
 import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
+/** Reasons to hold a version that may end without anybody's doing. */
+const LOOKED_AT_AGAIN: ReadonlySet<HoldReason | null> = new Set(["policy", "application"]);
+
 /** Endless loop of one target: ask, decide, deploy, wait. Only its signal ends it. */
 export class TargetLoop implements AsyncDisposable {
   readonly #context: LoopContext;
@@ -31,6 +35,7 @@ export class TargetLoop implements AsyncDisposable {
   readonly #memory: WatchMemory;
   readonly #record: StateRecord;
   readonly ahead: AheadFetch;
+  readonly #trust = new FollowedTrust((event) => this.#context.emit({ ...event, target: this.name }));
   #target: WatchTarget;
   #asked: TargetFacts["asked"];
   #failures = 0;
@@ -113,8 +118,7 @@ export class TargetLoop implements AsyncDisposable {
       await this.turn(signal, dropped);
       const woken = AbortSignal.any([ending, this.#nudge.signal]);
       if (ending.aborted || (this.#lastError?.code === "host_removed" && (await untilAborted(woken)))) continue;
-      const isRefused = this.#held === "policy" || this.#held === "application";
-      const again = isRefused ? await lookAt(this.#layout, this.#source.target) : Infinity;
+      const again = LOOKED_AT_AGAIN.has(this.#held) ? await lookAt(this.#layout, this.#source.target) : Infinity;
       const delay = nextDelay(
         {
           ...{ intervalMs: this.#target.intervalMs, failures: this.#failures },
@@ -199,8 +203,7 @@ export class TargetLoop implements AsyncDisposable {
     const decision = await this.#decide();
     switch (decision.do) {
       case "nothing": {
-        this.#announced = undefined;
-        this.#asked = undefined;
+        this.#announced = this.#asked = undefined;
         const version = (await this.#memory.read()).latest?.version ?? null;
         const outcome = version === null ? "unpublished" : "current";
         return { target: this.name, outcome, version, exitCode: EXIT.done };
@@ -225,14 +228,12 @@ export class TargetLoop implements AsyncDisposable {
     if (answer.changed)
       await this.#memory.change({ latest: { ...answer.latest, yanked: [...answer.latest.yanked], etag: answer.etag } });
     const { latest } = await this.#memory.read();
+    await this.#trust.follow(this.#target.source("latest"), this.#layout, latest?.rootVersion ?? undefined, signal);
     const opensAt = Date.parse(latest?.nextAt ?? "");
     this.#opensAt = opensAt > Date.now() ? opensAt : undefined;
-    // If the hub does not state the name, the running release does.
-    const { projectName: name } = answer;
-    const title = name === undefined ? await titleOf(this.#layout, this.#source.target) : `project:${name}`;
+    const title = await titleOf(this.#layout, this.#source.target, answer.projectName);
     emit({
-      event: "check.done",
-      ...{ at: isoNow(), target: this.name },
+      ...{ event: "check.done", at: isoNow(), target: this.name },
       ...(title !== undefined && { title }),
       running_version: running,
       latest_version: latest?.version ?? null,

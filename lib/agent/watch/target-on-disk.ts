@@ -131,17 +131,20 @@ export async function describeTarget(
   };
 }
 
-const named = z.looseObject({ project_name: z.string().min(1).max(255) });
+const namedManifest = z.looseObject({ project_name: z.string().min(1).max(255) });
 
 /**
- * Reads the name of a project, `project:Harbour`, from the manifest of the running release. Undefined for plugins and
- * services, whose slug is their name, and while no release with a name runs.
+ * Returns the name of a project, `project:Harbour`: the hub's, or else that in the manifest of the running release.
+ * Undefined for plugins and services, whose slug is their name, and while no release with a name runs.
+ *
+ * @param named name that the hub has stated
  */
-export async function titleOf(layout: Layout, target: TargetName): Promise<string | undefined> {
+export async function titleOf(layout: Layout, target: TargetName, named?: string): Promise<string | undefined> {
+  if (named !== undefined) return `project:${named}`;
   if (!target.startsWith("project-")) return undefined;
   const release = await currentName(layout, target);
   if (release === undefined) return undefined;
-  const manifest = await readJsonFile(join(layout.release(target, release), MANIFEST_FILE), named).catch(
+  const manifest = await readJsonFile(join(layout.release(target, release), MANIFEST_FILE), namedManifest).catch(
     () => undefined,
   );
   return manifest && `project:${manifest.project_name}`;

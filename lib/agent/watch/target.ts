@@ -76,7 +76,7 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
     const client = new MarketplaceClient(kind, slug, { ...connection, signal });
     const answer = await client.detailIfChanged(etags.sent(etag), running);
     if (!answer.changed) return answer;
-    const { latest_version: latest, versions = [], next, withdrawn = null } = answer.value;
+    const { latest_version: latest, versions = [], next, withdrawn = null, root_version } = answer.value;
     const version = latest || null;
     const { sha256, signer_public_key: signer } = versions.find((candidate) => candidate.version === version) ?? {};
     return {
@@ -87,6 +87,7 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
         identity: sha256 === undefined ? null : `sha256:${sha256}`,
         isSigned: signer !== undefined,
         yanked: versions.filter(({ is_yanked: yanked }) => yanked === true).map((candidate) => candidate.version),
+        ...(root_version !== undefined && { rootVersion: root_version }),
         ...{ withdrawn, next: next?.version ?? null, nextAt: next?.not_before ?? null },
       },
     };
@@ -103,7 +104,7 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
       const answer = await client.latestIfChanged(etags.sent(etag), running);
       const projectName = await client.projectName();
       if (!answer.changed) return { ...answer, projectName };
-      const { version, next, withdrawn = null } = answer.value;
+      const { version, next, withdrawn = null, root_version: rootVersion } = answer.value;
       const isTakenBack =
         typeof running === "string" && isDowngrade(running, version) && (await isYanked(client, running));
       return {
@@ -113,6 +114,7 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
         latest: {
           ...{ version, identity: null, yanked: isTakenBack ? [running] : [] },
           ...{ withdrawn, next: next?.version ?? null, nextAt: next?.not_before ?? null },
+          ...(rootVersion !== undefined && { rootVersion }),
         },
       };
     } catch (error) {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
+import { rootVersion } from "../trust/root.ts";
 import { labels } from "./labels.ts";
 import { latestFacts } from "./latest-facts.ts";
 import { healthField, recordedOutcome, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
@@ -63,6 +64,7 @@ export type ArtifactLocation = z.infer<typeof locationAnswer>;
 export const hubLocation = locationAnswer.extend({
   deltas: z.unknown().optional(),
   deprecated: deprecation.optional().catch(undefined),
+  root_version: rootVersion.optional().catch(undefined),
 });
 export type HubLocation = z.infer<typeof hubLocation>;
 

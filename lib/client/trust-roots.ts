@@ -1,0 +1,54 @@
+import type { Target } from "../contract/target.ts";
+import { MAX_ROOT_BYTES, rootFileName } from "../contract/trust/root.ts";
+import * as routes from "../contract/trust/routes.ts";
+import { readText, statusError } from "./answers.ts";
+import { type Asking, requestOf } from "./ask.ts";
+import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
+import type { HubConnection } from "./hub-connection.ts";
+
+/** Place from which versions of a trust root come. */
+export interface RootOrigin {
+  /** Name in messages. */
+  name: string;
+  /** Returns a version's document; undefined where the place has none. @throws ArtifactError */
+  read(version: number): Promise<string | undefined>;
+}
+
+async function documentAt(request: HttpRequest, transport: Transport): Promise<string | undefined> {
+  const response = await send(request, transport);
+  try {
+    if (response.status === 404) return undefined;
+    if (response.status !== 200) throw await statusError(response, request);
+    return await readText(response, request, MAX_ROOT_BYTES);
+  } catch (error) {
+    throw transportError(error, request, response.url, transport);
+  } finally {
+    if (!response.body.destroyed) response.discard();
+  }
+}
+
+/** Returns the root that a target follows at its hub. */
+export function hubRoots({ kind, slug }: Target, hub: HubConnection): RootOrigin {
+  const asking: Asking = { operation: "location", hub };
+  return {
+    name: "the hub",
+    read: (version) => {
+      const request =
+        kind === "project"
+          ? requestOf(routes.readProjectRoot, { params: { project_id: slug, version: String(version) } }, asking)
+          : requestOf(routes.readTargetRoot[kind], { params: { slug, version: String(version) } }, asking);
+      return documentAt(request, hub);
+    },
+  };
+}
+
+/** Returns a folder of a web server that has the files `1.root.json`, `2.root.json` and so on. It gets no key. */
+export function webRoots(folder: string, transport: Transport): RootOrigin {
+  const base = folder.replace(/\/+$/, "");
+  const { hubUrl: _hub, ...others } = transport;
+  return {
+    name: base,
+    read: (version) =>
+      documentAt({ operation: "download", method: "GET", url: `${base}/${rootFileName(version)}` }, others),
+  };
+}

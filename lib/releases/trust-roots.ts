@@ -1,0 +1,38 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { anchoredRoot, type TrustRoot } from "../artifact/trust/root.ts";
+import type { TargetName } from "../contract/target.ts";
+import { MAX_ROOT_BYTES, rootFileName } from "../contract/trust/root.ts";
+import { ifThere, readTextFile, writeFileAtomic } from "../support/files.ts";
+import { makeDurableFolder } from "./durability.ts";
+import type { Layout } from "./layout.ts";
+
+const NAME = /^([1-9]\d{0,9})\.root\.json$/;
+
+/** Root that a target of this host follows. */
+export interface FollowedRoot extends TrustRoot {
+  /** Time when this host took over its newest version, ISO 8601. */
+  since: string;
+}
+
+/**
+ * Reads the newest version of the trust root that a target follows; undefined where it follows none.
+ *
+ * @throws ArtifactError `trust_root_invalid`, `trust_root_undersigned` for a file that was changed
+ */
+export async function readFollowedRoot(layout: Layout, target: TargetName): Promise<FollowedRoot | undefined> {
+  const folder = layout.roots(target);
+  const names = (await ifThere(readdir(folder))) ?? [];
+  const newest = Math.max(0, ...names.map((name) => Number(NAME.exec(name)?.[1] ?? 0)));
+  if (newest === 0) return undefined;
+  const file = join(folder, rootFileName(newest));
+  const root = anchoredRoot(await readTextFile(file, MAX_ROOT_BYTES), file);
+  return { ...root, since: (await stat(file)).mtime.toISOString() };
+}
+
+/** Keeps a verified version of a root. It counts from here on, and is on the disk when this returns. */
+export async function keepRoot(layout: Layout, target: TargetName, { version, text }: TrustRoot): Promise<void> {
+  const folder = layout.roots(target);
+  await makeDurableFolder(layout, folder);
+  await writeFileAtomic(join(folder, rootFileName(version)), text);
+}
