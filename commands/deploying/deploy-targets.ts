@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { DeployOptions } from "../../lib/agent/deployment/run.ts";
 import type { Source } from "../../lib/agent/sources/source.ts";
 import type { SignerTrust } from "../../lib/agent/sources/trust.ts";
@@ -113,13 +114,32 @@ function checkedVersion(version: string): string {
   throw usageError("usage", `--version ${JSON.stringify(version)} is not a version label.`);
 }
 
+type TrustValues = Pick<MarketplaceValues, "signerPublicKey" | "trustOnFirstUse" | "root" | "rootSources">;
+
+/** Returns the root that is followed. @throws UsageError `usage` for options that contradict each other */
+async function rootTrust(
+  root: string,
+  { signerPublicKey, trustOnFirstUse, rootSources: sources }: TrustValues,
+): Promise<SignerTrust> {
+  if (trustOnFirstUse) throw usageError("usage", "--root and --trust-on-first-use contradict each other.");
+  if (root !== "follow" && signerPublicKey !== undefined)
+    throw usageError("usage", "--root FILE and --signer-public-key contradict each other: the root names the signers.");
+  if (root !== "follow") return { follow: { file: resolve(root), pinned: [], sources } };
+  if (signerPublicKey === undefined)
+    throw usageError("usage", "--root follow needs the signer that has countersigned the root.", {
+      hint: "Give --signer-public-key, or the root itself with --root FILE.",
+    });
+  const { publicKeysFrom } = await import("../shell/signer.ts");
+  return { follow: { pinned: await publicKeysFrom(signerPublicKey), sources } };
+}
+
 /**
  * Returns the trusted signers; undefined where no signature is required. @throws UsageError `usage`, `key_file_invalid`
  */
-async function signerTrust({
-  signerPublicKey,
-  trustOnFirstUse,
-}: Pick<MarketplaceValues, "signerPublicKey" | "trustOnFirstUse">): Promise<SignerTrust | undefined> {
+async function signerTrust(options: TrustValues): Promise<SignerTrust | undefined> {
+  const { signerPublicKey, trustOnFirstUse, root, rootSources } = options;
+  if (root !== undefined) return rootTrust(root, options);
+  if (rootSources.length > 0) throw usageError("usage", "--root-source goes with --root.");
   if (signerPublicKey !== undefined && trustOnFirstUse)
     throw usageError("usage", "--signer-public-key and --trust-on-first-use contradict each other.");
   if (trustOnFirstUse) return { onFirstUse: true };

@@ -72,6 +72,7 @@ import { quotas } from "../quotas/feature.ts";
 import { rollouts } from "../rollouts/feature.ts";
 import { staging } from "../staging/feature.ts";
 import { statements } from "../statements/feature.ts";
+import { trust } from "../trust/feature.ts";
 import { webhooks } from "../webhooks/feature.ts";
 import * as completion from "./completion.ts";
 import * as docs from "./docs.ts";
@@ -94,7 +95,7 @@ const FILES: readonly object[] = [
 
 /** Features of the hub that have commands. */
 const FEATURES: readonly CommandFeature[] = [
-  ...[components, joining, publishers, quotas, rollouts, staging, statements, webhooks],
+  ...[components, joining, publishers, quotas, rollouts, staging, statements, trust, webhooks],
 ];
 
 const isCommand = (value: unknown): value is CommandClass =>

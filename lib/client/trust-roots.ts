@@ -1,8 +1,10 @@
+import { deploymentError } from "../contract/errors.ts";
 import type { Target } from "../contract/target.ts";
 import { MAX_ROOT_BYTES, rootFileName } from "../contract/trust/root.ts";
+import type { RootRecord } from "../contract/trust/routes.ts";
 import * as routes from "../contract/trust/routes.ts";
 import { readText, statusError } from "./answers.ts";
-import { type Asking, requestOf } from "./ask.ts";
+import { ask, type Asking, askPages, requestOf, type RouteInput } from "./ask.ts";
 import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
@@ -51,4 +53,30 @@ export function webRoots(folder: string, transport: Transport): RootOrigin {
     read: (version) =>
       documentAt({ operation: "download", method: "GET", url: `${base}/${rootFileName(version)}` }, others),
   };
+}
+
+/** Publishes a version of a root, and lets targets follow it. @throws AuthenticationError, DeploymentError */
+export const publishRoot = (
+  hub: HubConnection,
+  body: RouteInput<typeof routes.publishRoot>["body"],
+): Promise<RootRecord> => ask(routes.publishRoot, { body }, { operation: "keys", hub });
+
+/**
+ * Returns the root that a target follows at a hub, if the key sees one.
+ *
+ * @param id of the project, plugin or service
+ */
+export async function rootOfTarget(hub: HubConnection, id: string): Promise<RootRecord | undefined> {
+  for await (const root of askPages(routes.listRoots, {}, { operation: "keys", hub }))
+    if (root.targets.includes(id)) return root;
+  return undefined;
+}
+
+/** Returns the document of a version. @throws DeploymentError `not_found` */
+export async function readRootVersion(hub: HubConnection, root: string, version: number): Promise<string> {
+  const asking: Asking = { operation: "keys", hub };
+  const request = requestOf(routes.readRoot, { params: { root, version: String(version) } }, asking);
+  const text = await documentAt(request, hub);
+  if (text !== undefined) return text;
+  throw deploymentError("not_found", `The hub has no version ${version} of the trust root ${root}.`);
 }

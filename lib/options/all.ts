@@ -23,6 +23,7 @@ import * as signOn from "./sign-on.ts";
 import * as sources from "./sources.ts";
 import * as staging from "./staging.ts";
 import * as statements from "./statements.ts";
+import * as trust from "./trust.ts";
 import * as watch from "./watch.ts";
 import * as webhooks from "./webhooks.ts";
 
@@ -30,7 +31,7 @@ import * as webhooks from "./webhooks.ts";
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
   ...[runtime, importing, publishers, staging, statements, signOn, joining, labels, rollouts, operating, webhooks],
-  ...[mirror, apps],
+  ...[mirror, apps, trust],
 ];
 
 const isTable = (value: unknown): value is OptionTable =>

@@ -12,9 +12,21 @@ function gitTokenOf(given: string): readonly [host: string, token: string] {
   return [host.toLowerCase(), token];
 }
 
+/** Parses the URL of a folder. @throws Error whose message continues "--root-source …" */
+function webFolder(given: string): string {
+  if (/^https?:$/.test(URL.parse(given)?.protocol ?? "")) return given;
+  throw new Error(`is an http or https URL, not ${JSON.stringify(given)}`);
+}
+
 const signerPublicKey = guarded(
   several({ metavar: "KEY", help: "A publisher's public key: file, hex or base64; repeatable", orText: true }),
 );
+const roots = {
+  root: guarded(path({ metavar: "FILE|follow", help: "Trust root to follow: a file, or the hub's", orText: true })),
+  rootSources: guarded(
+    list({ flag: "--root-source", metavar: "URL", help: "Folder with N.root.json to ask, too; repeatable" }, webFolder),
+  ),
+};
 const trustOnFirstUse = flag({ help: "Trust the first deployment's signer, and no other afterwards" });
 
 /** Options of deployments from a project. */
@@ -22,9 +34,11 @@ export const projectSource = group("Project", {
   deploymentCredential: required(token({ metavar: "CREDENTIAL", help: "Deployment credential" })),
   signerPublicKey: requiredWhen(
     signerPublicKey,
-    ({ trustOnFirstUse }) => trustOnFirstUse !== true,
+    ({ trustOnFirstUse, root }) =>
+      trustOnFirstUse === true || (root !== undefined && root !== "follow") ? "if given" : true,
     "Give the publisher's signer.pub, or --trust-on-first-use to trust the signer of the first deployment.",
   ),
+  ...roots,
   delta: flag({ help: "Fetch the full artifact even where a delta would do", default: true }),
   trustOnFirstUse,
   signingSecret: { ...signingSecret, help: "For plugins from the marketplace" },
@@ -38,6 +52,7 @@ export const projectSource = group("Project", {
 export const marketplaceSource = group("Marketplace", {
   signingSecret: required(signingSecret),
   signerPublicKey: optional(signerPublicKey),
+  ...roots,
   trustOnFirstUse,
   installPlan: required(path({ help: "Your install plan for this target" })),
   allowVersionMismatch: flag({ help: "Let plugin.yaml give another version" }),
