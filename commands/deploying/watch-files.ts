@@ -26,11 +26,20 @@ export function givenAboutHost(
   return Object.fromEntries(given);
 }
 
-/** Writes a new file. @throws UsageError `usage` for a file that exists or cannot be written */
-export async function writeNew(file: string, text: string): Promise<void> {
+/**
+ * Writes a new file.
+ *
+ * @param otherwise hint for a file that exists
+ * @throws UsageError `usage` for a file that exists or cannot be written
+ */
+export async function writeNew(
+  file: string,
+  text: string,
+  otherwise = "Name another folder with --out.",
+): Promise<void> {
   await writeFile(file, text, { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
     const why = error.code === "EEXIST" ? "exists already" : `cannot be written: ${error.message}`;
-    throw usageError("usage", `${file} ${why}.`, { hint: "Name another folder with --out." });
+    throw usageError("usage", `${file} ${why}.`, { hint: otherwise });
   });
 }
 

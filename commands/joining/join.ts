@@ -15,6 +15,7 @@ interface HostFiles {
   folder: string;
   keys: string;
   signers: string;
+  root: string;
   watch: string;
   /** Whether systemd hands the secrets over. */
   isService: boolean;
@@ -23,7 +24,7 @@ interface HostFiles {
 async function placeOf(out: string, unit: WatchUnit | undefined): Promise<HostFiles> {
   if (unit !== undefined) return { folder: unit.folder, ...unit.names, isService: true };
   const { HOST_KEYS: keys } = await import("../../lib/agent/starters.ts");
-  return { folder: out, keys, signers: "signer.pub", watch: "watch.yaml", isService: false };
+  return { folder: out, keys, signers: "signer.pub", root: "root.json", watch: "watch.yaml", isService: false };
 }
 
 export class Join extends withOptions(join) {
@@ -33,8 +34,8 @@ export class Join extends withOptions(join) {
     description: "Join a hub's project as a host, with a token",
     details: `
       Makes the key and the credential of this host, has the hub let it in, and writes \`host.env\` (0600), \`signer.pub\`
-      and \`watch.yaml\`, ready for \`sealift watch\`. The token is that of \`sealift host invite\`, from a file, from
-      standard input (\`--token-file -\`) or in SEALIFT_TOKEN; never an argument, which every user of the machine can
+      (or the trust root of the invite, \`root.json\`) and \`watch.yaml\`, ready for \`sealift watch\`. The token is that
+      of \`sealift host invite\`, from a file, from standard input (\`--token-file -\`) or in SEALIFT_TOKEN; never an argument, which every user of the machine can
       see. A join that was cut off is gone on with by the same command.
 
       With \`--systemd NAME\`, as root, the watch is the service \`sealift-watch@NAME\`, which starts at once and at
@@ -130,18 +131,23 @@ export class Join extends withOptions(join) {
   }
 
   /** Shows what the command will do, and asks. @throws UsageError `usage` without consent */
-  async #consent(hubUrl: string, projectRoot: string, { fingerprint }: JoinToken, place: HostFiles): Promise<void> {
+  async #consent(
+    hubUrl: string,
+    projectRoot: string,
+    { fingerprint, pins }: JoinToken,
+    place: HostFiles,
+  ): Promise<void> {
     const { yes, hostId, systemd } = this.options;
     if (yes) return;
     const { canAnswer, confirm } = await import("../shell/output/confirm.ts");
     if (!canAnswer(this.context))
       throw usageError("usage", "Nothing was done.", { hint: "Add --yes to join from a script." });
     this.note(`This host joins ${hubUrl} as ${hostId}.`);
-    this.note(`  It writes ${place.keys} (0600), ${place.signers} and ${place.watch} in ${resolve(place.folder)}.`);
+    this.note(`  It writes ${place.keys} (0600), ${place[pins]} and ${place.watch} in ${resolve(place.folder)}.`);
     if (systemd !== undefined)
       this.note(`  It writes the unit sealift-watch@${systemd}, starts it, and at every boot.`);
     this.note(
-      `  Its watch will deploy into ${projectRoot} what signers with the fingerprint ${fingerprint} have signed.`,
+      `  Its watch will deploy into ${projectRoot} what signers ${pins === "root" ? "of the trust root " : ""}with the fingerprint ${fingerprint} have signed.`,
     );
     if (!(await confirm(this.context, "Go on?"))) throw usageError("usage", "Nothing was done.");
   }
@@ -163,21 +169,23 @@ export class Join extends withOptions(join) {
       import("../../lib/agent/starters.ts"),
       import("../../lib/options/watch-file.ts"),
     ]);
-    const { host_id, project_id: slug, labels, signers } = answer;
+    const { host_id, project_id: slug, labels, signers, root } = answer;
     const label = Object.entries(labels).map(([name, value]) => `${name}=${value}`);
     const more = {
       ...givenAboutHost({ ...this.options, hostId: undefined }, this.layers),
       ...{ host_id, ...(label.length > 0 && { label }) },
     };
-    const { folder, signers: named, watch: file, isService } = place;
-    const files = { signers: joined(folder, named), watch: joined(folder, file) };
+    const { folder, watch: file, isService } = place;
+    const trusted = place[root === undefined ? "signers" : "root"];
+    const files = { trusted: joined(folder, trusted), watch: joined(folder, file) };
     const keys = isService ? null : place.keys;
     const write = isBack ? setAside : writeOnce;
-    await write(files.signers, `${signers.join("\n")}\n`);
+    await write(files.trusted, root ?? `${signers.join("\n")}\n`);
     await write(
       files.watch,
       starterWatch({
-        ...{ hubUrl, projectRoot, targets: [{ kind: "project", slug }], more, keys, signers: named },
+        ...{ hubUrl, projectRoot, targets: [{ kind: "project", slug }], more, keys },
+        ...(root === undefined ? { signers: trusted } : { root: trusted }),
         isJoined: true,
       }),
     );

@@ -31,7 +31,7 @@ export class TrustChange extends withOptions(trustChange) {
         import("../../lib/artifact/trust/edit.ts"),
         import("../../lib/artifact/trust/root.ts"),
         import("./keys.ts"),
-        import("./new-file.ts"),
+        import("../deploying/watch-files.ts"),
       ]);
     const current = await rootIn(this.file);
     const before = keysOfRoot(current);
@@ -51,7 +51,7 @@ export class TrustChange extends withOptions(trustChange) {
     if (next.threshold !== before.threshold) await requireConsent(next.threshold, yes, this.context);
     const made = parseRoot(changedRoot(current, next, Date.now()), "The new version");
     const file = out ?? join(dirname(this.file), rootFileName(made.version));
-    await writeNew(file, made.text);
+    await writeNew(file, made.text, "Choose another name.");
     this.note(`Wrote ${file}: version ${made.version} of ${made.id}. Its root keys and those of ${this.file} sign it:`);
     this.note(`  sealift trust sign ${file} --base ${this.file} --key PRIVATE_KEY`);
     return this.done({ root_id: made.id, version: made.version, file });

@@ -1,6 +1,6 @@
 import { basename, dirname, extname } from "node:path";
 import type { NamedKey, RootKeys } from "../../lib/artifact/trust/edit.ts";
-import { keyIdOf, publicRootKey } from "../../lib/artifact/trust/keys.ts";
+import { keyIdOf, publicRootKey, type RootSigner, rootSigner } from "../../lib/artifact/trust/keys.ts";
 import { parseRoot, type TrustRoot } from "../../lib/artifact/trust/root.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { MAX_ROOT_BYTES } from "../../lib/contract/trust/root.ts";
@@ -59,6 +59,16 @@ export async function without(
       });
   }
   return left;
+}
+
+/** Reads a private key that signs roots. @throws UsageError `credential_unreadable`, `key_file_invalid` */
+export async function signerIn(file: string, option: string): Promise<RootSigner> {
+  const content = await readKeyFile(file).catch((error: unknown) => {
+    throw usageError("credential_unreadable", `${option} ${file} cannot be read: ${readFault(error)}.`, {
+      cause: error,
+    });
+  });
+  return rootSigner(content, file);
 }
 
 /** Reads the file of a version of a root. @throws UsageError `credential_unreadable`; ArtifactError */

@@ -67,11 +67,11 @@ export class TrustShow extends withOptions(trustShow) {
 
 /** Writes the newest version to a new file, or all versions to a folder. */
 async function written(versions: readonly TrustRoot[], out: string): Promise<string[]> {
-  const { writeNew } = await import("./new-file.ts");
+  const { writeNew } = await import("../deploying/watch-files.ts");
   const isFolder = (await stat(out).catch(() => undefined))?.isDirectory() === true;
   const files = isFolder
     ? versions.map((root) => ({ file: join(out, rootFileName(root.version)), text: root.text }))
     : [{ file: out, text: versions.at(-1)!.text }];
-  for (const { file, text } of files) await writeNew(file, text);
+  for (const { file, text } of files) await writeNew(file, text, "Choose another name.");
   return files.map(({ file }) => file);
 }

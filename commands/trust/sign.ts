@@ -1,7 +1,7 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { trustSign } from "../../lib/options/trust.ts";
-import { readFault, readKeyFile, writeFileAtomic } from "../../lib/support/files.ts";
+import { writeFileAtomic } from "../../lib/support/files.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class TrustSign extends withOptions(trustSign) {
@@ -23,9 +23,8 @@ export class TrustSign extends withOptions(trustSign) {
     const { key, signaturesOf, base } = this.options;
     if (key === undefined && signaturesOf === undefined)
       throw usageError("usage", "Nothing to sign with.", { hint: "Give --key, or --signatures-of with another copy." });
-    const [{ signedBy, withSignaturesOf }, { rootSigner }, { parseRoot }, { rootIn }, described] = await Promise.all([
+    const [{ signedBy, withSignaturesOf }, { parseRoot }, { rootIn, signerIn }, described] = await Promise.all([
       import("../../lib/artifact/trust/edit.ts"),
-      import("../../lib/artifact/trust/keys.ts"),
       import("../../lib/artifact/trust/root.ts"),
       import("./keys.ts"),
       import("./describe.ts"),
@@ -33,14 +32,7 @@ export class TrustSign extends withOptions(trustSign) {
     let root = await rootIn(this.file);
     const before = base === undefined ? undefined : await rootIn(base);
     if (signaturesOf !== undefined) root = parseRoot(withSignaturesOf(root, await rootIn(signaturesOf)), this.file);
-    if (key !== undefined) {
-      const content = await readKeyFile(key).catch((error: unknown) => {
-        throw usageError("credential_unreadable", `--key ${key} cannot be read: ${readFault(error)}.`, {
-          cause: error,
-        });
-      });
-      root = parseRoot(signedBy(root, rootSigner(content, key)), this.file);
-    }
+    if (key !== undefined) root = parseRoot(signedBy(root, await signerIn(key, "--key")), this.file);
     await writeFileAtomic(this.file, root.text);
     const states = described.signedStates(root, before);
     if (!this.json) for (const line of described.rootLines(root, before)) this.print.line(line);

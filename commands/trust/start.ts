@@ -1,7 +1,6 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { trustStart } from "../../lib/options/trust.ts";
-import { readFault, readKeyFile } from "../../lib/support/files.ts";
 import { withOptions } from "../shell/base.ts";
 import { requireConsent } from "./consent.ts";
 
@@ -30,15 +29,15 @@ export class TrustStart extends withOptions(trustStart) {
 
   override async run(): Promise<number> {
     const { rootKeys, addSigner, fromSigner, threshold: given, yes } = this.options;
-    const [{ newRoot, signedBy }, { rootSigner }, { parseRoot }, { keysFrom, thresholdOf }, { writeNew }] =
-      await Promise.all([
+    const [{ newRoot, signedBy }, { parseRoot }, { keysFrom, signerIn, thresholdOf }, { writeNew }] = await Promise.all(
+      [
         import("../../lib/artifact/trust/edit.ts"),
-        import("../../lib/artifact/trust/keys.ts"),
         import("../../lib/artifact/trust/root.ts"),
         import("./keys.ts"),
-        import("./new-file.ts"),
-      ]);
-    const signer = fromSigner === undefined ? undefined : rootSigner(await privateKey(fromSigner), fromSigner);
+        import("../deploying/watch-files.ts"),
+      ],
+    );
+    const signer = fromSigner === undefined ? undefined : await signerIn(fromSigner, "--from-signer");
     const root = await keysFrom(rootKeys, "--root-key");
     const added = await keysFrom(addSigner, "--add-signer");
     const signers = [...(signer === undefined ? [] : [{ key: signer.key, name: "today's signer" }]), ...added];
@@ -50,18 +49,10 @@ export class TrustStart extends withOptions(trustStart) {
     await requireConsent(threshold, yes, this.context);
     const text = newRoot({ root, signers, threshold }, Date.now());
     const made = parseRoot(signer === undefined ? text : signedBy(parseRoot(text, this.file), signer), this.file);
-    await writeNew(this.file, made.text);
+    await writeNew(this.file, made.text, "Choose another name.");
     this.note(`Wrote ${this.file}: version 1 of ${made.id}. ${threshold} of its root keys sign it now, each in turn:`);
     this.note(`  sealift trust sign ${this.file} --key PRIVATE_KEY`);
     this.note(`Then: sealift trust publish ${this.file} TARGET`);
     return this.done({ root_id: made.id, version: made.version, file: this.file });
   }
-}
-
-async function privateKey(file: string): Promise<Buffer> {
-  return await readKeyFile(file).catch((error: unknown) => {
-    throw usageError("credential_unreadable", `--from-signer ${file} cannot be read: ${readFault(error)}.`, {
-      cause: error,
-    });
-  });
 }

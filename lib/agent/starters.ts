@@ -130,14 +130,17 @@ export function starterWatch(options: {
   /** File with key and credential; null where systemd provides them. */
   keys?: string | null;
   signers?: string;
+  /** File of the trust root that hosts follow, in place of signers. */
+  root?: string;
   /** Whether the key speaks for this host: hub, key and name then stand at the target, where nothing beats them. */
   isJoined?: boolean;
 }): string {
   const { hubUrl, projectRoot, targets, more, keys = HOST_KEYS, signers = "signer.pub", isJoined = false } = options;
+  const trust = options.root === undefined ? { signer_public_key: signers } : { root: options.root };
   const keysOf = (option: string) => (keys === null ? {} : { [option]: keys });
   const own = ({ kind, slug }: Target) =>
     kind === "project"
-      ? { ...keysOf("deployment_credential_file"), signer_public_key: signers }
+      ? { ...keysOf("deployment_credential_file"), ...trust }
       : { signing_secret_file: "signing.secret", install_plan: `${slug}.yaml` };
   const caller = { hub_url: hubUrl, ...keysOf("api_key_file") };
   const shared = { project_root: projectRoot, interval: "60s" };

@@ -72,6 +72,12 @@ export async function rootOfTarget(hub: HubConnection, id: string): Promise<Root
   return undefined;
 }
 
+/** Returns the newest document of the root that a target follows; undefined for none. @param id of the target */
+export async function newestRootOf(hub: HubConnection, id: string): Promise<string | undefined> {
+  const root = await rootOfTarget(hub, id);
+  return root && (await readRootVersion(hub, root.id, root.version));
+}
+
 /** Returns the document of a version. @throws DeploymentError `not_found` */
 export async function readRootVersion(hub: HubConnection, root: string, version: number): Promise<string> {
   const asking: Asking = { operation: "keys", hub };

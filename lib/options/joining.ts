@@ -1,7 +1,7 @@
 import { agent } from "./agent.ts";
 import { connection, network } from "./connection.ts";
 import { removal } from "./devkeys.ts";
-import { duration, flag, several, text, token, whole } from "./kinds.ts";
+import { duration, flag, path, several, text, token, whole } from "./kinds.ts";
 import { systemd } from "./operating.ts";
 import { group, required } from "./option.ts";
 import { watchStart } from "./watch.ts";
@@ -32,6 +32,7 @@ export const hostInvite = {
       defaultText: "the project's signers",
       orText: true,
     }),
+    root: path({ metavar: "FILE", help: "Trust root that hosts pin", defaultText: "the one that the project follows" }),
     labels: { ...agent.labels, help: "Label of the hosts, for rollouts; may be repeated" },
   }),
   ...connection,

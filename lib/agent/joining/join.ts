@@ -1,14 +1,17 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { anchoredRoot } from "../../artifact/trust/root.ts";
 import type { Transport } from "../../client/http.ts";
 import { join } from "../../client/joining.ts";
 import { EXIT } from "../../contract/codes.ts";
 import { artifactError, deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { JoinAnswer } from "../../contract/joining/records.ts";
-import { fingerprintOf, type JoinToken } from "../../contract/joining/token.ts";
+import { fingerprintOf, type JoinToken, rootFingerprint } from "../../contract/joining/token.ts";
 import type { HostSecrets } from "./host-secrets.ts";
 
 /** Pause between two requests for approval, in milliseconds. */
 const PAUSE_MS = 3000;
+
+const HOW_TO_ASK = "Ask whoever invited this host, by another way than the hub. Nothing was joined or kept.";
 
 export interface JoinOptions {
   hubUrl: string;
@@ -29,7 +32,7 @@ export interface JoinOptions {
  * Joins a project, and waits for approval if it is required. A refusal removes the secrets; an interrupted join keeps
  * them for the next one.
  *
- * @throws ArtifactError `signer_untrusted` for signers that the invite does not name; DeploymentError `host_pending`
+ * @throws ArtifactError `signer_untrusted` for signers or a root that the invite does not name; DeploymentError `host_pending`
  *   when nobody approves it in time; errors of {@link join}
  */
 export async function joinProject(options: JoinOptions): Promise<JoinAnswer> {
@@ -66,11 +69,19 @@ async function ask({ hubUrl, invite, hostId, secrets, transport, signal }: JoinO
   const { key, credential: deployment_credential } = secrets;
   const request = { token: invite.token, host_id: hostId, key, deployment_credential };
   const answer = await join(hubUrl, request, { ...transport, signal });
-  const found = fingerprintOf(answer.signers);
+  const { root, signers } = answer;
+  if ((root === undefined) !== (invite.pins === "signers"))
+    throw artifactError(
+      "signer_untrusted",
+      `The invite names ${invite.pins === "root" ? "a trust root, and the hub none" : "signers, and the hub a trust root"}.`,
+      { hint: HOW_TO_ASK },
+    );
+  const found =
+    root === undefined ? fingerprintOf(signers) : rootFingerprint(anchoredRoot(root, "The hub's trust root").digest);
   if (found === invite.fingerprint) return answer;
   throw artifactError(
     "signer_untrusted",
-    `The hub names signers with the fingerprint ${found}, and the invite ${invite.fingerprint}.`,
-    { hint: "Ask whoever invited this host, by another way than the hub. Nothing was joined or kept." },
+    `The hub names ${root === undefined ? "signers" : "a trust root"} with the fingerprint ${found}, and the invite ${invite.fingerprint}.`,
+    { hint: HOW_TO_ASK },
   );
 }

@@ -59,8 +59,9 @@ export class WatchUnit {
   }
 
   /** Names of the files in that folder. */
-  get names(): { keys: string; signers: string; watch: string } {
-    return { keys: `${this.#name}.env`, signers: `${this.#name}.pub`, watch: `${this.#name}.yaml` };
+  get names(): { keys: string; signers: string; root: string; watch: string } {
+    const name = this.#name;
+    return { keys: `${name}.env`, signers: `${name}.pub`, root: `${name}.root.json`, watch: `${name}.yaml` };
   }
 
   /** Makes the folder before anything secret is written there. */
