@@ -34,6 +34,7 @@ export class Status extends withOptions(host) {
       settings: true,
       applications: true,
       why: true,
+      trust_root: true,
     });
   static override usage = Command.Usage({
     category: "Operating",
@@ -100,6 +101,7 @@ function factsOf(status: TargetStatus, why: Why | undefined, apps: readonly Unit
     unhealthy: status.unhealthy,
     applications: apps.map(({ unit, fault = null }) => ({ unit, fault })),
     why: reason === undefined ? null : { reason: reason.reason, version: reason.version, message: reason.message },
+    ...(status.root !== undefined && { trust_root: status.root }),
   };
 }
 
@@ -133,6 +135,7 @@ function linesOf(
   if (others.length > 0) say("kept", others.map(({ version }) => version).join(", "));
   if (settings["host_id"] !== undefined) say("deployed", settingsText(settings));
   if (releases.length > 0) say("disk", diskText(releases, disk, sizeText));
+  if (status.root !== undefined) say("trust root", rootText(status.root));
   if (pin !== null) say("pinned", `to ${pin.version} since ${timeText(pin.at)}${pin.reason ? `: ${pin.reason}` : ""}`);
   if (paused) say("paused", "a watch deploys nothing here until `sealift watch resume`");
   for (const { version, at, reason } of quarantine) say("held back", `${version} since ${timeText(at)}: ${reason}`);
@@ -147,6 +150,13 @@ function linesOf(
   }
   if (unsentReports > 0) say("unsent", `${counted(unsentReports, "report")} for the hub`);
   return lines;
+}
+
+/** Describes the trust root that a target follows. */
+function rootText({ id, version, since, named, unnamed }: NonNullable<TargetStatus["root"]>): string {
+  const text = `version ${version} of ${id} since ${timeText(since)}`;
+  const hub = named === null || named === version ? "" : `; the hub names ${named}`;
+  return unnamed === null ? text + hub : `${text}${hub}; it does not name the signer of ${unnamed}, which runs on`;
 }
 
 /** Describes the settings that a rollback takes over. */

@@ -33,11 +33,10 @@ export class TrustPublish extends withOptions(trustPublish) {
     const targets: string[] = [];
     for (const target of this.targets) targets.push(await idOf(target));
     const record = await publishRoot(hub, { root, ...(targets.length > 0 && { targets }) });
-    const followers = counted(record.targets.length, "target");
-    this.note(
-      `The hub has version ${record.version} of ${record.id}. ${followers} of it follow${record.targets.length === 1 ? "s" : ""} it.`,
-    );
-    if (record.targets.length === 0) this.note(`Nobody follows it yet: sealift trust publish ${this.file} TARGET`);
+    const { length } = record.targets;
+    const follow = `${counted(length, "target")} follow${length === 1 ? "s" : ""} it.`;
+    this.note(`The hub has version ${record.version} of ${record.id}. ${follow}`);
+    if (length === 0) this.note(`Nobody follows it yet: sealift trust publish ${this.file} TARGET`);
     return this.done({ root: record });
   }
 }

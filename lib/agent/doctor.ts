@@ -12,6 +12,7 @@ import { ifThere } from "../support/files.ts";
 import { sizeText } from "../support/size-text.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
 import { type ExaminedHub, hubFindings } from "./hub-findings.ts";
+import { rootFindings } from "./root-standing.ts";
 import { capital, type Supervisor, type SupervisorChoice, type SupervisorName } from "./supervisors/supervisor.ts";
 import { unitStates } from "./unit-states.ts";
 
@@ -102,6 +103,7 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
     if (running === undefined) yield warning(check, "Nothing runs");
     else yield await releaseFinding(layout, target, running, digests);
     if (running !== undefined && !isAdopted(running)) yield* signerFinding(target, running);
+    yield* rootFindings(layout, target, Date.now());
     const sick = sickOf(await readStanding(layout, target));
     if (sick !== undefined)
       yield warning(

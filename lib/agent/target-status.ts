@@ -9,6 +9,7 @@ import type { Layout } from "../releases/layout.ts";
 import { type QuarantineEntry, readQuarantine } from "../releases/quarantine.ts";
 import { currentName, listReleases, type Release } from "../releases/release.ts";
 import { readLastDeployment, unsentNames } from "./reports/report.ts";
+import { type RootStanding, rootStanding } from "./root-standing.ts";
 import { type Pin, readPin, WatchMemory, type WatchState } from "./watch/state.ts";
 import { awaitingConsent } from "./watch/target-on-disk.ts";
 
@@ -43,12 +44,14 @@ export interface TargetStatus {
   lastReport: LocalReport | undefined;
   /** Since when what runs is unhealthy, and why. */
   unhealthy: Sick | null;
+  /** Trust root that it follows; undefined for none, and for one that cannot be read. */
+  root: RootStanding | undefined;
   /** Reports that the hub does not have yet. */
   unsentReports: number;
 }
 
 export async function inspectTarget(layout: Layout, target: TargetName): Promise<TargetStatus> {
-  const [deployed, releases, quarantine, pin, watch, ahead, lastReport, unsent, standing] = await Promise.all([
+  const [deployed, releases, quarantine, pin, watch, ahead, lastReport, unsent, standing, root] = await Promise.all([
     readDeployed(layout, target),
     keptReleases(layout, target),
     readQuarantine(layout, target),
@@ -58,6 +61,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     readLastDeployment(layout, target),
     unsentNames(layout, target),
     readStanding(layout, target),
+    rootStanding(layout, target).catch(() => undefined),
   ]);
   const { paused, latest, state } = watch;
   const running = releases.find((release) => release.running);
@@ -65,7 +69,7 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
   const heldRights = (await awaitingConsent(layout, target)) ?? null;
   const disk = await diskUse(releases.map(({ name }) => layout.release(target, name)));
   return {
-    ...{ target, releases, disk, quarantine, paused, pin, heldRights, lastReport },
+    ...{ target, releases, disk, quarantine, paused, pin, heldRights, lastReport, root },
     runningSince: switched?.at ?? running?.created_at ?? null,
     settings: deployed?.settings ?? {},
     latest: latest?.version ?? null,

@@ -48,6 +48,9 @@ const PRECISE: Partial<Record<Code, string>> = {
   approval_required: "Add --stage; `sealift stage list` then shows what waits for approval.",
   own_approval: "Ask a colleague, who sees it in `sealift stage list` or on the hub's page.",
   approval_differs: "`sealift stage diff` shows what has changed; approve the digest that it has now.",
+  trust_root_forked: "`sealift trust show TARGET --out FILE` writes what the hub has; make the next version from it.",
+  trust_root_order: "`sealift trust show TARGET` says which version the hub has; publish the ones between first.",
+  trust_root_undersigned: "`sealift trust show FILE --base BEFORE` says whose signatures are missing.",
   signer_refused: "`sealift signer list` shows who may sign; its owner adds a key with `sealift signer add`.",
 };
 

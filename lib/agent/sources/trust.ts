@@ -10,7 +10,7 @@ import { hubRoots, webRoots } from "../../client/trust-roots.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { authorSignature } from "../../contract/surfaces/marketplace.ts";
-import { type Target, type TargetName,targetName } from "../../contract/target.ts";
+import { type Target, type TargetName, targetName } from "../../contract/target.ts";
 import { makeDurableFolder } from "../../releases/durability.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readFollowedRoot } from "../../releases/trust-roots.ts";
