@@ -23,6 +23,17 @@ interface Shell {
 /** Characters of a key in messages. */
 const SHORT = 16;
 
+/** Tells whether the trust root that a target follows names a signer: its hosts take the key over by themselves. */
+async function isNamed(hub: HubConnection, id: string, signer: string): Promise<boolean> {
+  const [{ newestRootOf }, { parseRoot }] = await Promise.all([
+    import("../../lib/client/trust-roots.ts"),
+    import("../../lib/artifact/trust/root.ts"),
+  ]);
+  // A hub of 0.1.0 has no roots, and some keys may not read them.
+  const text = await newestRootOf(hub, id).catch(() => undefined);
+  return text !== undefined && parseRoot(text, "The trust root of the hub").signers.includes(signer);
+}
+
 /**
  * Says what hosts that pin a signer will do where no earlier version was signed by this one, and asks at a terminal.
  * Elsewhere it warns: a pipeline goes on.
@@ -40,7 +51,7 @@ export async function agreeToSigner(hub: HubConnection, { target, version, seed 
   const client = new DevkeysClient(hub);
   // The publication itself tells better what is wrong with a hub or key.
   const others = await projectIdOf(client, target)
-    .then((id) => otherSigners(client, id, own))
+    .then(async (id) => ((await isNamed(hub, id, own)) ? [] : otherSigners(client, id, own)))
     .catch((error: unknown) => {
       if (isAbort(error)) throw error;
       return [];

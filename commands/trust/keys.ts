@@ -52,11 +52,16 @@ export async function without(
     const others = left.filter(
       ({ key, name }) => !(keyIdOf(key) === id || keyIdOf(key) === each || name === each || key.keyval.public === each),
     );
-    if (others.length === left.length - 1) left = others;
+    const found = left.length - others.length;
+    if (found === 1) left = others;
     else
-      throw usageError("usage", `${option} ${each} names ${left.length - others.length} keys of the root.`, {
-        hint: "`sealift trust show FILE` lists them, with their names and ids.",
-      });
+      throw usageError(
+        "usage",
+        `${option} ${each} is ${found === 0 ? "not a key" : `the name of ${found} keys`} of the root.`,
+        {
+          hint: "`sealift trust show FILE` lists them, with their names and ids.",
+        },
+      );
   }
   return left;
 }
