@@ -12,6 +12,7 @@ import {
   projectReportAnswer,
 } from "../contract/surfaces/deploy.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
+import type { RootMark } from "../contract/trust/root.ts";
 import { callOf } from "./ask.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import type { HttpRequest } from "./http.ts";
@@ -132,16 +133,21 @@ export class DeployClient {
    * Returns the latest version, unless its ETag is `etag`; asked once, without retries.
    *
    * @param running version that this host runs, null for none
+   * @param root version of the trust root that it follows; undefined for none
    * @throws ArtifactError
    */
-  latestIfChanged(etag: string | undefined, running?: string | null): Promise<Conditional<LatestAnswer>> {
-    const asked = this.#latestRequest(running);
+  latestIfChanged(
+    etag: string | undefined,
+    running?: string | null,
+    root?: RootMark,
+  ): Promise<Conditional<LatestAnswer>> {
+    const asked = this.#latestRequest(running, root);
     return this.#inSession(asked, (request) => callIfChanged(request, etag, latestAnswer, this.#options));
   }
 
-  #latestRequest(running: string | null | undefined): HttpRequest {
+  #latestRequest(running: string | null | undefined, root?: RootMark): HttpRequest {
     const asked = callOf(routes.showLatest, { params: { project_id: this.#projectId } }, this.#options.hubUrl);
-    return { operation: "latest", ...asked, headers: hostHeaders(this.#options, running) };
+    return { operation: "latest", ...asked, headers: hostHeaders(this.#options, running, root) };
   }
 
   /** Locates a version. @throws ArtifactError */

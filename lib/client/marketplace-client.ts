@@ -15,6 +15,7 @@ import {
 import { baseUrl, type MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
 import { shownVersion } from "../contract/surfaces/version-facts.ts";
+import type { RootMark } from "../contract/trust/root.ts";
 import { readJson, refuseWebPage, statusError } from "./answers.ts";
 import { type Asking, askPages, requestOf } from "./ask.ts";
 import { download, DOWNLOADS, type MirrorUse } from "./download.ts";
@@ -71,15 +72,16 @@ export class MarketplaceClient {
    * Returns the detail record, unless its ETag is `etag`; asked once, without retries.
    *
    * @param running version that this host runs, null for none
+   * @param root version of the trust root that it follows; undefined for none
    * @throws ArtifactError
    */
-  detailIfChanged(etag: string | undefined, running?: string | null): Promise<Conditional<Detail>> {
-    return callIfChanged(this.#detailRequest(running), etag, detailAnswer, this.#options);
+  detailIfChanged(etag: string | undefined, running?: string | null, root?: RootMark): Promise<Conditional<Detail>> {
+    return callIfChanged(this.#detailRequest(running, root), etag, detailAnswer, this.#options);
   }
 
-  #detailRequest(running: string | null | undefined): HttpRequest {
+  #detailRequest(running: string | null | undefined, root?: RootMark): HttpRequest {
     const request = requestOf(routes.showTarget[this.#kind], { params: { slug: this.#slug } }, this.#asking("detail"));
-    return { ...request, headers: hostHeaders(this.#options, running) };
+    return { ...request, headers: hostHeaders(this.#options, running, root) };
   }
 
   /**

@@ -15,8 +15,10 @@ export class StateRecord {
     this.#memory = memory;
   }
 
-  begin(target: WatchedTarget): void {
+  /** Begins with the state in which a watch finds its target. @returns the target */
+  begin(target: WatchedTarget): WatchedTarget {
     this.#facts = factsAtStart(target, this.#facts);
+    return target;
   }
 
   /** Returns a function that passes events on and records the state. */

@@ -93,9 +93,7 @@ export class TargetLoop implements AsyncDisposable {
 
   /** Reads the current state of the target from disk. */
   async describe(): Promise<WatchedTarget> {
-    const described = await describeTarget(this.#target, this.#source, this.#layout, this.#memory);
-    this.#record.begin(described);
-    return described;
+    return this.#record.begin(await describeTarget(this.#target, this.#source, this.#layout, this.#memory));
   }
 
   /**
@@ -222,8 +220,9 @@ export class TargetLoop implements AsyncDisposable {
     emit({ event: "check.started", at: isoNow(), target: this.name });
     const before = await this.#memory.read();
     const running = await runningVersion(this.#layout, this.#source.target);
+    const root = await this.#trust.mark(this.#layout, this.#source.target);
     const answer = await polling(this.#target.hub, () =>
-      this.#target.poll(before.latest?.etag ?? undefined, signal, running),
+      this.#target.poll(before.latest?.etag ?? undefined, signal, running, root),
     );
     if (answer.changed)
       await this.#memory.change({ latest: { ...answer.latest, yanked: [...answer.latest.yanked], etag: answer.etag } });

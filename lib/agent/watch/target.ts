@@ -4,6 +4,7 @@ import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { baseUrl, type MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { TargetName } from "../../contract/target.ts";
+import type { RootMark } from "../../contract/trust/root.ts";
 import { isDowngrade } from "../../contract/versions.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { DeployOptions } from "../deployment/run.ts";
@@ -26,9 +27,15 @@ export type Polled = ({ changed: false } | { changed: true; latest: Latest; etag
  * @param etag from an earlier poll, perhaps of another hub
  * @param running version that runs, null for none: the hub's answer depends on it, and surface B is asked whether it
  *   was yanked when the latest one is lower
+ * @param root version of the trust root that this host follows, which fleets show; undefined for none
  * @throws SealiftError of the contract's kind
  */
-export type Poll = (etag: string | undefined, signal: AbortSignal, running?: string | null) => Promise<Polled>;
+export type Poll = (
+  etag: string | undefined,
+  signal: AbortSignal,
+  running?: string | null,
+  root?: RootMark,
+) => Promise<Polled>;
 
 /** Facts about a target that the loop needs. */
 export interface WatchTarget {
@@ -72,9 +79,9 @@ function etagsOf({ hubUrl }: HubConnection) {
 /** Returns a poll of surface A's detail record. */
 export function marketplacePoll(kind: MarketplaceKind, slug: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
-  return async (etag, signal, running) => {
+  return async (etag, signal, running, root) => {
     const client = new MarketplaceClient(kind, slug, { ...connection, signal });
-    const answer = await client.detailIfChanged(etags.sent(etag), running);
+    const answer = await client.detailIfChanged(etags.sent(etag), running, root);
     if (!answer.changed) return answer;
     const { latest_version: latest, versions = [], next, withdrawn = null, root_version } = answer.value;
     const version = latest || null;
@@ -98,10 +105,10 @@ export function marketplacePoll(kind: MarketplaceKind, slug: string, connection:
 export function projectPoll(projectId: string, connection: HubConnection): Poll {
   const etags = etagsOf(connection);
   let client: DeployClient | undefined;
-  return async (etag, signal, running) => {
+  return async (etag, signal, running, root) => {
     client ??= new DeployClient(projectId, { ...connection, signal });
     try {
-      const answer = await client.latestIfChanged(etags.sent(etag), running);
+      const answer = await client.latestIfChanged(etags.sent(etag), running, root);
       const projectName = await client.projectName();
       if (!answer.changed) return { ...answer, projectName };
       const { version, next, withdrawn = null, root_version: rootVersion } = answer.value;

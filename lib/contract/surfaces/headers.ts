@@ -21,6 +21,8 @@ export const HEADERS = {
   labels: "X-Sealift-Labels",
   /** Version that the polling host runs, or `none`. */
   running: "X-Sealift-Running",
+  /** Trust root that the polling host follows: the number of its version, a colon, and its digest. */
+  root: "X-Sealift-Root",
   /** Random name that a watch keeps for as long as it runs, by which hubs recognize clones of a machine. */
   instance: "X-Sealift-Instance",
 } as const;
