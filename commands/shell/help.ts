@@ -76,7 +76,7 @@ function optionLines(option: OptionFacts, column: number, width: number): string
 }
 
 /** Formats a name with its text in a column beside it; a longer name has a line of its own. */
-function entryLines(name: string, text: string, column: number, width: number): string[] {
+export function entryLines(name: string, text: string, column: number, width: number): string[] {
   const [first = "", ...more] = wrapped(text, width - column).map((line) => " ".repeat(column) + line);
   return name.length + 4 > column
     ? [`  ${name}`, first, ...more]

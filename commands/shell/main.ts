@@ -5,6 +5,7 @@ import { printableJson } from "../../lib/support/printable.ts";
 import { programVersion } from "../../lib/support/program-version.ts";
 import type { SealiftCommand } from "./base.ts";
 import { asRole, commandFacts } from "./facts.ts";
+import { firstScreen } from "./first-screen.ts";
 import { meansYes } from "./flags.ts";
 import { commandHelp, helpWidth, overview } from "./help.ts";
 import { describeError, failedResult } from "./output/failure.ts";
@@ -25,7 +26,7 @@ export async function runProgram(
   const place = commandPlace(commands, argv);
   if (argv.length === 1 && /^(?:-v|--version)$/.test(argv[0]!)) return say(`${programVersion()}\n`);
   if (options.some((word) => word === "-h" || word === "--help") || (argv.length === 0 && commands.length > 1)) {
-    if (!callsNothing(place, argv)) return say(helpFor(name, commands, place));
+    if (!callsNothing(place, argv)) return say(helpFor(name, commands, place, options.includes("--all")));
     const { diagnose } = await import("./diagnosis.ts");
     return tell(diagnose(name, commands, argv, ""), asksJson(argv));
   }
@@ -72,10 +73,21 @@ function say(text: string): number {
   return EXIT.done;
 }
 
-/** Returns help for the command that the words call, or for the commands that they begin. */
-function helpFor(name: string, commands: readonly CommandClass[], { command, words, beyond }: CommandPlace): string {
+/**
+ * Returns help for the command that the words call, or for the commands that they begin; without words for those that
+ * people begin with.
+ *
+ * @param isAll whether all commands are wanted
+ */
+function helpFor(
+  name: string,
+  commands: readonly CommandClass[],
+  { command, words, beyond }: CommandPlace,
+  isAll: boolean,
+): string {
   const width = helpWidth(process.stdout.columns);
   if (command !== undefined) return commandHelp(name, words.join(" "), commandFacts(command), width);
+  if (words.length === 0 && !isAll) return firstScreen(name, commands, programVersion(), width);
   const within = words.length === 0 ? commands : [...new Set(beyond.map((call) => call.command))];
   return overview([name, ...words].join(" "), within, programVersion(), width);
 }

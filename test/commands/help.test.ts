@@ -15,9 +15,20 @@ const help = async (...words: string[]): Promise<string> =>
 const words = (text: string): string => text.split(/\s+/).join(" ");
 
 t.test("the overview has a line for every command, and fits", async (t) => {
-  const overview = await help();
+  const overview = await help("--all");
   for (const { usage } of COMMANDS) t.ok(words(overview).includes(usage!.description!), usage!.description!);
   t.ok(overview.split("\n").every((line) => line.length <= 80));
+});
+
+t.test("the first screen names what people begin with, and fits a terminal of 80 by 24", async (t) => {
+  const screen = await help();
+  const lines = screen.split("\n");
+  t.ok(lines.length <= 24, `${lines.length} lines with that of the prompt`);
+  t.ok(lines.every((line) => line.length <= 80));
+  t.match(screen, /^ {2}project publish {2}Build, sign and publish a project$/m);
+  t.match(screen, /`sealift --help --all`/);
+  for (const words of ["watch", "fleet", "rollout start", "app init", "plugin init", "hub serve"])
+    t.match(screen, new RegExp(`^ {2}${words} {2}`, "m"));
 });
 
 t.test("help breaks its lines between words only", (t) => {

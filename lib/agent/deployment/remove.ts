@@ -57,6 +57,7 @@ async function partsOf(layout: Layout, { kind, slug, purge }: RemovedTarget, sup
           ...items.map((item) => layout.data(item)),
           ...items.filter(({ section }) => section !== "extensions").map((item) => layout.envFile(item)),
           ...[".pub", ".proof"].map((end) => layout.trust(target).replace(/\.pub$/, end)),
+          layout.roots(target),
           layout.reports(target),
           layout.outbox(target),
         ]
