@@ -1,5 +1,6 @@
 import { listAudit } from "../contract/audit/routes.ts";
 import { SealiftError } from "../contract/errors.ts";
+import type { Deprecation } from "../contract/facts/version.ts";
 import * as fleets from "../contract/fleets/routes.ts";
 import * as keys from "../contract/keys/routes.ts";
 import type { Labels } from "../contract/labels.ts";
@@ -25,7 +26,6 @@ import type {
 import type { AuthorSignature, GrantRecord, SigningKeyRecord } from "../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { SignerRecord } from "../contract/surfaces/signers.ts";
-import type { Deprecation } from "../contract/surfaces/version-facts.ts";
 import * as versions from "../contract/versions/routes.ts";
 import { ask, type Asking, askPages, type RouteInput } from "./ask.ts";
 import type { HubConnection } from "./hub-connection.ts";

@@ -2,6 +2,7 @@ import { Readable } from "node:stream";
 import * as z from "zod";
 import { MAX_PLAINTEXT_BYTES } from "../artifact/limits.ts";
 import { SealiftError } from "../contract/errors.ts";
+import { shownVersion } from "../contract/facts/version.ts";
 import * as routes from "../contract/marketplace/routes.ts";
 import { reportTarget } from "../contract/reports/routes.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
@@ -14,7 +15,6 @@ import {
 } from "../contract/surfaces/marketplace.ts";
 import { baseUrl, type MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
-import { shownVersion } from "../contract/surfaces/version-facts.ts";
 import type { RootMark } from "../contract/trust/root.ts";
 import { readJson, refuseWebPage, statusError } from "./answers.ts";
 import { type Asking, askPages, requestOf } from "./ask.ts";

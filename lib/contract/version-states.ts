@@ -1,4 +1,4 @@
-import type { Deprecation, VersionMarks } from "./surfaces/version-facts.ts";
+import type { Deprecation, VersionMarks } from "./facts/version.ts";
 /** States of published versions in words, apart from the schemas, for programs that only show them. */
 
 /**

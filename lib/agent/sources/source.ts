@@ -1,9 +1,9 @@
 import type { Limits } from "../../artifact/limits.ts";
 import type { TreeListing } from "../../artifact/tree/tree-listing.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
+import type { Deprecation } from "../../contract/facts/version.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
-import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { FetchedAhead } from "../../releases/ahead.ts";
 import type { Layout } from "../../releases/layout.ts";

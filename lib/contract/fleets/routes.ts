@@ -1,19 +1,12 @@
 import * as z from "zod";
+import { detailFacts, fleetFacts } from "../facts/host.ts";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, notModified, type Route } from "../route.ts";
 import { projectHost } from "../surfaces/deploy.ts";
 import { FLEET_ROUTE, fleetQuery } from "../surfaces/fleet.ts";
 import { labels } from "../surfaces/labels.ts";
 import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
-import {
-  fleetCounts,
-  fleetSummary,
-  hostState,
-  hostStateField,
-  seenAtField,
-  stepOutcome,
-  supersededField,
-} from "../surfaces/reports.ts";
+import { fleetCounts, fleetSummary } from "../surfaces/reports.ts";
 import { fleetAdoption } from "./adoption.ts";
 
 const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
@@ -30,10 +23,7 @@ export const listProjectHosts = {
   description: FLEET_ROUTE,
   query: fleetQuery,
   ok: {
-    200: z.record(
-      z.string(),
-      projectHost.extend({ seen_at: seenAtField, superseded: supersededField, state: hostStateField }),
-    ),
+    200: z.record(z.string(), projectHost.extend(fleetFacts)),
     304: notModified,
   },
   errors: [401, 403, 404, 422],
@@ -48,7 +38,7 @@ export const showProjectHost = {
   params: projectHostParams,
   ok: {
     200: projectHost.extend({
-      ...{ seen_at: seenAtField, superseded: supersededField, state: hostState, steps: z.array(stepOutcome) },
+      ...detailFacts,
       plugins: z.array(z.record(z.string(), z.unknown())).optional(),
     }),
   },
@@ -102,10 +92,7 @@ export const listTargetHosts = {
   params: targetParams,
   query: fleetQuery,
   ok: {
-    200: z.record(
-      z.string(),
-      reportRecord.extend({ seen_at: seenAtField, superseded: supersededField, state: hostStateField }),
-    ),
+    200: z.record(z.string(), reportRecord.extend(fleetFacts)),
     304: notModified,
   },
   errors: [401, 403, 404, 422],
@@ -119,12 +106,7 @@ export const showTargetHost = {
   summary: "One host: its newest record, with its state and the steps of its last report",
   params: targetHostParams,
   ok: {
-    200: reportRecord.extend({
-      seen_at: seenAtField,
-      superseded: supersededField,
-      state: hostState,
-      steps: z.array(stepOutcome),
-    }),
+    200: reportRecord.extend(detailFacts),
   },
   errors: [401, 403, 404, 422],
 } as const satisfies Route;

@@ -1,10 +1,11 @@
 import * as z from "zod";
+import { hostFacts } from "../facts/host.ts";
+import { deprecation, versionMarks, versionOrigin } from "../facts/version.ts";
 import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, versionLabel } from "../identifiers.ts";
 import { rootVersion } from "../trust/root.ts";
 import { labels } from "./labels.ts";
 import { latestFacts } from "./latest-facts.ts";
-import { healthField, recordedOutcome, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
-import { deprecation, versionMarks, versionOrigin } from "./version-facts.ts";
+import { healthField, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
 import { stageField, versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
@@ -173,8 +174,6 @@ export type PublishResult = z.infer<typeof publishResult>;
 export const projectHost = z.object({
   host_id: z.string(),
   deployment_id: z.string(),
-  version: z.string(),
-  status: z.enum(["success", "failed", "rolled_back"]),
-  ...recordedOutcome,
+  ...hostFacts,
 });
 export type ProjectHost = z.infer<typeof projectHost>;

@@ -1,31 +1,17 @@
-import type { DeploymentStatus } from "./reports.ts";
+import type { ReadHost } from "../facts/host.ts";
 
 // Apart from the schemas, so that a command that shows records, and `--help`, load none.
 
-/** Part of a host's record that states what runs. */
-interface HostVersions extends Trouble {
-  version: string;
-  running_version?: string | null | undefined;
-}
+/** Facts of a host that say what runs. */
+type HostVersions = Pick<ReadHost, "version" | "running_version"> & Trouble;
 
-/** Part of a host's record that states whether something went wrong. */
-interface Trouble {
-  status: DeploymentStatus;
-  error_message?: string | null | undefined;
-  /** Whether the version of the report was yanked or deleted since, and the host runs another one. */
-  superseded?: boolean | undefined;
-  /** Health of what runs, if the host said so. */
-  health?: Health | undefined;
-}
+/** Facts of a host that say whether something went wrong. */
+type Trouble = Pick<ReadHost, "status" | "error_message" | "superseded" | "health">;
 
 export const HEALTH_STATES = ["healthy", "unhealthy"] as const;
 
-/** Health of what a host runs, after its deployment. */
-export interface Health {
-  state: (typeof HEALTH_STATES)[number];
-  /** Time of the host at which it became so, ISO 8601. */
-  since: string;
-}
+/** Health of what a host runs, after its deployment, since a time of its clock. */
+export type Health = NonNullable<ReadHost["health"]>;
 
 /**
  * Prefix of the error message of a host that has become unhealthy after a deployment. Such a report has the status
@@ -42,7 +28,7 @@ export const tellsUnhealthy = ({ error_message: message }: Pick<Trouble, "error_
  * message.
  */
 export function unhealthySince(
-  record: Pick<Trouble, "error_message" | "health"> & { started_at?: string | null | undefined },
+  record: Pick<ReadHost, "error_message" | "health" | "started_at">,
 ): string | undefined {
   if (record.health !== undefined) return record.health.state === "unhealthy" ? record.health.since : undefined;
   return tellsUnhealthy(record) ? (record.started_at ?? "") : undefined;
@@ -73,11 +59,7 @@ export function runningVersion(record: HostVersions): string | null | undefined 
 export const STALE_MS = 30 * 24 * 60 * 60 * 1000;
 
 /** Returns when a host was last heard of, in milliseconds since 1970; undefined when its record does not say. */
-export function lastHeard(record: {
-  completed_at?: string | null | undefined;
-  created_at?: string | null | undefined;
-  seen_at?: string | null | undefined;
-}): number | undefined {
+export function lastHeard(record: Pick<ReadHost, "completed_at" | "created_at" | "seen_at">): number | undefined {
   const times = [record.completed_at, record.created_at, record.seen_at].map((time) => Date.parse(time ?? ""));
   const known = times.filter((time) => !Number.isNaN(time));
   return known.length === 0 ? undefined : Math.max(...known);

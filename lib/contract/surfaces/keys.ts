@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { versionContent, versionMarks, versionOrigin } from "../facts/version.ts";
 import { hostId, slug, timestamp } from "../identifiers.ts";
 import { MAX_LOOK_ALIKES } from "../look-alikes.ts";
 import { SCOPES } from "../scopes.ts";
-import { versionContent, versionMarks, versionOrigin } from "./version-facts.ts";
 import { versionState } from "./version-state.ts";
 
 /** Key service (docs/contract/keys.md). */

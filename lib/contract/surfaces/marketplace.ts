@@ -1,8 +1,8 @@
 import * as z from "zod";
+import { hostFacts } from "../facts/host.ts";
+import { versionContent, versionMarks } from "../facts/version.ts";
 import { base64Of, hostId, slug, versionLabel } from "../identifiers.ts";
 import { latestFacts } from "./latest-facts.ts";
-import { deploymentStatus, recordedOutcome } from "./reports.ts";
-import { versionContent, versionMarks } from "./version-facts.ts";
 import { stageField, versionState } from "./version-state.ts";
 
 /** Surface A on the wire (docs/contract/marketplace.md). */
@@ -120,6 +120,8 @@ export const grantRequest = z.strictObject({ owner: z.string().min(1).max(255) }
 export const grantRecord = z.object({ owner: z.string(), created_at: z.string() });
 export type GrantRecord = z.infer<typeof grantRecord>;
 
+const { version, status, ...outcome } = hostFacts;
+
 /** Stored deployment report, which is also a host's record in the fleet view. */
 export const reportRecord = z.object({
   id: z.string(),
@@ -127,11 +129,11 @@ export const reportRecord = z.object({
   deployer_id: z.string(),
   kind: marketplaceKind,
   slug,
-  version: z.string(),
+  version,
   host_id: hostId,
-  status: deploymentStatus,
+  status,
   repo: z.string().nullable(),
-  ...recordedOutcome,
+  ...outcome,
 });
 export type ReportRecord = z.infer<typeof reportRecord>;
 

@@ -18,21 +18,6 @@ export const runningSignerField = publicKeyHex.nullish().catch(undefined);
 /** Health of the running version after its deployment; omitted by a host that does not ask it. */
 export const healthField = z.object({ state: z.enum(HEALTH_STATES), since: timestamp }).optional();
 
-/** Fields of a stored report on both surfaces: time and outcome of the deployment. */
-export const recordedOutcome = {
-  error_message: z.string().nullable(),
-  started_at: z.string(),
-  completed_at: z.string(),
-  created_at: z.string(),
-  running_version: runningVersionField,
-  running_signer: runningSignerField,
-  health: healthField,
-  labels: labels.optional(),
-};
-
-/** Time of the last poll of a host that names itself, to the hour. Only in fleet views. */
-export const seenAtField = timestamp.optional();
-
 /** Fleet that the key may see, and the number of its hosts. */
 export const fleetSummary = z.object({
   target: z.string().describe("`plugin:SLUG`, `service:SLUG` or `project:ID`"),
@@ -62,15 +47,6 @@ export const fleetCounts = z.object({
     .describe("Hosts whose running version is unhealthy; of those that failed"),
 });
 export type FleetCounts = z.infer<typeof fleetCounts>;
-
-/**
- * Whether the version of the host's last report was yanked or deleted since, while the host runs another one: it is not
- * failing. Only in fleet views.
- */
-export const supersededField = z.boolean().optional();
-
-/** State in a list, and in the record of one host. */
-export const hostStateField = hostState.optional();
 
 /** Most steps of a report to a hub; the next constant limits the characters of their texts. */
 const MAX_STEPS = 100;

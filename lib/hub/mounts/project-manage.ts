@@ -1,5 +1,5 @@
+import type { Deprecation } from "../../contract/facts/version.ts";
 import * as projects from "../../contract/projects/routes.ts";
-import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
 import * as versions from "../../contract/versions/routes.ts";
 import type { Logger } from "../../support/logging.ts";
 import { audited } from "../access/audit.ts";

@@ -1,5 +1,5 @@
+import type { Deprecation } from "../../contract/facts/version.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
-import type { Deprecation } from "../../contract/surfaces/version-facts.ts";
 import { conflict, unprocessable } from "../base/errors.ts";
 import type { Principal } from "../base/principal.ts";
 import type { Deletion } from "./deleted-versions.ts";

@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { VersionContent, VersionMarks } from "../../contract/surfaces/version-facts.ts";
+import type { VersionContent, VersionMarks } from "../../contract/facts/version.ts";
 import { may, type Principal } from "../base/principal.ts";
 import { type Deletion, recordDeletion } from "./deleted-versions.ts";
 import { stateRecord } from "./latest/states.ts";

@@ -1,6 +1,6 @@
+import type { VersionMarks } from "../../contract/facts/version.ts";
 import type { ManagedVersion } from "../../contract/surfaces/keys.ts";
 import type { VersionRecord } from "../../contract/surfaces/marketplace.ts";
-import type { VersionMarks } from "../../contract/surfaces/version-facts.ts";
 import { listVersions } from "../../contract/versions/routes.ts";
 import { may } from "../../hub/base/principal.ts";
 import { callTo } from "../page/api.ts";

@@ -1,5 +1,5 @@
 import { Fragment } from "react";
-import type { VersionMarks } from "../../contract/surfaces/version-facts.ts";
+import type { VersionMarks } from "../../contract/facts/version.ts";
 import { saidOf, type StateCause } from "../../contract/version-states.ts";
 import { Badge } from "./parts.tsx";
 

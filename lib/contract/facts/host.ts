@@ -1,0 +1,82 @@
+import * as z from "zod";
+import { timestamp } from "../identifiers.ts";
+import { HOST_STATES } from "../surfaces/host-record.ts";
+import { labels } from "../surfaces/labels.ts";
+import {
+  deploymentStatus,
+  healthField,
+  hostState,
+  runningSignerField,
+  runningVersionField,
+  stepOutcome,
+} from "../surfaces/reports.ts";
+
+/**
+ * Facts of a host of a fleet, each once: answers of both surfaces, rows of the hub and the client's record are made of
+ * them.
+ */
+
+/** Facts of a host's last report, on both surfaces. Reports in the log have them, too. */
+export const hostFacts = {
+  /** Version that the report is about, which may have failed. */
+  version: z.string(),
+  status: deploymentStatus,
+  error_message: z.string().nullable(),
+  started_at: z.string(),
+  completed_at: z.string(),
+  /** Time of the report by the hub's clock. */
+  created_at: z.string(),
+  running_version: runningVersionField,
+  running_signer: runningSignerField,
+  health: healthField,
+  labels: labels.optional(),
+};
+
+/** Facts kept beside the report, each in the column of its name in the hub's `hosts`; omitted where that is null. */
+export const keptFacts = {
+  /** Time of the last poll of a host that names itself, to the hour. */
+  seen_at: timestamp.optional(),
+};
+
+/** Facts that the hub adds to a host's last report in fleets. */
+export const fleetFacts = {
+  ...keptFacts,
+  /**
+   * Whether the version of the report was yanked or deleted since, while the host runs another one: it is not failing.
+   */
+  superseded: z.boolean().optional(),
+  /** Omitted in the whole view of a fleet, which does not depend on the time. */
+  state: hostState.optional(),
+};
+
+/** Facts that the hub adds where one host is asked for. */
+export const detailFacts = {
+  ...fleetFacts,
+  state: hostState,
+  /** Steps of the last report. */
+  steps: z.array(stepOutcome),
+};
+
+/** Host of a fleet with the facts that both surfaces have. */
+export type HostRecord = z.infer<z.ZodObject<typeof hostFacts & typeof fleetFacts>>;
+
+/** Host in a list by state, which always has its state. */
+export type ListedHost = HostRecord & Required<Pick<HostRecord, "state">>;
+
+/** Host as a client reads it: other hubs may leave facts out. Keys are in the order of `--json`. */
+export const readHost = z.looseObject({
+  state: z.enum(HOST_STATES).optional(),
+  labels: z.record(z.string(), z.string()).optional(),
+  version: hostFacts.version,
+  status: hostFacts.status,
+  error_message: z.string().nullish(),
+  completed_at: z.string().nullish(),
+  created_at: z.string().nullish(),
+  started_at: z.string().nullish(),
+  health: healthField.catch(undefined),
+  seen_at: z.string().nullish(),
+  running_version: z.string().nullish(),
+  running_signer: runningSignerField,
+  superseded: z.boolean().optional(),
+} satisfies Record<keyof HostRecord, z.ZodType>);
+export type ReadHost = z.output<typeof readHost>;
