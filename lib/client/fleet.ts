@@ -2,12 +2,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { fun, type Many, none } from "stream-chain/core";
 import Assembler from "stream-json/assembler.js";
 import parser, { type Token } from "stream-json/parser.js";
-import * as z from "zod";
 import { SealiftError } from "../contract/errors.ts";
+import { type ReadHost, readHost } from "../contract/facts/host.ts";
 import type { FleetAdoption } from "../contract/fleets/adoption.ts";
 import * as routes from "../contract/fleets/routes.ts";
-import { HOST_STATES, type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
-import { deploymentStatus, type FleetSummary, healthField, runningSignerField } from "../contract/surfaces/reports.ts";
+import { type HostState, stateOfHost } from "../contract/surfaces/host-record.ts";
+import type { FleetSummary } from "../contract/surfaces/reports.ts";
 import type { Target } from "../contract/target.ts";
 import { paceBuffers } from "../support/buffer-pacing.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
@@ -17,26 +17,7 @@ import { ask, type Asking, askPages, requestOf, type RouteInput } from "./ask.ts
 import { header, type HttpRequest, operationError, send, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
-const hostRecord = z.looseObject({
-  /** State of the host, from hubs that compute it. */
-  state: z.enum(HOST_STATES).optional(),
-  labels: z.record(z.string(), z.string()).optional(),
-  version: z.string(),
-  status: deploymentStatus,
-  error_message: z.string().nullish(),
-  completed_at: z.string().nullish(),
-  created_at: z.string().nullish(),
-  started_at: z.string().nullish(),
-  health: healthField.catch(undefined),
-  /** Time when the host last asked for the latest version, to the hour. */
-  seen_at: z.string().nullish(),
-  running_version: z.string().nullish(),
-  running_signer: runningSignerField,
-  superseded: z.boolean().optional(),
-});
-export interface FleetHost extends z.output<typeof hostRecord> {
-  host_id: string;
-}
+export type FleetHost = ReadHost & { host_id: string };
 
 /** Mark with which a later call transfers only what changed. */
 export interface FleetMark {
@@ -180,7 +161,7 @@ async function* hostsOf(
     });
   try {
     for await (const [key, value] of membersOf(response.body)) {
-      const record = safelyParsed(hostRecord, value);
+      const record = safelyParsed(readHost, value);
       if (!record.success) throw bad(`its record of ${printableJson(key.slice(0, 100))} is not a host's`);
       yield { ...record.data, host_id: key };
     }
