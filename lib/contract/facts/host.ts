@@ -60,8 +60,11 @@ export const detailFacts = {
 /** Host of a fleet with the facts that both surfaces have. */
 export type HostRecord = z.infer<z.ZodObject<typeof hostFacts & typeof fleetFacts>>;
 
+/** Facts of one host that both surfaces have. */
+export type HostDetail = z.infer<z.ZodObject<typeof hostFacts & typeof detailFacts>>;
+
 /** Host in a list by state, which always has its state. */
-export type ListedHost = HostRecord & Required<Pick<HostRecord, "state">>;
+export type ListedHost = HostRecord & Pick<HostDetail, "state">;
 
 /** Host as a client reads it: other hubs may leave facts out. Keys are in the order of `--json`. */
 export const readHost = z.looseObject({

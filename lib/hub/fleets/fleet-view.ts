@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { setImmediate } from "node:timers/promises";
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { HostDetail, HostRecord } from "../../contract/facts/host.ts";
 import {
   CURSOR_HEADER,
   type FleetQuery,
@@ -12,27 +13,31 @@ import { HOST_STATES, type HostState, STALE_MS, stateOfHost } from "../../contra
 import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { countRows } from "../base/buffer-collection.ts";
 import { notFound, unprocessable } from "../base/errors.ts";
-import { findHost, type FleetKey, hostPages, type HostRow, viewState } from "../records/fleet.ts";
+import { findHost, type FleetKey, hostPages, viewState } from "../records/fleet.ts";
 import { type FleetCursor, listHosts } from "../records/fleet-pages.ts";
-import type { HostRecord } from "../records/host-columns.ts";
+import { KEPT_FACTS, type ShownHost } from "../records/host-columns.ts";
 import type { PreparedStatements } from "../records/port.ts";
 
 export const noSuchHost = () => notFound("The fleet has no such host.");
 
 /** Returns a host's record as the view shows it: with the labels that an operator gave it. */
-const shownRecord = ({ record, labels }: HostRow): string =>
+const shownRecord = ({ record, labels }: ShownHost): string =>
   labels === null
     ? record
     : JSON.stringify({ ...(JSON.parse(record) as object), labels: JSON.parse(labels) as object });
 
-/** Returns a host's record as JSON text, with the time of its last poll and further fields. */
-export function hostText(host: HostRow, fields: object = {}): string {
+/** Facts of a host that have columns of their own, where these have a value. */
+const keptFacts = (host: ShownHost): object =>
+  Object.fromEntries(KEPT_FACTS.map((fact) => [fact, host[fact]] as const).filter(([, value]) => value !== null));
+
+/** Returns a host's record as JSON text, with its kept facts and further ones. */
+function hostText(host: ShownHost, fields: object = {}): string {
   const record = shownRecord(host);
-  const more = { ...(host.seen_at !== null && { seen_at: host.seen_at }), ...fields };
+  const more = { ...keptFacts(host), ...fields };
   return Object.keys(more).length === 0 ? record : `${record.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
 }
 
-const member = (host: HostRow, fields?: object): string => `${JSON.stringify(host.host_id)}:${hostText(host, fields)}`;
+const member = (host: ShownHost, fields?: object): string => `${JSON.stringify(host.host_id)}:${hostText(host, fields)}`;
 
 /** Streams the view as JSON text: an object keyed by host id, in that order. */
 async function* fleetText(statements: PreparedStatements, view: FleetKey, since: number): AsyncGenerator<string> {
@@ -85,17 +90,22 @@ export async function sendFleetView(
     : sendChanges(request, reply, statements, { view: fleet.view, state, since });
 }
 
-/** Answers with one host: its record, its state, and further facts of its newest report. @throws HubError 404 */
-export async function hostDetail(
+/**
+ * Answers with one host: its record, its state, and further facts of its newest report.
+ *
+ * @typeParam Shown record of a host on the surface of its fleet
+ * @throws HubError 404
+ */
+export async function hostDetail<Shown extends HostRecord>(
   statements: PreparedStatements,
   { view, now }: AskedFleet,
   id: string,
-): Promise<Record<string, unknown>> {
+): Promise<Shown & HostDetail & { plugins?: Record<string, unknown>[] }> {
   const host = await findHost(statements, view, id);
   if (host === undefined) throw noSuchHost();
-  const record = JSON.parse(hostText(host)) as HostRecord & { seen_at?: string };
-  const { plugins } = JSON.parse(host.logged ?? "{}") as { plugins?: unknown };
-  const steps = JSON.parse(host.steps ?? "[]") as unknown;
+  const record = JSON.parse(hostText(host)) as Shown;
+  const { plugins } = JSON.parse(host.logged ?? "{}") as { plugins?: Record<string, unknown>[] };
+  const steps = JSON.parse(host.steps ?? "[]") as HostDetail["steps"];
   return { ...record, state: stateOfHost(record, now), steps, ...(plugins !== undefined && { plugins }) };
 }
 

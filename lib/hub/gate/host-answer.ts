@@ -3,7 +3,7 @@ import { type Labels, labelsIn } from "../../contract/labels.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { NOTHING, runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { FleetKey } from "../records/fleet.ts";
-import type { HostRecord } from "../records/host-columns.ts";
+import type { StoredRecord } from "../records/host-columns.ts";
 import type { PollingHost } from "../records/polling-host.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { answerTo, type AskingHost, type HostAnswer } from "./answer.ts";
@@ -76,7 +76,7 @@ function versionFor(
 ): HostAnswer {
   if (gate === null) return { version: latestVersion };
   const id = hostOf(headers);
-  const record = row && (JSON.parse(row.record) as HostRecord);
+  const record = row && (JSON.parse(row.record) as StoredRecord);
   const given = row?.labels ? (JSON.parse(row.labels) as Labels) : undefined;
   const running = runningIn(headers);
   const host: AskingHost = {

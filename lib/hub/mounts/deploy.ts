@@ -1,5 +1,6 @@
 import * as routes from "../../contract/deploy/routes.ts";
 import * as fleets from "../../contract/fleets/routes.ts";
+import type { ProjectHost } from "../../contract/surfaces/deploy.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { matchesEtag } from "../../support/network/entity-tags.ts";
 import { audited } from "../access/audit.ts";
@@ -140,7 +141,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
 
     serve(fleets.showProjectHost, access.readable, async (request) => {
       const { project_id: target, host_id: host } = request.params;
-      return (await hostDetail(statements, askedFleet(target), host)) as never;
+      return hostDetail<ProjectHost>(statements, askedFleet(target), host);
     }),
 
     serve(fleets.countProjectFleet, access.readable, async (request) => {

@@ -77,7 +77,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
     serve(
       fleets.showTargetHost,
       async (request, principal) =>
-        (await hostDetail(statements, askedFleet(request, principal), request.params.host_id)) as never,
+        hostDetail<ReportRecord>(statements, askedFleet(request, principal), request.params.host_id),
     ),
 
     serve(fleets.countTargetFleet, async (request, principal) => {

@@ -1,31 +1,27 @@
 import { firstId } from "../base/identity.ts";
 import type { FleetKey } from "./fleet.ts";
+import { reports } from "./fleet-tables.ts";
 import type { PreparedStatements } from "./port.ts";
+import { reading, rowsOf } from "./reading.ts";
 
 /** Most reports read; for a fleet with more, earlier days are left out. */
 const MOST = 50_000;
 
-const SINCE = `SELECT id, host_id, version, status, created_at FROM reports
-  WHERE holder = ? AND target = ? AND id >= ? ORDER BY id DESC LIMIT ${MOST + 1}`;
+const SINCE = reading(
+  reports,
+  ["id", "host_id", "version", "status", "created_at"],
+  `WHERE holder = ? AND target = ? AND id >= ? ORDER BY id DESC LIMIT ${MOST + 1}`,
+);
 /** Query for the version of each host before a time: one index lookup per host. */
 const BEFORE = `SELECT host_id, (SELECT r.version FROM reports r
     WHERE r.holder = hosts.holder AND r.target = hosts.target AND r.host_id = hosts.host_id
       AND r.id < ? AND r.status = 'success' ORDER BY r.id DESC LIMIT 1) AS version
   FROM hosts WHERE holder = ? AND target = ?`;
 
-/** Deployment reported by a host. */
-interface Deployment {
-  id: string;
-  host_id: string;
-  version: string;
-  status: "success" | "failed" | "rolled_back";
-  created_at: string;
-}
-
 /** Deployments of a fleet since a time. */
 interface Deployments {
   /** Deployments, oldest first. */
-  reports: Deployment[];
+  reports: NonNullable<(typeof SINCE)["row"]>[];
   /** Hosts of the fleet, each with the version that it had before; null for none. */
   before: Map<string, string | null>;
   /** Whether there are earlier ones since that time, which were not read. */
@@ -39,10 +35,10 @@ export async function readDeployments(
   since: number,
 ): Promise<Deployments> {
   const start = firstId("dpl", since);
-  const rows = (await statements.all(SINCE, [holder, target, start])) as unknown as Deployment[];
-  const reports = rows.slice(0, MOST).reverse();
+  const rows = await rowsOf(statements, SINCE, [holder, target, start]);
+  const found = rows.slice(0, MOST).reverse();
   const isCut = rows.length > MOST;
-  const hosts = await statements.all(BEFORE, [isCut ? reports[0]!.id : start, holder, target]);
+  const hosts = await statements.all(BEFORE, [isCut ? found[0]!.id : start, holder, target]);
   const before = hosts.map((row) => [row["host_id"] as string, row["version"] as string | null] as const);
-  return { reports, before: new Map(before), isCut };
+  return { reports: found, before: new Map(before), isCut };
 }

@@ -1,7 +1,10 @@
 import { HOST_STATES, type HostState } from "../../contract/surfaces/host-record.ts";
 import { type FleetCounts, MOST_NAMED } from "../../contract/surfaces/reports.ts";
-import type { FleetKey, HostRow } from "./fleet.ts";
+import type { FleetKey } from "./fleet.ts";
+import { hosts as hostsTable } from "./fleet-tables.ts";
+import { SHOWN_COLUMNS, type ShownHost } from "./host-columns.ts";
 import type { PreparedStatements, Value } from "./port.ts";
+import { reading, rowsOf } from "./reading.ts";
 import { patternOf } from "./rows.ts";
 
 /** Lists of a fleet's hosts by state, one screen at a time, and the fleet in numbers. */
@@ -32,7 +35,7 @@ interface FleetPage {
   silentBefore: string;
 }
 
-export interface ListedHost extends HostRow {
+export interface ListedHost extends ShownHost {
   state: HostState;
 }
 
@@ -98,18 +101,20 @@ export async function listHosts(
   if (text !== undefined) filters.push({ text: "lower(host_id) LIKE ? ESCAPE '!'", values: [patternOf(text)] });
   const labelled = label === undefined ? undefined : await labelConditions(statements, view, label);
 
-  const read = async (stored: HostState, comparison: "<" | ">=", from: string, most: number): Promise<HostRow[]> => {
-    const rows: HostRow[] = [];
+  const read = async (stored: HostState, comparison: "<" | ">=", from: string, most: number): Promise<ShownHost[]> => {
+    const rows: ShownHost[] = [];
     for (const condition of labelled?.(from) ?? [undefined]) {
       const conditions = condition === undefined ? filters : [...filters, condition];
-      const found = await statements.all(
-        `SELECT host_id, record, seen_at, labels FROM hosts
-          WHERE holder = ? AND target = ? AND state = ? AND host_id > ? AND heard_at ${comparison} ?
-            ${conditions.map((each) => `AND ${each.text}`).join(" ")}
+      const inState = reading(
+        hostsTable,
+        SHOWN_COLUMNS,
+        `WHERE holder = ? AND target = ? AND state = ? AND host_id > ? AND heard_at ${comparison} ?
+          ${conditions.map((each) => `AND ${each.text}`).join(" ")}
           ORDER BY host_id LIMIT ?`,
-        [view.holder, view.target, stored, from, silentBefore, ...conditions.flatMap(({ values }) => values), most],
       );
-      rows.push(...(found as unknown as HostRow[]));
+      const values = conditions.flatMap((each) => each.values);
+      const of = [view.holder, view.target, stored, from, silentBefore, ...values, most];
+      rows.push(...(await rowsOf(statements, inState, of)));
       if (rows.length >= most) break;
     }
     return rows.slice(0, most);
@@ -133,7 +138,7 @@ export async function listHosts(
 
 /** Compares texts by their UTF-8 bytes, as the databases sort. */
 const compareIds = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
-const byId = (a: HostRow, b: HostRow) => compareIds(a.host_id, b.host_id);
+const byId = (a: ShownHost, b: ShownHost) => compareIds(a.host_id, b.host_id);
 
 const STATES = `SELECT state, COUNT(*) AS hosts, SUM(CASE WHEN heard_at < ? THEN 1 ELSE 0 END) AS silent
   FROM hosts WHERE holder = ? AND target = ? GROUP BY state`;

@@ -1,25 +1,27 @@
+import { hosts, type HostsTable } from "./fleet-tables.ts";
+import { SHOWN_COLUMNS, type ShownHost } from "./host-columns.ts";
 import type { PageRange, PreparedStatements, Queries } from "./port.ts";
+import { firstRow, type Reading, reading, rowsOf } from "./reading.ts";
 
 /** Hosts per database page, the most that a fleet view holds in memory. */
 const PAGE_HOSTS = 100;
 
 const VIEW = "SELECT changes, forgotten FROM views WHERE holder = ? AND target = ?";
-const HOSTS = `SELECT host_id, record, seen_at, labels FROM hosts WHERE holder = ? AND target = ? AND host_id > ?
-  ORDER BY host_id LIMIT ${PAGE_HOSTS}`;
-const CHANGED = `SELECT host_id, record, seen_at, labels FROM hosts WHERE holder = ? AND target = ? AND change > ?
-  ORDER BY change LIMIT ${PAGE_HOSTS + 1}`;
-const CHANGED_HOSTS = `SELECT host_id, record, seen_at, labels FROM hosts
-  WHERE holder = ? AND target = ? AND host_id > ? AND change > ?
-  ORDER BY host_id LIMIT ${PAGE_HOSTS}`;
-
-/** Newest record of a host, as JSON text. */
-export interface HostRow {
-  host_id: string;
-  record: string;
-  seen_at: string | null;
-  /** Labels that an operator gave it, as JSON. */
-  labels: string | null;
-}
+const HOSTS = reading(
+  hosts,
+  SHOWN_COLUMNS,
+  `WHERE holder = ? AND target = ? AND host_id > ? ORDER BY host_id LIMIT ${PAGE_HOSTS}`,
+);
+const CHANGED = reading(
+  hosts,
+  SHOWN_COLUMNS,
+  `WHERE holder = ? AND target = ? AND change > ? ORDER BY change LIMIT ${PAGE_HOSTS + 1}`,
+);
+const CHANGED_HOSTS = reading(
+  hosts,
+  SHOWN_COLUMNS,
+  `WHERE holder = ? AND target = ? AND host_id > ? AND change > ? ORDER BY host_id LIMIT ${PAGE_HOSTS}`,
+);
 
 /** Key of a fleet. The holder is an owner on surface A, and empty on surface B. */
 export interface FleetKey {
@@ -37,7 +39,7 @@ export async function viewState(
 }
 
 /** Compares hosts by the UTF-8 bytes of their ids, as the databases sort. */
-const inHostOrder = (a: HostRow, b: HostRow) => Buffer.compare(Buffer.from(a.host_id), Buffer.from(b.host_id));
+const inHostOrder = (a: ShownHost, b: ShownHost) => Buffer.compare(Buffer.from(a.host_id), Buffer.from(b.host_id));
 
 /**
  * Reads a view's hosts in host-id order, page by page, with nothing left open while the client reads.
@@ -48,20 +50,21 @@ export async function* hostPages(
   statements: PreparedStatements,
   { holder, target }: FleetKey,
   since: number,
-): AsyncGenerator<HostRow[]> {
+): AsyncGenerator<ShownHost[]> {
   if (since > 0) {
     // The cost depends on what changed: few changes are one page of the change index, many are a walk through all
     // hosts.
-    const changed = (await statements.all(CHANGED, [holder, target, since])) as unknown as HostRow[];
+    const changed = await rowsOf(statements, CHANGED, [holder, target, since]);
     if (changed.length <= PAGE_HOSTS) {
       yield changed.sort(inHostOrder);
       return;
     }
   }
   for (let after = ""; ;) {
-    const page = (since > 0
-      ? await statements.all(CHANGED_HOSTS, [holder, target, after, since])
-      : await statements.all(HOSTS, [holder, target, after])) as unknown as HostRow[];
+    const page =
+      since > 0
+        ? await rowsOf(statements, CHANGED_HOSTS, [holder, target, after, since])
+        : await rowsOf(statements, HOSTS, [holder, target, after]);
     const last = page.at(-1);
     if (last === undefined) return;
     yield page;
@@ -70,23 +73,20 @@ export async function* hostPages(
   }
 }
 
-const HOST = `SELECT h.host_id, h.record, h.seen_at, h.labels, h.steps, r.record AS logged
-  FROM hosts h LEFT JOIN reports r ON r.id = h.report_id WHERE h.holder = ? AND h.target = ? AND h.host_id = ?`;
-
 /** Host with the steps of its newest report, and that report from the log, as JSON text. */
-export interface DetailedHost extends HostRow {
-  steps: string | null;
-  logged: string | null;
-}
+export type DetailedHost = ShownHost & Pick<HostsTable, "steps"> & { logged: string | null };
+
+const HOST: Reading<DetailedHost> = {
+  text: `SELECT ${[...SHOWN_COLUMNS, "steps"].map((column) => `h.${column}`).join(", ")}, r.record AS logged
+    FROM hosts h LEFT JOIN reports r ON r.id = h.report_id WHERE h.holder = ? AND h.target = ? AND h.host_id = ?`,
+};
 
 /** Reads one host of a view: two indexed reads. */
-export async function findHost(
+export const findHost = (
   statements: PreparedStatements,
   { holder, target }: FleetKey,
   hostId: string,
-): Promise<DetailedHost | undefined> {
-  return (await statements.first(HOST, [holder, target, hostId])) as DetailedHost | undefined;
-}
+): Promise<DetailedHost | undefined> => firstRow(statements, HOST, [holder, target, hostId]);
 
 /** View, with the number of its hosts. */
 export interface CountedView {

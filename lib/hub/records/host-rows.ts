@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Insertable, sql } from "kysely";
 import type { FleetKey } from "./fleet.ts";
 import type { HostsTable } from "./fleet-tables.ts";
-import { columnsOf, type HostRecord, labelRows, labelsOf } from "./host-columns.ts";
+import { columnsOf, labelRows, labelsOf,type StoredRecord } from "./host-columns.ts";
 import { addLabels, changeLabels, rowsOf } from "./label-rows.ts";
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
@@ -20,7 +20,7 @@ export interface NewHost extends Pick<
   HostsTable,
   "host_id" | "change" | "report_id" | "steps" | "seen_at" | "is_bound"
 > {
-  record: HostRecord;
+  record: StoredRecord;
   first_change: number;
 }
 
@@ -39,7 +39,7 @@ export async function hostsBefore(
   return new Map(rows.map((row) => [row.host_id, row]));
 }
 
-const recordOf = ({ record }: Pick<StoredHost, "record">) => JSON.parse(record) as HostRecord;
+const recordOf = ({ record }: Pick<StoredHost, "record">) => JSON.parse(record) as StoredRecord;
 
 /** Sets a time, unless the column holds a later one: clocks of several hubs differ. */
 const later = (column: "seen_at" | "heard_at", time: string) =>

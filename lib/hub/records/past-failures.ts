@@ -3,7 +3,7 @@ import { sql } from "kysely";
 import { reportsOtherVersion } from "../../contract/surfaces/host-record.ts";
 import type { FleetKey } from "./fleet.ts";
 import type { HostsTable } from "./fleet-tables.ts";
-import { columnsOf, type HostRecord } from "./host-columns.ts";
+import { columnsOf, type StoredRecord } from "./host-columns.ts";
 import { nextChange } from "./host-rows.ts";
 import { inTransaction, type Queries, type Transacted } from "./port.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
@@ -59,7 +59,7 @@ const suspectsAfter = (db: Queries, view: FleetKey, suspects: Suspects, after: s
 /** Sets or removes the mark of hosts, where it changes. */
 async function settle(transaction: Transacted, view: FleetKey, rows: readonly Row[]): Promise<void> {
   const records = rows
-    .map((row) => ({ ...row, record: JSON.parse(row.record) as HostRecord }))
+    .map((row) => ({ ...row, record: JSON.parse(row.record) as StoredRecord }))
     .filter(({ record }) => reportsOtherVersion(record));
   if (records.length === 0) return;
   const gone = await goneVersions(transaction, view.target, [...new Set(records.map(({ record }) => record.version))]);
@@ -69,7 +69,7 @@ async function settle(transaction: Transacted, view: FleetKey, rows: readonly Ro
   if (last === undefined) return;
   for (const [index, { host_id, seen_at, record: before }] of changed.entries()) {
     const { superseded: _, ...rest } = before;
-    const record: HostRecord = gone.has(before.version) ? { ...rest, superseded: true } : rest;
+    const record: StoredRecord = gone.has(before.version) ? { ...rest, superseded: true } : rest;
     await updateWhere(transaction, "hosts", { ...view, host_id })
       .set({
         record: JSON.stringify(record),

@@ -9,7 +9,7 @@ import { HubError } from "../base/errors.ts";
 import { recordId } from "../base/identity.ts";
 import type { ReportsTable } from "./fleet-tables.ts";
 import { hooksOf } from "./hooks.ts";
-import type { HostRecord } from "./host-columns.ts";
+import type { StoredRecord } from "./host-columns.ts";
 import { hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
 import { subjectOf } from "./subjects.ts";
@@ -111,7 +111,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       // A failed deployment that does not report the running version is assumed to have left it unchanged.
       const known = earlier?.record ?? parsed(before.get(hostId)?.record);
       const running = runningIn(hostRecord) ?? runningIn(known) ?? UNKNOWN;
-      const record: HostRecord = { ...hostRecord, ...running, ...healthAfter(hostRecord, known) };
+      const record: StoredRecord = { ...hostRecord, ...running, ...healthAfter(hostRecord, known) };
       const turn = turnOfHealth(known, record);
       if (turn !== undefined) turned.set(id, turn);
       const change = Number(changes) - added.length + index + 1;
@@ -160,12 +160,12 @@ const logged = ({ hostId, deploymentId, createdAt, ...report }: IncomingReport):
 });
 
 /** Version that a host runs and its signer, from one report. */
-type Running = Pick<HostRecord, "running_version" | "running_signer">;
+type Running = Pick<StoredRecord, "running_version" | "running_signer">;
 
 const UNKNOWN = { running_version: undefined, running_signer: undefined } satisfies Running;
 
 /** Returns what a host runs by a record; undefined for a record that does not say. */
-function runningIn(record: HostRecord | undefined): Running | undefined {
+function runningIn(record: StoredRecord | undefined): Running | undefined {
   const version = record && runningVersion(record);
   return version === undefined ? undefined : { running_version: version, running_signer: record?.running_signer };
 }
@@ -174,7 +174,7 @@ function runningIn(record: HostRecord | undefined): Running | undefined {
  * Returns the health of a host after a report. A failed one that says nothing of it leaves it as it was, while the same
  * version runs; a deployment has found its version healthy.
  */
-function healthAfter(record: HostRecord, known: HostRecord | undefined): Pick<HostRecord, "health"> {
+function healthAfter(record: StoredRecord, known: StoredRecord | undefined): Pick<StoredRecord, "health"> {
   const says = record.health !== undefined || record.status === "success" || tellsUnhealthy(record);
   if (says || known === undefined) return { health: record.health };
   const running = runningVersion(record);
@@ -182,15 +182,15 @@ function healthAfter(record: HostRecord, known: HostRecord | undefined): Pick<Ho
 }
 
 /** Returns the health that a host has turned to, if that has changed. */
-function turnOfHealth(before: HostRecord | undefined, after: HostRecord): Health | undefined {
+function turnOfHealth(before: StoredRecord | undefined, after: StoredRecord): Health | undefined {
   const [was, is] = [before && unhealthySince(before), unhealthySince(after)];
   if ((was === undefined) === (is === undefined)) return undefined;
   if (is !== undefined) return { state: "unhealthy", since: is };
   return after.health ?? { state: "healthy", since: after.completed_at };
 }
 
-const parsed = (stored: string | undefined): HostRecord | undefined =>
-  stored === undefined ? undefined : (JSON.parse(stored) as HostRecord);
+const parsed = (stored: string | undefined): StoredRecord | undefined =>
+  stored === undefined ? undefined : (JSON.parse(stored) as StoredRecord);
 
 type AnyReport = z.output<typeof deploymentReport> | ProjectReport;
 

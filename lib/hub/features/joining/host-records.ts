@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import type { JoinedHost } from "../../../contract/joining/records.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
-import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
+import { labelsOf,type StoredRecord } from "../../records/host-columns.ts";
 import { forgetHost, renameHost } from "../../records/host-rows.ts";
 import { lockKeys, revokeKeysOfHost } from "../../records/keys.ts";
 import type { Locked } from "../../records/locked.ts";
@@ -58,7 +58,7 @@ export async function listJoined(
   return rows.map(({ has_key: hasKey, record, labels, state, machines, ...row }) => ({
     ...row,
     state: state === "joined" && !hasKey ? "ended" : state,
-    labels: record === null ? {} : labelsOf(JSON.parse(record) as HostRecord, labels),
+    labels: record === null ? {} : labelsOf(JSON.parse(record) as StoredRecord, labels),
     clones: clonesOf(JSON.parse(machines) as Machine[], Date.parse(now)),
   }));
 }

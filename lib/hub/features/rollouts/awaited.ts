@@ -1,6 +1,6 @@
 import type { AwaitedHost, WaveCounts } from "../../../contract/rollouts/records.ts";
 import { lastHeard, runningVersion } from "../../../contract/surfaces/host-record.ts";
-import type { HostRecord } from "../../records/host-columns.ts";
+import type { StoredRecord } from "../../records/host-columns.ts";
 import type { Queries } from "../../records/port.ts";
 import { selectWhere } from "../../records/rows.ts";
 import { statusOf, type StoredRollout } from "./records.ts";
@@ -31,7 +31,7 @@ export async function withAwaited(db: Queries, row: StoredRollout): Promise<Awai
     .execute();
   const hasInstalled = new Set(installed.map(({ host_id: id }) => id));
   const awaited = hosts.map(({ host_id, record: text, seen_at }): AwaitedHost & { heardAt: number } => {
-    const record = JSON.parse(text) as HostRecord;
+    const record = JSON.parse(text) as StoredRecord;
     // Not the host's own clock.
     const heardAt = lastHeard({ created_at: record.created_at, seen_at }) ?? 0;
     const running = runningVersion(record) ?? null;

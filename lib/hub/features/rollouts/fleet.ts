@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { lastHeard, runningVersion, unhealthySince } from "../../../contract/surfaces/host-record.ts";
 import { type FleetKey, viewState } from "../../records/fleet.ts";
-import { type HostRecord, labelsOf } from "../../records/host-columns.ts";
+import { labelsOf,type StoredRecord } from "../../records/host-columns.ts";
 import type { PreparedStatements } from "../../records/port.ts";
 import { type ChangedHost, changedHosts } from "./hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";
@@ -20,7 +20,7 @@ function reportedHost({
   first_change,
   is_bound,
 }: ChangedHost): ReportedHost {
-  const record = JSON.parse(text) as HostRecord;
+  const record = JSON.parse(text) as StoredRecord;
   return {
     id,
     labels: labelsOf(record, labels),

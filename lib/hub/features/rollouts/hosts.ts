@@ -1,6 +1,7 @@
 import type { FleetKey } from "../../records/fleet.ts";
-import type { HostsTable } from "../../records/fleet-tables.ts";
+import { hosts, type HostsTable } from "../../records/fleet-tables.ts";
 import type { PreparedStatements, Queries } from "../../records/port.ts";
+import { reading, rowsOf } from "../../records/reading.ts";
 import { selectWhere } from "../../records/rows.ts";
 
 /** Hosts of a view, as rollouts read them. */
@@ -8,13 +9,13 @@ import { selectWhere } from "../../records/rows.ts";
 /** Hosts per page. */
 const PAGE_HOSTS = 500;
 
-const CHANGED = `SELECT host_id, change, record, seen_at, labels, first_change, is_bound FROM hosts
-  WHERE holder = ? AND target = ? AND change > ? ORDER BY change LIMIT ${PAGE_HOSTS}`;
+const CHANGED = reading(
+  hosts,
+  ["host_id", "change", "record", "seen_at", "labels", "first_change", "is_bound"],
+  `WHERE holder = ? AND target = ? AND change > ? ORDER BY change LIMIT ${PAGE_HOSTS}`,
+);
 
-export type ChangedHost = Pick<
-  HostsTable,
-  "host_id" | "change" | "record" | "seen_at" | "labels" | "first_change" | "is_bound"
->;
+export type ChangedHost = NonNullable<(typeof CHANGED)["row"]>;
 
 /** Reads the hosts of a view that changed after a change, page by page in the order of their changes. */
 export async function* changedHosts(
@@ -23,7 +24,7 @@ export async function* changedHosts(
   since: number,
 ): AsyncGenerator<ChangedHost[]> {
   for (let after = since; ;) {
-    const page = (await statements.all(CHANGED, [holder, target, after])) as unknown as ChangedHost[];
+    const page = await rowsOf(statements, CHANGED, [holder, target, after]);
     if (page.length > 0) yield page;
     if (page.length < PAGE_HOSTS) return;
     after = Number(page.at(-1)!.change);

@@ -3,7 +3,7 @@ import type { RolloutRules } from "../../../contract/rollouts/records.ts";
 import { closestTo } from "../../../support/suggestion.ts";
 import { HubError } from "../../base/errors.ts";
 import type { FleetKey } from "../../records/fleet.ts";
-import type { HostRecord } from "../../records/host-columns.ts";
+import type { StoredRecord } from "../../records/host-columns.ts";
 import type { Queries } from "../../records/port.ts";
 import { namedHosts } from "./hosts.ts";
 
@@ -26,7 +26,7 @@ export async function requireHostsOfLabels(
   for await (const page of namedHosts(db, view))
     for (const { record, labels, is_bound: isBound } of page) {
       if (onlyBound && Number(isBound) === 0) continue;
-      const own = labels === null ? (JSON.parse(record) as HostRecord).labels : (JSON.parse(labels) as Labels);
+      const own = labels === null ? (JSON.parse(record) as StoredRecord).labels : (JSON.parse(labels) as Labels);
       for (const [name, value] of Object.entries(own ?? {})) found.add(`${name}=${value}`);
     }
   const missing = wanted.filter((wave) => !found.has(wave));

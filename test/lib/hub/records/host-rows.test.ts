@@ -12,7 +12,7 @@ import { FEATURES } from "../../../../lib/hub/features.ts";
 import { silentBefore } from "../../../../lib/hub/fleets/fleet-view.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { type FleetCursor, type FleetFilter, listHosts } from "../../../../lib/hub/records/fleet-pages.ts";
-import { type HostRecord, labelRows, labelsOf } from "../../../../lib/hub/records/host-columns.ts";
+import { labelRows, labelsOf,type StoredRecord } from "../../../../lib/hub/records/host-columns.ts";
 import { forgetHost, labelHost, nameHosts, seeHosts } from "../../../../lib/hub/records/host-rows.ts";
 import { type Database, inTransaction } from "../../../../lib/hub/records/port.ts";
 import { storeReports } from "../../../../lib/hub/records/reports.ts";
@@ -39,7 +39,7 @@ async function check(t: Test, { kysely, statements }: Database, now: number, wha
   const labels = await kysely.selectFrom("host_labels").select(["host_id", "label"]).execute();
   const silence = silentBefore(now);
   const hosts = rows.map((row) => {
-    const record = { ...(JSON.parse(row.record) as HostRecord), ...(row.seen_at !== null && { seen_at: row.seen_at }) };
+    const record = { ...(JSON.parse(row.record) as StoredRecord), ...(row.seen_at !== null && { seen_at: row.seen_at }) };
     const shown = labelsOf(record, row.labels);
     const heard = new Date(lastHeard(record)!).toISOString();
     return {
@@ -94,7 +94,7 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
   const db = database.kysely;
   let now = Date.parse("2026-01-01T00:00:00Z");
   const at = () => new Date(now).toISOString();
-  const record = (createdAt: string): HostRecord => {
+  const record = (createdAt: string): StoredRecord => {
     const status = of(["success", "failed", "rolled_back"] as const);
     const error = of([null, "no space", `${HELD_RIGHTS}network: all`]);
     return {
@@ -103,6 +103,7 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
       ...{
         completed_at: of([createdAt, "", "2027-05-05T00:00:00+02:00", "1999-01-01T00:00:00Z"]),
         created_at: createdAt,
+        started_at: "",
       },
       running_version: of([undefined, null, "1.0.0"]),
       labels: of([undefined, {}, { env: "prod" }, { env: "test", role: "canary" }]),
