@@ -1,9 +1,9 @@
 import type { FastifyRequest } from "fastify";
+import type { ListedHost } from "../../contract/facts/host.ts";
 import * as routes from "../../contract/fleets/routes.ts";
 import type { Labels } from "../../contract/labels.ts";
 import type { AnswerOf, Route } from "../../contract/route.ts";
 import {
-  type Health,
   heldBy,
   HOST_STATES,
   type HostState,
@@ -13,7 +13,7 @@ import {
   triedVersion,
   unhealthySince,
 } from "../../contract/surfaces/host-record.ts";
-import type { DeploymentStatus, FleetCounts, StepOutcome } from "../../contract/surfaces/reports.ts";
+import type { FleetCounts } from "../../contract/surfaces/reports.ts";
 import { naturally } from "../../support/natural-order.ts";
 import { type Api, type ApiCall, callTo, type RouteCall } from "../page/api.ts";
 import type { NamedTarget } from "../page/named-target.ts";
@@ -22,29 +22,6 @@ type Target = Pick<NamedTarget, "kind" | "slug">;
 
 /** Characters of an error shown in lists. */
 const ERROR_CHARACTERS = 200;
-
-/** Fields of a host's record that pages show, in the form of the routes. */
-interface HostRecord {
-  state: HostState;
-  version: string;
-  status: DeploymentStatus;
-  running_version?: string | null;
-  running_signer?: string | null;
-  error_message: string | null;
-  completed_at: string;
-  created_at: string;
-  seen_at?: string;
-  labels?: Labels;
-  health?: Health;
-  started_at?: string;
-}
-
-/** Record of one host, in the form of its own route. */
-export interface HostDetail extends HostRecord {
-  steps: StepOutcome[];
-  /** Plugins of a project's host. */
-  plugins?: Record<string, unknown>[];
-}
 
 /** Host as pages show it. */
 export interface FleetHost {
@@ -67,7 +44,7 @@ export interface FleetHost {
   labels: Labels;
 }
 
-export const hostOf = (id: string, record: HostRecord): FleetHost => ({
+export const hostOf = (id: string, record: ListedHost): FleetHost => ({
   id,
   state: record.state,
   version: shownVersion(record),
@@ -99,14 +76,14 @@ export interface HostScreen {
 }
 
 /** Returns the call of a route of a fleet, whose target may be a project or not. @param host id of one of its hosts */
-export function fleetCall<R extends Route>(
-  [ofProject, ofTarget]: readonly [Route, R],
+export function fleetCall<P extends Route, R extends Route>(
+  [ofProject, ofTarget]: readonly [P, R],
   { kind, slug }: Target,
   host = "",
-): ApiCall<AnswerOf<R>> {
+): ApiCall<AnswerOf<P> | AnswerOf<R>> {
   const params = { project_id: slug, kind, slug, host_id: host };
   return callTo(kind === "project" ? ofProject : ofTarget, { params } as unknown as RouteCall<Route>) as ApiCall<
-    AnswerOf<R>
+    AnswerOf<P> | AnswerOf<R>
   >;
 }
 
@@ -139,7 +116,7 @@ const COUNTED = 100;
  */
 export async function readTrouble(api: Api, request: FastifyRequest, target: Target): Promise<Trouble> {
   const inState = async (state: HostState) =>
-    api.members<HostRecord>(request, { ...hostsCall(target), query: { state, limit: String(COUNTED) } });
+    api.members<ListedHost>(request, { ...hostsCall(target), query: { state, limit: String(COUNTED) } });
   const [failed, held] = [await inState("failed"), await inState("held")];
   return { failing: failed.records.length, isMore: failed.next !== undefined, held: held.records.length, unhealthy: 0 };
 }
@@ -164,7 +141,7 @@ export async function readHosts(
     state: isState(state) ? state : "",
     after: isCursor ? after : "",
   };
-  const { records, next } = await api.members<HostRecord>(request, { ...hostsCall(target), query });
+  const { records, next } = await api.members<ListedHost>(request, { ...hostsCall(target), query });
   return { shown: inOrder(records.map(([id, record]) => hostOf(id, record))), next };
 }
 

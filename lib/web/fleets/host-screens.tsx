@@ -14,7 +14,7 @@ import { KeyName } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind } from "../page/view.ts";
 import { StateBadge } from "./fleet-parts.tsx";
 import { fleetScreen } from "./fleet-screens.tsx";
-import { fleetCall, type HostDetail, hostOf } from "./fleets.ts";
+import { fleetCall, hostOf } from "./fleets.ts";
 
 const OUTCOMES: Record<ReportRecord["status"], [text: string, tone: Tone]> = {
   success: ["success", "good"],
@@ -30,10 +30,10 @@ const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(m
 export const host = fleetScreen(async ({ api }, request, target) => {
   const { kind, slug, name } = target;
   const id = param(request, "host");
-  const asked = fleetCall([routes.showProjectHost, routes.showTargetHost], target, id);
-  const detail = (await api.call(request, asked)) as HostDetail;
+  const detail = await api.call(request, fleetCall([routes.showProjectHost, routes.showTargetHost], target, id));
   const host = hostOf(id, detail);
-  const { error_message: error, steps, plugins = [] } = detail;
+  const { error_message: error, steps } = detail;
+  const { plugins = [] } = "plugins" in detail ? detail : {};
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const history = await reportsOf(api, request, kind);
   const here = pagePaths.host(kind, slug, id);
