@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
+import type { ReactNode } from "react";
+import { type FormedFactIn, partsOf } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
-import { labelsText } from "../../contract/labels.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
 import { parseTarget } from "../../contract/target.ts";
 import { forbidden, HubError, notFound } from "../../hub/base/errors.ts";
@@ -116,7 +117,7 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
             <Table
               label="Hosts"
               empty={<Empty title="No host is like that.">Change the filter, or show all.</Empty>}
-              columns={["Host", "State", "Runs", "Last report", "Heard of", ["Labels", "labels"]]}
+              columns={COLUMNS}
               rows={shown.map((host) => rowOf(host, pagePaths.host(kind, slug, host.id)))}
             />
             <Pager to={here} query={query} at={after} next={next} name="after" />
@@ -127,13 +128,21 @@ export const fleet = fleetScreen(async ({ api, hub }, request, target) => {
   );
 });
 
-function rowOf(host: FleetHost, to: string): Row {
-  return [
-    host.id,
+/** Characters of an error shown in the list. */
+const ERROR_CHARACTERS = 200;
+
+/** Cell of a host. @param to path of the host's page */
+type Cell = (host: FleetHost, to: string) => ReactNode;
+
+/** Cells of the list that have a form, in its order. */
+const CELLS: Record<FormedFactIn<"fleet page">, Cell> = {
+  host_id: ({ id, error }, to) => (
     <>
-      <Go to={to}>{host.id}</Go>
-      {host.error !== null && <p className="why">{host.error}</p>}
-    </>,
+      <Go to={to}>{id}</Go>
+      {error !== null && <p className="why">{error.slice(0, ERROR_CHARACTERS)}</p>}
+    </>
+  ),
+  state: (host) => (
     <>
       <StateBadge of={host} />
       {host.unhealthySince !== undefined && (
@@ -141,15 +150,30 @@ function rowOf(host: FleetHost, to: string): Row {
           since <Time at={host.unhealthySince} />
         </p>
       )}
-    </>,
+    </>
+  ),
+  running_version: ({ version, tried }) => (
     <>
-      <span className="num">{host.version}</span>
-      {host.tried !== null && <p className="why">tried {host.tried}</p>}
-    </>,
-    <Time at={host.completedAt} />,
-    <Time at={host.heardAt} />,
-    labelsText(host.labels).replaceAll(",", ", "),
-  ];
+      <span className="num">{version}</span>
+      {tried !== null && <p className="why">tried {tried}</p>}
+    </>
+  ),
+  completed_at: ({ completedAt }) => <Time at={completedAt} />,
+  seen_at: ({ heardAt }) => <Time at={heardAt} />,
+};
+
+const PARTS = partsOf<Cell>(
+  "fleet page",
+  CELLS,
+  (text) =>
+    ({ record }) =>
+      text(record),
+);
+const COLUMNS = PARTS.map(({ fact, title }) => (fact in CELLS ? title : ([title, fact] as const)));
+
+function rowOf(host: FleetHost, to: string): Row {
+  const [name, ...cells] = PARTS.map(({ cell }) => cell(host, to));
+  return [host.id, name, ...cells];
 }
 
 interface Offered {

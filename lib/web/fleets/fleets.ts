@@ -1,18 +1,9 @@
 import type { FastifyRequest } from "fastify";
 import type { ListedHost } from "../../contract/facts/host.ts";
+import { type HostView, hostView } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
-import type { Labels } from "../../contract/labels.ts";
 import type { AnswerOf, Route } from "../../contract/route.ts";
-import {
-  heldBy,
-  HOST_STATES,
-  type HostState,
-  isInTrouble,
-  lastHeard,
-  shownVersion,
-  triedVersion,
-  unhealthySince,
-} from "../../contract/surfaces/host-record.ts";
+import { HOST_STATES, type HostState, lastHeard } from "../../contract/surfaces/host-record.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
 import { naturally } from "../../support/natural-order.ts";
 import { type Api, type ApiCall, callTo, type RouteCall } from "../page/api.ts";
@@ -20,42 +11,24 @@ import type { NamedTarget } from "../page/named-target.ts";
 
 type Target = Pick<NamedTarget, "kind" | "slug">;
 
-/** Characters of an error shown in lists. */
-const ERROR_CHARACTERS = 200;
-
 /** Host as pages show it. */
-export interface FleetHost {
+export interface FleetHost extends HostView {
   id: string;
   state: HostState;
-  /** Running version, or a text in its place. */
-  version: string;
-  /** Trusted key that has signed the running version, hexadecimal. */
-  signer: string | null;
-  /** Version whose deployment failed, where another one runs. */
-  tried: string | null;
-  error: string | null;
-  /** Time since which what it runs is unhealthy, ISO 8601; undefined for any other. */
-  unhealthySince: string | undefined;
-  /** Cause that holds the attempted version back; undefined for none. */
-  heldBy: ReturnType<typeof heldBy>;
   completedAt: string | null;
   /** Milliseconds since 1970; undefined if unknown. */
   heardAt: number | undefined;
-  labels: Labels;
+  /** Its record, for facts that are shown by their text alone. */
+  record: ListedHost;
 }
 
 export const hostOf = (id: string, record: ListedHost): FleetHost => ({
   id,
   state: record.state,
-  version: shownVersion(record),
-  signer: record.running_signer ?? null,
-  tried: triedVersion(record),
-  error: isInTrouble(record) ? (record.error_message?.slice(0, ERROR_CHARACTERS) ?? null) : null,
-  unhealthySince: unhealthySince(record),
-  heldBy: heldBy(record),
+  ...hostView(record),
   completedAt: record.completed_at,
   heardAt: lastHeard(record),
-  labels: record.labels ?? {},
+  record,
 });
 
 /** Filter of the hosts on a page; an empty text matches all. */

@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
+import type { ReactNode } from "react";
+import { type FormedFactIn, partsOf } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
-import { labelsText } from "../../contract/labels.ts";
 import { listReports } from "../../contract/reports/routes.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
@@ -14,7 +15,7 @@ import { KeyName } from "../page/version-marks.tsx";
 import { pagePaths, type TargetKind } from "../page/view.ts";
 import { StateBadge } from "./fleet-parts.tsx";
 import { fleetScreen } from "./fleet-screens.tsx";
-import { fleetCall, hostOf } from "./fleets.ts";
+import { fleetCall, type FleetHost, hostOf } from "./fleets.ts";
 
 const OUTCOMES: Record<ReportRecord["status"], [text: string, tone: Tone]> = {
   success: ["success", "good"],
@@ -25,6 +26,31 @@ const OUTCOMES: Record<ReportRecord["status"], [text: string, tone: Tone]> = {
 const STEP_TONES: Record<StepOutcome["status"], Tone> = { done: "good", failed: "bad", skipped: "calm" };
 
 const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
+
+/** Facts with a place on the page outside of the list. */
+type Apart = "host_id" | "error_message" | "steps" | "plugins";
+
+/** Fact of the list; undefined for nothing to show. */
+type Fact = (host: FleetHost) => ReactNode;
+
+/** Facts of the list that have a form, in its order. */
+const FACTS: Record<Exclude<FormedFactIn<"host page">, Apart>, Fact> = {
+  state: (host) => <StateBadge of={host} />,
+  health: ({ unhealthySince: since }) => (since === undefined ? undefined : <Time at={since} />),
+  running_version: ({ version }) => <span className="num">{version}</span>,
+  running_signer: ({ signer }) => (typeof signer === "string" ? <KeyName hex={signer} /> : undefined),
+  version: ({ tried }) => (tried === null ? undefined : <span className="num">{tried}</span>),
+  completed_at: ({ completedAt }) => <Time at={completedAt} />,
+  seen_at: ({ heardAt }) => <Time at={heardAt} />,
+};
+
+const PARTS = partsOf<Fact>(
+  "host page",
+  FACTS,
+  (text) =>
+    ({ record }) =>
+      text(record) || undefined,
+);
 
 /** Shows one host: its last report, and earlier ones. */
 export const host = fleetScreen(async ({ api }, request, target) => {
@@ -44,18 +70,7 @@ export const host = fleetScreen(async ({ api }, request, target) => {
       </p>
       <h1>{id}</h1>
       <Live id="host" of={pagePaths.target(kind, slug)}>
-        <FactList
-          of={{
-            State: <StateBadge of={host} />,
-            "Unhealthy since": host.unhealthySince === undefined ? undefined : <Time at={host.unhealthySince} />,
-            Runs: <span className="num">{host.version}</span>,
-            "Signed by": host.signer === null ? undefined : <KeyName hex={host.signer} />,
-            Tried: host.tried === null ? undefined : <span className="num">{host.tried}</span>,
-            "Last report": <Time at={host.completedAt} />,
-            "Heard of": <Time at={host.heardAt} />,
-            Labels: Object.keys(host.labels).length === 0 ? undefined : labelsText(host.labels).replaceAll(",", ", "),
-          }}
-        />
+        <FactList of={Object.fromEntries(PARTS.map(({ title, cell }) => [title, cell(host)]))} />
         {error !== null && (
           <Section id="error" title="Error">
             <pre className="error" tabIndex={0} aria-label="Error">
