@@ -4,28 +4,23 @@ import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { originText, VersionOrigins } from "../../lib/client/version-origins.ts";
 import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
+import { namesIn } from "../../lib/contract/facts/host-shown.ts";
 import {
-  isHeld,
   isInTrouble,
   isStale,
-  lastHeard,
   runningVersion,
   shownVersion,
-  triedVersion,
-  troubleOf,
   unhealthySince,
-  unhealthyText,
 } from "../../lib/contract/surfaces/host-record.ts";
 import { parseTarget, type Target, targetText } from "../../lib/contract/target.ts";
 import { connection } from "../../lib/options/connection.ts";
 import { fleet } from "../../lib/options/watch.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { naturally } from "../../lib/support/natural-order.ts";
-import { printable } from "../../lib/support/printable.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
-import { timeText } from "../shell/output/listing.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
+import { hostLine } from "./host-line.ts";
 
 /** Fleet to show, with its display name. */
 interface Named {
@@ -38,11 +33,7 @@ const SUMMED = 5;
 
 export class Fleet extends withOptions({ ...fleet, ...connection }) {
   static override paths = [["fleet"]];
-  static override listed = () => [
-    ...["target", "host_id", "version", "status", "running_version", "running_signer", "completed_at", "error_message"],
-    ...["health"],
-    ...["created_at", "seen_at", "stale", "labels", "published_by", "approved_by", "statements"],
-  ];
+  static override listed = () => ["target", ...namesIn("csv"), "published_by", "approved_by", "statements"];
   static override usage = Command.Usage({
     category: "Deploying",
     description: "Show who runs what",
@@ -136,7 +127,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
           stale,
           ...(await origins.of(runningVersion(host))),
         });
-      else this.print.line(rowOf(host, stale));
+      else this.print.line(hostLine(host, stale));
     }
     this.note(sumOf(sums, versions));
     if (!this.json) for (const line of await originLines(versions, origins)) this.note(line);
@@ -215,30 +206,4 @@ function sumOf(
       ? []
       : [`${others.length} other versions on ${others.reduce((sum, [, count]) => sum + count, 0)}`]),
   ].join(", ");
-}
-
-/** Returns the shortened signer of the running version: a dash where no signature was required, nothing if unknown. */
-const signerText = (signer: string | null | undefined): string =>
-  signer === undefined ? "" : (signer?.slice(0, 16) ?? "–");
-
-/** Formats a host as one line, whatever it has put into its report. */
-function rowOf(host: FleetHost, stale: boolean): string {
-  const { host_id: id, status, completed_at: time, error_message: error = null, running_signer: signer } = host;
-  const held = isHeld(host);
-  const heard = lastHeard(host);
-  const sick = unhealthyText(host, timeText);
-  const why =
-    stale && heard !== undefined
-      ? `last heard of ${timeText(new Date(heard).toISOString())}`
-      : (sick ??
-        (host.superseded === true
-          ? `${host.version} failed, and is offered no longer`
-          : troubleOf({ tried: triedVersion(host), error, held })));
-  const reported = held ? "held" : host.superseded === true ? "current" : status;
-  const word = stale ? "stale" : sick === undefined ? reported : "unhealthy";
-  const cells = [
-    ...[id.padEnd(32), shownVersion(host).padEnd(20), signerText(signer).padEnd(17), word.padEnd(11)],
-    ...[timeText(time ?? "").padEnd(20), why],
-  ];
-  return printable(cells.join(" ")).trimEnd();
 }

@@ -1,3 +1,4 @@
+import type { HostFactIn } from "../contract/facts/host-shown.ts";
 import type { LinePart } from "./line.tsx";
 import { fit } from "./text.ts";
 
@@ -19,12 +20,12 @@ const LISTS = {
     next: { title: "NEXT CHECK", size: [10, 12] },
   },
   hosts: {
-    host: { title: "HOST", size: [26, 40] },
-    version: { title: "VERSION", size: [12, 20] },
+    host_id: { title: "HOST", size: [26, 40] },
+    running_version: { title: "VERSION", size: [12, 20] },
     status: { title: "STATUS", size: [11, 11] },
-    reported: { title: "REPORTED", size: [16, 16] },
-    error: { title: "ERROR" },
-  },
+    completed_at: { title: "REPORTED", size: [16, 16] },
+    error_message: { title: "ERROR" },
+  } satisfies Record<HostFactIn<"row">, Column>,
   history: {
     when: { title: "WHEN", size: [16, 16] },
     target: { title: "TARGET", size: [18, 30] },

@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import { type Situation, whyNotNewest } from "../agent/newest/why.ts";
 import { stateOf } from "../agent/watch/target-state.ts";
+import type { HostFactIn } from "../contract/facts/host-shown.ts";
 import { type HostRow, hostTrouble, statusText } from "./fleet-model.ts";
 import { Line, type LinePart, Title } from "./line.tsx";
 import type { Tab } from "./navigation.ts";
@@ -128,11 +129,27 @@ const eventParagraphs = ({ model, target, now }: DetailSubject): Paragraph[] =>
     .map(({ at, text, bad }) => ({ heading: moment(at, now), text, look: bad ? "bad" : "plain" }));
 
 const hostParagraphs = ({ hosts, now }: DetailSubject): Paragraph[] =>
-  hosts.slice(0, MAX_ROWS).map((row) => ({
-    heading: `${row.id}  ${row.version}  ${statusText(row)}${row.at === 0 ? "" : `  ${moment(row.at, now)}`}`,
-    text: `${hostTrouble(row, (at) => moment(at, now)) || "no error"}${signerText(row)}`,
-    look: row.status === "success" ? "plain" : "bad",
-  }));
+  hosts.slice(0, MAX_ROWS).map((row) => {
+    const { error_message: trouble, running_signer: signer, ...heading } = hostTexts(row, now);
+    return {
+      heading: Object.values(heading)
+        .filter((text) => text !== undefined)
+        .join("  "),
+      text: `${trouble}${signer}`,
+      look: row.status === "success" ? "plain" : "bad",
+    };
+  });
+
+/** Returns the facts of a host as texts, in their order in its heading. */
+const hostTexts = (row: HostRow, now: number) =>
+  ({
+    host_id: row.id,
+    running_version: row.version,
+    status: statusText(row),
+    completed_at: row.at === 0 ? undefined : moment(row.at, now),
+    error_message: hostTrouble(row, (at) => moment(at, now)) || "no error",
+    running_signer: signerText(row),
+  }) satisfies Record<HostFactIn<"details">, string | undefined>;
 
 const signerText = ({ signer }: HostRow): string =>
   signer === undefined ? "" : signer === null ? "; no signer was demanded" : `; signed by ${signer}`;

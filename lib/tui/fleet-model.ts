@@ -1,39 +1,19 @@
 import type { FleetHost } from "../client/fleet.ts";
+import { type HostView, hostView } from "../contract/facts/host-shown.ts";
 import type { FleetAdoption } from "../contract/fleets/adoption.ts";
-import {
-  isHeld,
-  isInTrouble,
-  isStale,
-  shownVersion,
-  STALE_MS,
-  triedVersion,
-  troubleOf,
-  unhealthySince,
-  unhealthyText,
-} from "../contract/surfaces/host-record.ts";
+import { isInTrouble, isStale, STALE_MS, troubleOf, unhealthyText } from "../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { naturally } from "../support/natural-order.ts";
 import { printable } from "../support/printable.ts";
 
 /** Host in compact form: a fleet may have a hundred thousand. */
-export interface HostRow {
+export interface HostRow extends HostView {
   id: string;
-  /** Running version, `none`, or the attempted one marked as failed when the running one is unknown. */
-  version: string;
-  /** Version whose deployment failed, while another one runs. */
-  tried: string | null;
   status: DeploymentStatus;
   /** Milliseconds since 1970, or 0 if unknown. */
   at: number;
-  error: string | null;
-  /** Key that has signed the running version; null where no signature was required, undefined if unknown. */
-  signer: string | null | undefined;
-  /** Whether the tried version waits for a person's consent to its rights. */
-  held: boolean;
   /** Whether it has been silent for so long that it is counted apart. */
   stale: boolean;
-  /** Time since which what it runs is unhealthy, ISO 8601; null for any other. */
-  unhealthySince: string | null;
 }
 
 export const FLEET_FILTERS = ["all", "failing", "not latest", "stale"] as const;
@@ -62,19 +42,19 @@ export interface VersionShare {
 /** Returns the word for the result of a host's last deployment. */
 export const statusText = ({
   status,
-  held,
+  heldBy,
   stale,
   unhealthySince: since,
-}: Pick<HostRow, "status" | "held" | "stale" | "unhealthySince">): string => {
+}: Pick<HostRow, "status" | "heldBy" | "stale" | "unhealthySince">): string => {
   if (stale) return "stale";
-  if (since !== null) return "unhealthy";
-  return held ? "held" : status === "rolled_back" ? "rolled back" : status;
+  if (since !== undefined) return "unhealthy";
+  return heldBy !== undefined ? "held" : status === "rolled_back" ? "rolled back" : status;
 };
 
 /** Returns the trouble of a host in one line. @param timeText formats milliseconds since 1970 */
 export function hostTrouble(row: HostRow, timeText: (at: number) => string): string {
   const { unhealthySince: since, error } = row;
-  const told = since === null ? undefined : { error_message: error, health: { state: "unhealthy" as const, since } };
+  const told = since === undefined ? undefined : { error_message: error, health: { state: "unhealthy" as const, since } };
   return (told && unhealthyText(told, (time) => timeText(Date.parse(time)))) ?? troubleOf(row);
 }
 
@@ -121,21 +101,18 @@ export class FleetModel {
   apply(hosts: readonly FleetHost[], now = Date.now()): void {
     const fresh: HostRow[] = [];
     for (const host of hosts) {
-      const since = unhealthySince(host) ?? null;
+      const { version, tried, error, signer, unhealthySince, heldBy } = hostView(host);
       const row: HostRow = {
         id: owned(host.host_id),
-        version: this.#shared(shownVersion(host)),
-        tried: triedVersion(host) === null ? null : this.#shared(host.version),
-        status: statusOf(host, since !== null, (text) => this.#shared(text)),
+        version: this.#shared(version),
+        tried: tried === null ? null : this.#shared(tried),
+        status: statusOf(host, unhealthySince !== undefined, (text) => this.#shared(text)),
         at: Date.parse(host.completed_at ?? "") || 0,
-        error:
-          isInTrouble(host) && host.error_message
-            ? this.#shared(printable(host.error_message).slice(0, ERROR_LENGTH))
-            : null,
-        signer: host.running_signer && this.#shared(host.running_signer),
-        held: isHeld(host),
+        error: error ? this.#shared(printable(error).slice(0, ERROR_LENGTH)) : null,
+        signer: signer && this.#shared(signer),
+        heldBy,
         stale: isStale(host, this.#staleMs, now),
-        unhealthySince: since,
+        unhealthySince,
       };
       const before = this.#hosts.get(row.id);
       if (before === undefined) {

@@ -48,10 +48,10 @@ export function FleetView(props: Props): ReactNode {
   const longest = (text: (row: HostRow) => string): number =>
     rows.reduce((most, row) => Math.max(most, columnsOf(text(row))), 0);
   const columns = placed("hosts", width, {
-    host: longest(({ id }) => id),
-    version: longest(({ version }) => version),
+    host_id: longest(({ id }) => id),
+    running_version: longest(({ version }) => version),
     // The oldest one may need its date.
-    reported: moment(
+    completed_at: moment(
       rows.reduce((oldest, { at }) => (at === 0 ? oldest : Math.min(oldest, at)), now),
       now,
     ).length,
@@ -174,9 +174,9 @@ const STATUS_LOOK: Record<HostRow["status"], keyof Theme> = {
 };
 
 const hostCells = (row: HostRow, latest: string | null, now: number) => ({
-  host: (): LinePart => [row.id],
-  version: (): LinePart => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
-  status: (): LinePart => [statusText(row), row.held || row.stale ? "attention" : STATUS_LOOK[row.status]],
-  reported: (): LinePart => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
-  error: (): LinePart => [hostTrouble(row, (at) => moment(at, now)), "quiet"],
+  host_id: (): LinePart => [row.id],
+  running_version: (): LinePart => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
+  status: (): LinePart => [statusText(row), row.heldBy !== undefined || row.stale ? "attention" : STATUS_LOOK[row.status]],
+  completed_at: (): LinePart => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
+  error_message: (): LinePart => [hostTrouble(row, (at) => moment(at, now)), "quiet"],
 });

@@ -144,9 +144,10 @@ export const triedVersion = (host: HostVersions): string | null =>
 export const troubleOf = ({
   tried,
   error,
-  held,
+  heldBy: cause,
 }: {
   tried: string | null;
   error: string | null;
-  held: boolean;
-}): string => (tried === null || held ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`);
+  heldBy: ReturnType<typeof heldBy>;
+}): string =>
+  tried === null || cause !== undefined ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`;
