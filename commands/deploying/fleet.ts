@@ -21,6 +21,7 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { hubConnection, MARKETPLACE_TIMEOUT_MS } from "../shell/connection.ts";
 import { loadForProduction, terminalOf } from "../shell/output/terminal.ts";
 import { hostLine } from "./host-line.ts";
+import { RootCounts } from "./root-counts.ts";
 
 /** Fleet to show, with its display name. */
 interface Named {
@@ -50,6 +51,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       ["Every fleet", "$0 fleet"],
       ["A plugin's hosts, as lines", "$0 fleet plugin:tide-table --no-tui"],
       ["Canaries that failed", "$0 fleet plugin:tide-table --state failed --label role=canary"],
+      ["Hosts that are late with the trust root", "$0 fleet harbour --root-below 3"],
       ["Only what has changed", "$0 fleet project:prj_… --since 1042 --json"],
     ],
   });
@@ -57,12 +59,15 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
   targets = Option.Rest({ name: "TARGET" });
 
   override async run(): Promise<number> {
-    const { since, state, withLabel, tui, screenReader, staleMs } = this.options;
+    const { since, state, withLabel, rootBelow, tui, screenReader, staleMs } = this.options;
     if (since !== undefined && this.targets.length !== 1)
       throw usageError("usage", "--since goes with one target: each has a cursor of its own.");
-    const isFiltered = state !== undefined || withLabel !== undefined;
+    const isFiltered = state !== undefined || withLabel !== undefined || rootBelow !== undefined;
     if (since !== undefined && isFiltered)
-      throw usageError("usage", "--since tells of every host that changed: it goes without --state and --label.");
+      throw usageError(
+        "usage",
+        "--since tells of every host that changed: it goes without --state, --label and --root-below.",
+      );
     using interrupt = interruptible();
     const hub = { ...hubConnection(this.options, MARKETPLACE_TIMEOUT_MS), signal: interrupt.signal };
     const { targetCalled } = await import("../../lib/client/lookup.ts");
@@ -89,10 +94,14 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
 
   /** Reads every host once, in the order of ids, for programs; a list by state for people, and with a filter. */
   async #read(target: Target, hub: HubConnection): Promise<ShownHosts> {
-    const { since, state, withLabel: label } = this.options;
+    const { since, state, withLabel: label, rootBelow } = this.options;
     const { listHosts, readFleet } = await import("../../lib/client/fleet.ts");
     if (since !== undefined) return readFleet(target, hub, { cursor: since });
-    const filter = { ...(state !== undefined && { state }), ...(label !== undefined && { label }) };
+    const filter = {
+      ...(state !== undefined && { state }),
+      ...(label !== undefined && { label }),
+      ...(rootBelow !== undefined && { rootBelow }),
+    };
     if (this.json && Object.keys(filter).length === 0) return readFleet(target, hub);
     return { hosts: listHosts(target, hub, filter), whole: true, mark: {} };
   }
@@ -103,6 +112,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const view = await this.#read(target, hub);
     const origins = new VersionOrigins(target, hub);
     const versions = new Map<string, number>();
+    const roots = new RootCounts();
     const sums = { hosts: 0, failing: 0, unhealthy: 0, stale: 0 };
     const now = Date.now();
     for await (const { state, ...host } of this.json ? view.hosts : naturalOrder(view.hosts)) {
@@ -110,6 +120,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       if (stale) sums.stale++;
       else {
         sums.hosts++;
+        roots.note(host);
         const running = shownVersion(host);
         versions.set(running, (versions.get(running) ?? 0) + 1);
         if (isInTrouble(host)) sums.failing++;
@@ -130,9 +141,11 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
       else this.print.line(hostLine(host, stale));
     }
     this.note(sumOf(sums, versions));
+    for (const line of roots.lines()) this.note(line);
     if (!this.json) for (const line of await originLines(versions, origins)) this.note(line);
     return {
       ...{ target: targetText(target), ...sums, versions: Object.fromEntries(versions) },
+      ...(roots.all.length > 0 && { roots: roots.all }),
       // A reader of changes drops the hosts that a whole answer lacks.
       ...(since !== undefined && { whole: view.whole }),
       cursor: view.mark.cursor ?? null,

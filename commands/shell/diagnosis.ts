@@ -36,7 +36,8 @@ function unknownCommand(
   const call = [program, ...words].join(" ");
   const next = argv[words.length];
   const list = words.length === 0 ? undefined : alternatives(beyond.map(({ more }) => more.join(" ")));
-  const help = words.length === 0 ? `\`${call} --help --all\` lists the commands.` : `\`${call} --help\` explains them.`;
+  const help =
+    words.length === 0 ? `\`${call} --help --all\` lists the commands.` : `\`${call} --help\` explains them.`;
   if (next === undefined || next.startsWith("-")) {
     const needs = list === undefined ? "The command comes first." : `${call} needs one more word: ${list}.`;
     return usageError("usage", needs, { hint: help });

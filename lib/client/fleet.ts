@@ -66,10 +66,13 @@ export interface HostFilter {
   state?: HostState;
   /** Label: `name=value`, or a name alone. */
   label?: string;
+  /** Version of the trust root; hosts that follow an older one, or none, match. */
+  rootBelow?: number;
 }
 
 /** Tells whether a host matches the filter, for hubs that cannot filter. */
-function fits(host: FleetHost, { state, label }: HostFilter): boolean {
+function fits(host: FleetHost, { state, label, rootBelow }: HostFilter): boolean {
+  if (rootBelow !== undefined && (host.root_version ?? 0) >= rootBelow) return false;
   if (host.state !== undefined) return true;
   if (state !== undefined && stateOfHost(host, Date.now()) !== state) return false;
   if (label === undefined) return true;
@@ -89,8 +92,10 @@ export async function* listHosts(
   options: HubConnection,
   filter: HostFilter = {},
 ): AsyncGenerator<FleetHost> {
+  const { rootBelow, ...others } = filter;
   for (let after: string | undefined = ""; after !== undefined;) {
-    const query = { limit: SCREEN_HOSTS, ...filter, ...(after !== "" && { after }) };
+    const root = rootBelow === undefined ? {} : { root_below: rootBelow };
+    const query = { limit: SCREEN_HOSTS, ...others, ...root, ...(after !== "" && { after }) };
     const request = hostsRequest(target, query, options);
     const response = await send(request, options);
     if (response.status !== 200) throw await statusError(response, request);

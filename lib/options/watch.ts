@@ -3,7 +3,7 @@ import { parseListen } from "./addresses.ts";
 import { agent } from "./agent.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
-import { choice, duration, flag, parsed, path, text } from "./kinds.ts";
+import { choice, duration, flag, parsed, path, text, whole } from "./kinds.ts";
 import { group, guarded, type Option, optional, type OptionTable, required, requiredWhen } from "./option.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
 
@@ -109,6 +109,11 @@ export const fleet = {
       metavar: "NAME[=VALUE]",
       help: "Only hosts with this label",
     }),
+  }),
+  ...group("Fleet", {
+    rootBelow: optional(
+      whole({ metavar: "VERSION", help: "Only hosts whose trust root is older than this version", min: 1 }),
+    ),
   }),
   ...stale,
   ...dashboard,

@@ -54,7 +54,8 @@ export const statusText = ({
 /** Returns the trouble of a host in one line. @param timeText formats milliseconds since 1970 */
 export function hostTrouble(row: HostRow, timeText: (at: number) => string): string {
   const { unhealthySince: since, error } = row;
-  const told = since === undefined ? undefined : { error_message: error, health: { state: "unhealthy" as const, since } };
+  const told =
+    since === undefined ? undefined : { error_message: error, health: { state: "unhealthy" as const, since } };
   return (told && unhealthyText(told, (time) => timeText(Date.parse(time)))) ?? troubleOf(row);
 }
 

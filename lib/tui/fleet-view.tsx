@@ -176,7 +176,10 @@ const STATUS_LOOK: Record<HostRow["status"], keyof Theme> = {
 const hostCells = (row: HostRow, latest: string | null, now: number) => ({
   host_id: (): LinePart => [row.id],
   running_version: (): LinePart => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
-  status: (): LinePart => [statusText(row), row.heldBy !== undefined || row.stale ? "attention" : STATUS_LOOK[row.status]],
+  status: (): LinePart => [
+    statusText(row),
+    row.heldBy !== undefined || row.stale ? "attention" : STATUS_LOOK[row.status],
+  ],
   completed_at: (): LinePart => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
   error_message: (): LinePart => [hostTrouble(row, (at) => moment(at, now)), "quiet"],
 });

@@ -47,6 +47,13 @@ export const HOST_FACTS = {
     text: ({ labels = {} }) => labelsText(labels).replaceAll(",", ", "),
     own: ["csv", "fleet page", "host page"],
   },
+  root_version: {
+    title: "Trust root",
+    text: ({ root_version: version, root_digest: digest = "" }) =>
+      version === undefined ? "" : `version ${version} (${digest.slice(0, 16)}…)`,
+    own: ["host page"],
+  },
+  root_digest: { within: ["host page"] },
   started_at: { within: EVERY_SCREEN },
   superseded: { within: EVERY_SCREEN },
   state: { title: "State", own: ["fleet page", "host page"] },

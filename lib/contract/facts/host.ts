@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { timestamp } from "../identifiers.ts";
+import { sha256Hex, timestamp } from "../identifiers.ts";
 import { HOST_STATES } from "../surfaces/host-record.ts";
 import { labels } from "../surfaces/labels.ts";
 import {
@@ -10,6 +10,7 @@ import {
   runningVersionField,
   stepOutcome,
 } from "../surfaces/reports.ts";
+import { rootVersion } from "../trust/root.ts";
 
 /**
  * Facts of a host of a fleet, each once: answers of both surfaces, rows of the hub and the client's record are made of
@@ -36,6 +37,9 @@ export const hostFacts = {
 export const keptFacts = {
   /** Time of the last poll of a host that names itself, to the hour. */
   seen_at: timestamp.optional(),
+  /** Version of the trust root that it follows, as of its last poll; so is the next one, the digest of that version. */
+  root_version: rootVersion.optional(),
+  root_digest: sha256Hex.optional(),
 };
 
 /** Facts that the hub adds to a host's last report in fleets. */
@@ -78,6 +82,8 @@ export const readHost = z.looseObject({
   started_at: z.string().nullish(),
   health: healthField.catch(undefined),
   seen_at: z.string().nullish(),
+  root_version: z.int().optional().catch(undefined),
+  root_digest: z.string().optional().catch(undefined),
   running_version: z.string().nullish(),
   running_signer: runningSignerField,
   superseded: z.boolean().optional(),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { rootVersion } from "../trust/root.ts";
 import { hostState } from "./reports.ts";
 
 /** Header with the cursor for the next `?since=`. */
@@ -42,6 +43,11 @@ export const fleetQuery = z.object({
   state: hostState.optional().describe("Only hosts in this state"),
   version: filterText.describe("Only hosts that are shown with this version"),
   label: filterText.describe("Only hosts with this label: `name=value`, or a name"),
+  root_below: z.coerce
+    .number()
+    .pipe(rootVersion)
+    .optional()
+    .describe("Only hosts that follow an older version of the trust root than this one, or none"),
   text: filterText.describe("Only hosts whose id has this text in it, in any case"),
 });
 export type FleetQuery = z.output<typeof fleetQuery>;

@@ -27,9 +27,7 @@ export const tellsUnhealthy = ({ error_message: message }: Pick<Trouble, "error_
  * Returns since when a host is unhealthy, ISO 8601, if it is. Records of hubs that do not know health have it in their
  * message.
  */
-export function unhealthySince(
-  record: Pick<ReadHost, "error_message" | "health" | "started_at">,
-): string | undefined {
+export function unhealthySince(record: Pick<ReadHost, "error_message" | "health" | "started_at">): string | undefined {
   if (record.health !== undefined) return record.health.state === "unhealthy" ? record.health.since : undefined;
   return tellsUnhealthy(record) ? (record.started_at ?? "") : undefined;
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
-import { hostId, publicKeyHex, slug, timestamp } from "../identifiers.ts";
+import { hostId, publicKeyHex, sha256Hex, slug, timestamp } from "../identifiers.ts";
+import { rootVersion } from "../trust/root.ts";
 import { HEALTH_STATES, HOST_STATES } from "./host-record.ts";
 import { labels } from "./labels.ts";
 
@@ -45,6 +46,10 @@ export const fleetCounts = z.object({
     .nonnegative()
     .optional()
     .describe("Hosts whose running version is unhealthy; of those that failed"),
+  roots: z
+    .array(z.object({ version: rootVersion, digest: sha256Hex, hosts: z.int().nonnegative() }))
+    .optional()
+    .describe("Versions of trust roots that hosts follow, newest first; omitted where none does"),
 });
 export type FleetCounts = z.infer<typeof fleetCounts>;
 

@@ -37,7 +37,8 @@ function hostText(host: ShownHost, fields: object = {}): string {
   return Object.keys(more).length === 0 ? record : `${record.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
 }
 
-const member = (host: ShownHost, fields?: object): string => `${JSON.stringify(host.host_id)}:${hostText(host, fields)}`;
+const member = (host: ShownHost, fields?: object): string =>
+  `${JSON.stringify(host.host_id)}:${hostText(host, fields)}`;
 
 /** Streams the view as JSON text: an object keyed by host id, in that order. */
 async function* fleetText(statements: PreparedStatements, view: FleetKey, since: number): AsyncGenerator<string> {
@@ -155,11 +156,11 @@ async function sendList(
   request: FastifyRequest,
   reply: FastifyReply,
   statements: PreparedStatements,
-  { limit = MOST_HOSTS, after, state, version, label, text }: Omit<FleetQuery, "since">,
+  { limit = MOST_HOSTS, after, state, version, label, text, root_below: rootBelow }: Omit<FleetQuery, "since">,
   { view, now }: AskedFleet,
 ): Promise<FastifyReply> {
   const { hosts, hasMore } = await listHosts(statements, view, {
-    filter: { state, version, label, text },
+    filter: { state, version, label, text, rootBelow },
     after: after === undefined ? undefined : placeOf(after),
     limit,
     silentBefore: silentBefore(now),

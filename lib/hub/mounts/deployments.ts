@@ -74,10 +74,8 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
       sendFleetView(request, reply, statements, request.query, askedFleet(request, principal)),
     ),
 
-    serve(
-      fleets.showTargetHost,
-      async (request, principal) =>
-        hostDetail<ReportRecord>(statements, askedFleet(request, principal), request.params.host_id),
+    serve(fleets.showTargetHost, async (request, principal) =>
+      hostDetail<ReportRecord>(statements, askedFleet(request, principal), request.params.host_id),
     ),
 
     serve(fleets.countTargetFleet, async (request, principal) => {

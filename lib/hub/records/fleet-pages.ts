@@ -24,6 +24,8 @@ export interface FleetFilter {
   label: string | undefined;
   /** Part of the host id, ignoring case. */
   text: string | undefined;
+  /** Version of the trust root; hosts that follow an older one, or none, match. */
+  rootBelow?: number | undefined;
 }
 
 /** One page of a list. */
@@ -95,10 +97,12 @@ export async function listHosts(
   view: FleetKey,
   { filter, after, limit, silentBefore }: FleetPage,
 ): Promise<{ hosts: ListedHost[]; hasMore: boolean }> {
-  const { version, label, text } = filter;
+  const { version, label, text, rootBelow } = filter;
   const filters: Condition[] = [];
   if (version !== undefined) filters.push({ text: "shown_version = ?", values: [version] });
   if (text !== undefined) filters.push({ text: "lower(host_id) LIKE ? ESCAPE '!'", values: [patternOf(text)] });
+  if (rootBelow !== undefined)
+    filters.push({ text: "(root_version IS NULL OR root_version < ?)", values: [rootBelow] });
   const labelled = label === undefined ? undefined : await labelConditions(statements, view, label);
 
   const read = async (stored: HostState, comparison: "<" | ">=", from: string, most: number): Promise<ShownHost[]> => {
@@ -144,6 +148,9 @@ const STATES = `SELECT state, COUNT(*) AS hosts, SUM(CASE WHEN heard_at < ? THEN
   FROM hosts WHERE holder = ? AND target = ? GROUP BY state`;
 const UNHEALTHY = `SELECT COUNT(*) AS hosts FROM hosts
   WHERE holder = ? AND target = ? AND unhealthy_since IS NOT NULL AND heard_at >= ?`;
+const ROOTS = `SELECT root_version, root_digest, COUNT(*) AS hosts FROM hosts
+  WHERE holder = ? AND target = ? AND root_version IS NOT NULL GROUP BY root_version, root_digest
+  ORDER BY root_version DESC, hosts DESC, root_digest LIMIT ${MOST_NAMED}`;
 const VERSIONS = `SELECT shown_version, COUNT(*) AS hosts,
     SUM(CASE WHEN state = 'failed' AND heard_at >= ? THEN 1 ELSE 0 END) AS failing
   FROM hosts WHERE holder = ? AND target = ? GROUP BY shown_version
@@ -170,6 +177,7 @@ export async function countHosts(
   }
   const versions = await statements.all(VERSIONS, [silentBefore, holder, target]);
   const labels = await statements.all(LABELS, [holder, target, holder, target]);
+  const roots = await statements.all(ROOTS, [holder, target]);
   const unhealthy = await statements.first(UNHEALTHY, [holder, target, silentBefore]);
   return {
     hosts: Object.values(states).reduce((sum, count) => sum + count, 0),
@@ -181,5 +189,12 @@ export async function countHosts(
     })),
     labels: labels.map((row) => row["label"] as string),
     unhealthy: Number(unhealthy?.["hosts"] ?? 0),
+    ...(roots.length > 0 && {
+      roots: roots.map((row) => ({
+        version: Number(row["root_version"]),
+        digest: row["root_digest"] as string,
+        hosts: Number(row["hosts"]),
+      })),
+    }),
   };
 }

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { sha256Hex } from "../../contract/identifiers.ts";
 import { count, json, name, text, time, yes } from "./columns.ts";
 import { type RowOf, table } from "./table.ts";
 
@@ -63,6 +64,9 @@ export const hosts = table(
     heard_at: time,
     /** Since when what it runs is unhealthy, by the host's clock; null for a healthy host. */
     unhealthy_since: time.nullable(),
+    /** Version of the trust root that it follows, by its last poll, and the digest of that; null for none. */
+    root_version: count.nullable(),
+    root_digest: sha256Hex.nullable(),
   },
   {
     key: ["holder", "target", "host_id"],
@@ -74,6 +78,8 @@ export const hosts = table(
       shown_version: "",
       heard_at: "9999-12-31T23:59:59.999Z",
       unhealthy_since: null,
+      root_version: null,
+      root_digest: null,
     },
     added: {
       "0002-fleet-lists": {
@@ -88,6 +94,11 @@ export const hosts = table(
         columns: ["unhealthy_since"],
         // For the number of unhealthy hosts, without reading the others.
         indexes: { hosts_unhealthy: ["holder", "target", "unhealthy_since", "heard_at"] },
+      },
+      "0011-trust-roots": {
+        columns: ["root_version", "root_digest"],
+        // For the numbers of hosts by version of their trust root.
+        indexes: { hosts_root: ["holder", "target", "root_version", "root_digest"] },
       },
     },
   },

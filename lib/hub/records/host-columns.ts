@@ -1,12 +1,7 @@
 import * as z from "zod";
 import { type HostRecord, keptFacts } from "../../contract/facts/host.ts";
 import type { Labels } from "../../contract/labels.ts";
-import {
-  lastHeard,
-  reportedState,
-  shownVersion,
-  unhealthySince,
-} from "../../contract/surfaces/host-record.ts";
+import { lastHeard, reportedState, shownVersion, unhealthySince } from "../../contract/surfaces/host-record.ts";
 import type { HostsTable } from "./fleet-tables.ts";
 
 /** Host as its record is stored: facts in columns of their own, and those that depend on the time, are not in it. */

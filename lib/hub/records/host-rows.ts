@@ -2,9 +2,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { type Insertable, sql } from "kysely";
 import type { FleetKey } from "./fleet.ts";
 import type { HostsTable } from "./fleet-tables.ts";
-import { columnsOf, labelRows, labelsOf,type StoredRecord } from "./host-columns.ts";
+import { columnsOf, labelRows, labelsOf, type StoredRecord } from "./host-columns.ts";
 import { addLabels, changeLabels, rowsOf } from "./label-rows.ts";
-import { inTransaction, type Queries, type Transacted } from "./port.ts";
+import type { Queries, Transacted } from "./port.ts";
 import { deleteWhere, selectWhere, updateWhere } from "./rows.ts";
 
 /**
@@ -42,7 +42,7 @@ export async function hostsBefore(
 const recordOf = ({ record }: Pick<StoredHost, "record">) => JSON.parse(record) as StoredRecord;
 
 /** Sets a time, unless the column holds a later one: clocks of several hubs differ. */
-const later = (column: "seen_at" | "heard_at", time: string) =>
+export const later = (column: "seen_at" | "heard_at", time: string) =>
   sql<string>`case when hosts.${sql.ref(column)} > ${time} then hosts.${sql.ref(column)} else ${time} end`;
 
 /**
@@ -92,24 +92,6 @@ export async function storeHosts(
     };
   });
   await changeLabels(transaction, view, changes);
-}
-
-/** Records a poll of hosts that name themselves, some for the first time. @param seenAt ISO 8601 */
-export async function seeHosts(db: Queries, view: FleetKey, ids: readonly string[], seenAt: string): Promise<void> {
-  const { holder, target } = view;
-  const unnamed = await selectWhere(db, "hosts", { holder, target, seen_at: null })
-    .where("host_id", "in", ids)
-    .select("host_id")
-    .execute();
-  const first = unnamed.map(({ host_id: id }) => id);
-  if (first.length > 0) await inTransaction(db, (transaction) => nameHosts(transaction, view, first, seenAt));
-  await updateWhere(db, "hosts", { holder, target })
-    .set({
-      seen_at: sql<string>`case when seen_at > ${seenAt} then seen_at else ${seenAt} end`,
-      heard_at: later("heard_at", seenAt),
-    })
-    .where("host_id", "in", ids)
-    .execute();
 }
 
 /**

@@ -1,19 +1,20 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { hostId } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
+import { rootMarkIn } from "../../contract/trust/root.ts";
 import type { FleetKey } from "./fleet.ts";
-import { nameHosts, seeHosts } from "./host-rows.ts";
+import { nameHosts } from "./host-rows.ts";
 import { HourlyNotes } from "./hourly-notes.ts";
 import { inTransaction, type Queries } from "./port.ts";
+import { seeHosts, type SeenHost } from "./seen-hosts.ts";
 
 /** Hosts per statement. */
 const BATCH = 200;
 
 const HEADER = HEADERS.host.toLowerCase();
+const ROOT = HEADERS.root.toLowerCase();
 
-interface Seen extends FleetKey {
-  hostId: string;
-}
+interface Seen extends FleetKey, SeenHost {}
 
 /** Records when hosts that name themselves request the latest version, for fleet views. */
 export class Sightings extends HourlyNotes<Seen> {
@@ -31,7 +32,10 @@ export class Sightings extends HourlyNotes<Seen> {
   note({ headers }: { headers: IncomingHttpHeaders }, view: FleetKey): void {
     const host = hostOf(headers);
     if (host === undefined) return;
-    this.noteOnce(JSON.stringify([view.holder, view.target, host]), () => ({ ...view, hostId: host }));
+    const given = headers[ROOT];
+    const root = typeof given === "string" ? rootMarkIn(given) : undefined;
+    const name = JSON.stringify([view.holder, view.target, host, root && given]);
+    this.noteOnce(name, () => ({ ...view, id: host, root }));
   }
 
   /**
@@ -52,10 +56,10 @@ export class Sightings extends HourlyNotes<Seen> {
     const seenAt = new Date(now).toISOString();
     for (const group of Map.groupBy(seen, ({ holder, target }) => JSON.stringify([holder, target])).values()) {
       const { holder, target } = group[0]!;
-      for (let start = 0; start < group.length; start += BATCH) {
-        const ids = group.slice(start, start + BATCH).map(({ hostId: id }) => id);
-        await seeHosts(this.#db, { holder, target }, ids, seenAt).catch(() => undefined);
-      }
+      // A host that has taken over another root meanwhile was noted twice.
+      const hosts = [...new Map(group.map((host) => [host.id, host])).values()];
+      for (let start = 0; start < hosts.length; start += BATCH)
+        await seeHosts(this.#db, { holder, target }, hosts.slice(start, start + BATCH), seenAt).catch(() => undefined);
     }
   }
 }

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { lastHeard, runningVersion, unhealthySince } from "../../../contract/surfaces/host-record.ts";
 import { type FleetKey, viewState } from "../../records/fleet.ts";
-import { labelsOf,type StoredRecord } from "../../records/host-columns.ts";
+import { labelsOf, type StoredRecord } from "../../records/host-columns.ts";
 import type { PreparedStatements } from "../../records/port.ts";
 import { type ChangedHost, changedHosts } from "./hosts.ts";
 import { FleetTally, type ReportedHost, type Tallied, type Tally } from "./tally.ts";

@@ -8,20 +8,29 @@ import {
   shownVersion,
   stateOfHost,
 } from "../../../../lib/contract/surfaces/host-record.ts";
+import type { RootMark } from "../../../../lib/contract/trust/root.ts";
 import { FEATURES } from "../../../../lib/hub/features.ts";
 import { silentBefore } from "../../../../lib/hub/fleets/fleet-view.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { type FleetCursor, type FleetFilter, listHosts } from "../../../../lib/hub/records/fleet-pages.ts";
-import { labelRows, labelsOf,type StoredRecord } from "../../../../lib/hub/records/host-columns.ts";
-import { forgetHost, labelHost, nameHosts, seeHosts } from "../../../../lib/hub/records/host-rows.ts";
+import { labelRows, labelsOf, type StoredRecord } from "../../../../lib/hub/records/host-columns.ts";
+import { forgetHost, labelHost, nameHosts } from "../../../../lib/hub/records/host-rows.ts";
 import { type Database, inTransaction } from "../../../../lib/hub/records/port.ts";
 import { storeReports } from "../../../../lib/hub/records/reports.ts";
+import { seeHosts, type SeenHost } from "../../../../lib/hub/records/seen-hosts.ts";
 import { takeBackMigrations } from "../../../support/hub/older-schema.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
 
 const DAY = 86_400_000;
 const VIEW = { holder: "acme", target: "plugin/tide" };
 const HOSTS = ["a", "b", "B", "10", "9", "tromsø", "z_%!"];
+
+const MARKS: readonly (RootMark | undefined)[] = [
+  undefined,
+  { version: 1, digest: "a".repeat(64) },
+  { version: 2, digest: "b".repeat(64) },
+  { version: 2, digest: "c".repeat(64) },
+];
 
 /** Draws numbers that a seed repeats. */
 function drawing(seed: number) {
@@ -39,7 +48,10 @@ async function check(t: Test, { kysely, statements }: Database, now: number, wha
   const labels = await kysely.selectFrom("host_labels").select(["host_id", "label"]).execute();
   const silence = silentBefore(now);
   const hosts = rows.map((row) => {
-    const record = { ...(JSON.parse(row.record) as StoredRecord), ...(row.seen_at !== null && { seen_at: row.seen_at }) };
+    const record = {
+      ...(JSON.parse(row.record) as StoredRecord),
+      ...(row.seen_at !== null && { seen_at: row.seen_at }),
+    };
     const shown = labelsOf(record, row.labels);
     const heard = new Date(lastHeard(record)!).toISOString();
     return {
@@ -71,6 +83,7 @@ async function check(t: Test, { kysely, statements }: Database, now: number, wha
     [{ label: "env=prod" }, ({ labels: of }) => of["env"] === "prod"],
     [{ label: "env" }, ({ labels: of }) => "env" in of],
     [{ text: "_%" }, ({ id }) => id.includes("_%")],
+    [{ rootBelow: 2 }, ({ row }) => (row.root_version ?? 0) < 2],
     [{ text: "b" }, ({ id }) => id.toLowerCase().includes("b")],
   ];
   for (const wanted of HOST_STATES) filters.push([{ state: wanted }, ({ state }) => state === wanted]);
@@ -109,6 +122,15 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
       labels: of([undefined, {}, { env: "prod" }, { env: "test", role: "canary" }]),
     };
   };
+  /** Versions of the trust root that hosts follow, by their last polls. */
+  const followed = new Map<string, RootMark | undefined>();
+  const seen = (): SeenHost => ({ id: of(HOSTS), root: of(MARKS) });
+  const poll = async (hosts: readonly SeenHost[], seenAt: string) => {
+    const each = [...new Map(hosts.map((host) => [host.id, host])).values()];
+    await seeHosts(db, VIEW, each, seenAt);
+    const there = (await db.selectFrom("hosts").select("host_id").execute()).map(({ host_id: id }) => id);
+    for (const { id, root } of each) if (there.includes(id)) followed.set(id, root);
+  };
   const deeds: Record<string, () => Promise<unknown>> = {
     report: () => {
       // Clocks of several hubs differ.
@@ -123,14 +145,18 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
       });
       return storeReports(db, reports);
     },
-    poll: () => seeHosts(db, VIEW, [of(HOSTS), of(HOSTS)], at()),
-    "earlier poll": () => seeHosts(db, VIEW, [of(HOSTS)], new Date(now - 3_600_000).toISOString()),
+    poll: () => poll([seen(), seen()], at()),
+    "earlier poll": () => poll([seen()], new Date(now - 3_600_000).toISOString()),
     name: () => inTransaction(db, (transaction) => nameHosts(transaction, VIEW, [of(HOSTS)], at())),
     label: () =>
       inTransaction(db, (transaction) =>
         labelHost(transaction, VIEW, of(HOSTS), of([null, "{}", '{"env":"prod"}', '{"zone":"a","role":"canary"}'])),
       ),
-    forget: () => inTransaction(db, (transaction) => forgetHost(transaction, VIEW, of(HOSTS))),
+    forget: () => {
+      const id = of(HOSTS);
+      followed.delete(id);
+      return inTransaction(db, (transaction) => forgetHost(transaction, VIEW, id));
+    },
     wait: async () => (now += below(20) * DAY),
   };
   const names = Object.keys(deeds);
@@ -138,7 +164,13 @@ async function play(t: Test, database: Database, seed: number): Promise<void> {
     const name = of([...names, "report", "report"]);
     await deeds[name]!();
     now += 1000;
-    await check(t, database, now, `seed ${seed}, step ${step}, ${name}`);
+    const what = `seed ${seed}, step ${step}, ${name}`;
+    await check(t, database, now, what);
+    const stored = await db.selectFrom("hosts").select(["host_id", "root_version", "root_digest"]).execute();
+    for (const { host_id: id, root_version: version, root_digest: digest } of stored) {
+      const root = followed.get(id);
+      t.strictSame([version, digest], [root?.version ?? null, root?.digest ?? null], `${what}: trust root of ${id}`);
+    }
   }
 }
 
