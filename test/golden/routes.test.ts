@@ -1,5 +1,6 @@
 import t from "tap";
 import { PAGES } from "../../lib/web/pages.ts";
+import { forgedRoot, heldKey } from "../support/forged/roots.ts";
 import { golden } from "../support/golden.ts";
 import { filledHub } from "../support/hub/filled-hub.ts";
 import { type CallOptions, createProject, publication, publishForm } from "../support/hub/harness.ts";
@@ -17,6 +18,9 @@ const MANAGED = {
   "POST import": { version: "2.0.0", repo: "o/r@v2" },
   "PATCH ": { description: "Tells the tide" },
 };
+
+/** Version 1 of a trust root. */
+const ROOT = forgedRoot({ id: `rt_${"0".repeat(32)}`, version: 1, holders: [heldKey()], signers: [heldKey()] }).text;
 
 /** Bodies that the routes accept, by method and path; what no caller here may do changes nothing. */
 const BODIES: Record<string, object> = {
@@ -43,6 +47,7 @@ const BODIES: Record<string, object> = {
   "POST /devkeys/projects/{id}/signers/{key}/retire": {},
   "POST /devkeys/projects/{id}/signers/{key}/revoke": {},
   "POST /devkeys/signing-key": { secret: "sixteen characters" },
+  "POST /devkeys/roots": { root: ROOT },
   "POST /devkeys/webhooks": { url: "https://127.0.0.1:1/" },
   "POST /devkeys/webhooks/{webhook}/redeliver": {},
   "POST /devkeys/webhooks/{webhook}/rotate": {},
@@ -82,6 +87,7 @@ t.test("every route answers strangers, other owners and broken bodies with the s
   const named: Record<string, string> = {
     ...{ project_id: project.id, slug: "tide", version: "1.0.0", kind: "plugin", host_id: "alpha", owner: "nobody" },
     ...{ rollout: "rol_none", host: "alpha", invite: "inv_none", key: "a".repeat(64), webhook: hooks.items[0].id },
+    root: `rt_${"0".repeat(32)}`,
   };
   const report = { ...REPORT, project_id: project.id, deployment_id: "", plugins: [] };
   const bodies: Record<string, object> = {
@@ -93,7 +99,8 @@ t.test("every route answers strangers, other owners and broken bodies with the s
   for (const [path, operations] of Object.entries(document.paths as Record<string, Record<string, Operation>>)) {
     if (path.startsWith("/app/devkeys/")) continue;
     const id = path.includes("/api-keys/") ? project.keyId : path.includes("/downloads/") ? "art_none" : project.id;
-    const where = path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => named[name] ?? id);
+    const names = path.includes("/roots/") ? { ...named, version: "1" } : named;
+    const where = path.replaceAll(/\{([^}]+)\}/g, (_, name: string) => names[name] ?? id);
     for (const [method, { requestBody, responses }] of Object.entries(operations)) {
       const name = `${method.toUpperCase()} ${path}`;
       const isForm = /\/(?:publish|deltas|index|versions)$/.test(path);
