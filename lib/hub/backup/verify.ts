@@ -48,7 +48,15 @@ async function verifyBlobs(
   result: VerifyResult,
   { quick, onFinding, onProgress, signal }: VerifyOptions,
 ): Promise<void> {
+  let last: CopiedRow | undefined;
   for await (const row of rows) {
+    const before = last?.table === row.table ? last.row : undefined;
+    const disorder = tables.table(row.table).faultAfter?.(row.row, before);
+    if (disorder !== undefined) {
+      result.findings++;
+      onFinding({ ...tables.nameOf(row), fault: disorder });
+    }
+    last = row;
     const blob = tables.blobOf(row);
     if (blob === undefined) continue;
     signal?.throwIfAborted();

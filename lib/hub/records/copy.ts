@@ -75,10 +75,10 @@ export class CopiedTables {
    * @returns what is wrong with it, or undefined
    */
   faultOf({ table, row }: CopiedRow, version: readonly string[]): string | undefined {
-    const { rows } = this.table(table);
+    const { rows, faultOf } = this.table(table);
     const schema = version.length === this.version.length ? rows : rows.partial();
     const issue = schema.safeParse(row).error?.issues[0];
-    return issue && `${issue.path.join(".") || "row"}: ${faultText(issue)}`;
+    return issue === undefined ? faultOf?.(row) : `${issue.path.join(".") || "row"}: ${faultText(issue)}`;
   }
 }
 

@@ -6,6 +6,9 @@ export type ColumnRules = Readonly<Record<string, z.ZodType<string | number | nu
 type Names<Shape> = readonly (keyof Shape & string)[];
 type Indexes<Shape> = Readonly<Record<string, Names<Shape>>>;
 
+/** Row as copies and checks see it. */
+export type AnyRow = Readonly<Record<string, string | number | null>>;
+
 /** Column that holds the `id` of a row of another table. */
 interface Reference {
   table: AnyTable;
@@ -35,6 +38,10 @@ interface TableOptions<Shape extends ColumnRules> {
   copied?: boolean;
   /** Column with the SHA-256 of the blob that has the row's id and `size_bytes` bytes. */
   digest?: keyof Shape & string;
+  /** Returns a fault of a row that its columns alone do not show. */
+  faultOf?: (row: AnyRow) => string | undefined;
+  /** Returns a fault of a row that the row before it, by their key, shows. Only `hub verify` asks. */
+  faultAfter?: (row: AnyRow, before: AnyRow | undefined) => string | undefined;
   /** Migration that creates the table. Default: the first one. */
   since?: string;
   /** Later additions by the name of their migration. */
@@ -43,8 +50,9 @@ interface TableOptions<Shape extends ColumnRules> {
 
 /** Table: rules for its rows, and what migrations and copies need to know. */
 export interface Table<Name extends string, Shape extends ColumnRules> extends Required<
-  Omit<TableOptions<Shape>, "references" | "needs" | "digest">
-> {
+  Omit<TableOptions<Shape>, "references" | "needs" | "digest" | "faultOf" | "faultAfter">
+>,
+  Pick<TableOptions<Shape>, "faultOf" | "faultAfter"> {
   name: Name;
   /** Rules for rows of a backup or of another database. */
   rows: z.ZodObject<Shape, z.core.$strict>;
@@ -65,6 +73,8 @@ export interface AnyTable {
   readonly defaults: Readonly<Record<string, string | number | null | undefined>>;
   readonly copied: boolean;
   readonly digest: string | undefined;
+  readonly faultOf?: (row: AnyRow) => string | undefined;
+  readonly faultAfter?: (row: AnyRow, before: AnyRow | undefined) => string | undefined;
   readonly since: string;
   readonly added: Readonly<Record<string, Addition<ColumnRules>>>;
 }

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { publicKey, rootChain } from "../../support/forged/roots.ts";
 import { zipOf } from "../../support/hub/archives.ts";
 import {
   createProject,
@@ -39,6 +40,12 @@ async function hintsOfAll(t: Test, first: RunningHub, second: Pick<RunningHub, "
   await hinted("what takes it back");
   t.equal((await first.call("DELETE", `${at}/versions/2.0.0?reason=bad`, { key })).status, 204);
   await hinted("a deletion");
+
+  const root = { root: rootChain().version(1, [publicKey(signer.publicKey)]), targets: [project.id] };
+  t.equal((await first.call("POST", "/devkeys/roots", { json: root })).status, 201);
+  await hinted("a trust root");
+  t.equal((await first.call("DELETE", `${at}/root`, { key })).status, 204);
+  await hinted("leaving it");
 
   await publish(t, other, "1.0.0", signer);
   await publish(t, project, "1.5.0", signer);

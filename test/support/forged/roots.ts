@@ -3,23 +3,33 @@ import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } fr
 import { canonicalJson } from "../../../lib/artifact/trust/canonical-json.ts";
 import type { RootDocument, RootKey, SignedRoot } from "../../../lib/contract/trust/root.ts";
 
-/** Key pair of a holder, or of a signer of versions. */
-export interface HeldKey {
+/** Ed25519 key as a root names it. */
+export interface PublicKey {
   id: string;
   key: RootKey;
-  /** Public key, hexadecimal; of Ed25519 only. */
+  /** Public key, hexadecimal. */
   hex: string;
+}
+
+/** Key pair of a holder, or of a signer of versions. */
+export interface HeldKey extends PublicKey {
   privateKey: KeyObject;
 }
 
 const idOf = (key: RootKey): string => createHash("sha256").update(canonicalJson(key)).digest("hex");
 
+/** Returns a public key as a root names it. @param bytes 32 bytes */
+export function publicKey(bytes: Buffer): PublicKey {
+  const hex = bytes.toString("hex");
+  const key: RootKey = { keytype: "ed25519", scheme: "ed25519", keyval: { public: hex } };
+  return { id: idOf(key), key, hex };
+}
+
 /** Makes an Ed25519 key pair. */
 export function heldKey(): HeldKey {
-  const { privateKey, publicKey } = generateKeyPairSync("ed25519");
-  const hex = publicKey.export({ format: "der", type: "spki" }).subarray(-32).toString("hex");
-  const key: RootKey = { keytype: "ed25519", scheme: "ed25519", keyval: { public: hex } };
-  return { id: idOf(key), key, hex, privateKey };
+  const pair = generateKeyPairSync("ed25519");
+  const bytes = pair.publicKey.export({ format: "der", type: "spki" }).subarray(-32);
+  return { ...publicKey(bytes), privateKey: pair.privateKey };
 }
 
 export const rootIdOf = (): string => `rt_${randomBytes(16).toString("hex")}`;
@@ -30,7 +40,7 @@ export interface RootPlan {
   version: number;
   holders: readonly HeldKey[];
   threshold?: number;
-  signers: readonly HeldKey[];
+  signers: readonly PublicKey[];
   /** Names by the keys' ids. */
   names?: Record<string, string>;
   /** Keys that sign it. Default: the holders. */
@@ -69,7 +79,7 @@ export interface RootChain {
   id: string;
   holders: readonly HeldKey[];
   /** Returns the text of a version that names signers. */
-  version(version: number, signers: readonly HeldKey[], more?: Partial<RootPlan>): string;
+  version(version: number, signers: readonly PublicKey[], more?: Partial<RootPlan>): string;
 }
 
 export function rootChain(): RootChain {

@@ -59,7 +59,7 @@ export async function publishRoot(
       const following = locked.filter(({ id }) => named.has(id) || current.includes(id));
       if (added) {
         requireWhole(principal, following);
-        const { version, digest, expires } = newest;
+        const { version, digest, expires } = uploaded;
         const published = { published_at: hub.now(), published_by: caller.id };
         await insertRoot(transaction, { ...name, version, document: text, digest, expires, ...published });
         const facts = { root_id: newest.id, root_version: version, digest, targets: following.length };
@@ -132,7 +132,7 @@ async function ownerOf(
 /**
  * Verifies a version as hosts do, against those that the hub has.
  *
- * @returns the newest version: the uploaded one if it is added
+ * @returns the newest version, and whether the uploaded one is added, as the newest or where the hub has lost it
  * @throws HubError 422 for a version that hosts would refuse, 409 `trust_root_forked` where the hub has another one
  */
 async function place(
@@ -144,19 +144,25 @@ async function place(
   const { version } = uploaded;
   if (newest === undefined) return { newest: verified(uploaded, undefined), added: true };
   if (version > newest.version) return { newest: verified(uploaded, newest), added: true };
+  const answer = { newest: parseRoot(newest.document, storedName(newest)), added: false };
   const stored = version === newest.version ? newest : await findRoot(transaction, { ...name, version });
-  if (stored?.digest !== uploaded.digest) {
-    // Nobody is told of a fork by what nobody has signed.
-    verified(uploaded, version === 1 ? undefined : await findRoot(transaction, { ...name, version: version - 1 }));
-    throw new HubError(
-      409,
-      "trust_root_forked",
-      `The hub has another version ${version} of the trust root ${name.root_id}, which stays: ` +
-        "both were signed. Ask those who hold the root keys which one counts.",
-    );
-  }
-  return { newest: parseRoot(newest.document, storedName(newest)), added: false };
+  if (stored?.digest === uploaded.digest) return answer;
+  // Nobody is told of a fork by what nobody has signed.
+  verified(uploaded, await findRoot(transaction, { ...name, version: version - 1 }));
+  if (stored !== undefined) throw forked(uploaded);
+  // A version that the hub has lost: the one after it verifies it.
+  const after = await findRoot(transaction, { ...name, version: version + 1 });
+  if (after !== undefined) checked(() => nextRoot(uploaded, after.document, storedName(after)));
+  return { ...answer, added: true };
 }
+
+const forked = ({ id, version }: TrustRoot): HubError =>
+  new HubError(
+    409,
+    "trust_root_forked",
+    `The hub has another version ${version} of the trust root ${id}, which stays: both were signed. ` +
+      "Ask those who hold the root keys which one counts.",
+  );
 
 const storedName = ({ root_id: id, version }: TrustRootsTable): string => `Version ${version} of the trust root ${id}`;
 
@@ -168,7 +174,8 @@ function verified({ id, version, text }: TrustRoot, before: TrustRootsTable | un
   throw new HubError(
     422,
     "trust_root_order",
-    `${UPLOADED} is version ${version} of the trust root ${id}, and the hub has none: publish version 1 first.`,
+    `${UPLOADED} is version ${version} of the trust root ${id}, and the hub lacks version ${version - 1}: ` +
+      "versions are published one by one, from version 1 on.",
   );
 }
 

@@ -1,6 +1,7 @@
 // Holds: when the key of a joined host ends (lib/hub/features/joining/invite-records.ts)
 // Holds: which keys of a host work (lib/hub/features/joining/host-records.ts)
 import t from "tap";
+import { heldKey, rootChain } from "../../../../support/forged/roots.ts";
 import { isErrorBody, publication, startHub } from "../../../../support/hub/harness.ts";
 import { invited, ownSecrets, signerHex, soon } from "../../../../support/hub/joining.ts";
 import { fleetOf } from "../../../../support/hub/project-fleet.ts";
@@ -353,4 +354,28 @@ t.test("names of hosts have one form, and no two differ by the case of A to Z al
   t.equal((await rename("PIER-7")).status, 204, "its own name in other letters");
   t.equal((await join(token, "\u00e9")).status, 200);
   t.equal((await join(token, "\u00c9")).status, 200, "databases know no other letters' case");
+});
+
+t.test("an invite carries signers or a trust root, which its hosts get as it was sent", async (t) => {
+  const hub = await startHub(t);
+  const { at, signers, join } = await invited(hub);
+  const chain = rootChain();
+  const root = chain.version(1, [heldKey()]);
+  const asked = (json: object) => hub.call("POST", `${at}/host-invites`, { json: { expires_at: soon(), ...json } });
+  const made = await asked({ root });
+  t.match(made, { status: 201, body: { signers: [], root: { id: chain.id, version: 1 } } });
+  const joined = await join(made.body.token as string, "pier-7");
+  t.match(joined.body, { state: "joined", signers: [], root });
+  t.equal(joined.body.root, root, "byte for byte");
+  const { token, ...record } = made.body as { token: string };
+  t.match((await hub.call("GET", `${at}/host-invites`)).body.items, [{ ...record, state: "used", used: 1 }]);
+  t.notOk("root" in (await asked({ signers })).body, "an invite without a root says nothing of one");
+
+  isErrorBody(t, await asked({}), 422, "unprocessable");
+  isErrorBody(t, await asked({ signers: [] }), 422, "unprocessable");
+  isErrorBody(t, await asked({ root, signers }), 422, "unprocessable");
+  t.equal((await asked({ root, signers: [] })).status, 201);
+  isErrorBody(t, await asked({ root: "{}" }), 422, "trust_root_invalid");
+  isErrorBody(t, await asked({ root: chain.version(1, [heldKey()], { by: [] }) }), 422, "trust_root_undersigned");
+  isErrorBody(t, await asked({ root: root + " ".repeat(65_536) }), 422, "unprocessable");
 });
