@@ -6,6 +6,7 @@ import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
 import { staging } from "./features/staging/feature.ts";
 import { statements } from "./features/statements/feature.ts";
+import { trust } from "./features/trust/feature.ts";
 import { webhooks } from "./features/webhooks/feature.ts";
 
 /** Features of the pages, in display order. */
@@ -15,6 +16,7 @@ export const webFeatures: readonly WebFeature[] = [
   joining,
   staging,
   statements,
+  trust,
   publishers,
   webhooks,
   quotas,

@@ -82,6 +82,16 @@ export const readRoot = {
   errors: [401, 403, 404, 422],
 } as const satisfies Route;
 
+export const followedRoot = {
+  ...managed,
+  method: "GET",
+  path: "/projects/:id/root",
+  who: { key: ["read", "projects", "publish"] },
+  summary: "The trust root that a target follows",
+  ok: { 200: rootRecord },
+  errors: [401, 403, 404],
+} as const satisfies Route;
+
 export const leaveRoot = {
   ...managed,
   method: "DELETE",

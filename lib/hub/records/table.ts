@@ -49,10 +49,10 @@ interface TableOptions<Shape extends ColumnRules> {
 }
 
 /** Table: rules for its rows, and what migrations and copies need to know. */
-export interface Table<Name extends string, Shape extends ColumnRules> extends Required<
-  Omit<TableOptions<Shape>, "references" | "needs" | "digest" | "faultOf" | "faultAfter">
->,
-  Pick<TableOptions<Shape>, "faultOf" | "faultAfter"> {
+export interface Table<Name extends string, Shape extends ColumnRules>
+  extends
+    Required<Omit<TableOptions<Shape>, "references" | "needs" | "digest" | "faultOf" | "faultAfter">>,
+    Pick<TableOptions<Shape>, "faultOf" | "faultAfter"> {
   name: Name;
   /** Rules for rows of a backup or of another database. */
   rows: z.ZodObject<Shape, z.core.$strict>;

@@ -7,6 +7,7 @@ import { quotaFill } from "./quotas.ts";
 import { rolloutFill } from "./rollouts.ts";
 import { stagingFill } from "./staging.ts";
 import { statementFill } from "./statements.ts";
+import { trustFill } from "./trust.ts";
 import { webhookFill } from "./webhooks.ts";
 
 /** Additions of each feature to the hubs that tests fill, in the order in which they are made. */
@@ -19,6 +20,7 @@ export const FILLS: readonly FeatureFill[] = [
   quotaFill,
   stagingFill,
   componentFill,
+  trustFill,
 ];
 
 /** Options of a hub whose features may ask this machine. */

@@ -1,6 +1,7 @@
 /** Hosts that join a hub's project over the wire. */
 import { randomBytes } from "node:crypto";
 import type { JoinAnswer, JoinedHost, NewInvite } from "../../../lib/contract/joining/records.ts";
+import { heldKey, rootChain } from "../forged/roots.ts";
 import { type FeatureFill, HOSTILE, HOSTILE_HOST, later } from "./filling.ts";
 import { type Answer, createProject, newSigner, type ProjectAccess, type RunningHub } from "./harness.ts";
 
@@ -79,6 +80,8 @@ export const joiningFill: FeatureFill = {
       await askAsClones(hub, own.key, host);
       await done("DELETE", `${base}/host-invites/${invite.id}`);
     }
+    const root = rootChain().version(1, [heldKey()]);
+    await done("POST", `${base}/host-invites`, { json: { root, expires_at: later(3600) } });
   },
   async show({ hub, project }) {
     for (const [host, approve] of [

@@ -18,6 +18,7 @@ import type { Core } from "../feature.ts";
 import { publishRoot } from "./publish.ts";
 import { clearRoot, findFollowed, findRoot, findRoots, type ListedRoot, listRoots } from "./records.ts";
 
+const noneFollowed = () => notFound("It follows no trust root.");
 const noSuchVersion = () => notFound("The trust root has no such version.");
 
 /** Routes of trust roots: owners publish them, and hosts read the versions of the one that their target follows. */
@@ -68,12 +69,20 @@ export function trustRoutes(options: MountOptions<Core>): readonly Served[] {
       return sendDocument(request, reply, found.document);
     }),
 
+    serve(routes.followedRoot, async (request, principal) => {
+      const { owner, root_id: rootId } = await projectOf(principal, request.params.id);
+      const found = rootId === null ? [] : await findRoots(db, viewOf(principal), rootId);
+      const root = found.find((each) => each.owner === owner);
+      if (root === undefined) throw noneFollowed();
+      return root;
+    }),
+
     serve(routes.leaveRoot, async (request, principal) => {
       const { id } = await projectOf(principal, request.params.id);
       const authority = { principal, projectIds: [id] } as const;
       await audited(hub, request, authority, async (transaction, tell, { targets: [target] }) => {
         const { root_id, root_version } = target;
-        if (root_id === null || root_version === null) throw notFound("It follows no trust root.");
+        if (root_id === null || root_version === null) throw noneFollowed();
         await changeTarget(transaction, id, hub.clock(), () => clearRoot(transaction, id));
         await tell({ action: "trust.leave", subject: subjectOf(target), facts: { root_id, root_version } });
       });
