@@ -68,7 +68,7 @@ export const showRoot = {
   summary: "A trust root, with the targets that follow it",
   params: byRoot,
   ok: { 200: rootRecord },
-  errors: [401, 403, 404, 422],
+  errors: [401, 403, 404, 409, 422],
 } as const satisfies Route;
 
 export const readRoot = {
@@ -79,7 +79,7 @@ export const readRoot = {
   summary: "A version of a trust root, as it was published",
   params: byVersion,
   ok: { 200: bytes("The document.", "application/json") },
-  errors: [401, 403, 404, 422],
+  errors: [401, 403, 404, 409, 422],
 } as const satisfies Route;
 
 export const followedRoot = {

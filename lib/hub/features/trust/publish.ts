@@ -108,6 +108,10 @@ async function againIfMoved<T>(
   }
 }
 
+/** Returns the refusal of an id that several owners use: anyone can copy one. */
+export const severalOwners = (): HubError =>
+  conflict("Several owners have a trust root of this id: name a target that follows it, or use a key of its owner.");
+
 /**
  * Returns the owner of a root: that of the targets, or else the owner who has it already, or else that of the key.
  *
@@ -125,7 +129,7 @@ async function ownerOf(
   if (owner !== undefined) return owner;
   const known = new Set((await findRoots(db, viewOf(principal), rootId)).map((root) => root.owner));
   if (known.size === 0 || known.has(principal.owner)) return principal.owner;
-  if (known.size > 1) throw conflict("Several owners have this trust root: name a target of yours.");
+  if (known.size > 1) throw severalOwners();
   return [...known][0]!;
 }
 

@@ -15,7 +15,7 @@ import { sendBytes, textBytes } from "../../http/ranges.ts";
 import { changeTarget } from "../../records/latest/change-target.ts";
 import { subjectOf } from "../../records/subjects.ts";
 import type { Core } from "../feature.ts";
-import { publishRoot } from "./publish.ts";
+import { publishRoot, severalOwners } from "./publish.ts";
 import { clearRoot, findFollowed, findRoot, findRoots, type ListedRoot, listRoots } from "./records.ts";
 
 const noneFollowed = () => notFound("It follows no trust root.");
@@ -28,12 +28,12 @@ export function trustRoutes(options: MountOptions<Core>): readonly Served[] {
   const projectOf = controlledBy(hub);
   const projects = projectAccess(options);
 
-  /** Returns a root; of several owners' ones, which only an administrator sees, its own or else the first. */
+  /** Returns a root. @throws HubError 404, or 409 to an administrator who sees several owners' ones */
   async function seen(principal: Principal, id: string) {
     const found = await findRoots(db, viewOf(principal), id);
-    const root = found.find(({ owner }) => owner === principal.owner) ?? found[0];
-    if (root === undefined) throw notFound("There is no such trust root.");
-    return root;
+    const root = found.length === 1 ? found[0] : found.find(({ owner }) => owner === principal.owner);
+    if (root !== undefined) return root;
+    throw found.length === 0 ? notFound("There is no such trust root.") : severalOwners();
   }
 
   async function sendFollowed(request: FastifyRequest, reply: FastifyReply, projectId: string, version: number) {

@@ -1,5 +1,5 @@
 import type { RootDocument, RootKey } from "../../../contract/trust/root.ts";
-import { followedRoot, readRoot, type RootRecord } from "../../../contract/trust/routes.ts";
+import { followedRoot, readProjectRoot, readTargetRoot, type RootRecord } from "../../../contract/trust/routes.ts";
 import { HubError, notFound } from "../../../hub/base/errors.ts";
 import { counted } from "../../../support/counted.ts";
 import { type ApiCall, callTo } from "../../page/api.ts";
@@ -25,7 +25,10 @@ export const trust = targetScreen(async ({ api }, request, { kind, slug, id, nam
       </TargetLayout>
     );
   const version = String(root.version);
-  const call: ApiCall<RootDocument> = callTo(readRoot, { params: { root: root.id, version } });
+  const call: ApiCall<RootDocument> =
+    kind === "project"
+      ? callTo(readProjectRoot, { params: { project_id: slug, version } })
+      : callTo(readTargetRoot[kind], { params: { slug, version } });
   const document = await api.call(request, call);
   return (
     <TargetLayout {...frame}>
