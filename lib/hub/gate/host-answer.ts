@@ -64,8 +64,7 @@ export function answerHost(
 ): HostAnswer {
   const answer = versionFor(parts, target, request, by);
   const { rootVersion = null } = target;
-  // Without a version there is nothing to verify.
-  return answer.version === null || rootVersion === null ? answer : { ...answer, rootVersion };
+  return rootVersion === null ? answer : { ...answer, rootVersion };
 }
 
 function versionFor(

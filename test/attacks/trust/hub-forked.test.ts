@@ -27,5 +27,12 @@ for (const database of RACED)
         t.equal((await read(chain.id, version)).bytes.toString(), texts[won], "the one that was told is the one kept");
         t.equal((await show(chain.id)).body.version, version);
       }
+      // Without targets, which would be locked.
+      const alone = rootChain();
+      for (let version = 1; version < 8; version++) {
+        const texts = [0, 1, 2, 3].map(() => alone.version(version, [heldKey()]));
+        const answers = await Promise.all(texts.map((text, index) => trustAt(hubs[index % 2]!).publish(text)));
+        t.strictSame(answers.map(({ status }) => status).toSorted(), [201, 409, 409, 409]);
+      }
     },
   );

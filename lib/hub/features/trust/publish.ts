@@ -45,20 +45,23 @@ export async function publishRoot(
   const owner = await ownerOf(db, principal, uploaded.id, [...named.values()]);
   const name: RootName = { owner, root_id: uploaded.id };
 
+  // A key that is bound to one target leaves the others as they are.
+  const isLeft = (id: string): boolean => principal.projectId !== null && id !== principal.projectId;
+
   const attempt = async (followers: readonly string[]) => {
-    const projectIds = [...new Set([...named.keys(), ...followers])].sort();
+    const projectIds = [...new Set([...named.keys(), ...followers.filter((id) => !isLeft(id))])].sort();
     if (projectIds.length === 0 && principal.projectId !== null)
       throw forbidden("The key is bound to a target: name it.");
     return audited(hub, request, { principal, projectIds }, async (transaction, tell, { caller, targets: locked }) => {
       await takeTurn(transaction, `owner/${owner}`);
       const current = await followersOf(transaction, name);
-      if (!current.every((id) => projectIds.includes(id))) throw new FollowersMoved();
+      if (!current.every((id) => isLeft(id) || projectIds.includes(id))) throw new FollowersMoved();
       // Of two owners, a transfer has come in between.
       if (locked.some((target) => target.owner !== owner)) throw new FollowersMoved();
       const { newest, added } = await place(transaction, name, uploaded);
       const following = locked.filter(({ id }) => named.has(id) || current.includes(id));
       if (added) {
-        requireWhole(principal, following);
+        if (current.some(isLeft)) throw forbidden("The key is bound to one target, and others follow the root, too.");
         const { version, digest, expires } = uploaded;
         const published = { published_at: hub.now(), published_by: caller.id };
         await insertRoot(transaction, { ...name, version, document: text, digest, expires, ...published });
@@ -181,12 +184,6 @@ function verified({ id, version, text }: TrustRoot, before: TrustRootsTable | un
     `${UPLOADED} is version ${version} of the trust root ${id}, and the hub lacks version ${version - 1}: ` +
       "versions are published one by one, from version 1 on.",
   );
-}
-
-/** Requires that a key acts on all targets of a root. @throws HubError 403 for a key that is bound to one of several */
-function requireWhole({ projectId }: Principal, targets: readonly Project[]): void {
-  if (projectId === null || targets.every(({ id }) => id === projectId)) return;
-  throw forbidden("The key is bound to one target, and others follow the trust root, too.");
 }
 
 /**

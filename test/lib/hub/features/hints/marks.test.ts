@@ -1,4 +1,5 @@
 import t from "tap";
+import { heldKey, rootChain } from "../../../../support/forged/roots.ts";
 import { createProject, startHub } from "../../../../support/hub/harness.ts";
 import { FLEET_SCOPES, fleetOf } from "../../../../support/hub/project-fleet.ts";
 import { report } from "../../../../support/hub/shown-hub.ts";
@@ -24,7 +25,11 @@ t.test("a mark of a target changes with its fleet and its versions, and says not
   t.not(second[0]!.mark, first[0]!.mark);
   t.equal(second[1]!.mark, first[1]!.mark);
   await fleet.report("web", "1.0.0");
-  t.not((await marks())[1]!.mark, first[1]!.mark);
+  const third = await marks();
+  t.not(third[1]!.mark, first[1]!.mark);
+  const json = { root: rootChain().version(1, [heldKey()]), targets: [project.id] };
+  t.equal((await hub.call("POST", "/devkeys/roots", { json })).status, 201);
+  t.not((await marks())[1]!.mark, third[1]!.mark, "with the trust root that it follows, too");
   const stranger = await hub.call("POST", "/devkeys/api-keys", {
     json: { name: "k", owner: "else", scopes: ["read"] },
   });

@@ -92,7 +92,12 @@ t.test("a key that is bound to a target changes the root of that one alone", asy
   t.equal((await publish(one, [mine], bound)).status, 201);
   t.equal((await publish(version(2), undefined, bound)).status, 201, "it follows the root already");
   t.match(await publish(one, [other], alice), { status: 200, body: { version: 2, targets: [mine, other].sort() } });
-  isErrorBody(t, await publish(version(3), undefined, bound), 403, "forbidden");
+  const refused = await publish(version(3), undefined, bound);
+  isErrorBody(t, refused, 403, "forbidden");
+  t.match(refused.body.error, "others follow the root");
+  t.equal((await leave(mine, bound)).status, 204);
+  t.match(await publish(one, [mine], bound), { status: 200, body: { targets: [mine] } }, "it may follow again");
+  t.match((await show(chain.id, alice)).body, { version: 2, targets: [mine, other].sort() });
   t.match((await show(chain.id, bound)).body, { version: 2, targets: [mine] }, "and hears of no other target");
   const unseen = rootChain();
   t.equal((await publish(unseen.version(1, [heldKey()]), undefined, alice)).status, 201);
@@ -239,7 +244,8 @@ t.test("a version that the hub has lost comes back where the one after it verifi
   using database = new DatabaseSync(join(hub.dataDir, "hub.sqlite"), { timeout: 10_000 });
   database.exec("delete from trust_roots where version = 2");
   isErrorBody(t, await read(chain.id, 2), 404, "not_found");
-  const other = chain.version(2, [heldKey()], { holders: [heldKey()], threshold: 1, by: chain.holders });
+  const thief = heldKey();
+  const other = chain.version(2, [heldKey()], { holders: [thief], threshold: 1, by: [...chain.holders, thief] });
   isErrorBody(t, await publish(other), 422, "trust_root_undersigned");
   t.match(await publish(versions[1]!), { status: 201, body: before });
   t.equal((await read(chain.id, 2)).bytes.toString(), versions[1]);
