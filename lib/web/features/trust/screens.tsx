@@ -1,10 +1,12 @@
+import type { FleetCounts } from "../../../contract/surfaces/reports.ts";
 import type { RootDocument, RootKey } from "../../../contract/trust/root.ts";
 import { followedRoot, readProjectRoot, readTargetRoot, type RootRecord } from "../../../contract/trust/routes.ts";
 import { HubError, notFound } from "../../../hub/base/errors.ts";
 import { counted } from "../../../support/counted.ts";
-import { type ApiCall, callTo } from "../../page/api.ts";
+import { countsCall } from "../../fleets/fleets.ts";
+import { type ApiCall, callTo, unlessHidden } from "../../page/api.ts";
 import { targetScreen } from "../../page/named-target.ts";
-import { Command, Empty, FactList, type Row, Section, Table, Time, withNotes } from "../../page/parts.tsx";
+import { Badge, Command, Empty, FactList, type Row, Section, Table, Time, withNotes } from "../../page/parts.tsx";
 import { TargetLayout } from "../../page/target-layout.tsx";
 import { KeyName, shortHex } from "../../page/version-marks.tsx";
 
@@ -25,6 +27,8 @@ export const trust = targetScreen(async ({ api }, request, { kind, slug, id, nam
       </TargetLayout>
     );
   const version = String(root.version);
+  // A key may see the root and not the fleet.
+  const counts = await unlessHidden(api.call(request, countsCall({ kind, slug })));
   const call: ApiCall<RootDocument> =
     kind === "project"
       ? callTo(readProjectRoot, { params: { project_id: slug, version } })
@@ -33,6 +37,7 @@ export const trust = targetScreen(async ({ api }, request, { kind, slug, id, nam
   return (
     <TargetLayout {...frame}>
       <Root of={root} document={document} />
+      {counts !== undefined && <Followers of={root} counts={counts} />}
       <Command text={`sealift trust show ${kind}:${slug}`} />
     </TargetLayout>
   );
@@ -83,6 +88,42 @@ function Root({ of: root, document: { signed } }: { of: RootRecord; document: Ro
         <Table label="Signers" columns={["Name", "Key"]} rows={signers.keyids.map(rowOf)} />
       </Section>
     </>
+  );
+}
+
+/** Shows how many hosts of the target follow which version, and versions of which there are two. */
+function Followers({ of: root, counts: { hosts, roots = [] } }: { of: RootRecord; counts: FleetCounts }) {
+  const following = roots.reduce((sum, each) => sum + each.hosts, 0);
+  const isFork = ({ version, digest }: (typeof roots)[number]) =>
+    roots.some((other) => other.version === version && other.digest !== digest) ||
+    (version === root.version && digest !== root.digest);
+  const stateOf = (each: (typeof roots)[number]) =>
+    isFork(each) ? (
+      <Badge tone="bad">forked</Badge>
+    ) : each.version < root.version ? (
+      <Badge tone="warn">late</Badge>
+    ) : (
+      <Badge tone="good">current</Badge>
+    );
+  return (
+    <Section id="followers" title="Hosts">
+      <p className="help">
+        {following} of {counted(hosts, "host")} {following === 1 ? "has" : "have"} said which version they follow.
+      </p>
+      {roots.length > 0 && (
+        <Table
+          label="Hosts by version"
+          columns={["Version", "Digest", ["Hosts", "num"], "State"]}
+          rows={roots.map((each) => [
+            `${each.version} ${each.digest}`,
+            each.version,
+            <code title={`SHA-256: ${each.digest}`}>{shortHex(each.digest)}</code>,
+            each.hosts,
+            stateOf(each),
+          ])}
+        />
+      )}
+    </Section>
   );
 }
 

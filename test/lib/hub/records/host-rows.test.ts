@@ -239,7 +239,9 @@ t.test("a newer hub fills in the columns and labels of hosts that an older one h
     hosts: await kysely.selectFrom("hosts").selectAll().orderBy("host_id").execute(),
     labels: await kysely.selectFrom("host_labels").selectAll().orderBy("host_id").orderBy("label").execute(),
   });
-  const wanted = await stored(before);
+  const { hosts, labels } = await stored(before);
+  // An older hub keeps no trust roots of hosts.
+  const wanted = { labels, hosts: hosts.map((host) => Object.assign(host, { root_version: null, root_digest: null })) };
   await before.close();
   takeBackMigrations(join(dataDir, "hub.sqlite"));
   const after = await openDatabase({ hooks: FEATURES, dataDir });
