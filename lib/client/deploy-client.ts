@@ -196,10 +196,10 @@ export class DeployClient {
     });
   }
 
-  /** Sends a deployment report. @throws DeploymentError */
-  async report(report: ProjectReport): Promise<void> {
+  /** Sends a deployment report. @param root version of the trust root that the host follows @throws DeploymentError */
+  async report(report: ProjectReport, root?: RootMark): Promise<void> {
     const asked = callOf(routes.reportProject, { body: report }, this.#options.hubUrl);
-    const headers = hostHeaders(this.#options);
+    const headers = hostHeaders(this.#options, undefined, root);
     await this.#withSession({ operation: "report", ...asked, headers }, projectReportAnswer);
   }
 }

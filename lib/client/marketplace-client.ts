@@ -158,10 +158,10 @@ export class MarketplaceClient {
     });
   }
 
-  /** Sends a deployment report. @throws ArtifactError */
-  async report(report: DeploymentReport): Promise<void> {
+  /** Sends a deployment report. @param root version of the trust root that the host follows @throws ArtifactError */
+  async report(report: DeploymentReport, root?: RootMark): Promise<void> {
     const asked = requestOf(reportTarget, { body: report }, this.#asking("deploymentReport"));
-    const request = { ...asked, headers: hostHeaders(this.#options) };
+    const request = { ...asked, headers: hostHeaders(this.#options, undefined, root) };
     const response = await send(request, this.#options);
     if (response.status < 200 || response.status > 299) throw await statusError(response, request);
     response.body.on("error", () => {}).resume();

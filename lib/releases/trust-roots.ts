@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { anchoredRoot, type TrustRoot } from "../artifact/trust/root.ts";
 import type { TargetName } from "../contract/target.ts";
-import { MAX_ROOT_BYTES, rootFileName } from "../contract/trust/root.ts";
+import { MAX_ROOT_BYTES, rootFileName, type RootMark } from "../contract/trust/root.ts";
 import { ifThere, readTextFile, writeFileAtomic } from "../support/files.ts";
 import { makeDurableFolder } from "./durability.ts";
 import type { Layout } from "./layout.ts";
@@ -28,6 +28,12 @@ export async function readFollowedRoot(layout: Layout, target: TargetName): Prom
   const file = join(folder, rootFileName(newest));
   const root = anchoredRoot(await readTextFile(file, MAX_ROOT_BYTES), file);
   return { ...root, since: (await stat(file)).mtime.toISOString() };
+}
+
+/** Returns the version of the root that a target follows; undefined for none, or where it cannot be read. */
+export async function readRootMark(layout: Layout, target: TargetName): Promise<RootMark | undefined> {
+  const root = await readFollowedRoot(layout, target).catch(() => undefined);
+  return root && { version: root.version, digest: root.digest };
 }
 
 /** Keeps a verified version of a root. It counts from here on, and is on the disk when this returns. */

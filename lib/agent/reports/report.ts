@@ -10,18 +10,20 @@ import { makeDurableFolder, syncNames } from "../../releases/durability.ts";
 import { healthIn, readStanding } from "../../releases/health.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
+import { readRootMark } from "../../releases/trust-roots.ts";
 import { namesIn, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import type { Reported } from "./draft.ts";
 
 /**
  * Writes the local report of one run atomically (docs/contract/agent.md, rule 6), marked as unsent. It says how healthy
- * the running release is, too, where that was asked.
+ * the running release is, too, where that was asked, and which trust root is followed.
  *
  * @returns its path
  */
 export async function writeReport(layout: Layout, target: TargetName, of: LocalReport): Promise<string> {
   const health = of.health ?? healthIn(await readStanding(layout, target));
-  const report = health === undefined ? of : { ...of, health };
+  const root = await readRootMark(layout, target);
+  const report = { ...of, ...(health !== undefined && { health }), ...(root !== undefined && { trust_root: root }) };
   const name = reportName(report);
   const path = reportPath(layout, target, name);
   await makeDurableFolder(layout, layout.reports(target));

@@ -11,7 +11,7 @@ import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError, asSealiftError, usageError } from "../../contract/errors.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
-import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
+import { type DeploymentReport, type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";
 import { targetName } from "../../contract/target.ts";
 import { type FetchedAhead, readAhead, sealedAhead, writeAhead } from "../../releases/ahead.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
@@ -156,22 +156,16 @@ export function marketplaceReporter(
   const { kind, slug } = options;
   return {
     async report(report: LocalReport, signal: AbortSignal): Promise<void> {
-      await new MarketplaceClient(kind, slug, { ...options, signal }).report({
-        kind,
-        slug,
-        version: report.resolved_version ?? report.requested_version,
-        status: report.status,
-        started_at: report.started_at,
-        completed_at: report.completed_at,
-        host_id: report.host_id,
-        repo: report.repo,
-        error_message: report.error_message,
-        running_version: report.running_version,
-        running_signer: report.running_signer,
-        ...(report.health !== undefined && { health: report.health }),
+      const { status, started_at, completed_at, host_id, repo, error_message } = report;
+      const { running_version, running_signer, health, trust_root: root } = report;
+      const body: DeploymentReport = {
+        ...{ kind, slug, version: report.resolved_version ?? report.requested_version, status },
+        ...{ started_at, completed_at, host_id, repo, error_message, running_version, running_signer },
+        ...(health !== undefined && { health }),
         steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
-      });
+      };
+      await new MarketplaceClient(kind, slug, { ...options, signal }).report(body, root);
     },
   };
 }

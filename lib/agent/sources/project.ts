@@ -124,7 +124,7 @@ export function projectReporter(options: HubConnection & { projectId: string }):
         steps: stepsToReport(report.steps),
         ...(options.labels !== undefined && { labels: options.labels }),
       };
-      await new DeployClient(projectId, { ...options, signal }).report(body);
+      await new DeployClient(projectId, { ...options, signal }).report(body, report.trust_root);
     },
   };
 }

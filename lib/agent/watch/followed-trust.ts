@@ -1,7 +1,4 @@
-import type { TargetName } from "../../contract/target.ts";
-import type { RootMark } from "../../contract/trust/root.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { readFollowedRoot } from "../../releases/trust-roots.ts";
 import type { AgentEvent, Emit } from "../base/events.ts";
 import type { Source } from "../sources/source.ts";
 
@@ -16,12 +13,6 @@ export class FollowedTrust {
 
   constructor(emit: Emit) {
     this.#emit = emit;
-  }
-
-  /** Returns the version of the root that a target follows; undefined for none, or where it cannot be read. */
-  async mark(layout: Layout, target: TargetName): Promise<RootMark | undefined> {
-    const root = await readFollowedRoot(layout, target).catch(() => undefined);
-    return root && { version: root.version, digest: root.digest };
   }
 
   /**

@@ -5,6 +5,7 @@ import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { releaseLeft } from "../../releases/quarantine.ts";
+import { readRootMark } from "../../releases/trust-roots.ts";
 import { deploy } from "../deployment/deploy.ts";
 import { previousRelease } from "../deployment/rollback.ts";
 import type { Source } from "../sources/source.ts";
@@ -220,7 +221,7 @@ export class TargetLoop implements AsyncDisposable {
     emit({ event: "check.started", at: isoNow(), target: this.name });
     const before = await this.#memory.read();
     const running = await runningVersion(this.#layout, this.#source.target);
-    const root = await this.#trust.mark(this.#layout, this.#source.target);
+    const root = await readRootMark(this.#layout, this.#source.target);
     const answer = await polling(this.#target.hub, () =>
       this.#target.poll(before.latest?.etag ?? undefined, signal, running, root),
     );

@@ -148,6 +148,8 @@ export const localReport = z.object({
   running_version: runningVersionField,
   running_signer: runningSignerField,
   health: healthField,
+  /** Version of the trust root that the target follows, and its digest; omitted for none. */
+  trust_root: z.object({ version: rootVersion, digest: sha256Hex }).optional(),
   /** Only in the report of a change of health, which is no deployment. */
   about: z.literal("health").optional(),
 });

@@ -24,7 +24,7 @@ import { forgetHost } from "../records/host-rows.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { hostOfReport, storeProjectReport } from "../records/reports.ts";
 import { SESSION_SECONDS } from "../records/sessions.ts";
-import { hostOf, type Sightings } from "../records/sightings.ts";
+import { followedRootIn, hostOf, type Sightings } from "../records/sightings.ts";
 import { marksOf } from "../records/versions.ts";
 
 /** Parts of the hub that deployments from projects need. */
@@ -129,6 +129,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
           now: hub.clock(),
           named: hostOf(request.headers),
           labels: claimedLabels(request.headers),
+          root: followedRootIn(request.headers),
           keyHost: principal.host,
         });
         return { deployment_id: deploymentId };

@@ -23,7 +23,7 @@ import type { PageRange } from "../records/port.ts";
 import { listReports } from "../records/report-history.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { storeTargetReport } from "../records/reports.ts";
-import { hostOf } from "../records/sightings.ts";
+import { followedRootIn, hostOf } from "../records/sightings.ts";
 import { fleetOf, targetOfSubject } from "../records/subjects.ts";
 import { findVisibleTarget } from "../records/visible-targets.ts";
 
@@ -65,6 +65,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
         now: hub.clock(),
         named: hostOf(request.headers),
         labels: claimedLabels(request.headers),
+        root: followedRootIn(request.headers),
         keyHost: principal.host,
       });
       return record;

@@ -5,6 +5,7 @@ import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.
 import { type Health, runningVersion, tellsUnhealthy, unhealthySince } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
+import type { RootMark } from "../../contract/trust/root.ts";
 import { HubError } from "../base/errors.ts";
 import { recordId } from "../base/identity.ts";
 import type { ReportsTable } from "./fleet-tables.ts";
@@ -38,6 +39,8 @@ export interface IncomingReport {
   isNamed: boolean;
   /** Whether the key that reports it speaks for this host alone. */
   isBound: boolean;
+  /** Version of the trust root that the host follows; undefined for none. */
+  root?: RootMark | undefined;
   /** Kept with the host's newest record only, and left out of the view. */
   steps?: readonly StepOutcome[] | undefined;
   createdAt: string;
@@ -56,6 +59,8 @@ export interface ReportContext {
   named: string | undefined;
   /** Labels in the request's header, for a report without any. */
   labels?: Labels | undefined;
+  /** Version of the trust root in the request's header; undefined for none. */
+  root?: RootMark | undefined;
   /** Only host that the key speaks for; null for any. */
   keyHost: string | null;
 }
@@ -105,7 +110,10 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const before = await hostsBefore(transaction, view, named);
     const hosts = new Map<string, NewHost>();
     const turned = new Map<string, Health>();
-    for (const [index, { hostId, hostRecord, id, isNamed, isBound, createdAt, steps: taken }] of added.entries()) {
+    for (const [
+      index,
+      { hostId, hostRecord, id, isNamed, isBound, createdAt, root, steps: taken },
+    ] of added.entries()) {
       const earlier = hosts.get(hostId);
       if (!isBound && (earlier ?? before.get(hostId))?.is_bound === 1) throw hasOwnKey(hostId);
       // A failed deployment that does not report the running version is assumed to have left it unchanged.
@@ -124,6 +132,8 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
         is_bound: isBound ? 1 : 0,
         seen_at: isNamed ? createdAt : (earlier?.seen_at ?? null),
         first_change: earlier?.first_change ?? change,
+        root_version: root?.version ?? earlier?.root_version ?? null,
+        root_digest: root?.digest ?? earlier?.root_digest ?? null,
       });
     }
     await storeHosts(transaction, view, [...hosts.values()], before);
@@ -207,15 +217,18 @@ const outcomeIn = (report: AnyReport, { now, labels }: ReportContext) => ({
 });
 
 /** Returns the facts of a report about its host, whose new record is `hostRecord`. */
-const ofHost = (hostRecord: ReportRecord | ProjectHost, { steps }: AnyReport, { named, keyHost }: ReportContext) => ({
+const ofHost = (
+  hostRecord: ReportRecord | ProjectHost,
+  { steps }: AnyReport,
+  { named, root, keyHost }: ReportContext,
+) => ({
   hostId: hostRecord.host_id,
   version: hostRecord.version,
   status: hostRecord.status,
   hostRecord,
   isNamed: named === hostRecord.host_id,
   isBound: keyHost === hostRecord.host_id,
-  steps,
-  createdAt: hostRecord.created_at,
+  ...{ steps, root, createdAt: hostRecord.created_at },
 });
 
 /**

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { hostId } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { rootMarkIn } from "../../contract/trust/root.ts";
+import { type RootMark, rootMarkIn, rootMarkText } from "../../contract/trust/root.ts";
 import type { FleetKey } from "./fleet.ts";
 import { nameHosts } from "./host-rows.ts";
 import { HourlyNotes } from "./hourly-notes.ts";
@@ -32,9 +32,8 @@ export class Sightings extends HourlyNotes<Seen> {
   note({ headers }: { headers: IncomingHttpHeaders }, view: FleetKey): void {
     const host = hostOf(headers);
     if (host === undefined) return;
-    const given = headers[ROOT];
-    const root = typeof given === "string" ? rootMarkIn(given) : undefined;
-    const name = JSON.stringify([view.holder, view.target, host, root && given]);
+    const root = followedRootIn(headers);
+    const name = JSON.stringify([view.holder, view.target, host, root && rootMarkText(root)]);
     this.noteOnce(name, () => ({ ...view, id: host, root }));
   }
 
@@ -62,6 +61,12 @@ export class Sightings extends HourlyNotes<Seen> {
         await seeHosts(this.#db, { holder, target }, hosts.slice(start, start + BATCH), seenAt).catch(() => undefined);
     }
   }
+}
+
+/** Returns the version of the trust root that a host says it follows; undefined for none. */
+export function followedRootIn(headers: IncomingHttpHeaders): RootMark | undefined {
+  const given = headers[ROOT];
+  return typeof given === "string" ? rootMarkIn(given) : undefined;
 }
 
 /** Host names by request headers: a poll needs its host several times. */
