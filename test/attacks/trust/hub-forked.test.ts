@@ -1,4 +1,4 @@
-// Holds: which version of a trust root a hub adds (lib/hub/features/trust/publish.ts)
+// Holds: which version of a trust root a hub adds, and who follows it (lib/hub/features/trust/publish.ts)
 /** Holders of enough root keys make two versions of one number, so that some hosts follow one and some the other. */
 import t from "tap";
 import { heldKey, rootChain } from "../../support/forged/roots.ts";

@@ -1,4 +1,4 @@
-// Holds: which version of a trust root a hub adds (lib/hub/features/trust/publish.ts)
+// Holds: which version of a trust root a hub adds, and who follows it (lib/hub/features/trust/publish.ts)
 /** Somebody publishes an old version again, which named a signer that is stolen by now. */
 import t from "tap";
 import { heldKey, rootChain } from "../../support/forged/roots.ts";

@@ -1,4 +1,4 @@
-// Holds: which version of a trust root a hub adds (lib/hub/features/trust/publish.ts)
+// Holds: which version of a trust root a hub adds, and who follows it (lib/hub/features/trust/publish.ts)
 /** A root of another id is to take the place of the one that hosts follow. */
 import t from "tap";
 import { heldKey, rootChain } from "../../support/forged/roots.ts";

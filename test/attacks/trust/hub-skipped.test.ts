@@ -1,4 +1,4 @@
-// Holds: which version of a trust root a hub adds (lib/hub/features/trust/publish.ts)
+// Holds: which version of a trust root a hub adds, and who follows it (lib/hub/features/trust/publish.ts)
 /** A version is left out, with the keys that it would have shown; or the first one a hub gets is a late one. */
 import t from "tap";
 import { heldKey, rootChain } from "../../support/forged/roots.ts";
