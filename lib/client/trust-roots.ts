@@ -1,4 +1,4 @@
-import { deploymentError } from "../contract/errors.ts";
+import { artifactError, deploymentError } from "../contract/errors.ts";
 import type { Target } from "../contract/target.ts";
 import { MAX_ROOT_BYTES, rootFileName } from "../contract/trust/root.ts";
 import type { RootRecord } from "../contract/trust/routes.ts";
@@ -12,7 +12,11 @@ import type { HubConnection } from "./hub-connection.ts";
 export interface RootOrigin {
   /** Name in messages. */
   name: string;
-  /** Returns a version's document; undefined where the place has none. @throws ArtifactError */
+  /**
+   * Returns a version's document; undefined where the place has none.
+   *
+   * @throws ArtifactError `trust_root_invalid` for an answer that is too large, and others
+   */
   read(version: number): Promise<string | undefined>;
 }
 
@@ -23,6 +27,11 @@ async function documentAt(request: HttpRequest, transport: Transport): Promise<s
     if (response.status !== 200) throw await statusError(response, request);
     return await readText(response, request, MAX_ROOT_BYTES);
   } catch (error) {
+    if (error instanceof RangeError)
+      throw artifactError("trust_root_invalid", `${response.url} is not a trust root: ${error.message}.`, {
+        cause: error,
+        hint: "Nothing was changed. Ask whoever serves it.",
+      });
     throw transportError(error, request, response.url, transport);
   } finally {
     if (!response.body.destroyed) response.discard();

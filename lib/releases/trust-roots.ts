@@ -1,9 +1,10 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { anchoredRoot, type TrustRoot } from "../artifact/trust/root.ts";
+import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
 import { MAX_ROOT_BYTES, rootFileName, type RootMark } from "../contract/trust/root.ts";
-import { ifThere, readTextFile, writeFileAtomic } from "../support/files.ts";
+import { ifThere, readFault, readTextFile, writeFileAtomic } from "../support/files.ts";
 import { makeDurableFolder } from "./durability.ts";
 import type { Layout } from "./layout.ts";
 
@@ -18,7 +19,7 @@ export interface FollowedRoot extends TrustRoot {
 /**
  * Reads the newest version of the trust root that a target follows; undefined where it follows none.
  *
- * @throws ArtifactError `trust_root_invalid`, `trust_root_undersigned` for a file that was changed
+ * @throws ArtifactError `trust_root_invalid`, `trust_root_undersigned` for a file that was changed or cannot be read
  */
 export async function readFollowedRoot(layout: Layout, target: TargetName): Promise<FollowedRoot | undefined> {
   const folder = layout.roots(target);
@@ -26,7 +27,10 @@ export async function readFollowedRoot(layout: Layout, target: TargetName): Prom
   const newest = Math.max(0, ...names.map((name) => Number(NAME.exec(name)?.[1] ?? 0)));
   if (newest === 0) return undefined;
   const file = join(folder, rootFileName(newest));
-  const root = anchoredRoot(await readTextFile(file, MAX_ROOT_BYTES), file);
+  const text = await readTextFile(file, MAX_ROOT_BYTES).catch((error: unknown) => {
+    throw artifactError("trust_root_invalid", `${file} cannot be read: ${readFault(error)}.`, { cause: error });
+  });
+  const root = anchoredRoot(text, file);
   return { ...root, since: (await stat(file)).mtime.toISOString() };
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { keyIdOf, signerRootKey } from "../../artifact/trust/keys.ts";
 import { anchoredRoot, isCountersigned, nextRoot, parseRoot, type TrustRoot } from "../../artifact/trust/root.ts";
 import type { RootOrigin } from "../../client/trust-roots.ts";
-import { artifactError, asSealiftError, usageError } from "../../contract/errors.ts";
+import { artifactError, asSealiftError, type SealiftError, usageError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { MAX_ROOT_BYTES } from "../../contract/trust/root.ts";
 import type { Layout } from "../../releases/layout.ts";
@@ -120,18 +120,26 @@ async function filesOf(path: string | undefined, isFollowed: boolean): Promise<s
     const { code } = error as NodeJS.ErrnoException;
     if (code === "EISDIR") return await filesIn(path);
     if (isFollowed && code === "ENOENT") return [];
-    if (error instanceof RangeError)
-      throw artifactError("trust_root_invalid", `--root ${path}: ${error.message}.`, { cause: error });
-    throw usageError("credential_unreadable", `--root ${path} cannot be read: ${readFault(error)}.`, {
-      cause: error,
-      hint: "Give the root's file, as `sealift trust show TARGET --out FILE` writes it.",
-    });
+    throw unreadable(path, error);
   }
+}
+
+function unreadable(path: string, cause: unknown): SealiftError {
+  if (cause instanceof RangeError)
+    return artifactError("trust_root_invalid", `--root ${path}: ${cause.message}.`, { cause });
+  return usageError("credential_unreadable", `--root ${path} cannot be read: ${readFault(cause)}.`, {
+    cause,
+    hint: "Give the root's file, as `sealift trust show TARGET --out FILE` writes it.",
+  });
 }
 
 async function filesIn(folder: string): Promise<string[]> {
   const names = (await readdir(folder)).filter((name) => /^\d+\.root\.json$/.test(name));
+  const read = (file: string): Promise<string> =>
+    readTextFile(file, MAX_ROOT_BYTES).catch((error: unknown) => {
+      throw unreadable(file, error);
+    });
   const sorted = names.toSorted((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10));
-  if (sorted.length > 0) return Promise.all(sorted.map((name) => readTextFile(join(folder, name), MAX_ROOT_BYTES)));
+  if (sorted.length > 0) return Promise.all(sorted.map((name) => read(join(folder, name))));
   throw usageError("credential_unreadable", `--root ${folder} has no file such as 1.root.json.`);
 }
