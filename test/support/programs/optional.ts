@@ -55,6 +55,8 @@ export const OPTIONAL = {
   promtool: from("prometheus"),
   python3: from("python3"),
   "python3-cryptography": { ...from("python3-cryptography", "-c", "import cryptography"), program: "python3" },
+  "python3-nacl": { ...from("python3-nacl", "-c", "import nacl"), program: "python3" },
+  "python3-securesystemslib": { ...from("python3-securesystemslib", "-cimport securesystemslib"), program: "python3" },
   "redis-server": from("redis-server"),
   strace: from("strace", "-V"),
   strip: from("binutils"),
