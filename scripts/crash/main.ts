@@ -1,7 +1,7 @@
 /**
  * `npm run crash -- [--durability full] [--limit N] [--seed N] [--scenario NAME]`: builds the states that a power cut
- * may leave of deployments, grants and publications, starts the real programs on each, and checks that the old or the
- * new is there, whole. Ends with 1 when it is not.
+ * may leave of deployments, grants, trust roots and publications, starts the real programs on each, and checks that the
+ * old or the new is there, whole. Ends with 1 when it is not.
  */
 import { mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
@@ -12,6 +12,7 @@ import { grantScenario } from "./grants.ts";
 import { hostScenarios } from "./host.ts";
 import { HostWorld } from "./host-world.ts";
 import { publishScenario, rotateScenario } from "./hub.ts";
+import { rootScenario } from "./roots.ts";
 import { hasStrace } from "./strace.ts";
 
 const { values } = scriptArguments(import.meta.filename, {
@@ -37,7 +38,7 @@ try {
   const hubs = hasStrace() ? [publishScenario(), rotateScenario()] : [];
   if (hubs.length === 0)
     console.log("The hub is left out: its database can be traced by strace only, which is not here.");
-  for (const scenario of [...hostScenarios(world), grantScenario(), ...hubs]) {
+  for (const scenario of [...hostScenarios(world), grantScenario(), rootScenario(), ...hubs]) {
     if (values.scenario !== undefined && values.scenario !== scenario.name) continue;
     const started = performance.now();
     const result = await explore(scenario, { durability, limit, seed, folder });

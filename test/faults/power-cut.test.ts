@@ -6,6 +6,7 @@ import { explore, linesOf, QUICK_FOLDER } from "../../scripts/crash/explore.ts";
 import { grantScenario } from "../../scripts/crash/grants.ts";
 import { hostScenarios } from "../../scripts/crash/host.ts";
 import { HostWorld } from "../../scripts/crash/host-world.ts";
+import { rootScenario } from "../../scripts/crash/roots.ts";
 
 /** A part of `npm run crash`: states that a file system may leave when the power goes, drawn by a seed. */
 const folder = mkdtempSync(join(QUICK_FOLDER, "sealift-power-"));
@@ -18,7 +19,7 @@ t.teardown(async () => {
 /** Runs whose states differ least from those of another one. */
 const LEFT_TO_THE_SCRIPT = ["adoption of an application", "collection of applications"];
 
-for (const scenario of [...hostScenarios(world), grantScenario()]) {
+for (const scenario of [...hostScenarios(world), grantScenario(), rootScenario()]) {
   if (LEFT_TO_THE_SCRIPT.includes(scenario.name)) continue;
   t.test(`${scenario.name}: whatever a power cut leaves, the old or the new is there, whole`, async (t) => {
     const result = await explore(scenario, { durability: "full", limit: 16, seed: 1, folder });
