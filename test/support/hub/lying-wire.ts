@@ -37,6 +37,9 @@ export const serves =
 
 const ROOT = /\/roots\/(\d+)$|\/(\d+)\.root\.json$/;
 
+/** Headers of requests that matter to a hub. */
+const PASSED = /^(?:x-api-key|authorization|content-type|if-none-match|x-sealift-.+)$/;
+
 const versionIn = (path: string): number | undefined => {
   const found = ROOT.exec(path);
   return found === null ? undefined : Number(found[1] ?? found[2]);
@@ -50,10 +53,9 @@ export async function startLyingWire(t: Test, hubUrl = "http://127.0.0.1:9"): Pr
     const version = versionIn(path);
     if (version !== undefined && wire.root !== undefined) return wire.root(response, version);
     const headers = new Headers();
-    for (const name of ["x-api-key", "authorization", "content-type", "if-none-match", "x-sealift-host"]) {
-      const value = request.headers[name];
-      if (typeof value === "string" && !(name === "if-none-match" && wire.named !== undefined))
-        headers.set(name, value);
+    for (const [name, value] of Object.entries(request.headers)) {
+      const isHeld = name === "if-none-match" && wire.named !== undefined;
+      if (PASSED.test(name) && typeof value === "string" && !isHeld) headers.set(name, value);
     }
     const method = request.method!;
     const sent = method === "GET" ? null : new Uint8Array(await buffer(request));
