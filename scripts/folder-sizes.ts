@@ -13,6 +13,7 @@ const REASONS: Readonly<Record<string, string>> = {
   "runtime/guest": "the other side of it, which runs beside the code of a plugin and imports nothing else",
   "agent/deployment": "deploy, roll back, remove and preview: one file for each step",
   "agent/watch": "the loop of a target, its state, events and control",
+  "agent/sources": "where versions come from, and whose signatures count",
   "artifact/tree": "lists of files, and reading and writing them",
   "artifact/project": "sealing and opening, with the strict tar reader",
   "artifact/delta": "making and completing, with the sealed index",

@@ -146,7 +146,7 @@ t.test("what is wrong is said, and nothing is written", async (t) => {
     ],
     ["trust start @x.json --add-signer @signer/signer.pub", /root-key/],
     [`trust start @1.root.json ${ROOT_KEYS} --add-signer @signer/signer.pub`, /1\.root\.json/],
-    ["trust change @1.root.json --remove-signer nobody", /--remove-signer nobody names 0 keys of the root/],
+    ["trust change @1.root.json --remove-signer nobody", /--remove-signer nobody is not a key of the root/],
     ["trust change @1.root.json --remove-signer signer", /Without a signer nobody could publish/],
     ["trust change @1.root.json --remove-root-key alice --remove-root-key bob", /--threshold 2 is more than/],
     ["trust change @1.root.json --threshold 1", /only a visit takes them back/],

@@ -150,7 +150,7 @@ const UNHEALTHY = `SELECT COUNT(*) AS hosts FROM hosts
   WHERE holder = ? AND target = ? AND unhealthy_since IS NOT NULL AND heard_at >= ?`;
 const ROOTS = `SELECT root_version, root_digest, COUNT(*) AS hosts FROM hosts
   WHERE holder = ? AND target = ? AND root_version IS NOT NULL GROUP BY root_version, root_digest
-  ORDER BY root_version DESC, hosts DESC, root_digest LIMIT ${MOST_NAMED}`;
+  ORDER BY root_version DESC, root_digest DESC LIMIT ${MOST_NAMED}`;
 const VERSIONS = `SELECT shown_version, COUNT(*) AS hosts,
     SUM(CASE WHEN state = 'failed' AND heard_at >= ? THEN 1 ELSE 0 END) AS failing
   FROM hosts WHERE holder = ? AND target = ? GROUP BY shown_version
