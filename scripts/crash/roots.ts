@@ -1,8 +1,8 @@
 import { mkdir, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { followRoot } from "../../lib/agent/sources/trust-root.ts";
-import { removeTargetLeftovers } from "../../lib/releases/leftovers.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
+import { removeTargetLeftovers } from "../../lib/releases/leftovers.ts";
 import { readFollowedRoot } from "../../lib/releases/trust-roots.ts";
 import { heldKey, rootChain } from "../../test/support/forged/roots.ts";
 import { rootFile } from "../../test/support/host/root-host.ts";

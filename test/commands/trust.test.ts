@@ -58,7 +58,7 @@ t.test("from today's signer to a laptop's new key", async (t) => {
     files: [],
   });
   const once = await run("trust sign @1.root.json --key @alice/signer.key");
-  t.match(once, { code: 0, stdout: /✓ alice .*\n.*  bob .*\n(?:.*\n)*signed +by 1 of the 2 that it demands itself/ });
+  t.match(once, { code: 0, stdout: /✓ alice .*\n.* {2}bob .*\n(?:.*\n)*signed +by 1 of the 2 that it demands itself/ });
   t.notMatch(once.stderr, /Next: sealift trust publish/);
   const twice = await run("trust sign @1.root.json --key @bob/signer.key");
   t.match(twice, { code: 0, stdout: /countersigned by the signer \w{64}/, stderr: /Next: sealift trust publish/ });

@@ -2,7 +2,7 @@
 /** `@tufjs/models` as the other implementation: it reads what is written here, and what it writes is read here. */
 import { sign } from "node:crypto";
 import { readFileSync } from "node:fs";
-import { Metadata, MetadataKind, Root, Signature } from "@tufjs/models";
+import { Metadata, MetadataKind, type Root, Signature } from "@tufjs/models";
 import t from "tap";
 import { changedRoot, keysOfRoot, newRoot, signedBy } from "../../../../lib/artifact/trust/edit.ts";
 import { rootSigner } from "../../../../lib/artifact/trust/keys.ts";
@@ -11,8 +11,7 @@ import { p256Key } from "../../../support/forged/p256-roots.ts";
 import { heldKey, rootChain } from "../../../support/forged/roots.ts";
 
 type Json = Parameters<typeof Metadata.fromJSON>[1];
-const read = (text: string): Metadata<Root> =>
-  Metadata.fromJSON(MetadataKind.Root, JSON.parse(text) as Json) as Metadata<Root>;
+const read = (text: string): Metadata<Root> => Metadata.fromJSON(MetadataKind.Root, JSON.parse(text) as Json);
 const pemOf = ({ privateKey }: ReturnType<typeof heldKey>): Buffer =>
   Buffer.from(privateKey.export({ format: "pem", type: "pkcs8" }));
 

@@ -1,5 +1,5 @@
 // Holds: the form of trust roots (lib/artifact/trust/root.ts, lib/artifact/trust/keys.ts)
-/** Three versions of a root in `test/vectors/trust`, whose keys come from seeds: what other implementations must read. */
+/** Three versions of a root in `test/vectors/trust`, whose keys come from seeds, as any implementation reads them. */
 import { readFileSync } from "node:fs";
 import t from "tap";
 import { publicKeyOf } from "../../../../lib/artifact/signatures/ed25519.ts";
