@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { keyIdOf, signerRootKey } from "../../artifact/trust/keys.ts";
 import { anchoredRoot, isCountersigned, nextRoot, parseRoot, type TrustRoot } from "../../artifact/trust/root.ts";
 import type { RootOrigin } from "../../client/trust-roots.ts";
-import { artifactError, asSealiftError, type SealiftError, usageError } from "../../contract/errors.ts";
+import { artifactError, asSealiftError, isAbort, type SealiftError, usageError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { MAX_ROOT_BYTES } from "../../contract/trust/root.ts";
 import type { Layout } from "../../releases/layout.ts";
@@ -54,9 +54,15 @@ export async function followRoot(choice: RootChoice, following: Following): Prom
     emit({ event: "trust.followed", root_id: next.id, version: next.version, signers: [...next.signers] });
     root = next;
   };
-  for (const text of await filesOf(choice.file, root !== undefined)) {
+  const takeFile = async (text: string): Promise<void> => {
     const next = fromOperator(root, text, choice.file!);
     if (next !== undefined) await take(next);
+  };
+  const ahead: string[] = [];
+  for (const text of await filesOf(choice.file, root !== undefined)) {
+    // Others may have the versions between: the host was offline meanwhile.
+    if (root !== undefined && isBeyondNext(root, text, choice.file!)) ahead.push(text);
+    else await takeFile(text);
   }
   let steps = 0;
   const followFrom = async (origin: RootOrigin, until: number): Promise<void> => {
@@ -71,12 +77,13 @@ export async function followRoot(choice: RootChoice, following: Following): Prom
       }
     } catch (thrown) {
       const { code, message } = asSealiftError(thrown, "ArtifactError");
-      if (code === "disk_full") throw thrown;
+      if (code === "disk_full" || isAbort(thrown)) throw thrown;
       emit({ event: "trust.refused", origin: origin.name, code, message });
     }
   };
   await followFrom(hub, named);
   for (const origin of others) await followFrom(origin, Infinity);
+  for (const text of ahead) await takeFile(text);
   return root;
 }
 
@@ -96,6 +103,12 @@ function countersigned(pinned: readonly Uint8Array[], text: string, name: string
   throw artifactError("trust_root_undersigned", `${name} is not signed by a signer that this host pins.`, {
     hint: "Nothing was changed. `sealift trust sign FILE --key signer.key` adds it, or pin the root with --root FILE.",
   });
+}
+
+/** Whether an operator's document is a later version than the next one of what is followed. */
+function isBeyondNext({ id, version }: TrustRoot, text: string, name: string): boolean {
+  const given = parseRoot(text, name);
+  return given.id === id && given.version > version + 1;
 }
 
 /** Returns the version that an operator's document adds to what is followed; undefined for one that it has. */
