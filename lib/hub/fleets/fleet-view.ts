@@ -26,14 +26,12 @@ const shownRecord = ({ record, labels }: ShownHost): string =>
     ? record
     : JSON.stringify({ ...(JSON.parse(record) as object), labels: JSON.parse(labels) as object });
 
-/** Facts of a host that have columns of their own, where these have a value. */
-const keptFacts = (host: ShownHost): object =>
-  Object.fromEntries(KEPT_FACTS.map((fact) => [fact, host[fact]] as const).filter(([, value]) => value !== null));
-
-/** Returns a host's record as JSON text, with its kept facts and further ones. */
+/** Returns a host's record as JSON text, with the facts that have columns of their own, and further fields. */
 function hostText(host: ShownHost, fields: object = {}): string {
   const record = shownRecord(host);
-  const more = { ...keptFacts(host), ...fields };
+  const kept: Partial<Record<keyof ShownHost, string>> = {};
+  for (const fact of KEPT_FACTS) if (host[fact] !== null) kept[fact] = host[fact];
+  const more = { ...kept, ...fields };
   return Object.keys(more).length === 0 ? record : `${record.slice(0, -1)},${JSON.stringify(more).slice(1)}`;
 }
 
