@@ -13,7 +13,8 @@ import type { HostRecord, ReadHost } from "./host.ts";
 export const HOST_PLACES = ["csv", "line", "row", "details", "fleet page", "host page"] as const;
 export type HostPlace = (typeof HOST_PLACES)[number];
 
-interface HostFact {
+/** Fact of a host as people see it. */
+export interface HostFact {
   /** Title on pages. */
   title?: string;
   /** Text on pages, for a fact that says no more than it holds; empty for nothing to show. */
