@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import { appLogs } from "../../lib/options/apps.ts";
-import { MAX_LINE } from "../host/logs.ts";
-import { projectRootAt } from "../host/targets.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
+import { MAX_LINE } from "../targets/logs.ts";
+import { projectRootAt } from "../targets/targets.ts";
 
 export class AppLogs extends withOptions(appLogs) {
   static override paths = [["app", "logs"]];

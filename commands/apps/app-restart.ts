@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import { deploymentError } from "../../lib/contract/errors.ts";
 import { appRunner } from "../../lib/options/apps.ts";
-import { projectRootAt } from "../host/targets.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
+import { projectRootAt } from "../targets/targets.ts";
 
 /** Time limit of one look at the application, in milliseconds; `health` of its app.yaml limits the whole check. */
 const LOOK_MS = 10_000;

@@ -2,10 +2,10 @@ import { Command, Option } from "clipanion";
 import type { ApplicationState } from "../../lib/agent/application-status.ts";
 import { appRunner } from "../../lib/options/apps.ts";
 import { counted } from "../../lib/support/counted.ts";
-import { projectRootAt } from "../host/targets.ts";
 import { withOptions } from "../shell/base.ts";
 import { timeText } from "../shell/output/listing.ts";
 import { fieldsOf } from "../shell/output/records.ts";
+import { projectRootAt } from "../targets/targets.ts";
 
 export class AppStatus extends withOptions(appRunner) {
   static override paths = [["app", "status"]];

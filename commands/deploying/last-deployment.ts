@@ -5,7 +5,7 @@ import { fileLayer, isSameHub, type Layer } from "../../lib/options/layers.ts";
 import { type Given, yamlKeyOf } from "../../lib/options/option.ts";
 import type { Settings } from "../../lib/releases/deployed.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
-import { targetsAt } from "../host/targets.ts";
+import { targetsAt } from "../targets/targets.ts";
 
 /** Options of a deployment that say how its target is run here, kept with it for a rollback. */
 interface RunValues {

@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { consent } from "../../lib/options/inspection.ts";
-import { openProjectRootAt, targetsAt } from "../host/targets.ts";
 import { withOptions } from "../shell/base.ts";
+import { openProjectRootAt, targetsAt } from "../targets/targets.ts";
 
 export class WatchConsent extends withOptions(consent) {
   static override paths = [["watch", "consent"]];

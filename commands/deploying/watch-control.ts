@@ -1,8 +1,8 @@
 import { Command, Option } from "clipanion";
 import { WATCH_ACTIONS, type WatchAction } from "../../lib/agent/watch/events.ts";
 import { host } from "../../lib/options/agent.ts";
-import { projectRootAt, targetsAt } from "../host/targets.ts";
 import { withOptions } from "../shell/base.ts";
+import { projectRootAt, targetsAt } from "../targets/targets.ts";
 
 /** Sends a request to a running watch, from another terminal or a script. */
 export class WatchControl extends withOptions(host) {

@@ -7,10 +7,10 @@ import type { Layer } from "../../lib/options/layers.ts";
 import { withoutPasswords } from "../../lib/support/printable.ts";
 import { lastDeployment } from "../deploying/last-deployment.ts";
 import { supervisorFrom } from "../deploying/supervision.ts";
-import { projectRootAt, targetsAt } from "../host/targets.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { fieldsOf } from "../shell/output/records.ts";
+import { projectRootAt, targetsAt } from "../targets/targets.ts";
 
 const SIGNS: Record<Finding["status"], string> = { ok: "ok     ", warning: "warning", failed: "FAILED " };
 

@@ -1,7 +1,7 @@
 import t from "tap";
-import { Fleet } from "../../commands/deploying/fleet.ts";
-import { FleetForget } from "../../commands/deploying/fleet-forget.ts";
-import { FleetWait } from "../../commands/deploying/fleet-wait.ts";
+import { Fleet } from "../../commands/fleets/fleet.ts";
+import { FleetForget } from "../../commands/fleets/fleet-forget.ts";
+import { FleetWait } from "../../commands/fleets/fleet-wait.ts";
 import { startHub } from "../support/hub/harness.ts";
 import { startStaging } from "../support/hub/staging.ts";
 import type { Ended } from "../support/programs/command-line.ts";

@@ -1,7 +1,7 @@
 import { chown, mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { targetsAt } from "../../commands/host/targets.ts";
+import { targetsAt } from "../../commands/targets/targets.ts";
 import { deploy } from "../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
 import { healthReport } from "../../lib/agent/reports/health-report.ts";

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { PassThrough } from "node:stream";
 import { Cli } from "clipanion";
 import t from "tap";
-import { Rollback } from "../../../commands/host/rollback.ts";
+import { Rollback } from "../../../commands/targets/rollback.ts";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { readDeployed } from "../../../lib/releases/deployed.ts";

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import t from "tap";
-import { Fleet } from "../../../commands/deploying/fleet.ts";
+import { Fleet } from "../../../commands/fleets/fleet.ts";
 import type { Ended } from "../../support/programs/command-line.ts";
 import { runHere } from "../../support/programs/run-here.ts";
 

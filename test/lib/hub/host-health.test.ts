@@ -1,6 +1,6 @@
 import t, { type Test } from "tap";
-import { Fleet } from "../../../commands/deploying/fleet.ts";
-import { FleetWait } from "../../../commands/deploying/fleet-wait.ts";
+import { Fleet } from "../../../commands/fleets/fleet.ts";
+import { FleetWait } from "../../../commands/fleets/fleet-wait.ts";
 import { type RunningHub, startHub } from "../../support/hub/harness.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
 import { operatedFleet, until } from "../../support/hub/project-fleet.ts";

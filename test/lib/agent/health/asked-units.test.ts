@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
-import { Status } from "../../../../commands/host/status.ts";
+import { Status } from "../../../../commands/targets/status.ts";
 import { examine } from "../../../../lib/agent/doctor.ts";
 import { dockerSupervisor } from "../../../../lib/agent/supervisors/docker.ts";
 import type { Sample, Supervisor } from "../../../../lib/agent/supervisors/supervisor.ts";

@@ -2,7 +2,7 @@
 import { stripVTControlCharacters } from "node:util";
 import { Box, renderToString } from "ink";
 import t, { type Test } from "tap";
-import { Fleet } from "../../../../commands/deploying/fleet.ts";
+import { Fleet } from "../../../../commands/fleets/fleet.ts";
 import { type FleetHost, readFleet } from "../../../../lib/client/fleet.ts";
 import { detailFacts, fleetFacts, type HostDetail, hostFacts } from "../../../../lib/contract/facts/host.ts";
 import { HOST_FACTS, HOST_PLACES, type HostFact, type HostPlace } from "../../../../lib/contract/facts/host-shown.ts";
