@@ -29,7 +29,7 @@ const shownRecord = ({ record, labels }: ShownHost): string =>
 /** Returns a host's record as JSON text, with the facts that have columns of their own, and further fields. */
 function hostText(host: ShownHost, fields: object = {}): string {
   const record = shownRecord(host);
-  const kept: Partial<Record<keyof ShownHost, string>> = {};
+  const kept: Record<string, string | number> = {};
   for (const fact of KEPT_FACTS) if (host[fact] !== null) kept[fact] = host[fact];
   const more = { ...kept, ...fields };
   return Object.keys(more).length === 0 ? record : `${record.slice(0, -1)},${JSON.stringify(more).slice(1)}`;

@@ -1,7 +1,7 @@
 // Holds: which version of a trust root a hub adds, and who follows it (lib/hub/features/trust/publish.ts)
 /** Somebody with the hub's key, every signer and too few root keys makes the next version. */
 import t from "tap";
-import { heldKey, rootChain,type RootPlan } from "../../support/forged/roots.ts";
+import { heldKey, rootChain, type RootPlan } from "../../support/forged/roots.ts";
 import { createProject, isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { trustAt } from "../../support/hub/trust.ts";
 

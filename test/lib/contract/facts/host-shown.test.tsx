@@ -30,6 +30,7 @@ const OK: Facts = {
   ...{ version: "1.0.0", status: "success", running_version: "1.0.0", running_signer: "a".repeat(64) },
   ...{ error_message: null, completed_at: ago(4), created_at: ago(4), started_at: ago(5), seen_at: ago(4) },
   ...{ health: undefined, labels: { env: "prod" }, superseded: undefined, steps: [step], plugins: [{ id: "a" }] },
+  ...{ root_version: 1, root_digest: "a".repeat(64) },
   ...{ id: "dpl_a", deployer_id: "a", kind: "plugin", slug: "a", repo: "a", deployment_id: "a" },
 };
 const FAILED = { ...OK, version: "2.0.0", status: "failed", error_message: "no space" } as const;
@@ -50,6 +51,7 @@ const OTHER: Facts = {
   ...{ error_message: "other words", completed_at: ago(120), created_at: ago(1), started_at: ago(2), seen_at: ago(1) },
   ...{ health: { state: "unhealthy", since: ago(3) }, labels: { env: "test" }, superseded: true },
   ...{ steps: [{ ...step, action: "other" }], plugins: [{ id: "b" }] },
+  ...{ root_version: 2, root_digest: "b".repeat(64) },
   ...{ id: "dpl_b", deployer_id: "b", kind: "service", slug: "b", repo: "b", deployment_id: "b" },
 };
 
@@ -61,7 +63,10 @@ async function storeHosts({ dataDir }: RunningHub, target: string, hosts: readon
     .insertInto("views")
     .values({ ...of, changes: hosts.length, forgotten: 0, bytes: 0 })
     .execute();
-  for (const [index, { seen_at = null, steps, plugins, ...record }] of hosts.entries()) {
+  for (const [
+    index,
+    { seen_at = null, root_version = null, root_digest = null, steps, plugins, ...record },
+  ] of hosts.entries()) {
     const { host_id, version, status, created_at } = record;
     const report = { id: `dpl_${index}`, host_id, version, status, created_at, deployment_id: null };
     await database.kysely
@@ -69,10 +74,11 @@ async function storeHosts({ dataDir }: RunningHub, target: string, hosts: readon
       .values({ ...of, ...report, record: JSON.stringify({ plugins }) })
       .execute();
     const row = { host_id, record: JSON.stringify(record), seen_at, steps: JSON.stringify(steps), labels: null };
+    const root = { root_version, root_digest };
     const rest = { change: index + 1, first_change: index + 1, is_bound: 0, report_id: report.id };
     await database.kysely
       .insertInto("hosts")
-      .values({ ...of, ...row, ...rest, ...columnsOf(record, seen_at) })
+      .values({ ...of, ...row, ...root, ...rest, ...columnsOf(record, seen_at) })
       .execute();
   }
   await database.close();
