@@ -1,5 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { LRUCache } from "lru-cache";
 import { anchoredRoot, type TrustRoot } from "../artifact/trust/root.ts";
 import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
@@ -16,6 +17,9 @@ export interface FollowedRoot extends TrustRoot {
   since: string;
 }
 
+/** Documents that this process has verified, by their texts: curves take longer than files. */
+const verified = new LRUCache<string, TrustRoot>({ max: 256 });
+
 /**
  * Reads the newest version of the trust root that a target follows; undefined where it follows none.
  *
@@ -30,7 +34,9 @@ export async function readFollowedRoot(layout: Layout, target: TargetName): Prom
   const text = await readTextFile(file, MAX_ROOT_BYTES).catch((error: unknown) => {
     throw artifactError("trust_root_invalid", `${file} cannot be read: ${readFault(error)}.`, { cause: error });
   });
-  const root = anchoredRoot(text, file);
+  const known = verified.get(text);
+  const root = known ?? anchoredRoot(text, file);
+  if (known === undefined) verified.set(text, root);
   return { ...root, since: (await stat(file)).mtime.toISOString() };
 }
 
@@ -41,8 +47,10 @@ export async function readRootMark(layout: Layout, target: TargetName): Promise<
 }
 
 /** Keeps a verified version of a root. It counts from here on, and is on the disk when this returns. */
-export async function keepRoot(layout: Layout, target: TargetName, { version, text }: TrustRoot): Promise<void> {
+export async function keepRoot(layout: Layout, target: TargetName, root: TrustRoot): Promise<void> {
+  const { version, text } = root;
   const folder = layout.roots(target);
   await makeDurableFolder(layout, folder);
   await writeFileAtomic(join(folder, rootFileName(version)), text);
+  verified.set(text, root);
 }

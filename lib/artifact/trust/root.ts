@@ -109,25 +109,30 @@ export interface Signed {
  *
  * @param by version whose keys and threshold count
  */
-export function signaturesOn({ document }: TrustRoot, by: TrustRoot): Signed {
-  const message = signedBytesOf(document);
-  const signatures = new Map(document.signatures.map(({ keyid, sig }) => [keyid, Buffer.from(sig, "hex")]));
+export function signaturesOn(root: TrustRoot, by: TrustRoot): Signed {
   const { threshold } = by.document.signed.roles.root;
   const signed: Signed = { threshold, by: [], missing: [] };
-  for (const [id, key] of rootKeysOf(by.document)) {
-    const signature = signatures.get(id);
-    const isSigned = signature !== undefined && usableKey(key)!.verifies(message, signature);
-    (isSigned ? signed.by : signed.missing).push(id);
-  }
+  for (const { id, isSigned } of eachSignature(root, by)) (isSigned ? signed.by : signed.missing).push(id);
   return signed;
 }
 
+/** Yields whether each root key of a version has signed a root: a caller may end when it has seen enough. */
+function* eachSignature({ document }: TrustRoot, by: TrustRoot): Generator<{ id: string; isSigned: boolean }> {
+  const message = signedBytesOf(document);
+  const signatures = new Map(document.signatures.map(({ keyid, sig }) => [keyid, Buffer.from(sig, "hex")]));
+  for (const [id, key] of rootKeysOf(by.document)) {
+    const signature = signatures.get(id);
+    yield { id, isSigned: signature !== undefined && usableKey(key)!.verifies(message, signature) };
+  }
+}
+
 function requireSignatures(root: TrustRoot, by: TrustRoot, whose: string): void {
-  const { threshold, by: signed } = signaturesOn(root, by);
-  if (signed.length >= threshold) return;
+  const { threshold } = by.document.signed.roles.root;
+  let signed = 0;
+  for (const { isSigned } of eachSignature(root, by)) if (isSigned && ++signed === threshold) return;
   throw artifactError(
     "trust_root_undersigned",
-    `Version ${root.version} of the trust root ${root.id} has ${signed.length} of ${threshold} signatures by ${whose}.`,
+    `Version ${root.version} of the trust root ${root.id} has ${signed} of ${threshold} signatures by ${whose}.`,
     { hint: "Nothing was changed. `sealift trust show FILE` says whose are missing, `sealift trust sign` adds one." },
   );
 }
