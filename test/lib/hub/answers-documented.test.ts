@@ -1,3 +1,4 @@
+// In a process of its own: it records what fetch answers.
 // Holds: what an answer has (lib/contract/facts/host.ts, lib/hub/fleets/fleet-view.ts)
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";

@@ -1,6 +1,7 @@
 // Holds: where each fact of a host is shown (lib/contract/facts/host-shown.ts, lib/contract/facts/host.ts)
 import { stripVTControlCharacters } from "node:util";
 import { Box, renderToString } from "ink";
+import { createElement } from "react";
 import t, { type Test } from "tap";
 import { Fleet } from "../../../../commands/fleets/fleet.ts";
 import { type FleetHost, readFleet } from "../../../../lib/client/fleet.ts";
@@ -104,12 +105,8 @@ async function lookAt(t: Test, hub: RunningHub, { id }: ProjectAccess): Promise<
   model.complete = true;
   const query = { search: "", filter: "all", latest: null } as const;
   const size = { width: 160, height: hosts.length + 20 };
-  const rows = renderToString(
-    <Box flexDirection="column" {...size}>
-      <FleetView fleet={model} query={query} searching={false} {...size} scroll={0} now={NOW} />
-    </Box>,
-    { columns: size.width },
-  );
+  const view = createElement(FleetView, { fleet: model, query, searching: false, ...size, scroll: 0, now: NOW });
+  const rows = renderToString(createElement(Box, { flexDirection: "column", ...size }, view), { columns: size.width });
   const subject = { target: undefined, tab: "fleet", model: { history: [], events: [] }, now: NOW } satisfies Omit<
     DetailSubject,
     "hosts"
