@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { projectId, sha256Hex, timestamp } from "../identifiers.ts";
 import { page, pageQuery } from "../paging.ts";
-import { bytes, noContent, ofKinds, type Route } from "../route.ts";
-import { MAX_ROOT_BYTES, rootId, rootVersion } from "./root.ts";
+import { noContent, ofKinds, type Route } from "../route.ts";
+import { MAX_ROOT_BYTES, rootDocument, rootId, rootVersion } from "./root.ts";
 
 /** Most targets that one publication lets follow a root. */
 const MAX_TARGETS = 1000;
@@ -78,7 +78,7 @@ export const readRoot = {
   who: { key: ["read", "projects", "publish"] },
   summary: "A version of a trust root, as it was published",
   params: byVersion,
-  ok: { 200: bytes("The document.", "application/json") },
+  ok: { 200: rootDocument.describe("The document, as it was published.") },
   errors: [401, 403, 404, 409, 422],
 } as const satisfies Route;
 
@@ -106,7 +106,7 @@ const reading = {
   method: "GET",
   tags: ["trust roots"],
   summary: "A version of the trust root that names the signers, as it was published",
-  ok: { 200: bytes("The document.", "application/json") },
+  ok: { 200: rootDocument.describe("The document, as it was published.") },
   errors: [401, 403, 404, 422],
 } as const;
 const version = z.coerce.number().pipe(rootVersion);

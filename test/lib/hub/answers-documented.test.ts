@@ -4,8 +4,10 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import t, { type Test } from "tap";
 import * as z from "zod";
+import { heldKey, rootChain } from "../../support/forged/roots.ts";
 import { type FullHub, fullHub } from "../../support/hub/full-hub.ts";
 import { publishFiles } from "../../support/hub/shown-hub.ts";
+import { trustAt } from "../../support/hub/trust.ts";
 
 interface Operation {
   responses: Record<string, { content?: Record<string, { schema?: Parameters<typeof z.fromJSONSchema>[0] }> }>;
@@ -50,7 +52,8 @@ function valuesIn({ hub: { dataDir }, project, rolled }: FullHub): Record<string
     project_id: [project.id, rolled.id],
     host_id: all("host_id", "hosts"),
     host: all("host_id", "joined_hosts"),
-    version: all("version", "versions"),
+    version: [...all("version", "versions"), ...all("version", "trust_roots")],
+    root: all("root_id", "trust_roots"),
     slug: ["tide"],
     kind: ["plugin"],
     owner: all("owner", "projects"),
@@ -83,6 +86,11 @@ t.test("no answer of the full hub has a field that its own OpenAPI denies", asyn
   await hub.call("POST", "/devkeys/signing-key", { json: { secret: "a secret of a developer" } });
   await hub.call("POST", "/devkeys/projects", { json: { name: "Tide", kind: "service", slug: "tide" } });
   await publishFiles(hub, { kind: "service", slug: "tide", version: "1.0.0" }, { "README.md": "# Tide\n" });
+  const targets = await hub.call("GET", "/devkeys/projects?limit=100");
+  for (const { id, kind, slug } of targets.body.items as { id: string; kind: string; slug: string }[]) {
+    const isAsked = id === project.id || id === rolled.id || (kind !== "project" && slug === "tide");
+    if (isAsked) await trustAt(hub).publish(rootChain().version(1, [heldKey()]), [id]);
+  }
   const { body: document } = await hub.call("GET", "/openapi.json", { key: null });
   const paths = Object.entries(document.paths as Record<string, Record<string, Operation>>);
   const ofProject = [{ bearer: await project.session() }, { bearer: await rolled.session() }, { key: project.key }];
