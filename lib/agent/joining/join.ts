@@ -32,8 +32,8 @@ export interface JoinOptions {
  * Joins a project, and waits for approval if it is required. A refusal removes the secrets; an interrupted join keeps
  * them for the next one.
  *
- * @throws ArtifactError `signer_untrusted` for signers or a root that the invite does not name; DeploymentError `host_pending`
- *   when nobody approves it in time; errors of {@link join}
+ * @throws ArtifactError `signer_untrusted` for signers or a root that the invite does not name; DeploymentError
+ *   `host_pending` when nobody approves it in time; errors of {@link join}
  */
 export async function joinProject(options: JoinOptions): Promise<JoinAnswer> {
   const { waitMs, signal, onPending, onReturn } = options;

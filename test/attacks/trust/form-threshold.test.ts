@@ -19,7 +19,7 @@ t.test("a threshold is a whole number from 1 to the number of keys, and 1 for th
       hub,
       project,
       roles(({ root }) => ({ root: { ...root, threshold } })),
-      `root: ${threshold}`,
+      `root: ${JSON.stringify(threshold)}`,
     );
   for (const threshold of [0, 2])
     await isRefusedRoot(

@@ -41,7 +41,7 @@ t.test("a role has each key once, by its value and not by its id", async (t) => 
     ["in other lines", written(body.match(/.{1,40}/g)!.join("\n"))],
     ["as a compressed point", written(compressed)],
   ] as const) {
-    const change = doubled([{ ...written(""), keyval: { public: pem } } as RootKey, second]);
+    const change = doubled([{ ...written(""), keyval: { public: pem } }, second]);
     await isRefusedRoot(t, hub, project, rootChain().version(1, [heldKey()], { change }), `P-256 ${what}`);
   }
 });
