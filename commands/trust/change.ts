@@ -1,7 +1,7 @@
 import { dirname, join } from "node:path";
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { rootFileName } from "../../lib/contract/trust/root.ts";
+import { rootFileName } from "../../lib/contract/trust/marks.ts";
 import { trustChange } from "../../lib/options/trust.ts";
 import { withOptions } from "../shell/base.ts";
 import { requireConsent } from "./consent.ts";
@@ -25,7 +25,7 @@ export class TrustChange extends withOptions(trustChange) {
   file = Option.String({ name: "FILE", required: true });
 
   override async run(): Promise<number> {
-    const { addSigner, removeSigner, addRootKey, removeRootKey, threshold, yes, out } = this.options;
+    const { addSigner, removeSigner, addRootKey, removeRootKey, threshold, yes, out, dryRun } = this.options;
     const [{ changedRoot, keysOfRoot }, { parseRoot }, { keysFrom, rootIn, thresholdOf, without }, { writeNew }] =
       await Promise.all([
         import("../../lib/artifact/trust/edit.ts"),
@@ -50,6 +50,11 @@ export class TrustChange extends withOptions(trustChange) {
     const next = { root, signers, threshold: thresholdOf(threshold ?? before.threshold, { root }) };
     if (next.threshold !== before.threshold) await requireConsent(next.threshold, yes, this.context);
     const made = parseRoot(changedRoot(current, next, Date.now()), "The new version");
+    if (dryRun) {
+      const { rootFacts, rootLines } = await import("./describe.ts");
+      if (!this.json) for (const line of rootLines(made, current)) this.print.line(line);
+      return this.done({ root: rootFacts(made, current), dry_run: true });
+    }
     const file = out ?? join(dirname(this.file), rootFileName(made.version));
     await writeNew(file, made.text, "Choose another name.");
     this.note(`Wrote ${file}: version ${made.version} of ${made.id}. Its root keys and those of ${this.file} sign it:`);

@@ -3,7 +3,7 @@ import type { NamedKey, RootKeys } from "../../lib/artifact/trust/edit.ts";
 import { keyIdOf, publicRootKey, type RootSigner, rootSigner } from "../../lib/artifact/trust/keys.ts";
 import { parseRoot, type TrustRoot } from "../../lib/artifact/trust/root.ts";
 import { usageError } from "../../lib/contract/errors.ts";
-import { MAX_ROOT_BYTES } from "../../lib/contract/trust/root.ts";
+import { MAX_ROOT_BYTES } from "../../lib/contract/trust/marks.ts";
 import { readFault, readKeyFile, readTextFile } from "../../lib/support/files.ts";
 
 /** Matches an Ed25519 key on the command line itself, in hexadecimal or base64. */

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Command, Option } from "clipanion";
 import type { TrustRoot } from "../../lib/artifact/trust/root.ts";
 import { deploymentError, usageError } from "../../lib/contract/errors.ts";
-import { rootFileName } from "../../lib/contract/trust/root.ts";
+import { rootFileName } from "../../lib/contract/trust/marks.ts";
 import { trustShow } from "../../lib/options/trust.ts";
 import { managed } from "../hub/managed.ts";
 import { withOptions } from "../shell/base.ts";

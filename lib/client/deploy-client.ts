@@ -12,7 +12,7 @@ import {
   projectReportAnswer,
 } from "../contract/surfaces/deploy.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
-import type { RootMark } from "../contract/trust/root.ts";
+import type { RootMark } from "../contract/trust/marks.ts";
 import { callOf } from "./ask.ts";
 import { download, type DownloadOptions } from "./download.ts";
 import type { HttpRequest } from "./http.ts";

@@ -1,7 +1,7 @@
 import { type Labels, labelsText } from "../contract/labels.ts";
 import { HEADERS } from "../contract/surfaces/headers.ts";
 import { NOTHING } from "../contract/surfaces/host-record.ts";
-import { type RootMark, rootMarkText } from "../contract/trust/root.ts";
+import { type RootMark, rootMarkText } from "../contract/trust/marks.ts";
 import type { Transport } from "./http.ts";
 
 /** Hub with its key, as passed to every client of a hub. */

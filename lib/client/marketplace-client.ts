@@ -15,7 +15,7 @@ import {
 } from "../contract/surfaces/marketplace.ts";
 import { baseUrl, type MarketplaceKind } from "../contract/surfaces/paths.ts";
 import type { DeploymentReport } from "../contract/surfaces/reports.ts";
-import type { RootMark } from "../contract/trust/root.ts";
+import type { RootMark } from "../contract/trust/marks.ts";
 import { readJson, refuseWebPage, statusError } from "./answers.ts";
 import { type Asking, askPages, requestOf } from "./ask.ts";
 import { download, DOWNLOADS, type MirrorUse } from "./download.ts";

@@ -1,6 +1,6 @@
 import { artifactError, deploymentError } from "../contract/errors.ts";
 import type { Target } from "../contract/target.ts";
-import { MAX_ROOT_BYTES, rootFileName } from "../contract/trust/root.ts";
+import { MAX_ROOT_BYTES, rootFileName } from "../contract/trust/marks.ts";
 import type { RootRecord } from "../contract/trust/routes.ts";
 import * as routes from "../contract/trust/routes.ts";
 import { readText, statusError } from "./answers.ts";

@@ -36,6 +36,7 @@ export const trustChange = {
     addRootKey: several({ metavar: "KEY", help: "Public root key to add; repeatable", orText: true }),
     removeRootKey: several({ metavar: "KEY", help: "Root key to take out: key, name or id", orText: true }),
     out: path({ metavar: "FILE", help: "File of the new version", defaultText: "N.root.json beside the old one" }),
+    dryRun: flag({ help: "Show the new version, and write nothing" }),
   }),
   ...made,
 };
@@ -53,7 +54,7 @@ export const trustSign = group("Root", {
 export const trustShow = {
   ...group("Root", {
     base,
-    out: path({ metavar: "FILE", help: "Write the newest version to a file, or all of them to a folder" }),
+    out: path({ metavar: "FILE", help: "File for the newest version, or folder for all of them" }),
   }),
   ...connection,
   hubUrl: hubIfKnown,

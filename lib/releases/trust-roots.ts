@@ -4,7 +4,7 @@ import { LRUCache } from "lru-cache";
 import { anchoredRoot, type TrustRoot } from "../artifact/trust/root.ts";
 import { artifactError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
-import { MAX_ROOT_BYTES, rootFileName, type RootMark } from "../contract/trust/root.ts";
+import { MAX_ROOT_BYTES, rootFileName, type RootMark } from "../contract/trust/marks.ts";
 import { ifThere, readFault, readTextFile, writeFileAtomic } from "../support/files.ts";
 import { makeDurableFolder } from "./durability.ts";
 import type { Layout } from "./layout.ts";

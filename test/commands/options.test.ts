@@ -23,6 +23,7 @@ function sampleOf(option: Option): string {
   if (option.choices.length > 0) return option.choices.find((word) => word !== option.default)!;
   const byName: Record<string, string> = {
     mirror: "http://mirror.example",
+    "root-sources": "https://roots.example",
     "project-id": "prj_0123456789abcdef",
     sha256: "ab".repeat(32),
     issuer: "https://issuer.example.org",

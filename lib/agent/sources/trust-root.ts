@@ -5,7 +5,7 @@ import { anchoredRoot, isCountersigned, nextRoot, parseRoot, type TrustRoot } fr
 import type { RootOrigin } from "../../client/trust-roots.ts";
 import { artifactError, asSealiftError, isAbort, type SealiftError, usageError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
-import { MAX_ROOT_BYTES } from "../../contract/trust/root.ts";
+import { MAX_ROOT_BYTES } from "../../contract/trust/marks.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { keepRoot, readFollowedRoot } from "../../releases/trust-roots.ts";
 import { readFault, readTextFile } from "../../support/files.ts";

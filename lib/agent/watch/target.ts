@@ -4,7 +4,7 @@ import { MarketplaceClient } from "../../client/marketplace-client.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import { baseUrl, type MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import type { TargetName } from "../../contract/target.ts";
-import type { RootMark } from "../../contract/trust/root.ts";
+import type { RootMark } from "../../contract/trust/marks.ts";
 import { isDowngrade } from "../../contract/versions.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { DeployOptions } from "../deployment/run.ts";

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
-import { MAX_ROOT_BYTES, type RootDocument, rootDocument, type RootKey } from "../../contract/trust/root.ts";
+import { MAX_ROOT_BYTES } from "../../contract/trust/marks.ts";
+import { type RootDocument, rootDocument, type RootKey } from "../../contract/trust/root.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import type { DocumentLimits } from "../../support/documents/limits.ts";
 import { safelyParsed } from "../../support/documents/safe-parse.ts";

@@ -3,7 +3,8 @@ import { hostId, projectId, timestamp } from "../identifiers.ts";
 import { pageQuery } from "../paging.ts";
 import { labels } from "../surfaces/labels.ts";
 import { signerKey } from "../surfaces/signers.ts";
-import { MAX_ROOT_BYTES, rootId, rootVersion } from "../trust/root.ts";
+import { MAX_ROOT_BYTES } from "../trust/marks.ts";
+import { rootId, rootVersion } from "../trust/root.ts";
 
 /** Hosts that join by themselves (docs/contract/joining.md). */
 

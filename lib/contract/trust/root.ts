@@ -1,17 +1,15 @@
 import * as z from "zod";
 import { publicKeyHex } from "../identifiers.ts";
+import { MAX_ROOT_VERSION } from "./marks.ts";
 
 /**
  * Trust roots: which signers hosts follow, in the form of TUF 1.0's root metadata (docs/contract/trust.md). Two of its
  * roles count: `root` says who may make the next version, `targets` who may sign what hosts install.
  */
 
-/** Largest document, in bytes. */
-export const MAX_ROOT_BYTES = 64 * 1024;
-/** Most keys of a role, most signatures of a document, and the greatest version. */
+/** Most keys of a role, and most signatures of a document. */
 const MAX_ROLE_KEYS = 16;
 const MAX_SIGNATURES = 32;
-export const MAX_ROOT_VERSION = 2 ** 31 - 1;
 /** Years between the making of a root and the date on it, which only `sealift doctor` reads. */
 export const ROOT_YEARS = 10;
 
@@ -80,23 +78,3 @@ export const rootDocument = z.strictObject({
   signed: signedRoot,
 });
 export type RootDocument = z.infer<typeof rootDocument>;
-
-/** Version of a root that a host follows. */
-export interface RootMark {
-  version: number;
-  /** SHA-256 of what its signatures are over, hexadecimal. */
-  digest: string;
-}
-
-/** Returns the mark of a root as hosts state it in a header. */
-export const rootMarkText = ({ version, digest }: RootMark): string => `${version}:${digest}`;
-
-/** Reads the mark of a root in a header; undefined for anything else. */
-export function rootMarkIn(text: string): RootMark | undefined {
-  const [, version, digest] = /^([1-9]\d{0,9}):([0-9a-f]{64})$/.exec(text) ?? [];
-  if (digest === undefined || Number(version) > MAX_ROOT_VERSION) return undefined;
-  return { version: Number(version), digest };
-}
-
-/** Name of the file of a version, as in TUF repositories. */
-export const rootFileName = (version: number): string => `${version}.root.json`;

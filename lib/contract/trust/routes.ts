@@ -2,7 +2,8 @@ import * as z from "zod";
 import { projectId, sha256Hex, timestamp } from "../identifiers.ts";
 import { page, pageQuery } from "../paging.ts";
 import { noContent, ofKinds, type Route } from "../route.ts";
-import { MAX_ROOT_BYTES, rootDocument, rootId, rootVersion } from "./root.ts";
+import { MAX_ROOT_BYTES } from "./marks.ts";
+import { rootDocument, rootId, rootVersion } from "./root.ts";
 
 /** Most targets that one publication lets follow a root. */
 const MAX_TARGETS = 1000;

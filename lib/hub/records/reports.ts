@@ -5,7 +5,7 @@ import type { ProjectHost, ProjectReport } from "../../contract/surfaces/deploy.
 import { type Health, runningVersion, tellsUnhealthy, unhealthySince } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { deploymentReport, StepOutcome } from "../../contract/surfaces/reports.ts";
-import type { RootMark } from "../../contract/trust/root.ts";
+import type { RootMark } from "../../contract/trust/marks.ts";
 import { HubError } from "../base/errors.ts";
 import { recordId } from "../base/identity.ts";
 import type { ReportsTable } from "./fleet-tables.ts";

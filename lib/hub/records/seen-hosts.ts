@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import { type RootMark, rootMarkText } from "../../contract/trust/root.ts";
+import { type RootMark, rootMarkText } from "../../contract/trust/marks.ts";
 import type { FleetKey } from "./fleet.ts";
 import { later, nameHosts, nextChange } from "./host-rows.ts";
 import { inTransaction, type Queries } from "./port.ts";

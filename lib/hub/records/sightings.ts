@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { hostId } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { type RootMark, rootMarkIn, rootMarkText } from "../../contract/trust/root.ts";
+import { type RootMark, rootMarkIn, rootMarkText } from "../../contract/trust/marks.ts";
 import type { FleetKey } from "./fleet.ts";
 import { nameHosts } from "./host-rows.ts";
 import { HourlyNotes } from "./hourly-notes.ts";

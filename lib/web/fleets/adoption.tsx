@@ -66,10 +66,21 @@ const Area = ({ tone, band, title, ...box }: { tone: Tone; band: number; title: 
   </g>
 );
 
+/** Fewest days of a chart, so that a day is a bar and not a page. */
+const FEWEST_DAYS = 7;
+
+/** Returns the days since the fleet has hosts, and a title that says so. */
+function shownDays({ days: all }: FleetAdoption): FleetAdoption & { title: string } {
+  const first = all.findIndex(({ versions, failing }) => versions.length > 0 || failing > 0);
+  if (first <= 0) return { days: all, title: `Last ${all.length} days` };
+  const days = all.slice(Math.min(first, Math.max(0, all.length - FEWEST_DAYS)));
+  return { days, title: `Since ${all[first]!.day}` };
+}
+
 /** Shows the hosts of a fleet by version over the last days, with those that failed: as a chart, and as a table. */
 export function Adoption({ of, latest }: { of: FleetAdoption; latest: string }) {
-  const { days } = of;
-  const bands = bandsOf(of, latest);
+  const { days, title: heading } = shownDays(of);
+  const bands = bandsOf({ days }, latest);
   const [first, last] = [days[0], days.at(-1)];
   if (first === undefined || last === undefined || bands.length === 0) return null;
   const totals = days.map(({ versions }) => versions.reduce((sum, { hosts }) => sum + hosts, 0));
@@ -78,7 +89,7 @@ export function Adoption({ of, latest }: { of: FleetAdoption; latest: string }) 
   const height = HEIGHT + (isFailing ? BELOW : 0);
   const atEnd = bands.map(({ name, hosts }) => `${hosts.at(-1)} on ${name}`).join(", ");
   return (
-    <Section id="adoption" title={`Last ${days.length} days`}>
+    <Section id="adoption" title={heading}>
       <svg
         className="adoption"
         viewBox={`0 0 ${days.length * DAY} ${height}`}

@@ -2,6 +2,7 @@
 /** A request has passed the look at its rights when its key is revoked, or its target goes to another owner. */
 import pg from "pg";
 import t from "tap";
+import { heldKey, rootChain } from "../../support/forged/roots.ts";
 import { newAuthor } from "../../support/host/author.ts";
 import { SLUG } from "../../support/host/marketplace-host.ts";
 import { authorHub, pluginOf, signatureFields } from "../../support/hub/author-hub.ts";
@@ -44,6 +45,8 @@ const CHANGES: Record<string, Body> = {
   "POST /devkeys/staging/approve": (id: string) => ({ versions: [{ project_id: id, version: "1.0.0", sha256: HEX }] }),
   "POST /devkeys/staging/{id}/{version}/reject": { reason: "bad" },
   "PUT /devkeys/projects/{id}/approval": { required: true },
+  "DELETE /devkeys/projects/{id}/root": undefined,
+  "POST /devkeys/roots": (id: string) => ({ root: rootChain().version(1, [heldKey()]), targets: [id] }),
   [`PATCH ${PLUGIN}`]: { visibility: "public" },
   [`POST ${PLUGIN}/versions/{version}/yank`]: {},
   [`DELETE ${PLUGIN}/versions/{version}/yank`]: undefined,

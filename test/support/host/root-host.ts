@@ -14,7 +14,7 @@ import type { TurnResult } from "../../../lib/agent/watch/check-result.ts";
 import type { WatchEvent } from "../../../lib/agent/watch/events.ts";
 import { projectPoll, type WatchTarget } from "../../../lib/agent/watch/target.ts";
 import { Watch } from "../../../lib/agent/watch/watch.ts";
-import { rootFileName } from "../../../lib/contract/trust/root.ts";
+import { rootFileName } from "../../../lib/contract/trust/marks.ts";
 import { type Layout, layoutOf } from "../../../lib/releases/layout.ts";
 import { readQuarantine } from "../../../lib/releases/quarantine.ts";
 import { readFollowedRoot } from "../../../lib/releases/trust-roots.ts";

@@ -8,7 +8,7 @@ import {
   shownVersion,
   stateOfHost,
 } from "../../../../lib/contract/surfaces/host-record.ts";
-import type { RootMark } from "../../../../lib/contract/trust/root.ts";
+import type { RootMark } from "../../../../lib/contract/trust/marks.ts";
 import { FEATURES } from "../../../../lib/hub/features.ts";
 import { silentBefore } from "../../../../lib/hub/fleets/fleet-view.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
