@@ -76,6 +76,7 @@ export const BUDGETS = {
     unit: "× requests/s",
     isLeast: true,
   },
+  heavy_bodies: { what: "runtime: a call beside heavy bodies", against: "a clock", limit: 100, unit: "ms at p99" },
   wall_start: { what: "runtime: a start behind the wall", against: "without it", limit: 20, unit: "ms more at p50" },
   wall_call: { what: "runtime: a call behind the wall", against: "without it", limit: 5, unit: "µs more at p50" },
   wall_proxy: {

@@ -19,6 +19,7 @@ import { mirrorRows } from "./mirror.ts";
 import { peerRows } from "./peers/rows.ts";
 import { memoryRows, projectRows } from "./project.ts";
 import { inColumns, type Row } from "./row.ts";
+import { benchHeavyBodies } from "./runtime-bodies.ts";
 import { benchSandboxedRoutes, benchTrustedCalls } from "./runtime-calls.ts";
 import { runtimePeerRows } from "./runtime-peers/rows.ts";
 import { benchSandboxedCalls } from "./runtime-sandbox.ts";
@@ -49,6 +50,7 @@ const groups: Record<string, () => Promise<Row[]>> = {
     ...(await benchSandboxedCalls()),
     ...(await benchSandboxedRoutes()),
   ],
+  "runtime-bodies": () => benchHeavyBodies(),
   "runtime-walls": () => benchWalls(),
   "runtime-peers": () => runtimePeerRows(runs),
   memory: async () => [

@@ -1,4 +1,4 @@
-/** Length from which a body takes turns, in characters: a shorter one takes a fraction of a millisecond. */
+/** Length from which a body takes turns, in bytes: a shorter one takes a fraction of a millisecond. */
 const LARGE = 32 * 1024;
 
 /**

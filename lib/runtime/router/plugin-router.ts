@@ -79,12 +79,12 @@ function addRoutes(app: FastifyInstance, routes: readonly ServedRoute[]): void {
 function readJson(app: FastifyInstance, name: string, maxBodyValues: number): void {
   const parse = app.getDefaultJsonParser("error", "error");
   app.removeContentTypeParser("application/json");
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-    const text = body as string;
-    bodyTurns.take(name, text.length, () => {
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
+    const bytes = body as Buffer;
+    bodyTurns.take(name, bytes.length, () => {
       try {
-        requireFewValues(text, maxBodyValues);
-        void parse(request, text, done);
+        requireFewValues(bytes, maxBodyValues);
+        void parse(request, bytes.toString(), done);
       } catch (error) {
         done(error as Error, undefined);
       }

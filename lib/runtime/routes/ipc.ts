@@ -149,13 +149,14 @@ function readCallBodies(app: FastifyInstance, most: (plugin: string) => number):
   });
   app.removeAllContentTypeParsers();
   const parseWithCare = app.getDefaultJsonParser("error", "remove");
-  app.addContentTypeParser("application/json", { parseAs: "string" }, (request, body, done) => {
-    const text = body as string;
-    if (text === "") return done(null, undefined);
+  app.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body, done) => {
+    const bytes = body as Buffer;
+    if (bytes.length === 0) return done(null, undefined);
     const { plugin = "" } = request.params as Partial<CallParameters>;
-    bodyTurns.take(plugin, text.length, () => {
+    bodyTurns.take(plugin, bytes.length, () => {
       try {
-        requireFewValues(text, most(plugin));
+        requireFewValues(bytes, most(plugin));
+        const text = bytes.toString();
         if (mayPollute(text)) void parseWithCare(request, text, (error, whole: unknown) => done(error, { whole }));
         else done(null, payloadIn(text) ?? { whole: JSON.parse(text) as unknown });
       } catch (error) {

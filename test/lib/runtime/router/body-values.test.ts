@@ -1,7 +1,9 @@
 import fc from "fast-check";
 import t from "tap";
 import { BodyTurns } from "../../../../lib/runtime/router/body-turns.ts";
-import { hasMoreValues } from "../../../../lib/runtime/router/body-values.ts";
+import { hasMoreValues as haveMoreValues } from "../../../../lib/runtime/router/body-values.ts";
+
+const hasMoreValues = (text: string, most: number): boolean => haveMoreValues(Buffer.from(text), most);
 
 /** Counts values and keys by building all of them. */
 function countOf(value: unknown): number {
@@ -12,17 +14,26 @@ function countOf(value: unknown): number {
 
 t.test("values are counted as if they were built, whatever their texts hold and however they are spaced", (t) => {
   fc.assert(
-    fc.property(fc.jsonValue(), fc.constantFrom(0, 1, "\t"), (value, space) => {
+    fc.property(fc.jsonValue({ stringUnit: "binary" }), fc.constantFrom(0, 1, "\t"), (value, space) => {
       const text = JSON.stringify(value, null, space);
       const count = countOf(JSON.parse(text));
       return !hasMoreValues(text, count) && hasMoreValues(text, count - 1);
     }),
     { numRuns: 2000 },
   );
+  const unit = fc.constantFrom("\\", '"', "[", "a", "aaaaaaaa");
+  fc.assert(
+    fc.property(fc.array(fc.string({ unit, maxLength: 100, size: "max" }), { maxLength: 5 }), (texts) => {
+      const text = JSON.stringify(texts);
+      return !hasMoreValues(text, texts.length + 1) && hasMoreValues(text, texts.length);
+    }),
+    { numRuns: 2000 },
+  );
   const odd = JSON.stringify({ 'a"\\': '\\", {[' });
   t.notOk(hasMoreValues(odd, 3));
   t.ok(hasMoreValues(odd, 2));
-  t.notOk(hasMoreValues('"no end', 1), "of what is not JSON anything may be said");
+  for (const open of ['"no end', `"${"a".repeat(70)}\\`, `"${"a".repeat(62)}\\`])
+    t.notOk(hasMoreValues(open, 1), "of what is not JSON anything may be said");
   t.end();
 });
 
