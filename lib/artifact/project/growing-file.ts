@@ -1,5 +1,6 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { paced } from "../../support/buffer-pacing.ts";
+import { traceLane, waiting } from "../thread/lane-trace.ts";
 
 const CHUNK_BYTES = 256 * 1024;
 
@@ -55,6 +56,7 @@ export class GrowingFile {
   }
 
   async *#read(): AsyncGenerator<Buffer> {
+    using lane = traceLane("upload");
     let file: FileHandle | undefined;
     try {
       for (let position = 0; ;) {
@@ -63,10 +65,12 @@ export class GrowingFile {
         if (there === 0) {
           if (this.total !== undefined) return;
           this.#waiting++;
-          const written = await this.#change.promise;
+          const written = await waiting(lane, "encrypt", this.#change.promise);
           if (written === undefined) continue;
           position += written.length;
+          const sent = lane?.begin("network");
           yield written;
+          sent?.();
           continue;
         }
         file ??= await open(this.path, "r");
@@ -74,7 +78,9 @@ export class GrowingFile {
         const { bytesRead } = await file.read(buffer, 0, buffer.length, position);
         if (bytesRead === 0) throw new Error(`${this.path} is shorter than what was written to it.`);
         position += bytesRead;
+        const sent = lane?.begin("network");
         yield buffer.subarray(0, bytesRead);
+        sent?.();
       }
     } finally {
       await file?.close();

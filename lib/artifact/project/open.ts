@@ -9,6 +9,7 @@ import { parseSignedJson } from "../../support/documents/signed-json.ts";
 import { readTextFile } from "../../support/files.ts";
 import type { Limits } from "../limits.ts";
 import { Ed25519Verifier } from "../signatures/ed25519.ts";
+import { traceLane, waitingFor } from "../thread/lane-trace.ts";
 import type { FileTable } from "../tree/file-table.ts";
 import { OpeningCipher } from "./cipher.ts";
 import { type Unpacked, Unpacker } from "./unpacker.ts";
@@ -66,11 +67,12 @@ export async function unpackVerified(
   options: OpenOptions,
 ): Promise<OpenedArtifact> {
   const cipher = new OpeningCipher(await options.dek, new Ed25519Verifier(options.signerPublicKey, options.signature));
+  using lane = traceLane("decrypt");
   let untilLarge = LARGE_BYTES;
-  for await (const chunk of paced(source)) {
+  for await (const chunk of waitingFor(lane, "network", paced(source))) {
     options.signal?.throwIfAborted();
     for (const plain of cipher.update(chunk)) {
-      await unpacker.write(plain);
+      await unpacker.write(plain, lane);
       freeBuffer(plain);
     }
     if (untilLarge > 0 && (untilLarge -= chunk.length) <= 0) collectGarbage("major");

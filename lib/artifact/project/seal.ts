@@ -5,6 +5,7 @@ import { usageError } from "../../contract/errors.ts";
 import { freeBuffer } from "../../support/buffer-pacing.ts";
 import { type OnePassSigner, publicKeyOf } from "../signatures/ed25519.ts";
 import { hedgedSigner } from "../signatures/hedged-signer.ts";
+import { traceLane, waiting, waitingFor } from "../thread/lane-trace.ts";
 import { chunkThread, TreeIndexer } from "../tree/tree-index.ts";
 import { newDek, sealed } from "./cipher.ts";
 import type { GrowingFile } from "./growing-file.ts";
@@ -145,6 +146,7 @@ async function feed(
   compressor: ZstdCompress,
   { total, signal, onPacked }: Pick<SealOptions, "signal" | "onPacked"> & { total: number },
 ): Promise<void> {
+  using lane = traceLane("pack");
   let packed = 0;
   /** Chunks that the compressor has not taken yet. */
   const given: PromiseWithResolvers<void>[] = [];
@@ -158,9 +160,9 @@ async function feed(
     taken.promise.catch(() => {});
     compressor.write(chunk, (error) => (error ? taken.reject(error) : taken.resolve()));
     given.push(taken);
-    await source.watch?.room();
+    if (source.watch !== undefined) await waiting(lane, "cut chunks", source.watch.room());
     if (given.length < CHUNKS) continue;
-    await given[0]!.promise;
+    await waiting(lane, "compress", given[0]!.promise);
     given.shift();
   }
   for (const { promise } of given) await promise;
@@ -179,8 +181,9 @@ async function writeSealed(
   onBytes: (bytes: Buffer) => void,
   { descriptor, growing }: { descriptor: number; growing: GrowingFile | undefined },
 ): Promise<number> {
+  using lane = traceLane("encrypt");
   let size = 0;
-  for await (const bytes of sealed(outputOf(compressor), dek)) {
+  for await (const bytes of sealed(waitingFor(lane, "compress", outputOf(compressor)), dek)) {
     onBytes(bytes);
     for (let done = 0; done < bytes.length;) done += writeSync(descriptor, bytes, done, bytes.length - done);
     size += bytes.length;

@@ -3,6 +3,7 @@ import { artifactError, asSealiftError, SealiftError } from "../../contract/erro
 import { freeBuffer } from "../../support/buffer-pacing.ts";
 import { type Limits, RATIO_FREE_BYTES } from "../limits.ts";
 import { ArtifactThread } from "../thread/artifact-thread.ts";
+import { type LaneTrace, traceLane, waiting } from "../thread/lane-trace.ts";
 import { newRing, RingWriter } from "../thread/ring.ts";
 import { FileTable } from "../tree/file-table.ts";
 import { exceeded } from "../tree/safe-path.ts";
@@ -33,6 +34,7 @@ export class Unpacker implements AsyncDisposable {
   readonly #thread = new ArtifactThread();
   readonly #ring: RingWriter;
   readonly #decoder: ZstdDecompress;
+  readonly #lane = traceLane("decode");
   readonly #walker = new FrameWalker();
   /** Batch being gathered; the other one is with the decoder. */
   #batch = Buffer.allocUnsafeSlow(BATCH_BYTES);
@@ -41,6 +43,8 @@ export class Unpacker implements AsyncDisposable {
   /** Resolves when the decoder has taken the other batch. */
   #taken: Promise<void> = Promise.resolve();
   #take: () => void = () => {};
+  /** Ends the traced wait of the decoder for a batch. */
+  #endStarving: (() => void) | undefined;
   /** Resolves at the end of the decoder's output. */
   readonly #delivered: Promise<void>;
   #compressed = 0;
@@ -58,8 +62,8 @@ export class Unpacker implements AsyncDisposable {
    */
   constructor(folder: string, limits: Limits, onUnpacked?: (bytes: number) => void) {
     this.#limits = limits;
-    const ring = newRing();
-    this.#ring = new RingWriter(ring);
+    const ring = newRing("unpack");
+    this.#ring = new RingWriter(ring, this.#lane);
     this.#decoder = createZstdDecompress({
       chunkSize: BATCH_BYTES,
       params: { [constants.ZSTD_d_windowLogMax]: MAX_WINDOW_LOG },
@@ -87,20 +91,26 @@ export class Unpacker implements AsyncDisposable {
     return this.#failure !== undefined || this.#workerFailure !== undefined;
   }
 
-  /** Takes plaintext, whose memory the caller may reuse at once. Resolves when more can be taken. */
-  async write(chunk: Uint8Array): Promise<void> {
+  /**
+   * Takes plaintext, whose memory the caller may reuse at once. Resolves when more can be taken.
+   *
+   * @param lane trace of the caller's lane
+   */
+  async write(chunk: Uint8Array, lane?: LaneTrace): Promise<void> {
     for (let at = 0; at < chunk.length && !this.#failed;) {
       const piece = chunk.subarray(at, at + BATCH_BYTES - this.#batchBytes);
       this.#batch.set(piece, this.#batchBytes);
       this.#batchBytes += piece.length;
       at += piece.length;
-      if (this.#batchBytes === BATCH_BYTES) await this.#decode();
+      if (this.#batchBytes === BATCH_BYTES) await this.#decode(lane);
     }
   }
 
   /** Gives the batch to the decoder, once it has taken the previous one. */
-  async #decode(): Promise<void> {
-    await this.#taken;
+  async #decode(lane?: LaneTrace): Promise<void> {
+    await waiting(lane, "decode", this.#taken);
+    this.#endStarving?.();
+    this.#endStarving = undefined;
     const batch = this.#batch.subarray(0, this.#batchBytes);
     this.#batchBytes = 0;
     [this.#batch, this.#other] = [this.#other, this.#batch];
@@ -110,7 +120,10 @@ export class Unpacker implements AsyncDisposable {
     const taken = Promise.withResolvers<void>();
     this.#take = taken.resolve;
     this.#taken = taken.promise;
-    this.#decoder.write(batch, () => taken.resolve());
+    this.#decoder.write(batch, () => {
+      this.#endStarving = this.#lane?.begin("decrypt");
+      taken.resolve();
+    });
   }
 
   /** Runs a check of compressed bytes. On a fault the decoder ends: earlier bytes still count. */
@@ -177,6 +190,7 @@ export class Unpacker implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ring.abandon();
     this.#decoder.destroy();
+    this.#lane?.[Symbol.dispose]();
     await this.#thread[Symbol.asyncDispose]();
   }
 }

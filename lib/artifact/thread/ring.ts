@@ -1,3 +1,5 @@
+import { type LaneTrace, traceFile, traceLane, waiting } from "./lane-trace.ts";
+
 /** Bytes per slot. The reader gets whole slots, so that nearly every small file is in one piece. */
 const SLOT_BYTES = 512 * 1024;
 const SLOTS = 8;
@@ -16,25 +18,36 @@ const WORDS = 5;
 export interface Ring {
   control: SharedArrayBuffer;
   bytes: SharedArrayBuffer;
+  /** Trace of the reader's lane, which has no environment of its own: its name and file, if there is one. */
+  traced?: { reader: string; file: string };
 }
 
-/** Returns an empty ring of 4 MiB. */
-export const newRing = (): Ring => ({
-  control: new SharedArrayBuffer(WORDS * Int32Array.BYTES_PER_ELEMENT),
-  bytes: new SharedArrayBuffer(SLOTS * SLOT_BYTES),
-});
+/** Returns an empty ring of 4 MiB. @param reader name of the reader's lane in a trace */
+export function newRing(reader = "reader"): Ring {
+  const file = traceFile();
+  return {
+    control: new SharedArrayBuffer(WORDS * Int32Array.BYTES_PER_ELEMENT),
+    bytes: new SharedArrayBuffer(SLOTS * SLOT_BYTES),
+    ...(file !== undefined && { traced: { reader, file } }),
+  };
+}
 
 /** Writing end. It never blocks its thread. */
 export class RingWriter {
   readonly #control: Int32Array<SharedArrayBuffer>;
   readonly #bytes: Uint8Array;
+  readonly #lane: LaneTrace | undefined;
+  readonly #reader: string;
   /** Slots handed over. */
   #filled = 0;
   /** Bytes in the current slot. */
   #at = 0;
   #abandoned = false;
 
-  constructor({ control, bytes }: Ring) {
+  /** @param lane trace of the writing lane */
+  constructor({ control, bytes, traced }: Ring, lane?: LaneTrace) {
+    this.#lane = lane;
+    this.#reader = traced?.reader ?? "";
     this.#control = new Int32Array(control);
     this.#bytes = new Uint8Array(bytes);
   }
@@ -77,7 +90,8 @@ export class RingWriter {
     while (!this.#abandoned) {
       const emptied = Atomics.load(this.#control, EMPTIED);
       if (this.#filled - emptied <= SLOTS - slots) return;
-      await Atomics.waitAsync(this.#control, EMPTIED, emptied).value;
+      const change = Atomics.waitAsync(this.#control, EMPTIED, emptied);
+      if (change.async) await waiting(this.#lane, this.#reader, change.value);
     }
   }
 
@@ -113,11 +127,17 @@ export class RingWriter {
  * @param take called with a view that is overwritten once it has returned
  * @returns true when the writer says that the bytes are complete
  */
-export function readRing({ control, bytes }: Ring, take: (bytes: Uint8Array) => void): boolean {
+export function readRing({ control, bytes, traced }: Ring, take: (bytes: Uint8Array) => void): boolean {
+  using lane = traced && traceLane(traced.reader, traced.file);
   const words = new Int32Array(control);
   for (let emptied = 0; ; emptied++) {
     // The writing thread started this one and ends it with itself, so this wait cannot outlast the writer.
-    while (Atomics.load(words, FILLED) === emptied) Atomics.wait(words, FILLED, emptied);
+    while (Atomics.load(words, FILLED) === emptied) {
+      const end = lane?.begin("ring");
+      Atomics.wait(words, FILLED, emptied);
+      end?.();
+    }
+    lane?.slots(Atomics.load(words, FILLED) - emptied);
     const last = Atomics.load(words, TOTAL) === emptied + 1;
     const length = last ? Atomics.load(words, LAST_BYTES) : SLOT_BYTES;
     if (length > 0) take(new Uint8Array(bytes, (emptied % SLOTS) * SLOT_BYTES, length));

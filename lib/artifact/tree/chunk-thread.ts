@@ -45,7 +45,7 @@ export class ChunkThread implements AsyncDisposable {
 
   /** @param sizes of the files in bytes; at least one, and none is empty */
   constructor(sizes: readonly number[]) {
-    const ring = newRing();
+    const ring = newRing("cut chunks");
     this.#ring = new RingWriter(ring);
     const job: ChunksJob = { loop: "chunks", sizes, ring };
     this.#records = this.#thread.ask<Uint8Array[]>(job);
