@@ -32,6 +32,9 @@ function hasName(): boolean {
   }
 }
 
+/** The Python that has Debian's packages: another one may come first on the path. */
+export const PYTHON3 = "/usr/bin/python3";
+
 /** Every program that tests may start and that is neither part of Node.js nor of each Debian. */
 export const OPTIONAL = {
   age: from("age"),
@@ -55,8 +58,8 @@ export const OPTIONAL = {
   promtool: from("prometheus"),
   python3: from("python3"),
   "python3-cryptography": { ...from("python3-cryptography", "-c", "import cryptography"), program: "python3" },
-  "python3-nacl": { ...from("python3-nacl", "-c", "import nacl"), program: "python3" },
-  "python3-securesystemslib": { ...from("python3-securesystemslib", "-cimport securesystemslib"), program: "python3" },
+  "python3-nacl": { ...from("python3-nacl", "-c", "import nacl"), program: PYTHON3 },
+  "python3-securesystemslib": { ...from("python3-securesystemslib", "-cimport securesystemslib"), program: PYTHON3 },
   "redis-server": from("redis-server"),
   strace: from("strace", "-V"),
   strip: from("binutils"),

@@ -10,11 +10,11 @@ import { keyIdOf, rootSigner } from "../../../../lib/artifact/trust/keys.ts";
 import { anchoredRoot, nextRoot, parseRoot } from "../../../../lib/artifact/trust/root.ts";
 import { p256Key } from "../../../support/forged/p256-roots.ts";
 import { heldKey } from "../../../support/forged/roots.ts";
-import { needs } from "../../../support/programs/optional.ts";
+import { needs,PYTHON3 } from "../../../support/programs/optional.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../support/programs/sslib_roots.py", import.meta.url));
-const python = (...args: string[]): string => execFileSync("python3", [PROGRAM, ...args], { encoding: "utf8" });
+const python = (...args: string[]): string => execFileSync(PYTHON3, [PROGRAM, ...args], { encoding: "utf8" });
 
 /** The raw private key of Ed25519, hexadecimal. */
 const seedOf = ({ privateKey }: ReturnType<typeof heldKey>): string =>
@@ -24,7 +24,7 @@ const pemOf = ({ privateKey }: ReturnType<typeof heldKey>): string =>
 
 t.test(
   "securesystemslib and sealift sign one root together, by keys of both kinds",
-  { skip: needs("python3-cryptography", "python3-nacl", "python3-securesystemslib") },
+  { skip: needs("python3-nacl", "python3-securesystemslib") },
   (t) => {
     const folder = temporaryFolder(t);
     const file = (name: string, text: string): string => {
