@@ -56,7 +56,7 @@ export class WatchCommand extends withOptions(watch) {
 
   override async run(): Promise<number> {
     const definitions = await this.#definitions();
-    const { once, tui, screenReader } = this.options;
+    const { once, tui, screenReader, viewOnly } = this.options;
     await using metrics = once ? undefined : await this.#metrics();
     const terminal = terminalOf(this.context);
     if (terminal !== undefined && !this.json && !once && tui) {
@@ -64,7 +64,11 @@ export class WatchCommand extends withOptions(watch) {
       const { deployments, failed } = await watchDashboard(
         definitions,
         { ...terminal, screenReader },
-        { observe: metrics?.observe, reload: (watch, emit, take) => this.#reload(watch, emit, take) },
+        {
+          acting: !viewOnly,
+          observe: metrics?.observe,
+          reload: (watch, emit, take) => this.#reload(watch, emit, take),
+        },
       );
       // The last sentence for a screen reader has no line feed.
       if (screenReader) this.print.line("");

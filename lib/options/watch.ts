@@ -26,6 +26,7 @@ export const dashboard = group("Dashboard", {
 const own = group("Watch", {
   watchConfig: guarded(path({ flag: "--config", help: "watch.yaml: targets and their options" })),
   once: flag({ help: "Check and deploy once, then end" }),
+  viewOnly: flag({ help: "A dashboard that only looks: no key acts on a target" }),
   metricsListen: parsed(
     { metavar: "HOST:PORT", help: "Listener for Prometheus; all who reach it read /metrics", defaultText: "none" },
     parseListen,

@@ -16,6 +16,9 @@ import { copying } from "./text.ts";
 import { useClock } from "./use-clock.ts";
 import { useNavigation } from "./use-navigation.ts";
 
+/** Kinds of keys: a fleet alone has no targets to act on. */
+const KEYS_OF_FLEET = { watching: false, acting: false };
+
 export interface FleetDashboardProps {
   /** Fleets by name, in the requested order. */
   fleets: ReadonlyMap<string, FollowedFleet>;
@@ -69,7 +72,7 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
           ? { rows: 0, page: 1 }
           : overlayRows({ overlay: at.overlay, subject: overlaid(at), width, height: height - 2 }),
       deploying: false,
-      watching: false,
+      ...KEYS_OF_FLEET,
       paused: false,
     };
   }
@@ -79,7 +82,7 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
     return { target: undefined, tab: "fleet", model, hosts: fleet?.rows(queryOf(at)) ?? [], now };
   }
 
-  const overlaid = (at: Navigation): OverlaySubject => ({ detail: subjectAt(at), watching: false });
+  const overlaid = (at: Navigation): OverlaySubject => ({ detail: subjectAt(at), keys: KEYS_OF_FLEET });
 
   if (size.columns < SMALLEST.columns || size.rows < SMALLEST.rows) return <TooSmall {...size} />;
   const start = windowStart(names.indexOf(selected), listed, names.length);
@@ -112,7 +115,7 @@ export function FleetDashboard({ fleets, staleMs, pictures, quit }: FleetDashboa
           </Box>
         </>
       )}
-      <Footer nav={nav} watching={false} width={width} />
+      <Footer nav={nav} {...KEYS_OF_FLEET} width={width} />
     </Box>
   );
 }

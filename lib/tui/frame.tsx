@@ -50,9 +50,18 @@ export function questionOf(confirming: Confirmed, subject: Subject | undefined):
   }
 }
 
+/** Kinds of keys that a dashboard has. */
+export interface KeysOf {
+  watching: boolean;
+  acting: boolean;
+}
+
+const keysOf = ({ watching, acting }: KeysOf): typeof KEYS =>
+  KEYS.filter((key) => (watching || key.watching !== true) && (acting || key.acting !== true));
+
 /** Last line: the keys, or a question. */
-export function Footer(props: { nav: Navigation; subject?: Subject; watching: boolean; width: number }): ReactNode {
-  const { nav, subject, watching, width } = props;
+export function Footer(props: { nav: Navigation; subject?: Subject; width: number } & KeysOf): ReactNode {
+  const { nav, subject, width } = props;
   if (nav.confirming !== undefined) {
     const question = questionOf(nav.confirming, subject);
     return (
@@ -65,10 +74,10 @@ export function Footer(props: { nav: Navigation; subject?: Subject; watching: bo
       />
     );
   }
-  if (nav.overlay !== undefined) return <Line width={width} parts={[[` ${CLOSING[nav.overlay.kind]}`, "quiet"]]} />;
-  if (nav.searching)
+  if (nav.searching || nav.overlay?.finding === true)
     return <Line width={width} parts={[[" type to search   Enter keeps it   Esc clears it", "quiet"]]} />;
-  const parts = fitting(watching, width).flatMap(({ keys: name, short }): LinePart[] => [
+  if (nav.overlay !== undefined) return <Line width={width} parts={[[` ${CLOSING[nav.overlay.kind]}`, "quiet"]]} />;
+  const parts = fitting(props, width).flatMap(({ keys: name, short }): LinePart[] => [
     [` ${name}`, "strong"],
     [` ${short} `, "quiet"],
   ]);
@@ -79,12 +88,12 @@ export function Footer(props: { nav: Navigation; subject?: Subject; watching: bo
 const CLOSING: Record<Overlay["kind"], string> = {
   help: "Any key closes this.",
   detail: "j k PgUp PgDn scroll   y copy   Enter Esc close",
-  log: "j k PgUp PgDn Home scroll   End goes on with what is written   l Esc close",
+  log: "j k PgUp PgDn Home scroll   / search   End goes on with what is written   l Esc close",
 };
 
 /** Returns the keys that fit; the help has all of them. */
-function fitting(watching: boolean, width: number): typeof KEYS {
-  let keys = KEYS.filter(({ short, watching: needs }) => short !== undefined && (watching || needs !== true));
+function fitting(of: KeysOf, width: number): typeof KEYS {
+  let keys = keysOf(of).filter(({ short }) => short !== undefined);
   const size = (): number => keys.reduce((sum, { keys: name, short }) => sum + widthOf(name) + widthOf(short!) + 3, 0);
   for (const dispensable of ["filter", "check", "search", "view", "target", "retry"]) {
     if (size() > width) keys = keys.filter(({ short }) => short !== dispensable);
@@ -93,8 +102,8 @@ function fitting(watching: boolean, width: number): typeof KEYS {
 }
 
 /** Lists every key with what it does. */
-export function Help({ watching, width, height }: { watching: boolean; width: number; height: number }): ReactNode {
-  const keys = KEYS.filter(({ watching: needs }) => watching || needs !== true).filter(({ short }) => short !== "view");
+export function Help({ width, height, ...of }: { width: number; height: number } & KeysOf): ReactNode {
+  const keys = keysOf(of).filter(({ short }) => short !== "view");
   return <KeyList keys={keys} width={width} height={height} />;
 }
 

@@ -36,6 +36,10 @@ export interface Navigation {
 export interface Overlay {
   kind: "help" | "detail" | "log";
   at: number;
+  /** Text that shown lines of a log have in them. */
+  find?: string;
+  /** Whether keys go into that text. */
+  finding?: boolean;
 }
 
 /** Action that needs confirmation. */
@@ -65,11 +69,16 @@ export interface Shown {
   /** Rows and page of the text shown instead of the views, where it fits. */
   overlay?: { rows: number; page: number };
   deploying: boolean;
-  /** Whether keys act on targets; a fleet alone has none. */
+  /** Whether there are targets; a fleet alone has none. */
   watching: boolean;
+  /** Whether keys act on targets. */
+  acting: boolean;
   /** Whether the selected target is paused. */
   paused: boolean;
 }
+
+/** Most characters of a search. */
+const MAX_SEARCH = 100;
 
 export interface Pressed {
   nav: Navigation;
@@ -79,7 +88,7 @@ export interface Pressed {
 export type Effect = { act: TargetAction; target: string } | { copy: true } | { quit: true };
 
 /** Keys, for the help and the footer. */
-export const KEYS: readonly { keys: string; does: string; watching?: true; short?: string }[] = [
+export const KEYS: readonly { keys: string; does: string; watching?: true; acting?: true; short?: string }[] = [
   { keys: "↑ ↓", does: "select a target", short: "target" },
   { keys: "Tab ← → 1-4", does: "deployment, fleet, history, events", watching: true },
   { keys: "Tab", does: "next view", watching: true, short: "view" },
@@ -90,11 +99,11 @@ export const KEYS: readonly { keys: string; does: string; watching?: true; short
   { keys: "/", does: "search hosts, versions and errors; Esc clears", short: "search" },
   { keys: "f", does: "filter the fleet: all, failing, not on the latest, stale", short: "filter" },
   { keys: "o", does: "order hosts: failing first, name, version, report" },
-  { keys: "c", does: "check the hub now", watching: true, short: "check" },
-  { keys: "r", does: "redeploy the latest version, even if it runs", watching: true, short: "redeploy" },
-  { keys: "b", does: "go back to the release that ran before", watching: true, short: "back" },
-  { keys: "t", does: "retry a version in quarantine, fetched anew", watching: true, short: "retry" },
-  { keys: "p", does: "pause or resume the target", watching: true, short: "pause" },
+  { keys: "c", does: "check the hub now", watching: true, acting: true, short: "check" },
+  { keys: "r", does: "redeploy the latest version, even if it runs", watching: true, acting: true, short: "redeploy" },
+  { keys: "b", does: "go back to the release that ran before", watching: true, acting: true, short: "back" },
+  { keys: "t", does: "retry a version in quarantine, fetched anew", watching: true, acting: true, short: "retry" },
+  { keys: "p", does: "pause or resume the target", watching: true, acting: true, short: "pause" },
   { keys: "?", does: "this help", short: "help" },
   { keys: "q", does: "quit; a deployment under way is finished or undone", short: "quit" },
 ];
@@ -112,7 +121,8 @@ export function press(nav: Navigation, input: string, key: Partial<Key>, shown: 
     const by = key.upArrow ? -1 : 1;
     return { nav: shown.targets.length > 1 ? select(nav, by, shown) : scrolled(nav, by < 0 ? "k" : "j", {}, shown) };
   }
-  const acted = shown.watching ? (action(nav, input, shown.paused) ?? listing(nav, input)) : undefined;
+  const asked = shown.acting ? action(nav, input, shown.paused) : undefined;
+  const acted = shown.watching ? (asked ?? listing(nav, input)) : undefined;
   return acted ?? { nav: moved(nav, input, key, shown) };
 }
 
@@ -142,12 +152,30 @@ function inOverlay(nav: Navigation, overlay: Overlay, input: string, key: Partia
   const { kind, at } = overlay;
   const closed = { ...nav, overlay: undefined };
   if (kind === "help") return { nav: closed, ...(input === "q" && quitting(nav, shown)) };
+  const found = kind === "log" ? finding(overlay, input, key) : undefined;
+  if (found !== undefined) return { nav: { ...nav, overlay: found } };
   if (key.return || key.escape || input === "q" || (kind === "log" && input === "l")) return { nav: closed };
   if (kind === "detail" && input === "y") return { nav, effect: { copy: true } };
   const letter = key.upArrow ? "k" : key.downArrow ? "j" : input;
   // The newest line of a log is its last row.
   const offset = scrolledTo(at, kind === "log" ? 1 : -1, letter, key, shown.overlay ?? { rows: 0, page: 1 });
-  return { nav: offset === undefined ? nav : { ...nav, overlay: { kind, at: offset } } };
+  return { nav: offset === undefined ? nav : { ...nav, overlay: { ...overlay, at: offset } } };
+}
+
+/** Handles keys of the search in a log: `/` begins it, Enter keeps it, Esc clears it. */
+function finding(overlay: Overlay, input: string, key: Partial<Key>): Overlay | undefined {
+  const { find = "", finding: isOpen = false } = overlay;
+  const to = (text: string, open: boolean): Overlay => ({ kind: "log", at: 0, find: text, finding: open });
+  if (key.escape && (isOpen || find !== "")) return to("", false);
+  if (!isOpen) return input === "/" ? to(find, true) : undefined;
+  return key.return ? to(find, false) : to(edited(find, input, key), true);
+}
+
+/** Returns a search after a key. */
+function edited(text: string, input: string, key: Partial<Key>): string {
+  if (key.backspace || key.delete) return text.slice(0, -1);
+  const more = input.replace(/[\p{Cc}\p{Cf}]/gu, "");
+  return key.ctrl || key.meta ? text : (text + more).slice(0, MAX_SEARCH);
 }
 
 /** Handles the key that sorts the list of targets. */
@@ -158,16 +186,19 @@ function listing(nav: Navigation, input: string): { nav: Navigation } | undefine
 }
 
 /** Returns the place that a paste leads to: its first line is typed into an open search. */
-export const pasted = (nav: Navigation, text: string): Navigation =>
-  nav.searching ? typed(nav, text.split(/[\r\n]/, 1)[0]!, {}) : nav;
+export function pasted(nav: Navigation, text: string): Navigation {
+  const line = text.split(/[\r\n]/, 1)[0]!;
+  const { overlay } = nav;
+  if (overlay?.finding === true) return { ...nav, overlay: finding(overlay, line, {})! };
+  return nav.searching ? typed(nav, line, {}) : nav;
+}
 
 function typed(nav: Navigation, input: string, key: Partial<Key>): Navigation {
   const top = { ...nav, scroll: { ...nav.scroll, fleet: 0 } };
   if (key.escape) return { ...top, searching: false, search: "" };
   if (key.return) return { ...top, searching: false };
-  if (key.backspace || key.delete) return { ...top, search: nav.search.slice(0, -1) };
-  const text = input.replace(/[\p{Cc}\p{Cf}]/gu, "");
-  return text === "" || key.ctrl || key.meta ? nav : { ...top, search: (nav.search + text).slice(0, 100) };
+  const search = edited(nav.search, input, key);
+  return search === nav.search ? nav : { ...top, search };
 }
 
 const ACTIONS: Readonly<Record<string, WatchAction>> = { c: "check", t: "retry" };

@@ -1,7 +1,7 @@
 import { Box } from "ink";
 import type { ReactNode } from "react";
 import { detailRows, type DetailSubject, DetailView } from "./detail-view.tsx";
-import { Help } from "./frame.tsx";
+import { Help, type KeysOf } from "./frame.tsx";
 import type { LogModel } from "./log-feed.ts";
 import { logPage, logRows, LogView } from "./log-view.tsx";
 import type { Overlay, Shown } from "./navigation.ts";
@@ -11,7 +11,7 @@ export interface OverlaySubject {
   detail: DetailSubject;
   /** Log being followed. */
   log?: LogModel | undefined;
-  watching: boolean;
+  keys: KeysOf;
 }
 
 interface OverlayFrame {
@@ -27,7 +27,7 @@ export function overlayRows({ overlay, subject, width, height }: OverlayFrame): 
     case "detail":
       return { rows: detailRows(subject.detail, width).length, page: height - 1 };
     case "log":
-      return { rows: logRows(subject.log, overlay.at, width).length, page: logPage(subject.log, width, height) };
+      return { rows: logRows(subject.log, overlay, width).length, page: logPage(subject.log, width, height) };
     case "help":
       return { rows: 0, page: height };
   }
@@ -46,10 +46,10 @@ function shown({ overlay, subject, width, height }: OverlayFrame): ReactNode {
   const size = { width, height };
   switch (overlay.kind) {
     case "help":
-      return <Help watching={subject.watching} {...size} />;
+      return <Help {...subject.keys} {...size} />;
     case "detail":
       return <DetailView rows={detailRows(subject.detail, width)} scroll={overlay.at} {...size} />;
     case "log":
-      return <LogView title={subject.detail.target?.title ?? ""} log={subject.log} scroll={overlay.at} {...size} />;
+      return <LogView title={subject.detail.target?.title ?? ""} log={subject.log} place={overlay} {...size} />;
   }
 }

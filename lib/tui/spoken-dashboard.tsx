@@ -12,7 +12,7 @@ import type { TargetView } from "./watch-model.ts";
  * Dashboard in sentences, for screen readers: no bars, no columns, no clock; it changes only when something has
  * changed.
  */
-export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): ReactNode {
+export function SpokenDashboard({ store, act, acting, quit }: WatchDashboardProps): ReactNode {
   useSyncExternalStore(store.subscribe, store.revision);
   const { model } = store;
   const targets = [...model.targets.values()];
@@ -21,7 +21,7 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
     rows: 0,
     page: 1,
     deploying: model.deploying.length > 0,
-    watching: true,
+    ...{ watching: true, acting },
     paused: model.targets.get(selected ?? "")?.paused ?? false,
   });
   const nav = useNavigation({}, () => names, {
@@ -42,14 +42,14 @@ export function SpokenDashboard({ store, act, quit }: WatchDashboardProps): Reac
       {last !== undefined && (
         <Text>{`Last event: ${sentenced([last.target, last.text].filter(Boolean).join(" "))}`}</Text>
       )}
-      <Text>{question(nav.confirming, model.targets.get(selected ?? ""))}</Text>
+      <Text>{question(nav.confirming, model.targets.get(selected ?? ""), acting)}</Text>
     </Box>
   );
 }
 
-const question = (confirming: Confirmed | undefined, target: TargetView | undefined): string =>
+const question = (confirming: Confirmed | undefined, target: TargetView | undefined, acting: boolean): string =>
   confirming === undefined
-    ? "Keys: arrows select, c checks, r redeploys, b goes back, t retries, p pauses, q quits."
+    ? `Keys: arrows select, ${acting ? "c checks, r redeploys, b goes back, t retries, p pauses, " : ""}q quits.`
     : `${questionOf(confirming, target)} Press y for yes, any other key for no.`;
 
 /** Describes a target in one sentence. Progress is in tenths, so that a screen reader is not always speaking. */

@@ -27,16 +27,19 @@ export interface WatchDashboardProps {
   /** Log of each target, by the target's name. */
   logs: ReadonlyMap<string, LogSource>;
   act: (target: string, action: TargetAction) => void;
+  /** Whether keys act on targets, not only look at them. */
+  acting: boolean;
   quit: () => void;
 }
 
 /** Dashboard of the watch: targets above, and for the selected one its deployment, fleet, history and events. */
-export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboardProps): ReactNode {
+export function WatchDashboard({ store, fleets, logs, act, acting, quit }: WatchDashboardProps): ReactNode {
   useSyncExternalStore(store.subscribe, store.revision);
   const now = useClock();
   const size = useWindowSize();
   const { stdout } = useStdout();
   const { model } = store;
+  const keys = { watching: true, acting };
   const count = model.targets.size;
   const orderedAt = ({ order }: Navigation) => orderTargets([...model.targets.values()], order);
   const nav = useNavigation({}, (at) => orderedAt(at).map(({ name }) => name), {
@@ -78,7 +81,7 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
           ? { rows: 0, page: 1 }
           : overlayRows({ overlay: at.overlay, subject: overlaid(at), width, height: height - 2 }),
       deploying: model.deploying.length > 0,
-      watching: true,
+      ...keys,
       paused: here?.paused ?? false,
     };
   }
@@ -88,7 +91,7 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
     return { target: here, tab: at.tab, model, hosts: fleet?.rows(queryOf(at, here)) ?? [], now };
   }
 
-  const overlaid = (at: Navigation): OverlaySubject => ({ detail: subjectAt(at), log, watching: true });
+  const overlaid = (at: Navigation): OverlaySubject => ({ detail: subjectAt(at), log, keys });
 
   if (layout.kind === "too small") return <TooSmall {...size} />;
   const { width, height } = layout;
@@ -136,7 +139,7 @@ export function WatchDashboard({ store, fleets, logs, act, quit }: WatchDashboar
           )}
         </>
       )}
-      <Footer nav={nav} watching width={width} {...(target !== undefined && { subject: target })} />
+      <Footer nav={nav} {...keys} width={width} {...(target !== undefined && { subject: target })} />
     </Box>
   );
 }

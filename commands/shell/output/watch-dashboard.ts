@@ -23,6 +23,7 @@ type Reload = (
 /**
  * Watches with the dashboard until somebody quits or the terminal closes.
  *
+ * @param acting whether keys act on targets
  * @param observe called with every event
  * @param reload reads the configuration again, and calls `take` with it
  * @returns how many deployments there were, and how many failed
@@ -30,7 +31,7 @@ type Reload = (
 export async function watchDashboard(
   definitions: readonly WatchedDefinition[],
   terminal: Terminal,
-  { observe = () => {}, reload }: { observe?: EmitWatch | undefined; reload: Reload },
+  { acting, observe = () => {}, reload }: { acting: boolean; observe?: EmitWatch | undefined; reload: Reload },
 ): Promise<{ deployments: number; failed: number }> {
   const store = new DashboardStore(await pastDeployments(definitions));
   using interrupt = interruptible();
@@ -67,7 +68,7 @@ export async function watchDashboard(
   using _terminal = endWithTerminal(stop, terminal, () => void reload(watch, emit, take));
   const picture = showWatch(
     {
-      ...{ store, fleets, logs },
+      ...{ store, fleets, logs, acting },
       act: (target, action) => void (action === "rollback" ? watch.goBack(target) : watch.act(target, action)),
       quit: () => stop.abort(),
     },

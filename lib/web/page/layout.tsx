@@ -1,7 +1,7 @@
 import type { ReactNode } from "react";
 import { Form } from "./forms.tsx";
 import { Go } from "./parts.tsx";
-import { pagePaths, useView } from "./view.ts";
+import { type NavigationLink, pagePaths, useView } from "./view.ts";
 
 /** Frame of every page. */
 export function Layout({
@@ -17,6 +17,12 @@ export function Layout({
   const { base, path, principal, links, assets } = useView();
   const isHere = (to: string) =>
     to === "/" ? path === "/" || /^\/(plugin|service)s\//.test(path) : path === to || path.startsWith(`${to}/`);
+  const linkTo = ({ title: name, path: to }: NavigationLink) => (
+    <a key={to} href={base + to} aria-current={isHere(to) ? "page" : undefined}>
+      {name}
+    </a>
+  );
+  const [first, more] = [links.filter(({ isFirst }) => isFirst === true), links.filter(({ isFirst }) => !isFirst)];
   return (
     <html lang="en">
       <head>
@@ -49,11 +55,13 @@ export function Layout({
                   <summary>Menu</summary>
                 </details>
                 <nav aria-label="Hub">
-                  {links.map(({ title: name, path: to }) => (
-                    <a key={to} href={base + to} aria-current={isHere(to) ? "page" : undefined}>
-                      {name}
-                    </a>
-                  ))}
+                  {first.map(linkTo)}
+                  {more.length > 0 && (
+                    <details className="more">
+                      <summary className={more.some(({ path: to }) => isHere(to)) ? "here" : undefined}>More</summary>
+                      <div>{more.map(linkTo)}</div>
+                    </details>
+                  )}
                 </nav>
               </>
             )}

@@ -10,6 +10,8 @@ export const TARGET_KINDS = ["plugin", "service", "project"] as const satisfies 
 export interface NavigationLink {
   title: string;
   path: string;
+  /** Whether it stands in the menu itself; the others are below "More". */
+  isFirst?: boolean;
 }
 
 /** Link at the top of the pages of one target. */

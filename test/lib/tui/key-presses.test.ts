@@ -5,7 +5,7 @@ import { FIRST_VIEW, type Navigation, press, type Shown } from "../../../lib/tui
 
 const SHOWN: Shown = {
   ...{ targets: ["a"], rows: 100, page: 10 },
-  ...{ deploying: false, watching: true, paused: false },
+  ...{ deploying: false, watching: true, acting: true, paused: false },
 };
 
 t.test("what comes in one read does the same as what comes key by key", async () => {

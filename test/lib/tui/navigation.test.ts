@@ -3,7 +3,7 @@ import t from "tap";
 import { FIRST_VIEW, type Navigation, pasted, press, type Shown, TABS } from "../../../lib/tui/navigation.ts";
 
 const SHOWN: Shown = {
-  ...{ targets: ["a", "b", "c"], rows: 100, page: 10, deploying: false, watching: true, paused: false },
+  ...{ targets: ["a", "b", "c"], rows: 100, page: 10, deploying: false, watching: true, acting: true, paused: false },
   ...{ overlay: { rows: 30, page: 10 } },
 };
 const HERE: Navigation = { ...FIRST_VIEW, selected: "a" };
@@ -81,10 +81,21 @@ t.test("keys ask for what they say, for the selected target", async (t) => {
   t.strictSame(press(HERE, "p", {}, SHOWN).effect, { act: "pause", target: "a" });
   t.strictSame(press(HERE, "p", {}, { ...SHOWN, paused: true }).effect, { act: "resume", target: "a" });
   t.equal(
-    press(HERE, "c", {}, { ...SHOWN, watching: false }).effect,
+    press(HERE, "c", {}, { ...SHOWN, watching: false, acting: false }).effect,
     undefined,
     "a fleet alone has nothing to ask for",
   );
+});
+
+t.test("a dashboard that only looks asks for nothing", async (t) => {
+  const looking = { ...SHOWN, acting: false };
+  for (const key of ["c", "r", "b", "t", "p"]) {
+    const { nav, effect } = press(HERE, key, {}, looking);
+    t.equal(effect, undefined, key);
+    t.equal(nav.confirming, undefined, key);
+  }
+  t.equal(press(HERE, "s", {}, looking).nav.order, "state", "it sorts all the same");
+  t.equal(press(HERE, "l", {}, looking).nav.overlay?.kind, "log", "and shows logs");
 });
 
 t.test("a redeployment asks first", async (t) => {
@@ -155,6 +166,21 @@ t.test("l opens the log of the selected target, which scrolls back from its end"
   t.equal(press(back, "", { end: true }, SHOWN).nav.overlay?.at, 0);
   t.equal(press(back, "l", {}, SHOWN).nav.overlay, undefined);
   t.equal(press(HERE, "l", {}, { ...SHOWN, watching: false }).nav.overlay, undefined, "a fleet alone has no logs");
+});
+
+t.test("a log is searched: every key is text until Enter keeps it or Esc clears it", async (t) => {
+  let { nav } = press(HERE, "l", {}, SHOWN);
+  for (const key of ["/", "q", "l", "j"]) nav = press(nav, key, {}, SHOWN).nav;
+  t.match(nav.overlay, { kind: "log", find: "qlj", finding: true });
+  nav = press(nav, "", { backspace: true }, SHOWN).nav;
+  nav = pasted(nav, " 500\nrm");
+  nav = press(nav, "", { return: true }, SHOWN).nav;
+  t.match(nav.overlay, { kind: "log", find: "ql 500", finding: false });
+  nav = press(nav, "k", {}, SHOWN).nav;
+  t.match(nav.overlay, { at: 1, find: "ql 500" }, "scrolling keeps it");
+  nav = press(nav, "", { escape: true }, SHOWN).nav;
+  t.match(nav.overlay, { kind: "log", find: "" }, "Esc clears the search first");
+  t.equal(press(nav, "", { escape: true }, SHOWN).nav.overlay, undefined, "and then closes the log");
 });
 
 t.test("a paste is text for an open search, and does nothing elsewhere", async (t) => {

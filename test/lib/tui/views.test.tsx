@@ -182,10 +182,10 @@ t.test("every view keeps within its rectangle, on small and large screens, whate
         />
       ),
       events: <EventsView rows={model.events} {...size} scroll={0} now={NOW} />,
-      log: <LogView title={HOSTILE} log={log} scroll={3} {...size} />,
-      help: <Help watching {...size} />,
+      log: <LogView title={HOSTILE} log={log} place={{ at: 3 }} {...size} />,
+      help: <Help watching acting {...size} />,
       header: <Header title="Sealift watch" facts={[["  2 targets"]]} width={size.width} now={NOW} />,
-      footer: <Footer nav={FIRST_VIEW} watching width={size.width} />,
+      footer: <Footer nav={FIRST_VIEW} watching acting width={size.width} />,
     };
     for (const [name, view] of Object.entries(views)) {
       const lines = linesOf(view, size);
@@ -272,7 +272,7 @@ t.test("what is asked shows its answer, the version and the name on a narrow scr
     ["quit", /^ y yes, other keys no {2}A deployment is under way and will be undone\. Quit\?/],
   ] as const) {
     const nav = { ...FIRST_VIEW, confirming };
-    const [line] = linesOf(<Footer nav={nav} subject={subject} watching width={80} />, { width: 80, height: 1 });
+    const [line] = linesOf(<Footer nav={nav} subject={subject} watching acting width={80} />, { width: 80, height: 1 });
     t.match(line, question);
     t.ok(widthOf(line!) <= 80);
   }
@@ -282,11 +282,16 @@ t.test("a log is shown in full, from its end, and stays where a person looks whi
   const size = { width: 80, height: 6 };
   const log = new LogModel();
   const picture = (scroll: number): string =>
-    linesOf(<LogView title="a" log={log} scroll={scroll} {...size} />, size).join("\n");
+    linesOf(<LogView title="a" log={log} place={{ at: scroll }} {...size} />, size).join("\n");
   t.match(picture(0), /Nothing was written yet/);
   for (let line = 1; line <= 20; line++) log.push(null, `    at line ${line}`);
   t.match(picture(0), /16–20 of 20[\s\S]* {4}at line 16\n[\s\S]* {4}at line 20/);
   t.match(picture(5), /11–15 of 20, held here[\s\S]*at line 15/);
+  const search = (find: string): string =>
+    linesOf(<LogView title="a" log={log} place={{ at: 0, find, finding: true }} {...size} />, size).join("\n");
+  t.match(search("LINE 7"), /\/LINE 7▏[\s\S]*at line 7\n/, "a search leaves the lines that have it, in any case");
+  t.notMatch(search("line 7"), /at line 8/);
+  t.match(search("nowhere"), /No line has “nowhere” in it/);
   log.push("b", "x".repeat(150));
   t.match(picture(5), /at line 15/);
   t.match(picture(0), /b \| x+\n +x+/);
