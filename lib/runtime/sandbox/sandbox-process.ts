@@ -33,7 +33,7 @@ const CALLERS_PART = 1 / 16;
 /** Grace period after a process announces its exit, in milliseconds. */
 const LAST_WORDS_MS = 1000;
 /** Time for which frames of an ended process may still arrive, in milliseconds. */
-const LAST_FRAMES_MS = 200;
+const LAST_FRAMES_MS = 2000;
 
 export class SandboxProcess {
   /** Description of the plugin, known once `start` has resolved. */

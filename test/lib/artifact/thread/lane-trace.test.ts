@@ -39,14 +39,17 @@ t.test("a trace tells how long each lane waited for which, and how full the ring
   const lanes = Map.groupBy(events, ({ tid }) => tid);
   const byName = new Map(lanes.values().map((own) => [own.find(({ ph }) => ph === "M")!.args.name, own]));
   t.strictSame([...byName.keys()].toSorted(), ["decode", "decrypt", "encrypt", "pack", "unpack"]);
+  let waits = 0;
   for (const [name, own] of byName) {
     const whole = own.find((event) => event.name === "lane")!;
     const waited = Object.values(whole.args.waits).reduce((sum, ms) => sum + ms, 0);
-    t.ok(waited > 0 && waited <= whole.dur / 1000, `${name} waited ${waited} of ${whole.dur / 1000} ms`);
+    t.ok(waited >= 0 && waited <= whole.dur / 1000, `${name} waited ${waited} of ${whole.dur / 1000} ms`);
+    waits += waited;
   }
+  t.ok(waits > 0, "on no machine every lane has always something to do");
   t.ok(byName.get("unpack")!.some(({ ph, args }) => ph === "C" && args.filled >= 1));
   const table = execFileSync(process.execPath, [SCRIPT, file], { encoding: "utf8" });
-  t.match(table, /^unpack +\d+ +\d+ +ring \d+ +\d\.\d +\d+$/m);
+  t.match(table, /^unpack +\d+ +\d+ +(?:ring \d+ +)?\d\.\d +\d+$/m);
   t.equal(table.trim().split("\n").length, 6);
 });
 
