@@ -140,6 +140,8 @@ t.test("the pages in a browser", { skip: needs("chromium"), timeout: 600_000 }, 
     t.equal(await ways.count(), 0, "it is closed");
     t.ok((await height()) < 80, "and the header takes one line");
     await page.getByText("Menu", { exact: true }).press("Enter");
+    t.equal(await ways.getByRole("link").count(), 5, "what is needed each day stands in it");
+    await ways.getByText("More", { exact: true }).press("Enter");
     await ways.getByRole("link", { name: "Webhooks" }).click();
     await page.getByRole("heading", { name: "Webhooks" }).waitFor();
     t.equal(await ways.count(), 0, "each page begins with a closed one");
