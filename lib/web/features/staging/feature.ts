@@ -8,7 +8,12 @@ const ofApproval = pagesOf(() => import("./approval-screens.tsx"));
 
 export const staging: WebFeature = {
   name: "staging",
-  links: [{ ...{ title: "Approvals", path: stagingPath, isFirst: true }, isFor: (principal) => may(principal, "publish", "stage") }],
+  links: [
+    {
+      ...{ title: "Approvals", path: stagingPath, isFirst: true },
+      isFor: (principal) => may(principal, "publish", "stage"),
+    },
+  ],
   tabs: [
     {
       title: "Approval",

@@ -10,7 +10,7 @@ import { keyIdOf, rootSigner } from "../../../../lib/artifact/trust/keys.ts";
 import { anchoredRoot, nextRoot, parseRoot } from "../../../../lib/artifact/trust/root.ts";
 import { p256Key } from "../../../support/forged/p256-roots.ts";
 import { heldKey } from "../../../support/forged/roots.ts";
-import { needs,PYTHON3 } from "../../../support/programs/optional.ts";
+import { needs, PYTHON3 } from "../../../support/programs/optional.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../support/programs/sslib_roots.py", import.meta.url));
