@@ -10,7 +10,9 @@ export const staging: WebFeature = {
   name: "staging",
   links: [
     {
-      ...{ title: "Approvals", path: stagingPath, isFirst: true },
+      title: "Approvals",
+      path: stagingPath,
+      isFirst: true,
       isFor: (principal) => may(principal, "publish", "stage"),
     },
   ],
