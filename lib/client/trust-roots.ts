@@ -1,10 +1,12 @@
-import { artifactError, deploymentError } from "../contract/errors.ts";
+import { artifactError, deploymentError, SealiftError } from "../contract/errors.ts";
+import { baseUrl } from "../contract/surfaces/paths.ts";
 import type { Target } from "../contract/target.ts";
-import { MAX_ROOT_BYTES, rootFileName } from "../contract/trust/marks.ts";
+import { MAX_ROOT_BYTES, mirroredRootPath, rootFileName } from "../contract/trust/marks.ts";
 import type { RootRecord } from "../contract/trust/routes.ts";
 import * as routes from "../contract/trust/routes.ts";
 import { readText, statusError } from "./answers.ts";
-import { ask, type Asking, askPages, requestOf, type RouteInput } from "./ask.ts";
+import { ask, type Asking, requestOf, type RouteInput } from "./ask.ts";
+import { MIRROR_TIMEOUT_MS } from "./download.ts";
 import { type HttpRequest, send, type Transport, transportError } from "./http.ts";
 import type { HubConnection } from "./hub-connection.ts";
 
@@ -15,9 +17,10 @@ export interface RootOrigin {
   /**
    * Returns a version's document; undefined where the place has none.
    *
+   * @param id of the root; undefined until its first version is known
    * @throws ArtifactError `trust_root_invalid` for an answer that is too large, and others
    */
-  read(version: number): Promise<string | undefined>;
+  read(version: number, id: string | undefined): Promise<string | undefined>;
 }
 
 async function documentAt(request: HttpRequest, transport: Transport): Promise<string | undefined> {
@@ -64,6 +67,20 @@ export function webRoots(folder: string, transport: Transport): RootOrigin {
   };
 }
 
+/** Returns the roots that a mirror has, by their ids: a host asks for further versions of the one that it has. */
+export function mirroredRoots(mirror: string, transport: Transport): RootOrigin {
+  const { hubUrl: _hub, timeoutMs, ...others } = transport;
+  const limited = { ...others, timeoutMs: Math.min(timeoutMs, MIRROR_TIMEOUT_MS) };
+  return {
+    name: `the mirror ${new URL(mirror).origin}`,
+    async read(version, id) {
+      if (id === undefined) return undefined;
+      const url = baseUrl(mirror) + mirroredRootPath(id, version);
+      return documentAt({ operation: "download", method: "GET", url }, limited);
+    },
+  };
+}
+
 /** Publishes a version of a root, and lets targets follow it. @throws AuthenticationError, DeploymentError */
 export const publishRoot = (
   hub: HubConnection,
@@ -71,14 +88,17 @@ export const publishRoot = (
 ): Promise<RootRecord> => ask(routes.publishRoot, { body }, { operation: "keys", hub });
 
 /**
- * Returns the root that a target follows at a hub, if the key sees one.
+ * Returns the root that a target follows at a hub; undefined for none, also at a hub that knows no roots.
  *
  * @param id of the project, plugin or service
  */
 export async function rootOfTarget(hub: HubConnection, id: string): Promise<RootRecord | undefined> {
-  for await (const root of askPages(routes.listRoots, {}, { operation: "keys", hub }))
-    if (root.targets.includes(id)) return root;
-  return undefined;
+  try {
+    return await ask(routes.followedRoot, { params: { id } }, { operation: "keys", hub });
+  } catch (error) {
+    if (error instanceof SealiftError && error.code === "not_found") return undefined;
+    throw error;
+  }
 }
 
 /** Returns the newest document of the root that a target follows; undefined for none. @param id of the target */

@@ -13,6 +13,11 @@ export const mirror = {
       parseListen,
     ),
     cacheDir: path({ help: "Folder for what is cached", default: "./sealift-mirror" }),
+    rootsDir: path({
+      name: "roots",
+      help: "Folder with ID/N.root.json of trust roots to serve, too",
+      defaultText: "none",
+    }),
     quotaBytes: size({ name: "quota", help: "Most bytes to keep", default: 50 * 1024 ** 3 }),
     leastRate: size({
       name: "least-rate",

@@ -69,7 +69,7 @@ export async function followRoot(choice: RootChoice, following: Following): Prom
     try {
       while ((root?.version ?? 0) < until && steps < MOST_STEPS) {
         const version = (root?.version ?? 0) + 1;
-        const text = await origin.read(version);
+        const text = await origin.read(version, root?.id);
         if (text === undefined) return;
         steps++;
         const name = `Version ${version} of the trust root from ${origin.name}`;

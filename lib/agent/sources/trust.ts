@@ -6,7 +6,7 @@ import { parsePublicKey } from "../../artifact/signatures/key-files.ts";
 import type { TrustRoot } from "../../artifact/trust/root.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import type { AuthorHeaders } from "../../client/install-headers.ts";
-import { hubRoots, webRoots } from "../../client/trust-roots.ts";
+import { hubRoots, mirroredRoots, webRoots } from "../../client/trust-roots.ts";
 import { artifactError } from "../../contract/errors.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { authorSignature } from "../../contract/surfaces/marketplace.ts";
@@ -58,9 +58,22 @@ export const trustOf =
   ): Promise<KnownTrust> => {
     if (!("follow" in trust)) return trust;
     const connection = { ...hub, signal };
+    const others = asksOthers
+      ? [
+          ...trust.follow.sources.map((url) => webRoots(url, connection)),
+          ...(hub.mirrors ?? []).map((url) => mirroredRoots(url, connection)),
+        ]
+      : [];
     const root = await followRoot(trust.follow, {
-      ...{ layout, target: targetName(target), emit, named, keeps: !isTrial, hub: hubRoots(target, connection) },
-      others: asksOthers ? trust.follow.sources.map((url) => webRoots(url, connection)) : [],
+      ...{
+        layout,
+        target: targetName(target),
+        emit,
+        named,
+        keeps: !isTrial,
+        hub: hubRoots(target, connection),
+        others,
+      },
     });
     return root === undefined ? { pinned: trust.follow.pinned } : namedBy(root);
   };

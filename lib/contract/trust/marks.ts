@@ -24,3 +24,13 @@ export function rootMarkIn(text: string): RootMark | undefined {
 
 /** Name of the file of a version, as in TUF repositories. */
 export const rootFileName = (version: number): string => `${version}.root.json`;
+
+/** Path of a version at a mirror. */
+export const mirroredRootPath = (id: string, version: number): string => `/roots/${id}/${rootFileName(version)}`;
+
+/** Reads such a path; undefined for any other. */
+export function mirroredRootIn(path: string): { id: string; version: number } | undefined {
+  const [, id, version] = /^\/roots\/(rt_[0-9a-f]{32})\/([1-9]\d{0,9})\.root\.json$/.exec(path) ?? [];
+  if (id === undefined || Number(version) > MAX_ROOT_VERSION) return undefined;
+  return { id, version: Number(version) };
+}

@@ -1,9 +1,12 @@
 // Holds: which version of a trust root a host takes (lib/agent/sources/trust-root.ts, lib/artifact/trust/root.ts)
 /** A hub withholds a new version of the root: the host goes on, and says since when; another place brings it. */
+import { join } from "node:path";
 import t from "tap";
 import { heldKey } from "../../support/forged/roots.ts";
-import { followingHost, rootedProject } from "../../support/host/root-host.ts";
+import { followingHost, rootedProject, rootFile } from "../../support/host/root-host.ts";
 import { serves, startLyingWire } from "../../support/hub/lying-wire.ts";
+import { startMirror } from "../../support/hub/mirrored.ts";
+import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 t.test("a host whose hub names a version and does not give it goes on with the old one", async (t) => {
   const [old, next] = [heldKey(), heldKey()];
@@ -73,4 +76,39 @@ t.test("a source that lies or fails costs nothing, and the next one is asked", a
   t.equal(await one.version(), 2);
   t.equal(one.refusals().length, 2);
   t.equal(one.refusals()[0], "trust_root_undersigned");
+});
+
+t.test(
+  "the mirror of the site brings what the hub withholds, without a word in the host's configuration",
+  async (t) => {
+    const [stolen, next] = [heldKey(), heldKey()];
+    const project = await rootedProject(t, stolen);
+    const { chain, publishRoot, release, wire } = project;
+    await publishRoot(chain.version(1, [stolen]));
+    const one = await followingHost(project, stolen);
+    const roots = temporaryFolder(t);
+    const [away, mirror] = [await startMirror(t, wire.url), await startMirror(t, wire.url, { rootsDir: roots })];
+    await away.close();
+    one.mirrors.push(away.url, mirror.url);
+    t.match(await one.check(), { outcome: "current" });
+    t.equal(await one.version(), 1, "it has nothing yet");
+    await rootFile(join(roots, chain.id), 2, chain.version(2, [next]));
+    await release("1.1.0", stolen);
+    t.match(await one.check(), { outcome: "failed", error: { code: "signer_untrusted" } });
+    t.equal(await one.version(), 2);
+    t.equal(await one.running(), "1.0.0");
+  },
+);
+
+t.test("a mirror that lies about roots changes nothing", async (t) => {
+  const old = heldKey();
+  const project = await rootedProject(t, old);
+  const { chain, wire } = project;
+  const one = await followingHost(project, old);
+  const roots = temporaryFolder(t);
+  await rootFile(join(roots, chain.id), 2, chain.version(2, [heldKey()], { by: [] }));
+  const mirror = await startMirror(t, wire.url, { rootsDir: roots });
+  one.mirrors.push(mirror.url);
+  t.match(await one.check(), { outcome: "current" });
+  t.strictSame([await one.version(), one.refusals()], [1, ["trust_root_undersigned"]]);
 });

@@ -2,7 +2,7 @@
 import { spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
@@ -107,6 +107,50 @@ t.test("the hub is asked for downloads only", async (t) => {
   t.match(await get(mirror.url + download, {}, "POST"), { status: 405, headers: { allow: "GET, HEAD" } });
   t.equal((await get(`${mirror.url}/healthz`)).status, 200);
   t.strictSame(door.passages, []);
+});
+
+t.test("roots that the operator has put there are served as they are, to anybody, and asked of nobody", async (t) => {
+  const { door } = await countedHub(t);
+  const rootsDir = temporaryFolder(t);
+  const mirror = await startMirror(t, door.url, { rootsDir });
+  const id = `rt_${"0a".repeat(16)}`;
+  const path = `/roots/${id}/2.root.json`;
+  t.equal((await get(mirror.url + path)).status, 404, "not there yet");
+  mkdirSync(join(rootsDir, id));
+  writeFileSync(join(rootsDir, id, "2.root.json"), '{"signed":{}}\n');
+  t.match(await get(mirror.url + path), {
+    status: 200,
+    headers: { "content-type": "application/json", "content-length": "14" },
+    bytes: Buffer.from('{"signed":{}}\n'),
+  });
+  t.match(await get(mirror.url + path, {}, "HEAD"), {
+    status: 200,
+    headers: { "content-length": "14" },
+    bytes: Buffer.of(),
+  });
+  t.match(await get(mirror.url + path, {}, "PUT"), { status: 405 });
+  writeFileSync(join(rootsDir, "2.root.json"), "another");
+  for (const other of [
+    `/roots/2.root.json`,
+    `/roots/${id}/../2.root.json`,
+    `/roots/${id}/02.root.json`,
+    `/roots/${id}/1.root.json`,
+  ])
+    t.equal((await get(mirror.url + other)).status, 404, other);
+  const none = await startMirror(t, door.url);
+  t.equal((await get(none.url + path)).status, 404, "a mirror without a folder of roots");
+  t.strictSame(door.passages, []);
+});
+
+t.test("a file of a root that cannot be sent ends the answer, not the mirror", async (t) => {
+  const { door } = await countedHub(t);
+  const rootsDir = temporaryFolder(t);
+  const mirror = await startMirror(t, door.url, { rootsDir });
+  const id = `rt_${"0a".repeat(16)}`;
+  mkdirSync(join(rootsDir, id, "1.root.json"), { recursive: true });
+  writeFileSync(join(rootsDir, id, "2.root.json"), Buffer.alloc(64 * 1024 + 1));
+  for (const version of [1, 2]) await t.rejects(get(`${mirror.url}/roots/${id}/${version}.root.json`));
+  t.equal((await get(`${mirror.url}/healthz`)).status, 200);
 });
 
 t.test("while the hub is away, a URL that it accepted goes on working for what is cached", async (t) => {

@@ -48,6 +48,8 @@ export interface RootHost {
   events: (AgentEvent | WatchEvent)[];
   /** Choice of the operator; it may be changed. */
   choice: RootChoice;
+  /** Root URLs of the mirrors that it uses; more may be added. */
+  mirrors: string[];
   /** Deploys a version by hand. */
   deploy(version?: string, options?: Partial<DeployOptions>): Promise<DeployResult>;
   /** Runs one check of a watch, as `sealift watch --once`. */
@@ -127,7 +129,8 @@ async function rootHost(t: Test, { project, wire }: RootedProject, given: Partia
   await mkdir(layout.root);
   const events: RootHost["events"] = [];
   const choice: RootChoice = { pinned: [], sources: [], ...given };
-  const connection = { hubUrl: wire.url, apiKey: project.key, timeoutMs: 10_000 };
+  const mirrors: string[] = [];
+  const connection = { hubUrl: wire.url, apiKey: project.key, timeoutMs: 10_000, mirrors };
   const source = (version: string) =>
     projectSource({
       ...{ ...connection, projectId: project.id, version, deploymentCredential: project.credential },
@@ -145,7 +148,7 @@ async function rootHost(t: Test, { project, wire }: RootedProject, given: Partia
     return names.map((file) => Number(/^(\d+)\.root\.json$/.exec(file)?.[1])).toSorted((a, b) => a - b);
   };
   const one: RootHost = {
-    ...{ outside, layout, events, choice, target, kept },
+    ...{ outside, layout, events, choice, mirrors, target, kept },
     deploy: (version = "latest", more = {}) =>
       deploy(source(version), { ...options, durability: "none", ...more }, (event) => events.push(event)),
     async check() {
