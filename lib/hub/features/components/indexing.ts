@@ -1,19 +1,17 @@
+import { buffer } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Logger } from "../../../support/logging.ts";
 import type { Blobs } from "../../blobs/port.ts";
 import { byTurns } from "../../publications/upload-turns.ts";
 import { inTransaction, type Records } from "../../records/port.ts";
 import { claim, giveBack, notePending, pendingByTurns, type PendingList } from "./pending-records.ts";
-import { completeList, type ComponentRow, forgetUnused, rowOf, storeUses } from "./records.ts";
+import { completeList, forgetUnused, storeUses } from "./records.ts";
+import type { ComponentBatch } from "./sorted-components.ts";
 
 /** Time without a sign of life after which an indexing counts as interrupted, in milliseconds. */
 export const INTERRUPTED_MS = 60 * 1000;
 /** Largest SBOM that waits for no larger one, in bytes: some 2,500 components. */
 const SMALL_BYTES = 256 * 1024;
-/** Components read before they are sorted and written. */
-const RUN = 20_000;
-/** Components written per transaction, few enough not to delay requests. */
-const BATCH = 1000;
 /** Components checked per hour for whether any version still has them. */
 const HOURLY_COMPONENTS = 20_000;
 
@@ -60,7 +58,7 @@ export class Indexing implements AsyncDisposable {
   }
 }
 
-/** SBOMs of some sizes, indexed one at a time, in constant memory. */
+/** SBOMs of some sizes, indexed one at a time. */
 class Lane {
   readonly #hub: IndexedHub;
   readonly #sizes: readonly [above: number, upTo: number];
@@ -120,38 +118,33 @@ class Lane {
     return undefined;
   }
 
-  async #index({ id, blobId }: PendingList): Promise<void> {
+  async #index({ id, blobId, size }: PendingList): Promise<void> {
     const { database, blobs, clock } = this.#hub;
-    const { readBill } = await import("../../../artifact/statements/cyclonedx.ts");
-    const run = new Map<string, ComponentRow>();
-    const flush = async (): Promise<void> => {
-      const rows = [...run.values()].sort(([a], [b]) => (a < b ? -1 : 1));
-      run.clear();
-      for (let at = 0; at < rows.length; at += BATCH) {
+    try {
+      for await (const batch of componentsOf(byTurns(await blobs.read(blobId)), size)) {
         if (this.#isEnding) throw new Stopped();
         const begun = performance.now();
-        if (!(await storeUses(database.kysely, id, rows.slice(at, at + BATCH), clock()))) throw new Stopped();
+        if (!(await storeUses(database.kysely, id, batch, clock()))) throw new Stopped();
         // Requests get as much of the time as the indexing.
         await sleep(performance.now() - begun);
       }
-    };
-    async function* pausing(bytes: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-      for await (const chunk of bytes) {
-        if (run.size >= RUN) await flush();
-        yield chunk;
-      }
-    }
-    try {
-      await readBill(pausing(byTurns(await blobs.read(blobId))), (component) => {
-        const row = rowOf(component);
-        run.set(row[0], row);
-      });
-      await flush();
       await completeList(database.kysely, id);
     } catch (error) {
       if (!(error instanceof Stopped)) throw error;
       if (this.#isEnding) await giveBack(database.kysely, id);
     }
+  }
+}
+
+/** Reads an SBOM: a large one on a thread, whose start costs more than a small one takes. */
+async function* componentsOf(bytes: AsyncIterable<Uint8Array>, size: number): AsyncGenerator<ComponentBatch> {
+  if (size <= SMALL_BYTES) {
+    const { sortedComponents } = await import("./sorted-components.ts");
+    yield* sortedComponents(bytes);
+  } else {
+    const whole = await buffer(bytes);
+    const { componentsByThread } = await import("./components-thread.ts");
+    yield* componentsByThread(whole);
   }
 }
 

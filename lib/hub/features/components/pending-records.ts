@@ -11,6 +11,8 @@ const OF_EACH_OWNER = 20;
 export interface PendingList {
   id: number;
   blobId: string;
+  /** Size in bytes. */
+  size: number;
   /** Owner of its target, whose turn its indexing takes. */
   owner: string;
 }
@@ -48,7 +50,7 @@ export async function pendingByTurns(
     .selectFrom("component_lists as l")
     .innerJoin("blobs as b", "b.id", "l.blob_id")
     .innerJoin("projects as p", "p.id", "b.project_id")
-    .select(["l.id", "l.blob_id", "p.owner"])
+    .select(["l.id", "l.blob_id", "b.size_bytes", "p.owner"])
     .select(sql<number>`row_number() over (partition by p.owner order by l.id)`.as("place"))
     .where("l.is_complete", "=", 0)
     .where("l.begun_at", "<", isoTime(before))
@@ -56,13 +58,15 @@ export async function pendingByTurns(
     .where("b.size_bytes", "<=", upTo);
   const rows = await db
     .selectFrom(ranked.as("r"))
-    .select(["r.id", "r.blob_id", "r.owner"])
+    .select(["r.id", "r.blob_id", "r.size_bytes", "r.owner"])
     .where("r.place", "<=", OF_EACH_OWNER)
     .orderBy("r.place")
     .orderBy((eb) => eb.case().when("r.owner", ">", last).then(0).else(1).end())
     .orderBy("r.owner")
     .execute();
-  return rows.map(({ id, blob_id: blobId, owner }) => ({ id: Number(id), blobId, owner }));
+  return rows.map(({ id, blob_id: blobId, size_bytes: size, owner }) => {
+    return { id: Number(id), blobId, size: Number(size), owner };
+  });
 }
 
 /**

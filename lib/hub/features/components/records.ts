@@ -1,9 +1,7 @@
-import { hash } from "node:crypto";
 import { type Kysely, type RawBuilder, sql } from "kysely";
-import type { Component } from "../../../artifact/statements/cyclonedx.ts";
-import { packageOf } from "../../../contract/components/query.ts";
 import { inTransaction, isPostgres, type Queries, takeTurn } from "../../records/port.ts";
 import type { Schema } from "../../records/schema.ts";
+import type { ComponentBatch } from "./sorted-components.ts";
 import type { OwnTables } from "./tables.ts";
 
 /** The database with the tables of this feature. */
@@ -14,26 +12,13 @@ export const isoTime = (time: number): string => new Date(time).toISOString();
 
 /** Unused components removed per statement. */
 const BATCH = 200;
-/** Characters of the name that begin a digest. */
-const DIGEST_NAME = 24;
-
-/** Component as it is written: digest, name, version, purl, package. */
-export type ComponentRow = readonly [digest: string, name: string, version: string, purl: string, called: string];
-
-/**
- * Returns the row of a component. Its digest begins with the name, so that sorted rows are neighbours in every index:
- * rows in the order of their hashes cost three times as much.
- */
-export function rowOf(component: Component): ComponentRow {
-  // A lone surrogate is not text to a database.
-  const [name, version, purl] = [component.name, component.version, component.purl].map((text) => text.toWellFormed());
-  const digest = `${name!.slice(0, DIGEST_NAME).toWellFormed()}\n${hash("sha256", `${name}\n${version}\n${purl}`)}`;
-  return [digest, name!, version!, purl!, packageOf(purl!)];
-}
-
-/** Returns SQL for `j`, a table whose column `value` has one row of a JSON list each. */
+/** Returns SQL for `j`, a table whose column `value` has the items of a JSON list. */
 const listed = (db: Queries, json: string): RawBuilder<unknown> =>
   isPostgres(db) ? sql`jsonb_array_elements(${json}::jsonb) as j(value)` : sql`json_each(${json}) as j`;
+
+/** Returns SQL for the same with the items as text. */
+const listedTexts = (db: Queries, json: string): RawBuilder<unknown> =>
+  isPostgres(db) ? sql`jsonb_array_elements_text(${json}::jsonb) as j(value)` : sql`json_each(${json}) as j`;
 
 /**
  * Writes down that an SBOM has these components. One value holds a whole batch: binding five for each component takes
@@ -42,8 +27,7 @@ const listed = (db: Queries, json: string): RawBuilder<unknown> =>
  * @param now milliseconds since 1970, noted as a sign of life
  * @returns false when the SBOM is gone
  */
-export function storeUses(db: Queries, list: number, rows: readonly ComponentRow[], now: number): Promise<boolean> {
-  const json = JSON.stringify(rows);
+export function storeUses(db: Queries, list: number, { rows, digests }: ComponentBatch, now: number): Promise<boolean> {
   return inTransaction(db, async (transaction) => {
     // Rows are numbered, and unused ones removed, by one transaction at a time.
     await takeTurn(transaction, "components");
@@ -57,11 +41,11 @@ export function storeUses(db: Queries, list: number, rows: readonly ComponentRow
       insert into components (id, digest, name, version, purl, package)
       select (select coalesce(max(id), 0) from components) + row_number() over (),
         j.value ->> 0, j.value ->> 1, j.value ->> 2, j.value ->> 3, j.value ->> 4
-      from ${listed(transaction, json)}
-      where not exists (select 1 from components c where c.digest = j.value ->> 0)`.execute(transaction);
+      from ${listed(transaction, rows)}
+      where true on conflict (digest) do nothing`.execute(transaction);
     await sql`
       insert into component_uses (component_id, list_id)
-      select c.id, ${list} from ${listed(transaction, json)} join components c on c.digest = j.value ->> 0
+      select c.id, ${list} from ${listedTexts(transaction, digests)} join components c on c.digest = j.value
       where true on conflict do nothing`.execute(transaction);
     return true;
   });
