@@ -1,4 +1,4 @@
-import { createHash, createPrivateKey, createPublicKey, type Hash, timingSafeEqual } from "node:crypto";
+import { createHash, createPrivateKey, createPublicKey, type Hash, timingSafeEqual, verify } from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 
 /** Length of a seed in bytes (RFC 8032); so for the next constants. */
@@ -84,8 +84,21 @@ export class Ed25519Verifier {
   }
 }
 
-/** DER prefix of a private key, followed by the seed (RFC 8410, section 7). */
+/** DER prefixes of a private key, followed by the seed, and of a public key (RFC 8410, sections 4 and 7). */
 const PKCS8 = Buffer.from("302e020100300506032b657004220420", "hex");
+const SPKI = Buffer.from("302a300506032b6570032100", "hex");
+
+/**
+ * Verifies a signature of a message that is there whole, as strictly as {@link Ed25519Verifier}: the same points and
+ * scalar are refused, and Node checks the equation, a hundred times as fast as our own arithmetic does at first.
+ */
+export function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature: Uint8Array): boolean {
+  if (signature.length !== SIGNATURE_BYTES || !isUsablePublicKey(publicKey)) return false;
+  const [r, s] = [signature.subarray(0, R_BYTES), signature.subarray(R_BYTES)];
+  if (strictPoint(r) === undefined || littleEndian(s) >= ORDER) return false;
+  const key = createPublicKey({ key: Buffer.concat([SPKI, publicKey]), format: "der", type: "spki" });
+  return verify(null, message, key, signature);
+}
 
 /**
  * Returns the public key of a 32-byte seed. Computed by Node: programs need it at their start, and the tables of our

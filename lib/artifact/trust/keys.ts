@@ -1,7 +1,7 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { usageError } from "../../contract/errors.ts";
 import type { RootKey } from "../../contract/trust/root.ts";
-import { Ed25519Verifier, isUsablePublicKey, nonceHash, OnePassSigner, publicKeyOf } from "../signatures/ed25519.ts";
+import { isSignedBy, isUsablePublicKey, nonceHash, OnePassSigner, publicKeyOf } from "../signatures/ed25519.ts";
 import { parsePrivateKey, parsePublicKey } from "../signatures/key-files.ts";
 import { canonicalJson } from "./canonical-json.ts";
 
@@ -53,7 +53,7 @@ export function usableKey({ keytype, keyval: { public: text } }: RootKey): Usabl
     return {
       value: `ed25519 ${text}`,
       ed25519: text,
-      verifies: (message, signature) => new Ed25519Verifier(bytes, signature).update(message).verify(),
+      verifies: (message, signature) => isSignedBy(bytes, message, signature),
     };
   }
   const key = p256In(text);

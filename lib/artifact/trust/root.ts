@@ -19,6 +19,8 @@ export interface TrustRoot {
   /** Date on it, ISO 8601. It stops nothing. */
   expires: string;
   document: RootDocument;
+  /** Keys of all roles, by their ids. */
+  keys: ReadonlyMap<string, UsableKey>;
   /** The document as it was read. */
   text: string;
   /** SHA-256 of what its signatures are over, hexadecimal: two versions with one digest say the same. */
@@ -84,6 +86,7 @@ export function parseRoot(text: string, name: string): TrustRoot {
     version: signed.version,
     expires: signed.expires,
     document,
+    keys,
     text,
     digest: createHash("sha256").update(message).digest("hex"),
     signers: signers.toSorted(),
@@ -92,10 +95,6 @@ export function parseRoot(text: string, name: string): TrustRoot {
 
 /** Returns the bytes that the signatures of a root are over. */
 export const signedBytesOf = ({ signed }: RootDocument): Buffer => Buffer.from(canonicalJson(signed));
-
-/** Returns the keys of a root's role `root`, by their ids. */
-const rootKeysOf = ({ signed: { keys, roles } }: RootDocument): [id: string, key: RootKey][] =>
-  roles.root.keyids.map((id) => [id, keys[id]!]);
 
 /** Signatures of a document by the root keys of a version, itself or the one before. */
 export interface Signed {
@@ -121,9 +120,9 @@ export function signaturesOn(root: TrustRoot, by: TrustRoot): Signed {
 function* eachSignature({ document }: TrustRoot, by: TrustRoot): Generator<{ id: string; isSigned: boolean }> {
   const message = signedBytesOf(document);
   const signatures = new Map(document.signatures.map(({ keyid, sig }) => [keyid, Buffer.from(sig, "hex")]));
-  for (const [id, key] of rootKeysOf(by.document)) {
+  for (const id of by.document.signed.roles.root.keyids) {
     const signature = signatures.get(id);
-    yield { id, isSigned: signature !== undefined && usableKey(key)!.verifies(message, signature) };
+    yield { id, isSigned: signature !== undefined && by.keys.get(id)!.verifies(message, signature) };
   }
 }
 
