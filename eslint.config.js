@@ -1,8 +1,8 @@
 import { readdirSync } from "node:fs";
-import js from "@eslint/js";
+import parser from "@typescript-eslint/parser";
+import { defineConfig } from "eslint/config";
 import boundaries from "eslint-plugin-boundaries";
 import importSort from "eslint-plugin-simple-import-sort";
-import tseslint from "typescript-eslint";
 import plainComments from "./scripts/lint/plain-comments.js";
 
 /** What each room may import: arrows point one way (docs/decisions/0001-rooms.md). `support` and `contract` carry everyone. */
@@ -143,12 +143,12 @@ const prompts = [
   "commands/shell/output/confirm.ts",
 ];
 
-export default tseslint.config(
+/** The rules that oxlint does not have; all others, with those that need types, are in `.oxlintrc.jsonc`. */
+export default defineConfig(
   { ignores: ["dist", "dist-site", "node_modules", ".tap", "examples"] },
-  js.configs.recommended,
-  ...tseslint.configs.recommendedTypeChecked,
   {
-    languageOptions: { parserOptions: { projectService: { allowDefaultProject: ["eslint.config.js"] } } },
+    files: ["**/*.{js,ts,tsx}"],
+    languageOptions: { parser },
     plugins: { boundaries, "import-sort": importSort },
     settings: {
       "import/resolver": { node: { extensions: [".ts", ".tsx", ".js"] } },
@@ -167,21 +167,7 @@ export default tseslint.config(
       ],
     },
     rules: {
-      "@typescript-eslint/no-floating-promises": "error",
-      "@typescript-eslint/consistent-type-imports": "error",
-      "@typescript-eslint/switch-exhaustiveness-check": ["error", { considerDefaultExhaustiveForUnions: true }],
-      "@typescript-eslint/no-unused-vars": [
-        "error",
-        { argsIgnorePattern: "^_", varsIgnorePattern: "^_", ignoreRestSiblings: true },
-      ],
-      "@typescript-eslint/require-await": "off",
-      // Names of files, paths and messages come from outside: control characters are exactly what we look for.
-      "no-control-regex": "off",
-      "@typescript-eslint/restrict-template-expressions": ["error", { allowNumber: true }],
-      // A promise that is returned out of a block with `using` would outlive what the block disposes.
-      "@typescript-eslint/return-await": ["error", "error-handling-correctness-only"],
-      eqeqeq: "error",
-      "no-duplicate-imports": ["error", { allowSeparateTypeImports: true }],
+      "no-useless-assignment": "error",
       "import-sort/imports": ["error", { groups: [["^\\u0000", "^node:", "^@?\\w", "^", "^\\."]] }],
     },
   },
@@ -203,11 +189,6 @@ export default tseslint.config(
     // The thread of the lowest floor runs loops of all of them. A test may use what stands above its subject.
     files: ["lib/artifact/thread/artifact-worker.ts", "test/**"],
     rules: { "boundaries/dependencies": "off" },
-  },
-  {
-    // A file holds one idea.
-    files: ["bin/**", "commands/**", "lib/**", "scripts/**"],
-    rules: { "max-lines": ["error", { max: 300 }] },
   },
   {
     files: ["bin/**", "commands/**", "lib/**"],
@@ -283,29 +264,5 @@ export default tseslint.config(
     files: ["bin/**", "commands/**", "lib/**", "scripts/**", "test/**"],
     plugins: { sealift: { rules: { "plain-comments": plainComments } } },
     rules: { "sealift/plain-comments": "error" },
-  },
-  {
-    files: ["**/*.js"],
-    ...tseslint.configs.disableTypeChecked,
-  },
-  {
-    // It runs in browsers.
-    files: ["lib/web/page/page.js", "scripts/site/search.js"],
-    languageOptions: {
-      globals: Object.fromEntries(
-        "document navigator location fetch confirm setTimeout addEventListener DOMParser EventSource window MiniSearch"
-          .split(" ")
-          .map((name) => [name, "readonly"]),
-      ),
-    },
-  },
-  {
-    // tap's `t.test()` and `t.teardown()` return promises that tap itself waits for.
-    files: ["test/**"],
-    rules: {
-      "@typescript-eslint/no-floating-promises": "off",
-      "@typescript-eslint/no-unsafe-assignment": "off",
-      "@typescript-eslint/no-unsafe-member-access": "off",
-    },
   },
 );

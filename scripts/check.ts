@@ -64,7 +64,8 @@ await Promise.all([
     ...["run", "--silent", "typecheck", "--"],
     ...["--incremental", "--tsBuildInfoFile", "node_modules/.cache/check.tsbuildinfo"],
   ),
-  code.length > 0 && run("eslint", "--max-warnings", "0", "--no-warn-ignored", ...code),
+  code.length > 0 && run("oxlint", "--no-error-on-unmatched-pattern", ...code),
+  code.length > 0 && run("eslint", "--no-warn-ignored", ...code),
   changed.length > 0 && run("prettier", "--check", "--ignore-unknown", ...changed),
 ]);
 // These start programs of dist/.

@@ -22,7 +22,7 @@ export interface RouteMark {
 }
 
 // The methods of any class: their parameters cannot be known here.
-// eslint-disable-next-line @typescript-eslint/no-explicit-any
+// oxlint-disable-next-line typescript/no-explicit-any
 type Method = (this: any, ...parameters: any[]) => unknown;
 
 /** Makes a method an action; it receives `(payload, context)`. */

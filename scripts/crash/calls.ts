@@ -1,8 +1,8 @@
 import { syncBuiltinESMExports } from "node:module";
 
-/* eslint-disable @typescript-eslint/no-explicit-any, @typescript-eslint/no-unsafe-assignment,
-   @typescript-eslint/no-unsafe-return, @typescript-eslint/no-unsafe-member-access,
-   @typescript-eslint/no-unsafe-argument -- a hook takes every call as it comes */
+/* oxlint-disable typescript/no-explicit-any, typescript/no-unsafe-assignment,
+   typescript/no-unsafe-return, typescript/no-unsafe-member-access,
+   typescript/no-unsafe-argument -- a hook takes every call as it comes */
 export type Call = (this: any, ...args: any[]) => any;
 /** Called before an operation. @returns a function that logs it once it has succeeded */
 export type Watch = (...args: any[]) => ((result: any) => void) | undefined;

@@ -4,7 +4,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { type Call, type Watch, WatchedCalls } from "./calls.ts";
 import { commonLength, Disk, type Inode } from "./disk.ts";
 
-/* eslint-disable @typescript-eslint/no-unsafe-argument -- a hook takes every call as it comes */
+/* oxlint-disable typescript/no-unsafe-argument -- a hook takes every call as it comes */
 
 const { lstatSync: lstat, readlinkSync: readlink, readFileSync: read } = fs;
 const realpath = fs.realpathSync.native;

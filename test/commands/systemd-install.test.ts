@@ -247,7 +247,7 @@ function judge(
     Result: { YES: "yes", NOT_HANDLED: "not handled" },
     addRule: (rule: typeof decide) => (decide = rule),
   };
-  // eslint-disable-next-line @typescript-eslint/no-implied-eval, @typescript-eslint/no-unsafe-call
+  // oxlint-disable-next-line typescript/no-implied-eval, typescript/no-unsafe-call
   new Function("polkit", rules)(polkit);
   const details: Record<string, string | undefined> = { unit, verb };
   const action = { id: `org.freedesktop.systemd1.${id}`, lookup: (name: string) => details[name] };

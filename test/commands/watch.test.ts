@@ -45,7 +45,7 @@ const version = (root: string, { folder }: PublishedTarget): Promise<string> =>
   readFile(join(root, folder, "version"), "utf8");
 
 const outcomes = (result: ProgramEvent | undefined): unknown =>
-  (result?.targets as { target: string; outcome: string }[]).map(({ target, outcome }) => `${target} ${outcome}`);
+  (result!.targets as { target: string; outcome: string }[]).map(({ target, outcome }) => `${target} ${outcome}`);
 
 t.test(
   "--once deploys what is due, says what is current the second time, and what went wrong with its code",

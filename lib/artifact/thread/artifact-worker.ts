@@ -7,7 +7,7 @@ const port = parentPort!;
 const post = (message: FromThread): void => port.postMessage(message);
 const tell = (told: unknown): void => post({ told });
 
-// eslint-disable-next-line @typescript-eslint/no-explicit-any -- each loop tells something else
+// oxlint-disable-next-line typescript/no-explicit-any -- each loop tells something else
 type Loop = (job: never, tell: (told: any) => void) => unknown;
 
 const LOOPS: Readonly<Record<Job["loop"], () => Promise<Loop>>> = {

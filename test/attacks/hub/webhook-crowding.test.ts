@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-unsafe-return -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-return -- answers are JSON of any shape */
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { startHub } from "../../support/hub/harness.ts";

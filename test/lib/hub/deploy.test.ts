@@ -1,4 +1,4 @@
-/* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-argument -- answers are JSON of any shape */
 import t from "tap";
 import { createProject, isErrorBody, publication, sha256, startHub } from "../../support/hub/harness.ts";
 import { operatedFleet } from "../../support/hub/project-fleet.ts";

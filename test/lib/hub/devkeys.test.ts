@@ -1,5 +1,5 @@
 // Holds: when the old key of a rotation ends (lib/hub/mounts/devkeys.ts)
-/* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-argument -- answers are JSON of any shape */
 import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";

@@ -1,6 +1,6 @@
-/* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
-/* eslint-disable @typescript-eslint/no-unsafe-call -- answers are JSON of any shape */
-/* eslint-disable @typescript-eslint/no-unsafe-return -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-argument -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-call -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-return -- answers are JSON of any shape */
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";

@@ -1,5 +1,5 @@
-/* eslint-disable @typescript-eslint/no-unsafe-call -- answers are JSON of any shape */
-/* eslint-disable @typescript-eslint/no-unsafe-return -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-call -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-return -- answers are JSON of any shape */
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";

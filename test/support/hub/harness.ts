@@ -28,7 +28,7 @@ export interface Answer {
   status: number;
   headers: Headers;
   bytes: Buffer;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   body: any;
 }
 

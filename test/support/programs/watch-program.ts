@@ -12,7 +12,7 @@ const PATIENCE_MS = 60_000;
 
 export interface ProgramEvent {
   event: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   [field: string]: any;
 }
 

@@ -47,7 +47,7 @@ export interface Answer {
   status: number;
   headers: Headers;
   text: string;
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   body: any;
 }
 
@@ -125,7 +125,7 @@ export class Host {
   }
 
   /** The result of a call that must succeed. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   async result(plugin: string, action: string, payload?: unknown): Promise<any> {
     const { status, body, text } = await this.call(plugin, action, payload);
     if (status !== 200) throw new Error(`${plugin}/${action}: ${status} ${text}`);
@@ -136,7 +136,7 @@ export class Host {
   reload = (plugin: string): Promise<Answer> => this.system("POST", `/plugin/ipc/${plugin}/reload`);
   unload = (plugin: string): Promise<Answer> => this.system("DELETE", `/plugin/ipc/${plugin}/unload`);
 
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  // oxlint-disable-next-line typescript/no-explicit-any
   async status(plugin: string): Promise<any> {
     const { body } = await this.system("GET", "/plugin/ipc/status");
     return (body as { plugins: { name: string }[] }).plugins.find(({ name }) => name === plugin);

@@ -1,6 +1,6 @@
 // Holds: when a message is given up, and a webhook disabled (lib/hub/features/webhooks/schedule.ts)
-/* eslint-disable @typescript-eslint/no-unsafe-argument -- answers are JSON of any shape */
-/* eslint-disable @typescript-eslint/no-unsafe-return -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-argument -- answers are JSON of any shape */
+/* oxlint-disable typescript/no-unsafe-return -- answers are JSON of any shape */
 import { join } from "node:path";
 import { pino } from "pino";
 import { Webhook } from "standardwebhooks";
