@@ -1,35 +1,12 @@
-import { execFileSync } from "node:child_process";
-import { existsSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { buildOf } from "../older-build.ts";
 import { manyFiles, oneFile, projectTree } from "./material.ts";
 import { byTurns, freshFolder, type Measured, programsOf } from "./measure.ts";
 import { type Row, secondsText } from "./row.ts";
 import { deployTo, LEVEL, openStage, publish } from "./stage.ts";
 
-const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 /** Most that a row may take, as a ratio to the other build: what two runs of one build differ by. */
 const ALLOWED = 1.05;
-
-/**
- * Builds a commit once, and keeps it in node_modules/.cache.
- *
- * @param ref commit, tag or branch of this repository
- * @returns its checkout
- */
-function buildOf(ref: string): { root: string; commit: string } {
-  const git = (...args: string[]): string => execFileSync("git", ["-C", ROOT, ...args], { encoding: "utf8" }).trim();
-  const commit = git("rev-parse", "--verify", `${ref}^{commit}`);
-  const root = join(ROOT, "node_modules/.cache/sealift-bench", commit);
-  if (existsSync(join(root, "dist/bin/sealift.js"))) return { root, commit };
-  console.error(`building ${commit.slice(0, 8)} …`);
-  rmSync(root, { recursive: true, force: true });
-  git("clone", "--quiet", "--no-checkout", ROOT, root);
-  execFileSync("git", ["-C", root, "checkout", "--quiet", commit], { stdio: "inherit" });
-  // This builds it, too.
-  execFileSync("npm", ["ci", "--silent"], { cwd: root, stdio: ["ignore", "ignore", "inherit"] });
-  return { root, commit };
-}
 
 /** Compares publisher and agent with those of another commit: the same hub, the same artifacts, by turns. */
 export async function againstRows(ref: string, folder: string, place: string, runs: number): Promise<Row[]> {

@@ -1,0 +1,63 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from "node:fs";
+import { homedir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** Commit of the last release, 0.1.0: what its programs wrote, this version reads. */
+export const RELEASE = "840f434b5aebb10c2850f6293562f3798f39ee46";
+
+const ROOT = fileURLToPath(new URL("..", import.meta.url));
+/** Builds of older commits. Outside of `node_modules`, in whose files Node strips no types. */
+const BUILDS = join(process.env["XDG_CACHE_HOME"] || join(homedir(), ".cache"), "sealift-builds");
+
+const git = (...args: string[]): string => execFileSync("git", ["-C", ROOT, ...args], { encoding: "utf8" }).trim();
+
+function fullCommit(ref: string): string {
+  const named = ["rev-parse", "--quiet", "--verify", `${ref}^{commit}`];
+  try {
+    return git(...named);
+  } catch {
+    // A shallow clone lacks it.
+    git("fetch", "--quiet", "--depth=1", "origin", ref);
+    return git(...named);
+  }
+}
+
+/** Lends a checkout the packages that it was not installed with: only its build uses them. */
+function lendPackages(theirs: string, ours = join(ROOT, "node_modules")): void {
+  mkdirSync(theirs, { recursive: true });
+  for (const name of readdirSync(ours).filter((each) => !each.startsWith("."))) {
+    if (name.startsWith("@")) lendPackages(join(theirs, name), join(ours, name));
+    else if (!existsSync(join(theirs, name))) symlinkSync(join(ours, name), join(theirs, name));
+  }
+}
+
+/**
+ * Builds the programs of a commit once, with the packages of its own lock file, and keeps them in the user's cache.
+ *
+ * @param ref commit, tag or branch of this repository
+ * @returns its checkout
+ */
+export function buildOf(ref: string): { root: string; commit: string } {
+  const commit = fullCommit(ref);
+  const root = join(BUILDS, commit);
+  if (existsSync(root)) return { root, commit };
+  console.error(`building ${commit.slice(0, 8)} …`);
+  const unfinished = `${root}.${process.pid}`;
+  try {
+    mkdirSync(dirname(root), { recursive: true });
+    execFileSync("git", ["clone", "--quiet", "--no-checkout", ROOT, unfinished]);
+    const run = (program: string, ...args: string[]): unknown =>
+      execFileSync(program, args, { cwd: unfinished, stdio: ["ignore", "ignore", "inherit"] });
+    run("git", "checkout", "--quiet", commit);
+    // What only tests and checks of that commit need takes most of the time.
+    run("npm", "ci", "--omit=dev", "--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--silent");
+    lendPackages(join(unfinished, "node_modules"));
+    run(process.execPath, "scripts/build/main.ts", "--fast");
+    renameSync(unfinished, root);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+  return { root, commit };
+}
