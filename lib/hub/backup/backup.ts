@@ -164,10 +164,11 @@ export async function restoreHub(
   const manifest = await readBackupManifest(folder, trust);
   const tables = new CopiedTables(tablesOf(storage.hooks));
   if (!manifest.schema.every((name) => tables.version.includes(name)))
-    throw usageError("usage", `The backup in ${folder} was made by a newer version of Sealift.`);
-  // Versions of an older schema have no states, from which answers to hosts are computed.
-  if (manifest.schema.length < tables.version.length)
-    throw usageError("usage", `The backup in ${folder} was made by an earlier version of Sealift.`, {
+    throw usageError("usage", `The backup in ${folder} was made by a newer version of Sealift.`, {
+      hint: "Restore it with that version, or a later one.",
+    });
+  if (!tables.takesRowsOf(manifest.schema))
+    throw usageError("usage", `The backup in ${folder} was made by an earlier version of Sealift than 0.1.0.`, {
       hint: "Restore it with that version, and start this one on the hub's data folder and database.",
     });
   const omissions = new Omissions(tables, options.skipDamaged ?? false, options.onOmission);

@@ -1,8 +1,9 @@
 import { Kysely, sql } from "kysely";
+import type * as z from "zod";
 import { faultText } from "../../support/documents/fault-words.ts";
 import { storageTrouble } from "../base/storage-error.ts";
 import { renewTarget } from "./latest/change-target.ts";
-import { versionOf } from "./migrations.ts";
+import { REWRITING, versionOf } from "./migrations.ts";
 import type { Database, Queries, Transacted } from "./port.ts";
 import { openPostgres } from "./postgres.ts";
 import { allProjects } from "./projects.ts";
@@ -29,6 +30,8 @@ export class CopiedTables {
   readonly #tables: ReadonlyMap<string, AnyTable>;
   /** Names of all migrations, which are the version of the schema. */
   readonly version: readonly string[];
+  /** Rules for rows of earlier schemas by their table and version. */
+  readonly #earlier = new Map<string, z.ZodType>();
 
   /** @param tables all tables of a hub, as {@link Database.tables} */
   constructor(tables: readonly AnyTable[]) {
@@ -68,16 +71,36 @@ export class CopiedTables {
       : { id: String(row["id"]), size: Number(row["size_bytes"]), sha256: String(row[digest]) };
   }
 
+  /** True where rows of an earlier schema are as a migration leaves them: new columns get their defaults. */
+  takesRowsOf(version: readonly string[]): boolean {
+    return REWRITING.every((name) => version.includes(name));
+  }
+
+  /** Returns the rules for rows of a table in a version of the schema; its columns are there, and no later ones. */
+  #rulesFor(name: string, version: readonly string[]): z.ZodType {
+    const { rows, added } = this.table(name);
+    const later = Object.entries(added).flatMap(([migration, { columns }]) =>
+      version.includes(migration) ? [] : columns,
+    );
+    if (later.length === 0) return rows;
+    const key = `${name} ${version.join(" ")}`;
+    const known = this.#earlier.get(key);
+    if (known !== undefined) return known;
+    // The table is known at run time only, and so are its columns.
+    const rules = rows.omit(Object.fromEntries(later.map((column) => [column, true])) as never);
+    this.#earlier.set(key, rules);
+    return rules;
+  }
+
   /**
    * Validates a row against the schema of its table.
    *
-   * @param version schema version of the source database; newer columns may be missing
+   * @param version schema version of the source database
    * @returns what is wrong with it, or undefined
    */
   faultOf({ table, row }: CopiedRow, version: readonly string[]): string | undefined {
-    const { rows, faultOf } = this.table(table);
-    const schema = version.length === this.version.length ? rows : rows.partial();
-    const issue = schema.safeParse(row).error?.issues[0];
+    const { faultOf } = this.table(table);
+    const issue = this.#rulesFor(table, version).safeParse(row).error?.issues[0];
     return issue === undefined ? faultOf?.(row) : `${issue.path.join(".") || "row"}: ${faultText(issue)}`;
   }
 }

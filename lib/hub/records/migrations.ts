@@ -51,6 +51,9 @@ const WORK: Record<string, (db: Transacted, dialect: Dialect) => Promise<void>> 
   },
 };
 
+/** Migrations that compute values of the rows that are there; the others only add columns, tables and indexes. */
+export const REWRITING: readonly string[] = ["0002-fleet-lists"];
+
 /** Indexes of expressions, which tables do not declare, by their migration. */
 const INDEXES: Record<string, readonly string[]> = { "0009-look-alikes": [SKELETON_INDEX] };
 

@@ -240,7 +240,7 @@ t.test("a backup of another version is refused, and says what to do", async (t) 
     return restoreHub(backup, { hooks: FEATURES, dataDir: join(folder, "restored") }, { trust: "unsigned" });
   };
   const hint = /Restore it with that version/;
-  await t.rejects(restore({ schema: manifest.schema.slice(0, -1) }), { code: "usage", message: /earlier/, hint });
+  await t.rejects(restore({ schema: manifest.schema.slice(0, 1) }), { code: "usage", message: /earlier/, hint });
   await t.rejects(restore({ schema: [...manifest.schema, "9999-later"] }), { code: "usage", message: /newer/ });
   await t.rejects(restore({ format: 1 }), { code: "usage", hint: /another version of Sealift/ });
 });
