@@ -35,9 +35,21 @@ function hasName(): boolean {
 /** The Python that has Debian's packages: another one may come first on the path. */
 export const PYTHON3 = "/usr/bin/python3";
 
+/** Folder of the arm64 libraries that Debian has for compilers of other machines. */
+export const ARM64_LIBRARIES = "/usr/aarch64-linux-gnu/lib";
+
+/** Begins a probe for a program that the kernel is to start for others, in a namespace. */
+const FOR_ITSELF = [
+  ...["--user", "--map-root-user", "--mount", "--fork", "sh", "-c"],
+  'mount -t binfmt_misc none /proc/sys/fs/binfmt_misc && "$0" --version',
+];
+
 /** Every program that tests may start and that is neither part of Node.js nor of each Debian. */
 export const OPTIONAL = {
+  "aarch64-linux-gnu-strip": from("binutils-aarch64-linux-gnu"),
   age: from("age"),
+  "arm64-libatomic": { ...from("libatomic1-arm64-cross", "-e", `${ARM64_LIBRARIES}/libatomic.so.1`), program: "test" },
+  "arm64-libstdc": { ...from("libstdc++6-arm64-cross", "-e", `${ARM64_LIBRARIES}/libstdc++.so.6`), program: "test" },
   bsdtar: from("libarchive-tools"),
   // On some machines the program is there, and may make no namespaces.
   bwrap: from("bubblewrap", "--ro-bind", "/", "/", "--unshare-all", "--die-with-parent", "true"),
@@ -60,6 +72,8 @@ export const OPTIONAL = {
   "python3-cryptography": { ...from("python3-cryptography", "-c", "import cryptography"), program: "python3" },
   "python3-nacl": { ...from("python3-nacl", "-c", "import nacl"), program: PYTHON3 },
   "python3-securesystemslib": { ...from("python3-securesystemslib", "-cimport securesystemslib"), program: PYTHON3 },
+  // The kernel has to let a namespace have interpreters of its own, as Linux 6.7 and later do.
+  "qemu-aarch64-static": { ...from("qemu-user-static", ...FOR_ITSELF, "qemu-aarch64-static"), program: "unshare" },
   "redis-server": from("redis-server"),
   strace: from("strace", "-V"),
   strip: from("binutils"),
