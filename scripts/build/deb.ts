@@ -94,6 +94,8 @@ async function fill(): Promise<void> {
   for (const [path, content] of Object.entries(CONFIGURATION)) write(path, content);
 
   const documents = "usr/share/doc/sealift";
+  // Older parsers than Ubuntu's fail at it, and would fail at each start of the machine.
+  write(`${documents}/apparmor/sealift-runtime`, readFileSync("ops/apparmor/sealift-runtime"));
   const at = new Date(epoch * 1000).toUTCString().replace("GMT", "+0000");
   const entry = `sealift (${version}) unstable; urgency=medium\n\n  * See changelog.gz.\n\n -- ${MAINTAINER}  ${at}\n`;
   write(`${documents}/changelog.Debian.gz`, compressed(entry));

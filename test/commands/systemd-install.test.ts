@@ -74,6 +74,20 @@ t.test("it writes what each service needs, for this Node and this installation",
   t.end();
 });
 
+t.test("an image whose AppArmor knows user namespaces gets the profile of the runtime's unit", (t) => {
+  const root = t.testdir({ etc: { "apparmor.d": { abi: { "4.0": "" } } } });
+  const profile = "etc/apparmor.d/sealift-runtime";
+  t.equal(install("hub", "watch", "--root", root).status, 0);
+  t.notOk(existsSync(join(root, profile)), "the hub and the watch make no sandboxes");
+  t.match(install("--root", root).stdout, `${join(root, profile)}\n`);
+  t.match(
+    readFileSync(join(root, profile), "utf8"),
+    /^# Written by `sealift systemd install`.*\n[^]*^profile sealift-/m,
+  );
+  t.match(readFileSync(join(root, UNITS, "sealift-runtime.service"), "utf8"), "\nAppArmorProfile=-sealift-runtime\n");
+  t.end();
+});
+
 t.test("the checkout and the build write the same", (t) => {
   const root = t.testdir({});
   t.equal(run(SOURCE, "--root", join(root, "source")).status, 0);

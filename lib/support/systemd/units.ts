@@ -35,7 +35,22 @@ export interface UnitFile {
 }
 
 export const UNITS = "/etc/systemd/system";
-const TEMPLATES: readonly { template: string; path: string; services: readonly SystemdService[] }[] = [
+/** AppArmor profile of the runtime's unit. */
+const PROFILE = "/etc/apparmor.d/sealift-runtime";
+/** Rules of AppArmor 4, the first with one for user namespaces; the profile asks for them. */
+const PROFILE_ABI = "/etc/apparmor.d/abi/4.0";
+/** Setting of kernels whose AppArmor may keep ordinary users from making user namespaces. */
+const RESTRICTION = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
+
+interface Template {
+  template: string;
+  path: string;
+  services: readonly SystemdService[];
+  /** Tells whether a host has use for the file; left out, each has. @param root `/`, or that of an image */
+  where?: (root: string) => boolean;
+}
+
+const TEMPLATES: readonly Template[] = [
   { template: "sealift-hub.service", path: `${UNITS}/sealift-hub.service`, services: ["hub"] },
   { template: "sealift-mirror.service", path: `${UNITS}/sealift-mirror.service`, services: ["mirror"] },
   { template: "sealift-runtime.service", path: `${UNITS}/sealift-runtime.service`, services: ["runtime"] },
@@ -46,6 +61,13 @@ const TEMPLATES: readonly { template: string; path: string; services: readonly S
     template: "50-sealift-watch.rules",
     path: "/etc/polkit-1/rules.d/50-sealift-watch.rules",
     services: ["watch"],
+  },
+  {
+    template: "../../ops/apparmor/sealift-runtime",
+    path: PROFILE,
+    services: ["runtime"],
+    // Which kernel an image will meet is not known.
+    where: (root) => existsSync(join(root, PROFILE_ABI)) && (root !== "/" || existsSync(RESTRICTION)),
   },
 ];
 
@@ -98,13 +120,15 @@ export async function planUnits(options: UnitOptions): Promise<UnitFile[]> {
       hint: "Build the checkout first: npm run build.",
     });
   }
-  const wanted = TEMPLATES.filter((file) => file.services.some((service) => services.includes(service)));
+  const wanted = TEMPLATES.filter(
+    ({ services: of, where }) => of.some((service) => services.includes(service)) && where?.(root) !== false,
+  );
   return Promise.all(
     wanted.map(async ({ template, path }) => planFile(path, render(await templateText(template), values), root)),
   );
 }
 
-/** Reads a template of the package. */
+/** Reads a template of the package. @param name its file, from `scripts/systemd` on */
 export const templateText = (name: string): Promise<string> =>
   readFile(join(packageFolder(), "scripts/systemd", name), "utf8");
 
@@ -168,6 +192,9 @@ export function nextSteps(
   const hasUser = services.some((service) => service === "runtime" || service === "watch");
   return [
     ...(hasUser ? ["systemd-sysusers", "systemd-tmpfiles --create"] : []),
+    ...(files.some(({ path, state }) => path === PROFILE && state !== "unchanged")
+      ? [`apparmor_parser --replace ${PROFILE}`]
+      : []),
     "systemctl daemon-reload",
     ...services
       .filter(isReplaced)

@@ -48,6 +48,8 @@ const FOR_ITSELF = [
 export const OPTIONAL = {
   "aarch64-linux-gnu-strip": from("binutils-aarch64-linux-gnu"),
   age: from("age"),
+  apparmor_parser: from("apparmor"),
+  "apt-get": from("apt"),
   "arm64-libatomic": { ...from("libatomic1-arm64-cross", "-e", `${ARM64_LIBRARIES}/libatomic.so.1`), program: "test" },
   "arm64-libstdc": { ...from("libstdc++6-arm64-cross", "-e", `${ARM64_LIBRARIES}/libstdc++.so.6`), program: "test" },
   bsdtar: from("libarchive-tools"),
