@@ -8,6 +8,9 @@ import { forgedZip } from "../../support/forged/zip.ts";
 import { attackedHost } from "../../support/host/attacked-host.ts";
 import { marketplaceHost } from "../../support/host/marketplace-host.ts";
 
+/** One for all tests: each refusal is checked to leave it as it was. */
+const host = await attackedHost(t);
+
 const keys = (count: number): string => Array.from({ length: count }, (_, index) => `k${index}: 1`).join("\n");
 
 const PLANS: Record<string, (projectId: string) => string> = {
@@ -30,7 +33,6 @@ const PLANS: Record<string, (projectId: string) => string> = {
 };
 
 t.test("a plan that is too much for a parser is refused in a moment", async (t) => {
-  const host = await attackedHost(t);
   for (const [what, text] of Object.entries(PLANS)) {
     await t.test(what, async (t) => {
       const files = { "deployment/install.yaml": text(host.describe("1.0.0").projectId) };
@@ -40,7 +42,6 @@ t.test("a plan that is too much for a parser is refused in a moment", async (t) 
 });
 
 t.test("a manifest that is too much for a parser is refused in a moment", async (t) => {
-  const host = await attackedHost(t);
   for (const text of ["[".repeat(20_000_000), "[".repeat(1_000_000), `[${"[],".repeat(300_000)}[]]`])
     await host.refusesProject(t, { manifest: () => text }, { code: "manifest_invalid" });
 });
@@ -54,7 +55,6 @@ t.test("a descriptor that is too much for a parser is refused in a moment", asyn
 });
 
 t.test("an error text is short, however many faults there are", async (t) => {
-  const host = await attackedHost(t);
   const version = host.nextVersion();
   const files = { "deployment/install.yaml": "x: [}\n".repeat(5_000) };
   await host.publish(version, host.seal(projectTar(host.describe(version, { files }))));
