@@ -199,6 +199,9 @@ export const CODES = {
   journal_unreadable: failed(
     "The journal of a deployment that was cut short is damaged or of another version of Sealift; nothing was touched.",
   ),
+  release_unreadable: failed(
+    "Another version of Sealift wrote the record of the running release; nothing was touched.",
+  ),
   root_foreign: failed(
     "Root was asked to write in a project root that another user owns or can replace; --allow-foreign-root permits it.",
   ),

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { readlink, realpath, rename } from "node:fs/promises";
+import { readFile, readlink, realpath, rename } from "node:fs/promises";
 import { basename, join } from "node:path";
 import * as z from "zod";
+import { deploymentError } from "../contract/errors.ts";
 import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
 import { installStep, unitOf } from "../contract/files/install-plan.ts";
 import type { TargetName } from "../contract/target.ts";
@@ -114,6 +115,38 @@ export async function currentName(layout: Layout, target: TargetName): Promise<s
 export async function currentRelease(layout: Layout, target: TargetName): Promise<Release | undefined> {
   const name = await currentName(layout, target);
   return name === undefined ? undefined : readRelease(layout, target, name);
+}
+
+/**
+ * Returns the running release of a target, for a run that is to change what runs. A torn record is that of a damaged
+ * release, which counts as none.
+ *
+ * @throws DeploymentError `release_unreadable` for the record of another version of Sealift: a run that fails could not
+ *   go back to that release, whose folders it does not know
+ */
+export async function replaceableRelease(layout: Layout, target: TargetName): Promise<Release | undefined> {
+  const name = await currentName(layout, target);
+  if (name === undefined) return undefined;
+  const release = await readRelease(layout, target, name);
+  if (release === undefined && (await isForeign(recordFile(layout, target, name))))
+    throw deploymentError(
+      "release_unreadable",
+      `This version of Sealift does not know the record of ${name}, which runs.`,
+      {
+        hint: "A newer version of Sealift deployed it. Upgrade Sealift on this host, or deploy with that version.",
+      },
+    );
+  return release;
+}
+
+/** True for a file that is whole JSON: a cut makes no other object of one. */
+async function isForeign(file: string): Promise<boolean> {
+  const text = await ifThere(readFile(file, "utf8"));
+  try {
+    return text !== undefined && typeof JSON.parse(text) === "object";
+  } catch {
+    return false;
+  }
 }
 
 /** Returns the signer of the release that an installed plugin's folder is in; undefined for any other folder. */

@@ -6,7 +6,7 @@ import { forgetRights } from "../../releases/held-rights.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { keptData } from "../../releases/kept-data.ts";
 import { releaseFromQuarantine } from "../../releases/quarantine.ts";
-import { collectReleases, currentRelease, type Release, runningOf, whatRuns } from "../../releases/release.ts";
+import { collectReleases, type Release, replaceableRelease, runningOf, whatRuns } from "../../releases/release.ts";
 import { finishSwitch, type NewRelease, switchRelease } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
 import type { Emit } from "../base/events.ts";
@@ -111,7 +111,7 @@ async function carryOut<S extends Deployed>(run: Run<S>, course: RunPlan<S>): Pr
   await refuseEarly(run, course);
   await using _turn = await lockTarget(run);
   await recover(run);
-  const previous = await currentRelease(run.layout, run.source.target);
+  const previous = await replaceableRelease(run.layout, run.source.target);
   try {
     return await course.follow(run, previous);
   } catch (thrown) {

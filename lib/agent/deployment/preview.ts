@@ -9,7 +9,14 @@ import { readJournal } from "../../releases/journal.ts";
 import { type Item, type Layout, sameItem } from "../../releases/layout.ts";
 import { linkState } from "../../releases/links.ts";
 import { isForeignRoot } from "../../releases/project-root.ts";
-import { currentRelease, listReleases, outdatedReleases, readRelease, type Release } from "../../releases/release.ts";
+import {
+  currentRelease,
+  listReleases,
+  outdatedReleases,
+  readRelease,
+  type Release,
+  replaceableRelease,
+} from "../../releases/release.ts";
 import { statsOf } from "../../support/files.ts";
 import type { AgentEvent, Emit } from "../base/events.ts";
 import type { Source } from "../sources/source.ts";
@@ -101,7 +108,7 @@ export async function preview(source: Source, options: DeployOptions, listener: 
     await isForeignRoot(begun.layout, begun.options);
     await checkWritable(begun.layout.root);
     await warnOfJournal(begun);
-    previous = await currentRelease(begun.layout, source.target);
+    previous = await replaceableRelease(begun.layout, source.target);
     const kept = await listReleases(begun.layout, source.target);
     folder = await mkdtemp(join(tmpdir(), "sealift-dry-run-"));
     const layout = releasesElsewhere(begun.layout, folder, new Set(kept.map(({ name }) => name)));
