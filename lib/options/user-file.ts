@@ -36,15 +36,15 @@ export function readUserFile<T extends object>(
     usageError("credential_unreadable", `${file} ${why}.`, { hint: advice });
   if ((statSync(file).mode & 0o077) !== 0)
     throw refuse("may be read by other users", `Run \`chmod 600 ${file}\`. Or: ${hint}`);
-  let isNewer = false;
+  let found: T;
   try {
-    const found = JSON.parse(readFileSync(file, "utf8")) as T;
+    found = JSON.parse(readFileSync(file, "utf8")) as T;
     if (isOurs(found)) return found;
-    isNewer = Number((found as { v?: unknown }).v) > 1;
   } catch (error) {
     throw refuse(`cannot be read: ${(error as Error).message}`);
   }
-  if (isNewer) throw refuse("was written by a newer version of Sealift", `Use that version. Or: ${hint}`);
+  if (Number((found as { v?: unknown } | null)?.v) > 1)
+    throw refuse("was written by a newer version of Sealift", `Use that version. Or: ${hint}`);
   throw refuse("was not written by Sealift");
 }
 

@@ -3,8 +3,8 @@
  * guard, an `if` that only refuses; a seed draws them from every room by turns. For each, the tests that reach its file
  * run in the order of `npm run check`, until one fails. The table says whether one of those that `check` runs noticed
  * (with its place), one of the core (`npm test`), or only one of `npm run test:all`. Tests of built programs are left
- * out. `--until core` stops there, since a rule that nobody notices runs every test. Ends with 1 if more than `--unseen`
- * rules can go unnoticed by check and core.
+ * out. `--until core` stops there, since a rule that nobody notices runs every test. Ends with 1 if more than
+ * `--unseen` rules can go unnoticed by check and core.
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";

@@ -30,7 +30,8 @@ async function open(past: Past, dataDir: string, secrets: Record<string, string>
 async function digestsOf(folder: string): Promise<Record<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name));
-  return Object.fromEntries(await Promise.all(files.map(async (file) => [file, sha256(await readFile(file))])));
+  const digests = files.map(async (file) => [file, sha256(await readFile(file))] as const);
+  return Object.fromEntries(await Promise.all(digests));
 }
 
 t.test(
