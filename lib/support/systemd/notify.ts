@@ -41,7 +41,10 @@ export interface Notifier extends Disposable {
   stopping(status?: string): void;
 }
 
-/** Starts the pings of the unit's `WatchdogSec=` from a timer, so that they stop when the event loop is blocked. */
+/**
+ * Sends the pings of the unit's `WatchdogSec=` from a timer, so that they stop when the event loop is blocked. They
+ * begin with readiness: the first one arms systemd's watchdog, and a migration may block the loop for longer.
+ */
 export function systemdNotifier({ environment = process.env, warn }: NotifierOptions): Notifier {
   const { NOTIFY_SOCKET: socket, PATH: path } = environment;
   const intervalMs = watchdogInterval(environment);
@@ -78,7 +81,7 @@ interface Connection {
 
 class SystemdNotifier implements Notifier {
   readonly #connection: Connection;
-  readonly #pings: NodeJS.Timeout | undefined;
+  #pings: NodeJS.Timeout | undefined;
   /** Ends a ping that is under way. */
   readonly #ended = new AbortController();
   /** Last message: messages are sent in turn, since RELOADING and READY must not overtake each other. */
@@ -92,13 +95,14 @@ class SystemdNotifier implements Notifier {
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    if (connection.intervalMs !== undefined)
-      this.#pings = setInterval(() => void this.#ping(), connection.intervalMs).unref();
   }
 
   ready(status?: string): void {
     this.#isReady = true;
     this.#say("READY=1", status);
+    const { intervalMs } = this.#connection;
+    if (intervalMs !== undefined && !this.#ended.signal.aborted)
+      this.#pings ??= setInterval(() => void this.#ping(), intervalMs).unref();
   }
 
   status(text: string): void {

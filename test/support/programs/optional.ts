@@ -81,6 +81,7 @@ export const OPTIONAL = {
   strip: from("binutils"),
   "systemd-analyze": from("systemd"),
   "systemd-notify": from("systemd"),
+  "systemd-nspawn": from("systemd-container"),
   "systemd-socket-activate": from("systemd"),
   "systemd-tmpfiles": from("systemd"),
   tar: from("tar"),

@@ -130,12 +130,15 @@ t.test("a blocked event loop sends no pings; a living one sends three an interva
 t.test("pings are sent for this process and its parent, and not for another one", { skip }, async (t) => {
   const socket = await NotifySocket.open(t);
   const options = { NOTIFY_SOCKET: socket.path, WATCHDOG_USEC: "300000" };
-  notifierFor(t, { ...options, WATCHDOG_PID: "1" });
+  notifierFor(t, { ...options, WATCHDOG_PID: "1" }).ready();
   await sleep(600);
   t.same(socket.pings, []);
   for (const WATCHDOG_PID of [process.pid, process.ppid]) {
     const before = socket.pings.length;
     const notifier = notifierFor(t, { ...options, WATCHDOG_PID: String(WATCHDOG_PID) });
+    await sleep(600);
+    t.equal(socket.pings.length, before, "none arms the watchdog while the service starts");
+    notifier.ready();
     await socket.until(({ pings }) => pings.length > before);
     notifier.stopping();
   }
@@ -153,8 +156,8 @@ t.test("messages do not overtake each other, however slow the first one is", asy
 
 t.test("a slow program is not started again for the next ping", async (t) => {
   const log = join(temporaryFolder(t), "log");
-  const path = fakeProgram(t, `echo start >> '${log}'; sleep 0.5; echo end >> '${log}'`);
-  notifierFor(t, { NOTIFY_SOCKET: "/nowhere", PATH: path, WATCHDOG_USEC: "150000" });
+  const path = fakeProgram(t, `[ "$1" = WATCHDOG=1 ] || exit 0; echo start >> '${log}'; sleep 0.5; echo end >> '${log}'`);
+  notifierFor(t, { NOTIFY_SOCKET: "/nowhere", PATH: path, WATCHDOG_USEC: "150000" }).ready();
   const lines = await linesOf(log, 6);
   t.ok(lines.length >= 6, "it was started again after its end");
   for (const [at, line] of lines.entries()) t.equal(line, at % 2 === 0 ? "start" : "end");
