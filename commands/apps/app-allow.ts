@@ -11,7 +11,7 @@ export class AppAllow extends withOptions(appAllow) {
     details: `
       Writes a standing grant into \`applications.yaml\` of the project root; comments of the file stay. A version with an
       application that has no grant is held. Without a user of its own an application runs as the user of
-      \`sealift app serve\`, which \`--same-user\` permits. Under systemd, \`sealift systemd install app\` writes the
+      \`sealift app serve\`, which \`--same-user\` permits. With both, root runs it as \`--user\`. Under systemd, \`sealift systemd install app\` writes the
       grant. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`.
     `,
     examples: [
@@ -31,9 +31,7 @@ export class AppAllow extends withOptions(appAllow) {
     ]);
     const { projectRoot, user, sameUser } = this.options;
     const listen = [...this.options.listen, ...this.options.port];
-    if (user !== undefined && sameUser)
-      throw usageError("usage", "--user and --same-user exclude each other.", { hint: "Give one of them." });
-    if (sameUser && process.getuid?.() === 0)
+    if (sameUser && user === undefined && process.getuid?.() === 0)
       throw usageError("usage", `As root, ${this.id} needs a user of its own: --same-user would run it as root.`, {
         hint: "Give --user NAME, or run this and `sealift app serve` as an ordinary user.",
       });

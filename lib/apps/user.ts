@@ -12,7 +12,12 @@ export interface RunAs {
   ids: { uid: number; gid: number } | undefined;
 }
 
-/** Returns the user whom a grant lets run its application. @throws ServeFault `not_granted`, `settings_invalid` */
+/**
+ * Returns the user whom a grant lets run its application: the one that it names, or that of this process if it permits
+ * this and root does not run it.
+ *
+ * @throws ServeFault `not_granted`, `settings_invalid`
+ */
 export async function userOf(id: string, { user, same_user: sameUser }: ApplicationGrant): Promise<RunAs> {
   if (process.getuid?.() === 0) {
     if (user === undefined)
@@ -23,7 +28,7 @@ export async function userOf(id: string, { user, same_user: sameUser }: Applicat
     return found;
   }
   const { name, home } = ownUser();
-  if (user !== undefined && user !== name)
+  if (user !== undefined && user !== name && !sameUser)
     throw new ServeFault("not_granted", `${id} is to run as ${user}, which \`app serve\` can do as root only.`);
   if (!sameUser)
     throw new ServeFault(

@@ -20,9 +20,10 @@ t.test("app allow grants an application to app serve", async (t) => {
   );
   t.match(text, /worker:\n {4}user: w\n/);
   t.equal((await allow("other", "--listen", "http=3000")).code, 2, "an address stands once");
-  t.equal((await allow("web", "--user", "w", "--same-user")).code, 2);
   t.equal((await allow("../web")).code, 2);
   t.equal(await readFile(file, "utf8"), text);
+  t.equal((await allow("worker", "--user", "w", "--same-user")).code, 0);
+  t.match(await readFile(file, "utf8"), /worker:\n {4}user: w\n {4}same_user: true\n/);
   await writeFile(file, "applications: 3\n");
   t.match((await allow("web")).stderr, "config_invalid");
 });

@@ -65,15 +65,16 @@ END
   deploy-publish ./source --project-id "$PROJECT" --version 1.0.1 --signing-key-file keys/signer.key
 }
 
-# The project Shop with a signer's key, the example web in a folder of its own, and two hosts that have joined.
+# The project Shop with a signer's key, the example web in a folder of its own, and two hosts that have joined: host-1 with the
+# project root root-1, host-2 with root-2.
 a_shop_with_two_hosts() {
   sealift project create Shop
   sealift signer create --out keys
   sealift host invite --project Shop --uses 2 --signer-public-key keys/signer.pub >join.token
-  for host in host-1 host-2; do
-    sealift join "$SEALIFT_HUB_URL" --token-file join.token --host-id "$host" --out "$host" \
-      --project-root "$PWD/$host/root" --yes
-    mkdir -p "$host/root"
+  for n in 1 2; do
+    sealift join "$SEALIFT_HUB_URL" --token-file join.token --host-id "host-$n" --out "host-$n" \
+      --project-root "$PWD/root-$n" --yes
+    mkdir -p "root-$n"
   done
   cp -r "$WEB_EXAMPLE" web
 }

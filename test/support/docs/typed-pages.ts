@@ -48,8 +48,12 @@ interface Reader {
 /** An ordinary user, who has no name here and nothing of their own. */
 const NOBODY: User = { uid: 61_234, gid: 61_234 };
 
-/** Tests that every command block of the pages works as it stands, typed as a reader types it, in an empty folder. */
-export function typePages(pages: readonly string[]): void {
+/**
+ * Tests that every command block of the pages works as it stands, typed as a reader types it, in an empty folder.
+ *
+ * @param asOrdinaryUser types as an ordinary user where this is root
+ */
+export function typePages(pages: readonly string[], { asOrdinaryUser = false } = {}): void {
   if (pages.length === 0) return void t.pass("none of these pages is chosen");
   const installed = temporaryFolder(t);
   chmodSync(installed, 0o755);
@@ -58,12 +62,11 @@ export function typePages(pages: readonly string[]): void {
   const self: Reader = { checkout: repository, webExample, programs: join(installed, "bin") };
   installPrograms(self.programs);
   const isRoot = process.getuid?.() === 0;
-  const firstHour =
-    isRoot && pages.some((page) => FIRST_HOUR.includes(page)) ? ordinaryUser(installed, webExample) : self;
+  const reader = asOrdinaryUser && isRoot ? ordinaryUser(installed, webExample) : self;
   for (const page of pages) {
     const blocks = blocksOf(readPage(page));
     if (!blocks.some(({ language, notRun }) => language === "sh" && notRun === undefined)) continue;
-    typed(page, blocks, FIRST_HOUR.includes(page) ? firstHour : self);
+    typed(page, blocks, reader);
   }
 }
 
@@ -85,7 +88,8 @@ const shown = (block: Block): string => block.text.split("\n")[0]!;
 
 function typed(page: string, blocks: readonly Block[], { checkout, webExample, programs, user }: Reader): void {
   // Hosts start an application by the Node.js of the machine.
-  const lacksNode = page === "docs/applications.md" && machineNode === undefined && "needs node in /usr/bin";
+  const isServed = blocks.some(({ language, text }) => language === "sh" && text.includes("app serve --"));
+  const lacksNode = isServed && machineNode === undefined && "needs node in /usr/bin";
   const skip = needs(...programsOf(blocks)) || lacksNode;
   const works = user === undefined ? "as they stand there" : "for an ordinary user";
   void t.test(`the commands of ${page} work ${works}`, { timeout: 600_000, skip }, async (t) => {
