@@ -4,7 +4,7 @@ import module from "node:module";
 import { homedir } from "node:os";
 import { basename, dirname, join } from "node:path";
 
-const REQUIRED_MAJOR = 24;
+const REQUIRED = { major: 24, minor: 14 };
 const USAGE = 2;
 const UNSETTLED = 70;
 const TRY_AGAIN = 75;
@@ -53,8 +53,8 @@ export function launch(
   main: () => Promise<number>,
   { nodeFlags = [], env = {}, loadsPlugins = false }: LaunchOptions = {},
 ): void {
-  const major = Number(process.versions.node.split(".")[0]);
-  if (major < REQUIRED_MAJOR) {
+  const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
+  if (major < REQUIRED.major || (major === REQUIRED.major && minor < REQUIRED.minor)) {
     void runWithPinnedNode();
     return;
   }
@@ -263,7 +263,9 @@ function endWithLauncher(): void {
 async function runWithPinnedNode(): Promise<void> {
   const pinned = pinnedNode();
   if (pinned === undefined) {
-    process.stderr.write(`Sealift needs Node.js ${REQUIRED_MAJOR} or newer; this is ${process.version}.\n`);
+    process.stderr.write(
+      `Sealift needs Node.js ${REQUIRED.major}.${REQUIRED.minor} or newer; this is ${process.version}.\n`,
+    );
     process.exitCode = USAGE;
     return;
   }

@@ -5,7 +5,8 @@ import { basename, join, resolve } from "node:path";
 import t from "tap";
 import packageJson from "../../package.json" with { type: "json" };
 import { installedFiles, World } from "../support/host/world.ts";
-import { Arm64Machine, nodeForArm64 } from "../support/programs/arm64.ts";
+import { Arm64Machine } from "../support/programs/arm64.ts";
+import { fetchedNode } from "../support/programs/fetched-node.ts";
 import { needs } from "../support/programs/optional.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
@@ -16,7 +17,7 @@ const SELF_CHECK = ["files", "sandbox", "hub", "publish", "deploy", "watch"].map
 
 t.test("an arm64 machine with nothing but libc and its like", { skip, timeout: 600_000, jobs: 3 }, async (t) => {
   const folder = temporaryFolder(t);
-  const node = nodeForArm64(folder);
+  const node = fetchedNode(folder, "linux-arm64", process.versions.node);
   const build = (script: string, ...words: string[]): Buffer =>
     execFileSync(process.execPath, [`scripts/build/${script}.ts`, folder, ...words], { stdio: "pipe" });
   build("one-file", "--node", node, "--platform", "linux-arm64");

@@ -1,4 +1,4 @@
-import { setGlobalProxyFromEnv } from "node:http";
+import http from "node:http";
 import type { InstanceOptions } from "../base/instance.ts";
 import { RateLimit } from "../base/rate-limit.ts";
 import { sandboxUser } from "../base/user.ts";
@@ -27,7 +27,8 @@ export async function openProxy(
         `(${wall ? `${wall.name} cannot; bubblewrap can` : "see plugins.sandbox.wall"}), or grant network: true.`,
     );
   }
-  if (typeof (setGlobalProxyFromEnv as unknown) !== "function") {
+  // Node.js 25 has it from 25.4 on; by a named import, earlier ones would not even load this file.
+  if (typeof (http.setGlobalProxyFromEnv as unknown) !== "function") {
     const advice = "run the runtime on Node 26 or newer, or grant network: true";
     throw new RuntimeFault("sandbox_unavailable", `Node ${process.versions.node} has no proxy of its own: ${advice}.`);
   }

