@@ -145,7 +145,7 @@ const prompts = [
 
 /** The rules that oxlint does not have; all others, with those that need types, are in `.oxlintrc.jsonc`. */
 export default defineConfig(
-  { ignores: ["dist", "dist-site", "node_modules", ".tap", "examples"] },
+  { ignores: [".bench", "dist", "dist-site", "node_modules", ".tap", "examples"] },
   {
     files: ["**/*.{js,ts,tsx}"],
     languageOptions: { parser },

@@ -34,14 +34,15 @@ function lendPackages(theirs: string, ours = join(ROOT, "node_modules")): void {
 }
 
 /**
- * Builds the programs of a commit once, with the packages of its own lock file, and keeps them in the user's cache.
+ * Builds the programs of a commit once, with the packages of its own lock file.
  *
  * @param ref commit, tag or branch of this repository
+ * @param folder that keeps builds. Default: in the user's cache
  * @returns its checkout
  */
-export function buildOf(ref: string): { root: string; commit: string } {
+export function buildOf(ref: string, folder = BUILDS): { root: string; commit: string } {
   const commit = fullCommit(ref);
-  const root = join(BUILDS, commit);
+  const root = join(folder, commit);
   if (existsSync(root)) return { root, commit };
   console.error(`building ${commit.slice(0, 8)} …`);
   const unfinished = `${root}.${process.pid}`;

@@ -1,16 +1,25 @@
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { buildOf } from "../older-build.ts";
 import { manyFiles, oneFile, projectTree } from "./material.ts";
-import { byTurns, freshFolder, type Measured, programsOf } from "./measure.ts";
+import { bin, byTurns, freshFolder, type Measured, programsOf } from "./measure.ts";
 import { type Row, secondsText } from "./row.ts";
+import { hostProject, HostTurns } from "./runtime-peers/host-turns.ts";
+import { runtimeOf } from "./runtime-peers/rows.ts";
+import { LARGE, SMALL } from "./runtime-peers/running-host.ts";
 import { deployTo, LEVEL, openStage, publish } from "./stage.ts";
+import { median, spread } from "./statistics.ts";
 
+/** Folder of builds that the users of sandboxes reach as they reach this checkout. */
+const REACHED = fileURLToPath(new URL("../../.bench", import.meta.url));
 /** Most that a row may take, as a ratio to the other build: what two runs of one build differ by. */
 const ALLOWED = 1.05;
+/** The same for rows of the runtime, whose processes are short: the median of turns differs by this much. */
+const RUNTIME_ALLOWED = 1.1;
 
 /** Compares publisher and agent with those of another commit: the same hub, the same artifacts, by turns. */
 export async function againstRows(ref: string, folder: string, place: string, runs: number): Promise<Row[]> {
-  const { root, commit } = buildOf(ref);
+  const { root, commit } = buildOf(ref, REACHED);
   const against = commit.slice(0, 8);
   const rows: Row[] = [];
   const judge = (what: string, { ours, theirs }: Record<"ours" | "theirs", Measured>): void => {
@@ -35,5 +44,42 @@ export async function againstRows(ref: string, folder: string, place: string, ru
     judge(`publish ${what}, ${place}`, published);
     judge(`deploy ${what}, ${place}`, deployed);
   }
+  return rows;
+}
+
+/** Compares the runtime with that of another commit: the same plugins, by turns. */
+export async function runtimeAgainstRows(ref: string, turns: number): Promise<Row[]> {
+  const { root, commit } = buildOf(ref, REACHED);
+  const against = commit.slice(0, 8);
+  const rows: Row[] = [];
+  type Builds = Record<"ours" | "theirs", number[]>;
+  const judge = (what: string, unit: string, { ours, theirs }: Builds): void => {
+    const ratio = median(ours) / median(theirs);
+    const [text, other] = [ours, theirs].map((of) => `${median(of).toFixed(1)} (${spread(of, 1)})`);
+    const detail = `${text} against ${other} ${unit}`;
+    const ok = ratio <= RUNTIME_ALLOWED;
+    rows.push({ name: `runtime: ${what}`, against, ratio, budget: `≤ ${RUNTIME_ALLOWED} ×`, ok, detail });
+  };
+  await using project = await hostProject();
+  const programs = {
+    ours: runtimeOf(bin("runtime-serve")),
+    theirs: runtimeOf(join(root, "dist/bin/runtime-serve.js")),
+  };
+  await using hosts = new HostTurns(programs, project, turns);
+  const starts = await hosts.starts();
+  judge("start to the first answer", "ms", starts.wall);
+  judge("start to the first answer, CPU", "ms", starts.cpu);
+  judge("start to the first answer, memory", "MB", starts.memory);
+  await hosts.open();
+  const more = await hosts.more();
+  judge("one more plugin", "ms", more.wall);
+  judge("one more plugin, CPU", "ms", more.cpu);
+  judge("one more plugin, memory", "MB", more.memory);
+  judge("works again after a loop", "ms", await hosts.loop());
+  judge("a reload", "ms", await hosts.reloads());
+  await hosts.warm();
+  judge("a reload under load", "ms", await hosts.reloadsUnderLoad());
+  judge("a call, 16 connections, CPU", "µs", await hosts.calls(SMALL));
+  judge("1 MB in and out, 16 connections, CPU", "µs", await hosts.calls(LARGE));
   return rows;
 }

@@ -1,14 +1,14 @@
 /**
  * `npm run bench`: the budgets as ratios against their rivals in one run. Prints a table and writes bench-results.json.
  * Arguments name the groups to run (default: all); `--against REF` compares with another commit instead, which is built
- * once; BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB
- * how large the memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
+ * once, in the groups `project` and `runtime`; BENCH_RUNS says how often each measurement is taken (3), BENCH_GIB how
+ * large the memory check's artifact is (4), BENCH_DISK and BENCH_TMPFS where.
  */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { scriptArguments } from "../arguments.ts";
-import { againstRows } from "./against.ts";
+import { againstRows, runtimeAgainstRows } from "./against.ts";
 import { deltaRows } from "./delta.ts";
 import { deltaDiskRows } from "./delta-disk.ts";
 import { deltaMemoryRows } from "./delta-memory.ts";
@@ -31,7 +31,9 @@ const gib = Number(process.env.BENCH_GIB ?? 4);
 const disk = join(process.env.BENCH_DISK ?? tmpdir(), `sealift-bench-${process.pid}`);
 const tmpfs = join(process.env.BENCH_TMPFS ?? "/dev/shm", `sealift-bench-${process.pid}`);
 
-const groups: Record<string, () => Promise<Row[]>> = {
+type Groups = Record<string, () => Promise<Row[]>>;
+
+const own: Groups = {
   startup: () => startupRows(tmpfs, runs),
   "project-tmpfs": () => projectRows(tmpfs, "tmpfs", runs),
   "project-disk": () => projectRows(disk, "disk", runs),
@@ -65,6 +67,11 @@ const { positionals, values } = scriptArguments(import.meta.filename, {
   options: { against: { type: "string", default: "" } },
 });
 const { against } = values;
+const other: Groups = {
+  project: () => againstRows(against, tmpfs, "tmpfs", runs),
+  runtime: () => runtimeAgainstRows(against, runs),
+};
+const groups = against === "" ? own : other;
 const chosen = positionals.filter((name) => name !== "");
 const unknown = chosen.filter((name) => !(name in groups));
 if (unknown.length > 0) {
@@ -75,8 +82,7 @@ if (unknown.length > 0) {
 const machine = describeMachine(dirname(disk));
 const rows: Row[] = [];
 try {
-  const measured = against === "" ? groups : { against: () => againstRows(against, tmpfs, "tmpfs", runs) };
-  for (const [name, measure] of Object.entries(measured)) {
+  for (const [name, measure] of Object.entries(groups)) {
     if (chosen.length > 0 && !chosen.includes(name)) continue;
     console.error(`measuring ${name} …`);
     for (const folder of [disk, tmpfs]) mkdirSync(folder, { recursive: true });
