@@ -24,12 +24,15 @@ const unreadable = (path: string, user: SandboxUser): RuntimeFault =>
     `The sandbox's user ${user.uid} may not read ${path}: allow it, or set plugins.sandbox.uid.`,
   );
 
-/** Requires that every folder above lets the user through. @throws RuntimeFault `sandbox_unavailable` */
-export async function checkReachable(path: string, user: SandboxUser): Promise<void> {
-  for (let folder = dirname(path); ; folder = dirname(folder)) {
-    if (!permits(await stat(folder), user, EXECUTE)) throw unreadable(folder, user);
-    if (folder === dirname(folder)) return;
-  }
+/**
+ * Requires that every folder above some paths lets the user through.
+ * @throws RuntimeFault `sandbox_unavailable`
+ */
+export async function checkReachable(paths: readonly string[], user: SandboxUser): Promise<void> {
+  const above = new Set<string>();
+  for (const path of paths)
+    for (let folder = dirname(path); !above.has(folder); folder = dirname(folder)) above.add(folder);
+  for (const folder of above) if (!permits(await stat(folder), user, EXECUTE)) throw unreadable(folder, user);
 }
 
 async function checkLink(path: string, folder: string): Promise<void> {

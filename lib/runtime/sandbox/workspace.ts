@@ -1,5 +1,5 @@
 import { realpath } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
 import { isInside, makeFolder } from "../../support/files.ts";
 import { IS_ONE_FILE } from "../../support/one-file.ts";
@@ -56,7 +56,7 @@ export async function prepareWorkspace(
   }
   if (user) {
     const all = [location.folder, ...writes, ...SHARED_READS, ...(IS_ONE_FILE ? [] : [BOOTSTRAP]), process.execPath];
-    for (const path of new Set(all.map((path) => dirname(path)))) await checkReachable(join(path, "."), user);
+    await checkReachable(all, user);
   }
   return { reads: [location.folder], writes, dataDir };
 }

@@ -52,9 +52,10 @@ t.test(
     const { chmodSync } = await import("node:fs");
     const host = await startAttacker(t);
     chmodSync(host.path("plugins/evil/src/main.mjs"), 0o600);
-    t.match(await host.reload("evil"), {
-      status: 500,
-      body: { code: "sandbox_unavailable", msg: /65534 may not read/ },
-    });
+    const refused = { status: 500, body: { code: "sandbox_unavailable", msg: /65534 may not read/ } };
+    t.match(await host.reload("evil"), refused);
+    chmodSync(host.path("plugins/evil/src/main.mjs"), 0o644);
+    chmodSync(host.path("plugins"), 0o700);
+    t.match(await host.reload("evil"), refused, "nor one in a folder that it cannot enter");
   },
 );
