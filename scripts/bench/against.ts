@@ -8,7 +8,7 @@ import { hostProject, HostTurns } from "./runtime-peers/host-turns.ts";
 import { runtimeOf } from "./runtime-peers/rows.ts";
 import { LARGE, SMALL } from "./runtime-peers/running-host.ts";
 import { deployTo, LEVEL, openStage, publish } from "./stage.ts";
-import { median, spread } from "./statistics.ts";
+import { mean, median, spread } from "./statistics.ts";
 
 /** Folder of builds that the users of sandboxes reach as they reach this checkout. */
 const REACHED = fileURLToPath(new URL("../../.bench", import.meta.url));
@@ -53,9 +53,9 @@ export async function runtimeAgainstRows(ref: string, turns: number): Promise<Ro
   const against = commit.slice(0, 8);
   const rows: Row[] = [];
   type Builds = Record<"ours" | "theirs", number[]>;
-  const judge = (what: string, unit: string, { ours, theirs }: Builds): void => {
-    const ratio = median(ours) / median(theirs);
-    const [text, other] = [ours, theirs].map((of) => `${median(of).toFixed(1)} (${spread(of, 1)})`);
+  const judge = (what: string, unit: string, { ours, theirs }: Builds, middle = median): void => {
+    const ratio = middle(ours) / middle(theirs);
+    const [text, other] = [ours, theirs].map((of) => `${middle(of).toFixed(1)} (${spread(of, 1)})`);
     const detail = `${text} against ${other} ${unit}`;
     const ok = ratio <= RUNTIME_ALLOWED;
     rows.push({ name: `runtime: ${what}`, against, ratio, budget: `≤ ${RUNTIME_ALLOWED} ×`, ok, detail });
@@ -68,12 +68,13 @@ export async function runtimeAgainstRows(ref: string, turns: number): Promise<Ro
   await using hosts = new HostTurns(programs, project, turns);
   const starts = await hosts.starts();
   judge("start to the first answer", "ms", starts.wall);
-  judge("start to the first answer, CPU", "ms", starts.cpu);
+  // The kernel tells processor time in steps of 10 ms, from which a median jumps.
+  judge("start to the first answer, CPU", "ms", starts.cpu, mean);
   judge("start to the first answer, memory", "MB", starts.memory);
   await hosts.open();
   const more = await hosts.more();
   judge("one more plugin", "ms", more.wall);
-  judge("one more plugin, CPU", "ms", more.cpu);
+  judge("one more plugin, CPU", "ms", more.cpu, mean);
   judge("one more plugin, memory", "MB", more.memory);
   judge("works again after a loop", "ms", await hosts.loop());
   judge("a reload", "ms", await hosts.reloads());

@@ -5,6 +5,10 @@ export function median(values: readonly number[]): number {
   return middle;
 }
 
+/** Returns the mean of some measurements. */
+export const mean = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
 /** Formats the least and the greatest of some measurements, which the median hides. */
 export const spread = (values: readonly number[], digits = 0): string =>
   `${Math.min(...values).toFixed(digits)}–${Math.max(...values).toFixed(digits)}`;

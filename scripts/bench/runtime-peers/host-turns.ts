@@ -124,6 +124,7 @@ export class HostTurns<Name extends string> implements AsyncDisposable {
       const before = cpuMsOf(host.pid);
       const { good, failed } = await host.load(body);
       this.failed[name] += failed;
+      if (good === 0) throw new Error(`${name} answered no call in time`);
       return ((cpuMsOf(host.pid) - before) * 1000) / good;
     });
   }

@@ -156,7 +156,10 @@ t.test("messages do not overtake each other, however slow the first one is", asy
 
 t.test("a slow program is not started again for the next ping", async (t) => {
   const log = join(temporaryFolder(t), "log");
-  const path = fakeProgram(t, `[ "$1" = WATCHDOG=1 ] || exit 0; echo start >> '${log}'; sleep 0.5; echo end >> '${log}'`);
+  const path = fakeProgram(
+    t,
+    `[ "$1" = WATCHDOG=1 ] || exit 0; echo start >> '${log}'; sleep 0.5; echo end >> '${log}'`,
+  );
   notifierFor(t, { NOTIFY_SOCKET: "/nowhere", PATH: path, WATCHDOG_USEC: "150000" }).ready();
   const lines = await linesOf(log, 6);
   t.ok(lines.length >= 6, "it was started again after its end");
