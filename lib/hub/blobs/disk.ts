@@ -13,21 +13,17 @@ import type { BlobEntry, Blobs, IncomingBlob } from "./port.ts";
 const OWNER_FILE = "sealift-database";
 const READ_CHUNK_BYTES = 256 * 1024;
 
-/** Streams a file and closes it when the stream ends or its reader stops. */
+/** Streams a file, which stays open. */
 async function* chunksOf(handle: FileHandle, range: ByteRange | undefined): AsyncGenerator<Buffer> {
-  try {
-    let position = range?.start ?? 0;
-    const end = range === undefined ? Number.POSITIVE_INFINITY : range.end + 1;
-    while (position < end) {
-      const length = Math.min(READ_CHUNK_BYTES, end - position);
-      const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, position);
-      if (bytesRead === 0) return;
-      position += bytesRead;
-      yield bytesRead === length ? buffer : buffer.subarray(0, bytesRead);
-      countBuffered(bytesRead);
-    }
-  } finally {
-    await handle.close();
+  let position = range?.start ?? 0;
+  const end = range === undefined ? Number.POSITIVE_INFINITY : range.end + 1;
+  while (position < end) {
+    const length = Math.min(READ_CHUNK_BYTES, end - position);
+    const { buffer, bytesRead } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, position);
+    if (bytesRead === 0) return;
+    position += bytesRead;
+    yield bytesRead === length ? buffer : buffer.subarray(0, bytesRead);
+    countBuffered(bytesRead);
   }
 }
 
@@ -100,7 +96,10 @@ export class DiskBlobs implements Blobs {
 
   async read(id: string, range?: ByteRange): Promise<Readable> {
     const handle = await open(this.#pathOf(id), "r");
-    return Readable.from(chunksOf(handle, range), { objectMode: false, highWaterMark: 2 * READ_CHUNK_BYTES });
+    const chunks = chunksOf(handle, range);
+    const stream = Readable.from(chunks, { objectMode: false, highWaterMark: 2 * READ_CHUNK_BYTES });
+    // A client may be gone before the first chunk is asked for, and then no `finally` of the generator runs.
+    return stream.once("close", () => void handle.close());
   }
 
   filesOf(id: string): readonly string[] {
