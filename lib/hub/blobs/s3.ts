@@ -181,7 +181,10 @@ export class S3Blobs implements Blobs {
     const part = range === undefined ? {} : { Range: `bytes=${range.start}-${range.end}` };
     try {
       const { Body } = await this.#client.send(new GetObjectCommand({ ...object, ...part }));
-      return Readable.from(counted(Body as Readable), { objectMode: false, highWaterMark: 512 * 1024 });
+      const body = Body as Readable;
+      const stream = Readable.from(counted(body), { objectMode: false, highWaterMark: 512 * 1024 });
+      // As for a folder: the generator may never begin, and the connection would stay in use.
+      return stream.once("close", () => body.destroy());
     } catch (error) {
       if (!isMissing(error)) throw failure("a download", error);
       throw Object.assign(new Error(`There is no object ${object.Key}.`), { code: "ENOENT" });
