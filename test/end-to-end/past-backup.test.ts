@@ -1,3 +1,4 @@
+// Only in test:all: backups of 0.1.0 are restored on both databases.
 // Holds: what 0.1.0 wrote is read: its backups and the folder of its mirror (lib/hub/backup/backup.ts)
 import { cp, readdir } from "node:fs/promises";
 import t from "tap";

@@ -1,3 +1,4 @@
+// Only in test:all: a hub of 0.1.0 is opened on both databases, and asked 133 questions.
 // Holds: what 0.1.0 wrote is read: its hub's database (lib/hub/records/migrations.ts)
 import { readFile } from "node:fs/promises";
 import t, { type Test } from "tap";
