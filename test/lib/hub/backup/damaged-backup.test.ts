@@ -223,18 +223,21 @@ t.test("a forged field of any kind of record is refused, or stored as a mere tex
 });
 
 t.test("each field is held against its rule", (t) => {
-  const older = tables.version.slice(1);
   for (const table of tables.names) {
-    for (const field of Object.keys(tables.table(table).rows.shape)) {
-      const faults = WRONG.map((value) => tables.faultOf({ table, row: { [field]: value } } as never, older));
-      t.ok(faults[1]?.startsWith(field), `${table}.${field} takes no NUL`);
-      t.ok(faults[7]?.startsWith(field), `${table}.${field} takes no object`);
+    // A row with one field alone has its fault there, and lacks the others else.
+    const { rows } = tables.table(table);
+    const some = rows.partial();
+    for (const field of Object.keys(rows.shape)) {
+      const refuses = (value: unknown): boolean =>
+        some.safeParse({ [field]: value }).error?.issues[0]?.path[0] === field;
+      t.ok(refuses(WRONG[1]), `${table}.${field} takes no NUL`);
+      t.ok(refuses(WRONG[7]), `${table}.${field} takes no object`);
     }
     t.ok(tables.faultOf({ table, row: {} }, tables.version), `${table} needs its fields`);
-    t.ok(tables.faultOf({ table, row: { more: 1 } }, older), `${table} has no others`);
+    t.notOk(some.safeParse({ more: 1 }).success, `${table} has no others`);
   }
   for (const table of ["versions", "blobs", "sealed"] as const)
-    t.ok(tables.faultOf({ table, row: { id: "../../../PWNED" } }, older));
+    t.notOk(tables.table(table).rows.partial().safeParse({ id: "../../../PWNED" }).success, table);
   t.end();
 });
 
