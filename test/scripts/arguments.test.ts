@@ -6,7 +6,7 @@ import t from "tap";
 import packageJson from "../../package.json" with { type: "json" };
 
 const SCRIPTS = globSync("scripts/**/*.ts").filter((file) =>
-  /= scriptArguments\(|^ +scriptArguments\(/m.test(readFileSync(file, "utf8")),
+  /= scriptArguments\(|^ *scriptArguments\(/m.test(readFileSync(file, "utf8")),
 );
 
 interface Ended {
