@@ -30,8 +30,8 @@ registerHooks({
 });
 
 /**
- * Most time of a processor that a file of the core may take, in seconds. The longest takes 7 where nothing else runs, and
- * four times as much on a virtual machine whose neighbours are busy: their time counts as ours there.
+ * Most time of a processor that a file of the core may take, in seconds. The longest takes 7 where nothing else runs,
+ * and four times as much on a virtual machine whose neighbours are busy: their time counts as ours there.
  */
 const SHARE = 60;
 
