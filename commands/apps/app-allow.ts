@@ -11,8 +11,8 @@ export class AppAllow extends withOptions(appAllow) {
     details: `
       Writes a standing grant into \`applications.yaml\` of the project root; comments of the file stay. A version with an
       application that has no grant is held. Without a user of its own an application runs as the user of
-      \`sealift app serve\`, which \`--same-user\` permits. With both, root runs it as \`--user\`. Under systemd, \`sealift systemd install app\` writes the
-      grant. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`.
+      \`sealift app serve\`, which \`--same-user\` permits. With both, root runs it as \`--user\`. Under systemd,
+      \`sealift systemd install app\` writes the grant. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`.
     `,
     examples: [
       ["As root, with a user of its own", "$0 app allow web --listen http=127.0.0.1:3000 --user web"],

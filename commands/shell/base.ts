@@ -230,7 +230,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return EXIT.done;
   }
 
-  /** Returns what a question to the person needs of this command. */
+  /** Returns the output and the answer to `--yes` with which a command asks before it acts. */
   protected consenting() {
     const { yes = false } = this.options as { yes?: boolean };
     return { context: this.context, json: this.json, yes, print: this.print, warn: this.warn };

@@ -117,7 +117,7 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
         `The record of the release ${name} cannot be read: it is damaged, or of another version of Sealift`,
         "It is kept, and not used. Upgrade Sealift, or remove its folder below .sealift/releases.",
       );
-    // Nobody waits any more for a version lower than the running one.
+    // A version lower than the running one will not be tried again.
     const held = (await readQuarantine(layout, target)).filter(
       ({ version }) => running === undefined || !isDowngrade(running.version, version),
     );

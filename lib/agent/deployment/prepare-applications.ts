@@ -17,8 +17,8 @@ interface Installed {
 }
 
 /**
- * Makes what the host has for applications of a release: launchers, and settings where there are none yet, from the
- * template in their folder and from this process's environment.
+ * Makes the launchers of a release's applications, and settings where there are none yet: from the template in their
+ * folder and from this process's environment.
  *
  * @throws DeploymentError `env_missing` for a required name without a value; `needs_unmet`
  */

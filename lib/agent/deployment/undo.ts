@@ -96,7 +96,7 @@ export async function undo(
   if (!replaced || previous === null || error.code === "interrupted") return error;
   return deploymentError("rolled_back", `${error.message} The previous release is back.`, {
     cause: error,
-    // What runs by now is the previous release: its program, run by hand, would only succeed.
+    // The previous release runs again: its program, run by hand, would only succeed.
     hint: error.code === "supervisor_failed" ? LOGS : (error.hint ?? LOGS),
   });
 }

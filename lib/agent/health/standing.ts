@@ -20,7 +20,7 @@ export interface UnitHealth {
 }
 
 /**
- * Returns what is known of a unit after a look: three misses in a row make it unhealthy, one answer healthy. A restart
+ * Returns the health of a unit after a look: three misses in a row make it unhealthy, one answer healthy. A restart
  * since the last look is a miss, too.
  *
  * @param now ISO 8601

@@ -43,7 +43,7 @@ export async function hostSecrets(folder: string, name = HOST_KEYS): Promise<Hos
     const made = await makeSecrets(next);
     await rename(next, file);
     await syncFolder(folder);
-    // What a later refusal removes is not this host's any more.
+    // They are new, so a refusal removes the file.
     return { ...made, file, discard: () => rm(file, { force: true }), renewed };
   };
   if (known !== undefined) return { ...secretsIn(known, file), file, discard: () => Promise.resolve(), renewed };

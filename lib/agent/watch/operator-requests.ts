@@ -44,7 +44,7 @@ export async function requestAction(layout: Layout, target: TargetName, action: 
   const contrary = CONTRARY[action];
   if (contrary !== undefined) await rm(folder.path(`${target}.${contrary}`), { force: true });
   await writeFile(folder.path(`${target}.${action}`), "", { flag: "wx" }).catch((error: NodeJS.ErrnoException) => {
-    // The same request is already there.
+    // EEXIST: it was asked for before, and the watch has not answered yet.
     if (error.code !== "EEXIST") throw error;
   });
 }

@@ -113,7 +113,7 @@ export function factsAfter(facts: TargetFacts, event: WatchEvent, now: number): 
       const { outcome, version, code, message } = event;
       const running = outcome === "deployed" || outcome === "unchanged" ? version : facts.running;
       const error = code === null ? undefined : { code, message: message ?? code, by: "deployment" as const };
-      // What a deployment replaces is kept, unless the next check says otherwise.
+      // `rollback` goes back to the version that was replaced; the next check corrects this.
       const previous = outcome === "deployed" ? (event.rollback === true ? null : facts.running) : facts.previous;
       return { ...facts, queued: false, deploying: false, running, previous, error };
     }
