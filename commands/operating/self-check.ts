@@ -16,7 +16,7 @@ import { interruptible, SealiftCommand } from "../shell/base.ts";
 
 /** List of the files inside the single executable, with digests (`scripts/build/one-file.ts`). */
 const FILES = "files.json";
-const STEP_LIMIT_MS = 60_000;
+const STEP_LIMIT_MS = 300_000;
 const END_LIMIT_MS = 10_000;
 const READY = /http:\/\/[\d.:]+/;
 
@@ -177,7 +177,7 @@ class Tour {
     return [process.execPath, ...execArgv, script, ...words];
   }
 
-  /** Runs a command. @returns what it prints @throws Error with its last words when it fails or takes a minute */
+  /** Runs a command. @returns what it prints @throws Error with its last words when it fails or takes five minutes */
   async #run(...words: string[]): Promise<string> {
     const { describeFailure, runProgram } = await import("../../lib/agent/base/child-program.ts");
     const program = { command: this.#command(words), cwd: this.#folder, env: this.#env, timeoutMs: STEP_LIMIT_MS };
@@ -186,7 +186,7 @@ class Tour {
     return result.stdout;
   }
 
-  /** Starts a hub. @returns its URL @throws Error when it ends, or is not ready within a minute */
+  /** Starts a hub. @returns its URL @throws Error when it ends, or is not ready within five minutes */
   #startHub(): Promise<string> {
     const words = ["hub", "serve", "--data-dir", "hub", "--listen", "127.0.0.1:0", "--log-level", "error"];
     const [program, ...args] = this.#command(words);
@@ -203,7 +203,7 @@ class Tour {
       for (const stream of [hub.stdout, hub.stderr]) stream.setEncoding("utf8").on("data", take);
       hub.on("error", reject).on("exit", (code) => reject(new Error(`The hub ended with ${String(code)}: ${printed}`)));
     });
-    return within(ready, STEP_LIMIT_MS, () => new Error("The hub was not ready within a minute."));
+    return within(ready, STEP_LIMIT_MS, () => new Error("The hub was not ready within five minutes."));
   }
 }
 
