@@ -97,12 +97,12 @@ const watchedBy = ({ project_id: project, host }: CreatedKey): string =>
 
 /** Creates a new file for a secret, which is removed unless it is kept. */
 async function openSecretFile(folder: string, name: string) {
-  const [{ open, rm }, { makeFolder }] = await Promise.all([
+  const [{ open, rm }, { makePrivateFolder }] = await Promise.all([
     import("node:fs/promises"),
     import("../../lib/support/files.ts"),
   ]);
   const path = join(folder, name);
-  await makeFolder(folder, 0o700);
+  await makePrivateFolder(folder);
   const file = await open(path, "wx", 0o600).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== "EEXIST") throw error;
     throw usageError("usage", `${path} exists already.`, { hint: "Remove it first, or name another folder." });

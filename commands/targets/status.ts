@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import type { Why } from "../../lib/agent/newest/why.ts";
-import type { TargetStatus } from "../../lib/agent/target-status.ts";
+import type { KeptRelease, TargetStatus } from "../../lib/agent/target-status.ts";
 import type { UnitState } from "../../lib/agent/unit-states.ts";
 import { targetOfName, targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
@@ -22,6 +22,7 @@ export class Status extends withOptions(host) {
       state: true,
       state_since: true,
       releases: true,
+      unreadable: true,
       disk: true,
       quarantine: true,
       paused: true,
@@ -95,6 +96,7 @@ function factsOf(status: TargetStatus, why: Why | undefined, apps: readonly Unit
     releases: releases.map(({ name, version, created_at, bytes, running }) => ({
       ...{ name, version, created_at, bytes, running },
     })),
+    ...(status.unreadable.length > 0 && { unreadable: status.unreadable }),
     ...{ disk, quarantine, paused, pin, held_rights: heldRights, unsent_reports: unsentReports, settings },
     ahead: ahead && { version: ahead.version, bytes: ahead.bytes, at: ahead.at, not_before: ahead.notBefore },
     last_report: lastReport ?? null,
@@ -112,13 +114,11 @@ function linesOf(
   target: string,
   { sizeText, why, apps }: { sizeText: SizeText; why: Why | undefined; apps: readonly UnitState[] },
 ): string[] {
-  const { runningSince, settings, releases, disk, quarantine, paused, pin, heldRights } = status;
+  const { settings, releases, disk, quarantine, paused, pin, heldRights } = status;
   const { latest, ahead, lastReport, unsentReports } = status;
   const running = releases.find((release) => release.running);
   const others = releases.filter((release) => !release.running);
-  const lines = [
-    `${target}  ${running === undefined ? "nothing runs" : `${running.version} runs since ${timeText(runningSince!)}`}`,
-  ];
+  const lines = [`${target}  ${runningText(status, running)}`];
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
   if (status.unhealthy !== null)
     say("unhealthy", `since ${timeText(status.unhealthy.since)}: ${status.unhealthy.message}`);
@@ -132,6 +132,8 @@ function linesOf(
     say("ahead", `${ahead.version} is fetched and verified, ${when}`);
   }
   if (status.watch !== undefined) say("watch", `${status.watch.is} since ${timeText(status.watch.since)}`);
+  for (const { name } of status.unreadable)
+    say("unreadable", `${name}: its record is damaged, or of a newer version of Sealift`);
   if (others.length > 0) say("kept", others.map(({ version }) => version).join(", "));
   if (settings["host_id"] !== undefined) say("deployed", settingsText(settings));
   if (releases.length > 0) say("disk", diskText(releases, disk, sizeText));
@@ -150,6 +152,13 @@ function linesOf(
   }
   if (unsentReports > 0) say("unsent", `${counted(unsentReports, "report")} for the hub`);
   return lines;
+}
+
+/** Tells what runs. A release whose record cannot be read is named by its folder. */
+function runningText({ runningSince, unreadable }: TargetStatus, running: KeptRelease | undefined): string {
+  if (running !== undefined) return `${running.version} runs since ${timeText(runningSince!)}`;
+  const unknown = unreadable.find((release) => release.running);
+  return unknown === undefined ? "nothing runs" : `${unknown.name} runs`;
 }
 
 /** Describes the trust root that a target follows. */

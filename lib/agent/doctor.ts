@@ -7,7 +7,7 @@ import { readStanding, sickOf } from "../releases/health.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf } from "../releases/layout.ts";
 import { readQuarantine } from "../releases/quarantine.ts";
-import { currentRelease, isAdopted, type Release, unreadableReleases } from "../releases/release.ts";
+import { currentName, currentRelease, isAdopted, type Release, unreadableReleases } from "../releases/release.ts";
 import { ifThere } from "../support/files.ts";
 import { sizeText } from "../support/size-text.ts";
 import { failed, type Finding, ok, warning } from "./finding.ts";
@@ -99,9 +99,12 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
   const targets = await readdir(layout.releases()).catch(() => []);
   for (const target of targets.toSorted() as TargetName[]) {
     const running = await currentRelease(layout, target);
+    const unreadable = await unreadableReleases(layout, target);
+    const current = await currentName(layout, target);
     const check = `target ${target}`;
-    if (running === undefined) yield warning(check, "Nothing runs");
-    else yield await releaseFinding(layout, target, running, digests);
+    if (running === undefined && (current === undefined || !unreadable.includes(current)))
+      yield warning(check, "Nothing runs");
+    if (running !== undefined) yield await releaseFinding(layout, target, running, digests);
     if (running !== undefined && !isAdopted(running)) yield* signerFinding(target, running);
     yield* rootFindings(layout, target, Date.now());
     const sick = sickOf(await readStanding(layout, target));
@@ -111,10 +114,10 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
         `${running?.version} is unhealthy since ${sick.since}: ${sick.message}`,
         "A watch found so after the deployment, and does not go back by itself: `sealift rollback TARGET` does.",
       );
-    for (const name of await unreadableReleases(layout, target))
+    for (const name of unreadable)
       yield warning(
         check,
-        `The record of the release ${name} cannot be read: it is damaged, or of another version of Sealift`,
+        `The record of the release ${name}${name === current ? ", which runs," : ""} cannot be read: it is damaged, or of another version of Sealift`,
         "It is kept, and not used. Upgrade Sealift, or remove its folder below .sealift/releases.",
       );
     // A version lower than the running one will not be tried again.

@@ -7,7 +7,7 @@ import { readStanding, type Sick, sickOf } from "../releases/health.ts";
 import type { HeldRights } from "../releases/held-rights.ts";
 import type { Layout } from "../releases/layout.ts";
 import { type QuarantineEntry, readQuarantine } from "../releases/quarantine.ts";
-import { currentName, listReleases, type Release } from "../releases/release.ts";
+import { currentName, listReleases, type Release, unreadableReleases } from "../releases/release.ts";
 import { readLastDeployment, unsentNames } from "./reports/report.ts";
 import { type RootStanding, rootStanding } from "./root-standing.ts";
 import { type Pin, readPin, WatchMemory, type WatchState } from "./watch/state.ts";
@@ -19,6 +19,12 @@ export interface KeptRelease extends Release {
   bytes: number;
 }
 
+/** Release whose record this version of Sealift cannot read. */
+export interface UnreadableRelease {
+  name: string;
+  running: boolean;
+}
+
 /** State of a target of this host, read without any change or request. */
 export interface TargetStatus {
   target: TargetName;
@@ -28,6 +34,8 @@ export interface TargetStatus {
   settings: Settings;
   /** Releases, newest first. */
   releases: KeptRelease[];
+  /** Releases whose record is damaged, or of a newer version of Sealift. */
+  unreadable: UnreadableRelease[];
   /** Disk use of all kept releases. */
   disk: DiskUse;
   quarantine: QuarantineEntry[];
@@ -63,13 +71,15 @@ export async function inspectTarget(layout: Layout, target: TargetName): Promise
     readStanding(layout, target),
     rootStanding(layout, target).catch(() => undefined),
   ]);
+  const current = await currentName(layout, target);
+  const unreadable = (await unreadableReleases(layout, target)).map((name) => ({ name, running: name === current }));
   const { paused, latest, state } = watch;
   const running = releases.find((release) => release.running);
   const switched = deployed?.ran.findLast(({ release }) => release === running?.name);
   const heldRights = (await awaitingConsent(layout, target)) ?? null;
   const disk = await diskUse(releases.map(({ name }) => layout.release(target, name)));
   return {
-    ...{ target, releases, disk, quarantine, paused, pin, heldRights, lastReport, root },
+    ...{ target, releases, unreadable, disk, quarantine, paused, pin, heldRights, lastReport, root },
     runningSince: switched?.at ?? running?.created_at ?? null,
     settings: deployed?.settings ?? {},
     latest: latest?.version ?? null,

@@ -96,7 +96,7 @@ export async function readWatchFile(file: string): Promise<WatchFile> {
     return { target: String(target), options: optionsOf(own, ["targets", index], lineOf) };
   });
   if (faults.length > 0) throw invalid(file, [...faults, ...unknownKeys]);
-  return { targets: entries, shared, unknownKeys };
+  return { targets: entries, shared, unknownKeys: unknownKeys.map((fault) => `${file}: ${fault}`) };
 }
 
 const invalid = (file: string, faults: string[]) =>

@@ -59,6 +59,7 @@ export const statsOf = (path: string): Promise<Stats | undefined> => ifThere(lst
  * Makes a folder and missing ones above it. Node's own recursive `mkdir` never returns below a file system that answers
  * ENOENT to every `mkdir`, such as /proc.
  *
+ * @param mode of all folders that are made
  * @returns the topmost folder that was made, or undefined for none
  */
 export async function makeFolder(path: string, mode = 0o777): Promise<string | undefined> {
@@ -82,6 +83,15 @@ export async function makeFolder(path: string, mode = 0o777): Promise<string | u
   const first = await makeFolder(dirname(folder), mode);
   await make();
   return first ?? folder;
+}
+
+/**
+ * Makes a folder for its owner alone. Missing ones above it get the usual mode: a service has to pass through
+ * `/etc/sealift`, though the folder of keys in it is private.
+ */
+export async function makePrivateFolder(path: string): Promise<void> {
+  await makeFolder(dirname(resolve(path)));
+  await makeFolder(path, 0o700);
 }
 
 /** Makes the entries of a folder durable: a rename is on disk only after its folder was synced. */

@@ -1,6 +1,6 @@
 // Holds: what 0.1.0 wrote is read: project roots, watch files and a person's contexts (docs/contract/host.md)
-import { access, readdir, readFile, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { access, readdir, readFile, readlink, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import t from "tap";
 import { type Past, unpackPast } from "../support/past/fixture.ts";
 import { builtProgram } from "../support/programs/command-line.ts";
@@ -185,5 +185,8 @@ t.test("a project root of a newer version is refused, says what to do, and keeps
   const record = await change(join(current, "release.json"), (text) => text.replace('"items":[', '"parts":['));
   await refused("pier-1", "release_unreadable", /Upgrade Sealift on this host, or deploy with that version/);
   await record();
+  const name = basename(await readlink(current));
+  const { events } = await ended(past, ["status", "--project-root", path("roots/pier-1")]);
+  t.match(events[0], { running_version: null, unreadable: [{ name, running: true }] });
   await access(path("roots/pier-1/plugins/tide-table/plugin.yaml"));
 });

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { makeFolder, missing, readFault, readTextFile, syncFolder } from "../../support/files.ts";
+import { makePrivateFolder, missing, readFault, readTextFile, syncFolder } from "../../support/files.ts";
 import { HOST_KEYS } from "../starters.ts";
 
 /** Maximum size of a file of secrets, in bytes. */
@@ -29,7 +29,7 @@ const secret = (prefix: string): string => `${prefix}_${randomBytes(32).toString
  */
 export async function hostSecrets(folder: string, name = HOST_KEYS): Promise<HostSecrets> {
   const file = join(folder, name);
-  await makeFolder(folder, 0o700);
+  await makePrivateFolder(folder);
   const known = await readTextFile(file, MAX_BYTES).catch((error: unknown) => {
     if (missing(error)) return undefined;
     throw usageError("credential_unreadable", `${file} cannot be read: ${readFault(error)}.`, {

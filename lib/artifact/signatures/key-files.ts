@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, type KeyObject, randomBytes } from "
 import { open, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type SealiftError, usageError } from "../../contract/errors.ts";
-import { makeFolder } from "../../support/files.ts";
+import { makePrivateFolder } from "../../support/files.ts";
 import { isUsablePublicKey, PUBLIC_KEY_BYTES, publicKeyOf, SEED_BYTES } from "./ed25519.ts";
 
 /** Matches the first line of a PEM file, which names its content. */
@@ -152,7 +152,7 @@ export async function generateSigner(
   const publicKey = publicKeyOf(seed);
   const privateKeyFile = join(folder, "signer.key");
   const publicKeyFile = join(folder, "signer.pub");
-  await makeFolder(folder, 0o700);
+  await makePrivateFolder(folder);
   let made = false;
   try {
     await using privateFile = await open(privateKeyFile, "wx", 0o600);
@@ -184,7 +184,7 @@ const SECRET_BYTES = 32;
  */
 export async function generateSecret(folder: string): Promise<string> {
   const path = join(folder, "signing.secret");
-  await makeFolder(folder, 0o700);
+  await makePrivateFolder(folder);
   try {
     await using file = await open(path, "wx", 0o600);
     await file.writeFile(`${randomBytes(SECRET_BYTES).toString("base64url")}\n`);

@@ -1,7 +1,7 @@
 import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { artifactError, usageError } from "../../contract/errors.ts";
-import { makeFolder } from "../../support/files.ts";
+import { makeFolder, makePrivateFolder } from "../../support/files.ts";
 import { tryLock } from "../../support/process-lock.ts";
 import { openBlobs } from "../blobs/open.ts";
 import type { Blobs } from "../blobs/port.ts";
@@ -100,7 +100,7 @@ export async function backupHub(
   folder: string,
   { seed, ...options }: CopyOptions & { seed?: Uint8Array | undefined } = {},
 ): Promise<BackupResult> {
-  await makeFolder(folder, 0o700);
+  await makePrivateFolder(folder);
   using lock = tryLock(join(folder, LOCK_FILE));
   if (lock === undefined) throw usageError("usage", `Another backup is being made in ${folder}.`);
   await using opened = await openHubStorage(storage);

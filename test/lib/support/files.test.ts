@@ -1,8 +1,8 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { makeFolder, missing, statsOf } from "../../../lib/support/files.ts";
+import { makeFolder, makePrivateFolder, missing, statsOf } from "../../../lib/support/files.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
 
 t.test("a folder is made with those above it, once", async (t) => {
@@ -13,6 +13,13 @@ t.test("a folder is made with those above it, once", async (t) => {
   t.equal(await makeFolder(join(root, "a/b/d")), join(root, "a/b/d"));
   await symlink("a", join(root, "alias"));
   t.equal(await makeFolder(join(root, "alias")), undefined, "a link to a folder is as good as one");
+});
+
+t.test("a folder for its owner alone lies in folders that others may pass through", async (t) => {
+  const root = temporaryFolder(t);
+  await makePrivateFolder(join(root, "etc/keys"));
+  const modes = [join(root, "etc/keys"), join(root, "etc")].map((path) => statSync(path).mode & 0o777);
+  t.same(modes, [0o700, 0o777 & ~process.umask()]);
 });
 
 t.test("a folder that no file system would make is an error, not an endless loop", async (t) => {

@@ -1,10 +1,11 @@
 // Holds: how hosts follow a trust root (lib/agent/watch/followed-trust.ts, lib/agent/sources/trust-root.ts)
-// Only in test:all: 500 hosts deploy two versions each.
+// Only in test:all: 60 hosts deploy two versions each, 500 at night.
 import t from "tap";
+import { rounds } from "../../../support/effort.ts";
 import { heldKey } from "../../../support/forged/roots.ts";
 import { followingHost, rootedProject, type RootHost } from "../../../support/host/root-host.ts";
 
-const HOSTS = 500;
+const HOSTS = rounds(60, 500);
 /** Hosts that check at a time. */
 const AT_ONCE = 10;
 
