@@ -54,15 +54,12 @@ export async function followRoot(choice: RootChoice, following: Following): Prom
     emit({ event: "trust.followed", root_id: next.id, version: next.version, signers: [...next.signers] });
     root = next;
   };
-  const takeFile = async (text: string): Promise<void> => {
-    const next = fromOperator(root, text, choice.file!);
-    if (next !== undefined) await take(next);
-  };
   const ahead: string[] = [];
   for (const text of await filesOf(choice.file, root !== undefined)) {
+    const place = placeOf(text, root, choice.file!);
     // Others may have the versions between: the host was offline meanwhile.
-    if (root !== undefined && isBeyondNext(root, text, choice.file!)) ahead.push(text);
-    else await takeFile(text);
+    if (place === "beyond") ahead.push(text);
+    else if (place === "next") await take(fromOperator(root, text, choice.file!));
   }
   let steps = 0;
   const followFrom = async (origin: RootOrigin, until: number): Promise<void> => {
@@ -83,7 +80,8 @@ export async function followRoot(choice: RootChoice, following: Following): Prom
   };
   await followFrom(hub, named);
   for (const origin of others) await followFrom(origin, Infinity);
-  for (const text of ahead) await takeFile(text);
+  for (const text of ahead)
+    if (placeOf(text, root, choice.file!) !== "known") await take(fromOperator(root, text, choice.file!));
   return root;
 }
 
@@ -105,19 +103,18 @@ function countersigned(pinned: readonly Uint8Array[], text: string, name: string
   });
 }
 
-/** Whether an operator's document is a later version than the next one of what is followed. */
-function isBeyondNext({ id, version }: TrustRoot, text: string, name: string): boolean {
-  const given = parseRoot(text, name);
-  return given.id === id && given.version > version + 1;
+/** Tells where an operator's document stands to what is followed; another root's is `next`, and refused then. */
+function placeOf(text: string, root: TrustRoot | undefined, name: string): "known" | "next" | "beyond" {
+  if (root === undefined) return "next";
+  if (text === root.text) return "known";
+  const { id, version } = parseRoot(text, name);
+  if (id !== root.id || version === root.version + 1) return "next";
+  return version <= root.version ? "known" : "beyond";
 }
 
-/** Returns the version that an operator's document adds to what is followed; undefined for one that it has. */
-function fromOperator(root: TrustRoot | undefined, text: string, name: string): TrustRoot | undefined {
-  if (root === undefined) return anchoredRoot(text, name);
-  const given = parseRoot(text, name);
-  if (given.id === root.id && given.version <= root.version) return undefined;
-  return nextRoot(root, text, name);
-}
+/** Returns the version that an operator's document adds to what is followed. */
+const fromOperator = (root: TrustRoot | undefined, text: string, name: string): TrustRoot =>
+  root === undefined ? anchoredRoot(text, name) : nextRoot(root, text, name);
 
 /**
  * Reads the operator's files, lowest version first.
