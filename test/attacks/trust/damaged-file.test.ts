@@ -11,15 +11,15 @@ t.test("a root that was changed on the disk stops deployments, and leaves what r
   const project = await rootedProject(t, signer);
   const { chain, release } = project;
   const one = await followingHost(project, signer);
-  const file = join(one.layout.roots(one.target.source("latest").target), "1.root.json");
+  const folder = one.layout.roots(one.target.source("latest").target);
+  const [file, later] = [join(folder, "1.root.json"), join(folder, "9.root.json")];
   const good = await readFile(file, "utf8");
   await release("1.1.0", signer);
   const damages: Record<string, () => Promise<void>> = {
     "a signer put in": () => writeFile(file, good.replaceAll(signer.hex, thief.hex)),
     "cut off": () => truncate(file, 100),
     empty: () => truncate(file, 0),
-    "a later version that nobody has signed": () =>
-      writeFile(file.replace("1.root", "9.root"), chain.version(9, [thief], { by: [] })),
+    "a later version that nobody has signed": () => writeFile(later, chain.version(9, [thief], { by: [] })),
     "64 MiB": () => truncate(file, 64 * 1024 * 1024),
     "a link to nothing": async () => {
       await rm(file);
@@ -35,7 +35,7 @@ t.test("a root that was changed on the disk stops deployments, and leaves what r
     }
     t.match((await one.findings())[0], { status: "failed", hint: /^Give the root anew: remove the file/ }, what);
     t.equal(await one.running(), "1.0.0", what);
-    await rm(file.replace("1.root", "9.root"), { force: true });
+    await rm(later, { force: true });
     await rm(file);
     await writeFile(file, good);
   }
