@@ -25,7 +25,7 @@ export class AppAllow extends withOptions(appAllow) {
   override async run(): Promise<number> {
     const [{ join, resolve }, { APPLICATIONS_FILE }, { writeGrant }, { applicationId }] = await Promise.all([
       import("node:path"),
-      import("../../lib/contract/files/applications.ts"),
+      import("../../lib/contract/files/application-names.ts"),
       import("../../lib/releases/write-grant.ts"),
       import("./application-id.ts"),
     ]);

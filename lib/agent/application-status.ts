@@ -1,5 +1,5 @@
 import { asSealiftError, deploymentError } from "../contract/errors.ts";
-import { APPLICATIONS_FILE } from "../contract/files/applications.ts";
+import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
 import { knownApplications, readGrants, readInstalled } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
 import { readRelease } from "../releases/release.ts";

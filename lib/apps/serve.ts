@@ -1,7 +1,7 @@
 import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError, usageError } from "../contract/errors.ts";
-import { APPLICATIONS_FILE } from "../contract/files/applications.ts";
+import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
 import type { ApplicationStatus, ApplicationVerb } from "../contract/surfaces/app-serve.ts";
 import { readGrants, SERVE_SOCKET, serveFolder } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";

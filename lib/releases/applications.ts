@@ -1,13 +1,12 @@
 import { realpath } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { deploymentError } from "../contract/errors.ts";
-import { type Application, application } from "../contract/files/application.ts";
-import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
-import { APPLICATIONS_FILE, type ApplicationsFile, applicationsFile } from "../contract/files/applications.ts";
+import type { Application } from "../contract/files/application.ts";
+import { APPLICATION_FILE, APPLICATIONS_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
+import type { ApplicationsFile } from "../contract/files/applications.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, namesIn, statsOf } from "../support/files.ts";
 import type { RotatedLog } from "../support/rotated-log.ts";
-import { readYamlFile } from "../support/yaml-file.ts";
 import type { Item, Layout } from "./layout.ts";
 
 /** Paths of one application of a project root. */
@@ -48,7 +47,12 @@ export const SERVE_SOCKET = "serve.sock";
 /** Reads the operator's grants; undefined without the file. @throws UsageError `config_invalid` */
 export async function readGrants({ root }: Layout): Promise<ApplicationsFile | undefined> {
   const file = join(root, APPLICATIONS_FILE);
-  return (await statsOf(file)) === undefined ? undefined : readYamlFile(file, applicationsFile);
+  if ((await statsOf(file)) === undefined) return undefined;
+  const [{ readYamlFile }, { applicationsFile }] = await Promise.all([
+    import("../support/yaml-file.ts"),
+    import("../contract/files/applications.ts"),
+  ]);
+  return readYamlFile(file, applicationsFile);
 }
 
 /** Lists the applications that a project root has installed or grants, sorted. @throws UsageError `config_invalid` */
@@ -73,6 +77,10 @@ export interface InstalledApplication {
 export async function readInstalled(layout: Layout, id: string): Promise<InstalledApplication | undefined> {
   const folder = await ifThere(realpath(applicationPaths(layout, id).link));
   if (folder === undefined) return undefined;
+  const [{ readYamlFile }, { application }] = await Promise.all([
+    import("../support/yaml-file.ts"),
+    import("../contract/files/application.ts"),
+  ]);
   const app = await readYamlFile(join(folder, APPLICATION_FILE), application, (message, faults) =>
     deploymentError("release_damaged", message, { faults, hint: "Deploy it again." }),
   );

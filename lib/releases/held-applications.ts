@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
-import { APPLICATIONS_FILE } from "../contract/files/applications.ts";
+import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
 import type { TargetName } from "../contract/target.ts";
 import { ifThere, readFileUpTo } from "../support/files.ts";
 import { readJsonFile, writeJsonFile } from "./json-file.ts";

@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { dataFolder } from "../contract/files/application.ts";
 import { APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
+import { dataFolder } from "../contract/files/application-paths.ts";
 import { pluginId } from "../contract/identifiers.ts";
 import { isTargetName, type TargetName } from "../contract/target.ts";
 import { isApplication, type Item, SECTIONS } from "./layout.ts";

@@ -1,6 +1,6 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { APPLICATIONS_FILE } from "../../lib/contract/files/applications.ts";
+import { APPLICATIONS_FILE } from "../../lib/contract/files/application-names.ts";
 import { writeGrant } from "../../lib/releases/write-grant.ts";
 import { plant } from "../../test/support/host/project-root.ts";
 import type { Scenario } from "./scenario.ts";

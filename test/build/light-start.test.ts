@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import t from "tap";
+import t, { type Test } from "tap";
 import { SMALL_HEAP } from "../../bin/launch.ts";
 
 const LAUNCH = new URL("../../bin/launch.ts", import.meta.url).href;
@@ -36,13 +36,17 @@ t.test("an import of node:http does not load the WebSocket client, which stays w
   );
 });
 
+const key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+/** Arguments of `deploy-project`, whose hub does not answer. */
+const fromNowhere = (root: string): string[] => [
+  ...["--project-id", "prj_0123456789abcdef", "--deployment-credential", "none", "--project-root", root],
+  ...["--hub-url", "http://127.0.0.1:1", "--api-key", "none", "--signer-public-key", key],
+];
+
 t.test("programs that send requests or answer them do without it", async (t) => {
   const tell = `data:text/javascript,process.once("exit", () => { ${TELL} })`;
-  const target = ["--project-id", "prj_0123456789abcdef", "--deployment-credential", "none", "--project-root"];
-  const key = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
-  const nowhere = ["--hub-url", "http://127.0.0.1:1", "--api-key", "none", "--signer-public-key", key];
   for (const [program, ...args] of [
-    ["deploy-project", ...target, t.testdir({}), ...nowhere],
+    ["deploy-project", ...fromNowhere(t.testdir({}))],
     // It has loaded everything when it finds that the address is of no interface.
     ["hub-serve", "--data-dir", t.testdir({}), "--listen", "192.0.2.1:1"],
   ]) {
@@ -55,22 +59,32 @@ t.test("programs that send requests or answer them do without it", async (t) => 
   }
 });
 
-t.test(
-  "the registry of all commands loads no schema, client or dashboard, and a person's `--help` neither",
-  async (t) => {
-    const list = `${t.testdir({})}/modules.json`;
-    const sealift = fileURLToPath(new URL("../../bin/sealift.ts", import.meta.url));
-    await promisify(execFile)(process.execPath, ["--import", TRACE, sealift, "--help"], {
-      env: { PATH: process.env.PATH, TRACED_MODULES: list },
-    });
-    const modules = JSON.parse(readFileSync(list, "utf8")) as string[];
-    t.ok(modules.some((url) => url.endsWith("/commands/shell/registry.ts")));
-    t.same(
-      modules.filter((url) => /\/node_modules\/(?:zod|string-width)\/|\/lib\/client\/http\.ts/.test(url)),
-      [],
-    );
-  },
-);
+/** Runs a program of the sources to its end, however that is. @returns the URLs of the modules that it has loaded */
+async function modulesOf(t: Test, program: string, ...words: string[]): Promise<string[]> {
+  const list = `${t.testdir({})}/modules.json`;
+  const source = fileURLToPath(new URL(`../../bin/${program}.ts`, import.meta.url));
+  const env = { PATH: process.env.PATH, TRACED_MODULES: list };
+  await promisify(execFile)(process.execPath, ["--import", TRACE, source, ...words], { env }).catch(() => undefined);
+  return JSON.parse(readFileSync(list, "utf8")) as string[];
+}
+
+t.test("the registry of all commands loads no schema, client or dashboard, a person's `--help` neither", async (t) => {
+  const modules = await modulesOf(t, "sealift", "--help");
+  t.ok(modules.some((url) => url.endsWith("/commands/shell/registry.ts")));
+  t.same(
+    modules.filter((url) => /\/node_modules\/(?:zod|string-width)\/|\/lib\/client\/http\.ts/.test(url)),
+    [],
+  );
+});
+
+t.test("a deployment without applications loads neither their schemas nor a reader of YAML", async (t) => {
+  const modules = await modulesOf(t, "deploy-project", ...fromNowhere(t.testdir({})));
+  t.ok(modules.some((url) => url.endsWith("/lib/agent/deployment/deploy.ts")));
+  t.same(
+    modules.filter((url) => /\/node_modules\/yaml\/|\/semver\/ranges\/|\/contract\/files\/applications?\.ts/.test(url)),
+    [],
+  );
+});
 
 t.test("a program starts with its flags of Node, and tells its help without starting twice", async (t) => {
   const folder = t.testdir({

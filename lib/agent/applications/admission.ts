@@ -1,7 +1,8 @@
 import { connect } from "node:net";
 import { deploymentError } from "../../contract/errors.ts";
 import { addressNames } from "../../contract/files/application.ts";
-import { APPLICATIONS_FILE, type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
+import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
+import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
 import { readGrants } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { capital, type SupervisorChoice } from "../supervisors/supervisor.ts";

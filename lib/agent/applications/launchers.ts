@@ -1,8 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
-import { MIGRATE, START } from "../../contract/files/application.ts";
-import { APPLICATIONS_FOLDER, HOST_FOLDER } from "../../contract/files/application-names.ts";
+import { APPLICATIONS_FOLDER, HOST_FOLDER, MIGRATE, START } from "../../contract/files/application-names.ts";
 import type { Applications } from "./descriptors.ts";
 import { programAt } from "./programs.ts";
 

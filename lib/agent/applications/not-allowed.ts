@@ -1,5 +1,5 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
-import { APPLICATIONS_FILE } from "../../contract/files/applications.ts";
+import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
 
 export const HOW_TO_ALLOW = `The operator says in ${APPLICATIONS_FILE} what may run, and on which addresses (docs/contract/application.md).`;
 

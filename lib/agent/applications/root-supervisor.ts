@@ -1,5 +1,5 @@
 import { deploymentError } from "../../contract/errors.ts";
-import { APPLICATIONS_FILE } from "../../contract/files/applications.ts";
+import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
 import { readGrants } from "../../releases/applications.ts";
 import { isApplication, type Layout } from "../../releases/layout.ts";
 import { itemOfUnit } from "../../releases/names.ts";

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
-import { START } from "../../contract/files/application.ts";
-import { HOST_FOLDER } from "../../contract/files/application-names.ts";
+import { HOST_FOLDER, START } from "../../contract/files/application-names.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
 import { itemOfUnit, unitKey } from "../../releases/names.ts";

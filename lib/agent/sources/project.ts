@@ -1,10 +1,9 @@
 import { join } from "node:path";
-import { applicationsOf } from "../../artifact/project/source-applications.ts";
 import { DeployClient } from "../../client/deploy-client.ts";
 import type { HubConnection } from "../../client/hub-connection.ts";
 import { tellWaits } from "../../client/wait-event.ts";
 import { artifactError } from "../../contract/errors.ts";
-import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER, applicationsOf } from "../../contract/files/application-names.ts";
 import { INTEGRATION_FILE, type Manifest, MANIFEST_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import type { HubLocation, ProjectReport } from "../../contract/surfaces/deploy.ts";
 import { type LocalReport, stepsToReport } from "../../contract/surfaces/reports.ts";

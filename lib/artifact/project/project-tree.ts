@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
-import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER, applicationsOf } from "../../contract/files/application-names.ts";
 import {
   environmentNames,
   type Manifest,
@@ -19,7 +19,6 @@ import type { SourceTree } from "../tree/source-tree.ts";
 import { indexTree } from "../tree/tree-index.ts";
 import type { TreeEntries } from "../tree/tree-listing.ts";
 import { foldersIn, listPacked, type PackedOptions, sourceInvalid } from "./packed-tree.ts";
-import { applicationsOf } from "./source-applications.ts";
 
 export interface ProjectOptions extends PackedOptions {
   projectId: string;

@@ -2,7 +2,7 @@ import { lstatSync, readFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { type Application, application } from "../../contract/files/application.ts";
-import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
+import { APPLICATION_FILE, APPLICATIONS_FOLDER, applicationsOf } from "../../contract/files/application-names.ts";
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
 import type { MemberList } from "../tree/member-list.ts";
@@ -19,11 +19,6 @@ export const linkNotes = (root: string, plan: Pick<InstallPlan, "steps">): strin
     if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return [];
     return [`${APPLICATIONS_FOLDER}/${id} is a link: ${realpathSync(path)} is packed.`];
   });
-
-/** Returns the applications that a plan installs. */
-export const applicationsOf = ({ steps }: Pick<InstallPlan, "steps">): string[] => [
-  ...new Set(steps.flatMap((step) => (step.action === "install_app" ? [step.app] : []))),
-];
 
 /**
  * Checks the descriptors of the applications that a project's plan installs.

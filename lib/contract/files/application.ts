@@ -1,26 +1,14 @@
 import validRange from "semver/ranges/valid.js";
 import * as z from "zod";
 import { pathBelow } from "../identifiers.ts";
-import { HOST_FOLDER } from "./application-names.ts";
+import { dataFolder } from "./application-paths.ts";
 import { environmentNames } from "./manifest.ts";
 import { seconds } from "./seconds.ts";
-
-/** Program there that starts the application; the next one migrates its data. */
-export const START = "start";
-export const MIGRATE = "migrate";
-
-const insideTheFolder = pathBelow("must be a path inside the application's folder");
 
 /** Program of a command: a name on a fixed PATH, or a file of the application's folder (with a `/`). */
 const program = pathBelow("must be a program's name, or a path inside the application's folder").refine(
   (text) => !/\s/.test(text),
   "must be one word: write a list, such as [node, server.js]; no shell reads it",
-);
-
-/** Folder of an application for data, by its plain path: no link of the host can lead elsewhere. */
-export const dataFolder = insideTheFolder.refine(
-  (path) => path.split("/").every((name) => name !== "" && name !== "." && name !== HOST_FOLDER),
-  `must be a plain path such as storage or var/data, without . and ${HOST_FOLDER}`,
 );
 
 /** Program and its arguments, which no shell reads. */

@@ -2,9 +2,6 @@ import * as z from "zod";
 import { pluginId } from "../identifiers.ts";
 import { socketName } from "./application.ts";
 
-/** File of the operator in a project root: which applications may run there, and how. */
-export const APPLICATIONS_FILE = "applications.yaml";
-
 /** Address of a socket: `127.0.0.1:3000`, `[::1]:3000`, or a port alone, which is one of 127.0.0.1. */
 const address = z
   .union([z.int().min(1).max(65_535), z.string().regex(/^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/i)], {
