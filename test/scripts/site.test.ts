@@ -12,7 +12,7 @@ t.test("the site has every page, links that lead to files of it, and asks no oth
   execFileSync(process.execPath, [SCRIPT, folder]);
   const site = join(folder, packageJson.version);
   const page = readFileSync(join(site, "docs/rollouts.html"), "utf8");
-  t.match(page, "<title>Rollouts · Sealift 0.1.0");
+  t.match(page, `<title>Rollouts · Sealift ${packageJson.version}`);
   t.match(page, 'id="start-before-you-publish"');
   t.notMatch(page, "&lt;!--");
   t.notMatch(page, /(?:src|<link[^>]*href)="(?:https?:)?\/\//);
