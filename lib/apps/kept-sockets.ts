@@ -61,7 +61,7 @@ export class KeptSockets implements Disposable {
 export function requireBoundSockets(): void {
   if ((net as Partial<typeof net>).BoundSocket !== undefined) return;
   throw usageError("usage", `Node.js ${process.versions.node} cannot hand sockets over.`, {
-    hint: "Use Node.js 26, or the newest 24.",
+    hint: "Use Node.js 24.19 or newer, or 26.",
   });
 }
 
