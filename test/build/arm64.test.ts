@@ -16,7 +16,7 @@ const skip =
   (process.getuid?.() !== 0 && "needs root");
 const SELF_CHECK = ["files", "sandbox", "hub", "publish", "deploy", "watch"].map((check) => `${check} ok`);
 
-t.test("an arm64 machine with nothing but libc and its like", { skip, timeout: 900_000, jobs: 3 }, async (t) => {
+t.test("an arm64 machine with nothing but libc and its like", { skip, timeout: 1_500_000, jobs: 3 }, async (t) => {
   const folder = temporaryFolder(t);
   const node = fetchedNode(folder, "linux-arm64", process.versions.node);
   const build = (script: string, ...words: string[]): Buffer =>

@@ -25,7 +25,7 @@ function nodeOf(t: Test, version: string): { folder: string; run: (...words: str
   return { folder, run };
 }
 
-t.test("the package passes its self-check on the oldest Node.js that it admits", { skip, timeout: 200_000 }, (t) => {
+t.test("the package passes its self-check on the oldest Node.js that it admits", { skip, timeout: 600_000 }, (t) => {
   const { folder, run } = nodeOf(t, `${oldest}.0`);
   execFileSync(process.execPath, ["scripts/build/pack.ts", folder], { stdio: "ignore" });
   const installed = join(folder, "installed");
@@ -37,7 +37,7 @@ t.test("the package passes its self-check on the oldest Node.js that it admits",
   t.end();
 });
 
-t.test("the quickstart comes to its end on that line's latest", { skip, timeout: 200_000 }, (t) => {
+t.test("the quickstart comes to its end on that line's latest", { skip, timeout: 600_000 }, (t) => {
   const { status, stdout, stderr } = nodeOf(t, line).run("scripts/quickstart.ts");
   t.equal(status, 0, stdout + stderr);
   t.match(stdout, /(?:sandboxed)[^]*requests during the upgrade, 0 failed[^]*the rollout is completed\n/);

@@ -34,7 +34,7 @@ const MIB = 1024 * 1024;
 /** A file inside the executable. */
 const HUB = "dist/bin/hub-serve.js";
 
-t.test("the single executable is the whole product", { skip: needs("strip"), timeout: 300_000 }, (t) => {
+t.test("the single executable is the whole product", { skip: needs("strip"), timeout: 900_000 }, (t) => {
   // Not below the checkout: nothing of it may be within reach.
   const folder = mkdtempSync(join(tmpdir(), "sealift-one-file-test-"));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
