@@ -114,12 +114,17 @@ async function* targetFindings(layout: Layout, digests: boolean): AsyncGenerator
         `${running?.version} is unhealthy since ${sick.since}: ${sick.message}`,
         "A watch found so after the deployment, and does not go back by itself: `sealift rollback TARGET` does.",
       );
-    for (const name of unreadable)
+    for (const name of unreadable) {
+      const runs = name === current;
+      const release = runs ? `${name}, which runs,` : name;
       yield warning(
         check,
-        `The record of the release ${name}${name === current ? ", which runs," : ""} cannot be read: it is damaged, or of another version of Sealift`,
-        "It is kept, and not used. Upgrade Sealift, or remove its folder below .sealift/releases.",
+        `The record of the release ${release} cannot be read: it is damaged, or of a newer version of Sealift`,
+        runs
+          ? "It runs on. Upgrade Sealift on this host, or deploy again if the record is damaged."
+          : "It is kept, and not used. Upgrade Sealift, or remove its folder below .sealift/releases.",
       );
+    }
     // A version lower than the running one will not be tried again.
     const held = (await readQuarantine(layout, target)).filter(
       ({ version }) => running === undefined || !isDowngrade(running.version, version),

@@ -188,5 +188,8 @@ t.test("a project root of a newer version is refused, says what to do, and keeps
   const name = basename(await readlink(current));
   const { events } = await ended(past, ["status", "--project-root", path("roots/pier-1")]);
   t.match(events[0], { running_version: null, unreadable: [{ name, running: true }] });
+  const doctor = await ended(past, ["doctor", "--project-root", path("roots/pier-1")]);
+  const found = doctor.events.find(({ message }) => String(message).includes(`${name}, which runs, cannot be read`));
+  t.match(found, { check: `target ${key}`, status: "warning", hint: /^It runs on\. Upgrade Sealift on this host/ });
   await access(path("roots/pier-1/plugins/tide-table/plugin.yaml"));
 });
