@@ -5,7 +5,7 @@ import { sandboxUser } from "./base/user.ts";
 import { readConfiguration } from "./configuration.ts";
 import { messageOf } from "./guest/fault.ts";
 import { DISK_IS_SAMPLED } from "./sandbox/disk-limit.ts";
-import { examineGroups } from "./walls/find-groups.ts";
+import { examineGroups } from "../support/control-groups/find-groups.ts";
 import { findWall, wallPolicyOf } from "./walls/find-wall.ts";
 
 export interface WallFinding {

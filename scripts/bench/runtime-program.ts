@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { rmdir } from "node:fs/promises";
 import { join } from "node:path";
-import { ownFolder } from "../../lib/runtime/walls/own-group.ts";
+import { ownFolder } from "../../lib/support/control-groups/own-group.ts";
 import { bin } from "./measure.ts";
 import { type BenchProject, configuration, KEY } from "./runtime-project.ts";
 

@@ -9,7 +9,7 @@ import type { Reaper } from "../sandbox/reaper.ts";
 import { SandboxInstance } from "../sandbox/sandbox-instance.ts";
 import type { ModuleLoader } from "../trusted/module-loader.ts";
 import { TrustedInstance } from "../trusted/trusted-instance.ts";
-import type { ControlGroups } from "../walls/control-group.ts";
+import type { ControlGroups } from "../../support/control-groups/control-group.ts";
 import { type FoundWall, wallPolicyOf } from "../walls/find-wall.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
 

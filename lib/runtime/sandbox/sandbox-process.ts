@@ -8,7 +8,7 @@ import { settledWithin, within } from "../../support/within.ts";
 import type { CallFacts } from "../base/instance.ts";
 import { messageOf, RuntimeFault } from "../guest/fault.ts";
 import type { Frame } from "../guest/frames.ts";
-import type { ControlGroup } from "../walls/control-group.ts";
+import type { ControlGroup } from "../../support/control-groups/control-group.ts";
 import { signalOf, spawnEnclosed } from "../walls/spawn.ts";
 import { Channel } from "./channel.ts";
 import { type ExitReason, memoryExceeded, reasonOfEnd } from "./exit-reason.ts";

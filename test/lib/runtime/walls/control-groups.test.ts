@@ -20,9 +20,9 @@ import {
   type Controller,
   diskOf,
   startOf,
-} from "../../../../lib/runtime/walls/control-group.ts";
-import { examineGroups, findGroups } from "../../../../lib/runtime/walls/find-groups.ts";
-import { groupFolder } from "../../../../lib/runtime/walls/own-group.ts";
+} from "../../../../lib/support/control-groups/control-group.ts";
+import { examineGroups, findGroups } from "../../../../lib/support/control-groups/find-groups.ts";
+import { groupPlace } from "../../../../lib/support/control-groups/own-group.ts";
 import { spawnEnclosed } from "../../../../lib/runtime/walls/spawn.ts";
 import { GroupTree } from "../../../support/runtime/group-tree.ts";
 import { actions, isAlive, sandboxed, startHost, until } from "../../../support/runtime/host.ts";
@@ -174,13 +174,13 @@ t.test("the kernel's tables name the group of a process", (t) => {
     "31 24 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n" +
     "40 31 0:37 / /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory\n" +
     "41 31 0:38 / /sys/fs/cgroup/unified rw,relatime shared:9 - cgroup2 cgroup2 rw\n";
-  t.equal(groupFolder("4:memory:/a\n0::/\n", hybrid), "/sys/fs/cgroup/unified");
+  t.equal(groupPlace("4:memory:/a\n0::/\n", hybrid).folder, "/sys/fs/cgroup/unified");
   const unified = "30 24 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
-  t.equal(groupFolder("0::/system.slice/a.service\n", unified), "/sys/fs/cgroup/system.slice/a.service");
+  t.equal(groupPlace("0::/system.slice/a.service\n", unified).folder, "/sys/fs/cgroup/system.slice/a.service");
   const part = "30 24 0:26 /docker/1 /sys/fs/cgroup ro - cgroup2 cgroup rw\n";
-  t.equal(groupFolder("0::/docker/1/x\n", part), "/sys/fs/cgroup/x");
-  t.throws(() => groupFolder("0::/docker/2\n", part), /mounted/);
-  t.throws(() => groupFolder("4:memory:/a\n", hybrid), /no cgroup v2/);
+  t.equal(groupPlace("0::/docker/1/x\n", part).folder, "/sys/fs/cgroup/x");
+  t.throws(() => groupPlace("0::/docker/2\n", part).folder, /mounted/);
+  t.throws(() => groupPlace("4:memory:/a\n", hybrid).folder, /no cgroup v2/);
   t.end();
 });
 
@@ -188,7 +188,7 @@ t.test("the kernel's tables name the group of a process", (t) => {
 function kernelGroup(): string | undefined {
   try {
     const [memberships, mounts] = ["cgroup", "mountinfo"].map((name) => readFileSync(`/proc/self/${name}`, "latin1"));
-    const own = groupFolder(memberships ?? "", mounts ?? "");
+    const own = groupPlace(memberships ?? "", mounts ?? "").folder;
     accessSync(join(own, "cgroup.procs"), constants.W_OK);
     return join(own, `sealift-test-${process.pid}`);
   } catch {

@@ -2,10 +2,10 @@ import { type Dirent, existsSync, readFileSync, realpathSync, statSync, writeFil
 import { mkdir, readdir, rmdir, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { ifThere } from "../../support/files.ts";
-import type { Logger } from "../../support/logging.ts";
+import { ifThere } from "../files.ts";
+import type { Logger } from "../logging.ts";
 
-/** Control groups (cgroup v2) of one runtime: one for each sandboxed process, whose limits the kernel enforces. */
+/** Control groups (cgroup v2) of one program: one for each process of its, whose limits the kernel enforces. */
 
 /** Controllers in use, each with a phrase for what it limits. */
 export const BOUNDS = { memory: "memory", cpu: "processor", pids: "processes", io: "disk throughput" } as const;
@@ -52,6 +52,47 @@ function ioBound(folder: string, bytes: number): Record<string, string> {
   return { "io.max": `${device} rbps=${bytes} wbps=${bytes}` };
 }
 
+/**
+ * Kills every process of a control group at once. Does nothing where the group is gone.
+ *
+ * Before Linux 5.14 there is no `cgroup.kill`: the group is frozen meanwhile, so that none of it starts another.
+ */
+export function killGroup(folder: string): void {
+  try {
+    writeFileSync(join(folder, "cgroup.kill"), "1");
+  } catch {
+    killFrozen(folder);
+  }
+}
+
+function killFrozen(folder: string): void {
+  const freeze = (state: "0" | "1"): void => {
+    try {
+      writeFileSync(join(folder, "cgroup.freeze"), state, { flag: "r+" });
+    } catch {
+      // A group that is gone, or a kernel before 5.2: then whoever waits for the end asks again.
+    }
+  };
+  freeze("1");
+  for (const pid of membersOf(folder)) {
+    try {
+      process.kill(pid, "SIGKILL");
+    } catch {
+      // It has ended meanwhile.
+    }
+  }
+  freeze("0");
+}
+
+/** Returns the ids of a control group's processes, without those of groups below it; none where it is gone. */
+export function membersOf(folder: string): number[] {
+  try {
+    return readFileSync(join(folder, "cgroup.procs"), "latin1").split("\n").filter(Boolean).map(Number);
+  } catch {
+    return [];
+  }
+}
+
 /** Control group of one process. Its owner disposes of it when the process has ended. */
 export class ControlGroup {
   readonly #folder: string;
@@ -69,11 +110,7 @@ export class ControlGroup {
 
   /** Kills every process in the group at once, whatever session it has made for itself. */
   kill(): void {
-    try {
-      writeFileSync(join(this.#folder, "cgroup.kill"), "1");
-    } catch {
-      // A kernel before 5.14, or a group that is gone: the signal to the process group has to suffice.
-    }
+    killGroup(this.#folder);
   }
 
   /** True when the kernel has ended a process of the group because its memory was full. */

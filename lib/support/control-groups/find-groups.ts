@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import type { Logger } from "../../support/logging.ts";
-import { messageOf } from "../guest/fault.ts";
+import type { Logger } from "../logging.ts";
 import { BOUNDS, ControlGroups, type Controller } from "./control-group.ts";
 import { OWN_LEAF, ownFolder } from "./own-group.ts";
 
@@ -81,7 +80,10 @@ export async function findGroups(logger: Logger, own?: string, boundsIo = false)
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const denied = code === "EACCES" || code === "EPERM" || code === "EROFS";
-    return { groups: undefined, reason: denied ? `it may not make control groups; ${DELEGATE}` : messageOf(error) };
+    return {
+      groups: undefined,
+      reason: denied ? `it may not make control groups; ${DELEGATE}` : (error as Error).message,
+    };
   }
 }
 
@@ -93,6 +95,6 @@ export async function examineGroups(): Promise<string> {
     while (existsSync(join(dirname(folder), "cgroup.controllers"))) folder = dirname(folder);
     return `a unit with Delegate=yes bounds ${boundsOf(await controllersIn(folder))}`;
   } catch (error) {
-    return `nothing bounds its processor and processes: ${messageOf(error)}`;
+    return `nothing bounds its processor and processes: ${(error as Error).message}`;
   }
 }

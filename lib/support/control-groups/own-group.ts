@@ -6,11 +6,19 @@ import { join, relative } from "node:path";
 /** Name of the runtime's own leaf: a group with groups in it may have no processes (the kernel's cgroup-v2.rst). */
 export const OWN_LEAF = "sealift-runtime";
 
+/** Place of a control group in the file system. */
+export interface GroupPlace {
+  /** Mount point of the hierarchy, as far as this process sees it. */
+  mount: string;
+  /** Folder of the group. */
+  folder: string;
+}
+
 /**
- * Returns the folder of a process's control group, from the kernel's own tables.
+ * Returns the place of a process's control group, from the kernel's own tables.
  * @throws Error that says what is missing
  */
-export function groupFolder(memberships: string, mounts: string): string {
+export function groupPlace(memberships: string, mounts: string): GroupPlace {
   const path = /^0::(\/.*)$/m.exec(memberships)?.[1];
   if (path === undefined) throw new Error("this kernel has no cgroup v2");
   for (const line of mounts.split("\n")) {
@@ -19,11 +27,14 @@ export function groupFolder(memberships: string, mounts: string): string {
     const [, , , root = "", mountPoint = ""] = left.split(" ");
     if (!right.startsWith("cgroup2 ")) continue;
     const below = relative(root, path);
-    if (below !== ".." && !below.startsWith("../")) return join(mountPoint, below);
+    if (below !== ".." && !below.startsWith("../")) return { mount: mountPoint, folder: join(mountPoint, below) };
   }
   throw new Error("no cgroup v2 is mounted that has this process");
 }
 
+/** Returns the place of this process's group. @throws Error that says what is missing */
+export const ownPlace = (): GroupPlace =>
+  groupPlace(readFileSync("/proc/self/cgroup", "latin1"), readFileSync("/proc/self/mountinfo", "latin1"));
+
 /** Returns the folder of this process's group. @throws Error that says what is missing */
-export const ownFolder = (): string =>
-  groupFolder(readFileSync("/proc/self/cgroup", "latin1"), readFileSync("/proc/self/mountinfo", "latin1"));
+export const ownFolder = (): string => ownPlace().folder;
