@@ -12,7 +12,8 @@ export class AppAllow extends withOptions(appAllow) {
       Writes a standing grant into \`applications.yaml\` of the project root; comments of the file stay. A version with an
       application that has no grant is held. Without a user of its own an application runs as the user of
       \`sealift app serve\`, which \`--same-user\` permits. With both, root runs it as \`--user\`. Under systemd,
-      \`sealift systemd install app\` writes the grant. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`.
+      \`sealift systemd install app\` writes the grant. \`--alone\` has the kernel tell its processes by their user where
+      there are no control groups. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`.
     `,
     examples: [
       ["As root, with a user of its own", "$0 app allow web --listen http=127.0.0.1:3000 --user web"],
@@ -29,17 +30,20 @@ export class AppAllow extends withOptions(appAllow) {
       import("../../lib/releases/write-grant.ts"),
       import("./application-id.ts"),
     ]);
-    const { projectRoot, user, sameUser } = this.options;
+    const { projectRoot, user, sameUser, alone } = this.options;
     const listen = [...this.options.listen, ...this.options.port];
     if (sameUser && user === undefined && process.getuid?.() === 0)
       throw usageError("usage", `As root, ${this.id} needs a user of its own: --same-user would run it as root.`, {
         hint: "Give --user NAME, or run this and `sealift app serve` as an ordinary user.",
       });
+    if (alone && user === undefined)
+      throw usageError("usage", `--alone says that a user runs nothing but ${this.id}: give --user NAME, too.`);
     const file = join(resolve(projectRoot), APPLICATIONS_FILE);
     await writeGrant(file, "serve", applicationId(this.id), {
       ...(listen.length > 0 && { listen: Object.fromEntries(listen) }),
       ...(user !== undefined && { user }),
       ...(sameUser && { same_user: true }),
+      ...(alone && { alone: true }),
     });
     if (!this.json) this.print.line(file);
     this.note(`Next: sealift app serve --project-root ${resolve(projectRoot)}, or SIGHUP for the one that runs.`);

@@ -1,30 +1,45 @@
 import { Command, Option } from "clipanion";
+import { asSealiftError } from "../../lib/contract/errors.ts";
 import { appPrepare } from "../../lib/options/apps.ts";
 import { withOptions } from "../shell/base.ts";
+
+/** Exit code of a condition that could not be asked: systemd takes others for "not to start" (systemd.service(5)). */
+const CONDITION_FAILED = 255;
 
 export class AppPrepare extends withOptions(appPrepare) {
   static override paths = [["app", "prepare"]];
   static override usage = Command.Usage({
     category: "Applications",
-    description: "Fill the data folder of an application, and migrate",
+    description: "Ask whether an application may start, and fill its data folder",
     details: `
-      Units of \`sealift systemd install app\` run it before the application starts, as its user and with its
-      environment. It adds what the release ships to the host's data folder, never over a file that is there, and runs
-      \`migrate\` of \`app.yaml\`. When the migration fails, so does the start, and the deployment goes back.
+      Units of \`sealift systemd install app\` run it before the application starts, as its user. It ends with 1 where
+      \`applications.yaml\` does not grant the application, or none is installed. It adds what the release ships to the
+      host's data folder, never over a file that is there. Then it runs \`migrate\` of \`app.yaml\`, which a unit with
+      \`--condition\` does by itself: our program then gets nothing of the application's environment.
     `,
-    examples: [["As the unit does", "$0 app prepare web --project-root /srv/sealift"]],
+    examples: [["As the unit does", "$0 app prepare web --condition --project-root /srv/sealift"]],
   });
 
   id = Option.String({ name: "ID" });
 
   override async run(): Promise<number> {
-    const [{ resolve }, { layoutOf }, { prepareApplication }, { applicationId }] = await Promise.all([
+    const [{ resolve }, { layoutOf }, { migrateApplication, readyApplication }, { applicationId }] = await Promise.all([
       import("node:path"),
       import("../../lib/releases/layout.ts"),
       import("../../lib/apps/prepare.ts"),
       import("./application-id.ts"),
     ]);
-    await prepareApplication(layoutOf(resolve(this.options.projectRoot)), applicationId(this.id));
-    return this.done({ id: this.id });
+    const { projectRoot, condition } = this.options;
+    const id = applicationId(this.id);
+    try {
+      const installed = await readyApplication(layoutOf(resolve(projectRoot)), id);
+      if (!condition) await migrateApplication(id, installed);
+    } catch (thrown) {
+      const error = asSealiftError(thrown);
+      if (!condition || error.code === "app_not_allowed" || error.code === "app_not_installed") throw error;
+      this.fail(error);
+      return CONDITION_FAILED;
+    }
+    return this.done({ id });
   }
 }

@@ -69,7 +69,8 @@ function lineOf(event: AppServeEvent): string {
   switch (event.event) {
     case "application.started": {
       const who = event.same_user ? `${event.user}, who can read the agent's keys and settings` : event.user;
-      return `started as process ${event.pid}, user ${who} (release ${event.release})`;
+      const told = event.reason === undefined ? "" : `; membership ${event.membership}: ${event.reason}`;
+      return `started as process ${event.pid}, user ${who} (release ${event.release})${told}`;
     }
     case "application.ended":
       return `${event.message}; it is started again in ${inSeconds(event.restart_ms)}`;

@@ -31,7 +31,7 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
       import("../../lib/support/systemd/units.ts"),
       import("./application-id.ts"),
       import("../../lib/releases/write-grant.ts"),
-      import("../../lib/apps/environment.ts"),
+      import("../../lib/contract/files/launch.ts"),
     ]);
     const { listen, port, dryRun, force } = this.options;
     const id = applicationId(this.id);

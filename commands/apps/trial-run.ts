@@ -2,10 +2,11 @@ import type { TrialPlace } from "../../lib/agent/applications/trial-place.ts";
 import { healthUrl } from "../../lib/agent/supervisors/applications.ts";
 import { probe } from "../../lib/agent/supervisors/probe.ts";
 import { settles } from "../../lib/agent/supervisors/settling.ts";
-import type { AppTestEvent } from "../../lib/apps/events.ts";
+import type { AppServeEvent, AppTestEvent } from "../../lib/apps/events.ts";
 import { requireBoundSockets } from "../../lib/apps/kept-sockets.ts";
 import { type Listening, listeningOf } from "../../lib/apps/listening.ts";
 import { ManagedApplication } from "../../lib/apps/managed-application.ts";
+import { controlGroups } from "../../lib/apps/serve.ts";
 import { ServeFault } from "../../lib/apps/serve-fault.ts";
 import { deploymentError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { Application } from "../../lib/contract/files/application.ts";
@@ -23,10 +24,11 @@ export async function runTrial(
 ): Promise<void> {
   if (app.listen.length > 0) requireBoundSockets();
   let killed = false;
-  const managed = new ManagedApplication(layout, id, (event) => {
+  const hear = (event: AppServeEvent): void => {
     if (event.event === "application.migrated") emit({ event: "trial.migrated", duration_ms: event.duration_ms });
     if (event.event === "application.stopped") killed = event.killed;
-  });
+  };
+  const managed = new ManagedApplication(layout, id, hear, await controlGroups(layout));
   const interrupt = (): void => void managed.close();
   signal.addEventListener("abort", interrupt, { once: true });
   try {

@@ -1,33 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { settledWithin } from "../support/within.ts";
+import { GUARD_ENVIRONMENT, guarded, statementsOf } from "./guard.ts";
 import type { LogFile } from "./log-file.ts";
 import { ServeFault } from "./serve-fault.ts";
 import type { RunAs } from "./user.ts";
 
-/**
- * Prepares a program in its own process: its user may enter its folder; no core dump, which would hold secrets; the
- * kernel ends it, not `app serve`, when memory is short; and handed-over sockets are meant for this very process.
- */
-const PREPARE = `cd "$1" 2>/dev/null || {
-  echo "sealift: the user $USER may not enter $1: open the folders above it for others (chmod o+x)."
-  exit 126
-}
-ulimit -c 0
-{ echo 500 > /proc/self/oom_score_adj; } 2>/dev/null
-if [ -n "$LISTEN_FDS" ]; then LISTEN_PID=$$; export LISTEN_PID; fi
-exec /bin/sh "$0"`;
-
-/** Flags with which a program ends when `app serve` does, however that happens, and gains no privileges. */
-const SETPRIV = ["--pdeathsig", "KILL", "--no-new-privs"];
-
 /** Time for the last output of an ended process to arrive, in milliseconds. */
 const LAST_OUTPUT_MS = 500;
-
-let withSetpriv: boolean | undefined;
-
-/** Tells whether this machine has a `setpriv` that knows the flags: util-linux has, BusyBox has not. */
-const hasSetpriv = (): boolean =>
-  (withSetpriv ??= spawnSync("setpriv", [...SETPRIV, "true"], { stdio: "ignore", timeout: 10_000 }).status === 0);
 
 export interface ProcessOptions {
   /** Script of the release, relative to `folder`. */
@@ -35,6 +14,8 @@ export interface ProcessOptions {
   folder: string;
   environment: Record<string, string>;
   user: RunAs;
+  /** File of the control group that it enters before anything else; undefined for none. */
+  entrance: string | undefined;
   /** Descriptors of this process that become 3 and up. */
   sockets: readonly number[];
   log: LogFile;
@@ -69,22 +50,26 @@ export class ApplicationProcess {
 
   /** Starts a script of a release. @throws ServeFault `start_failed` */
   static async start(options: ProcessOptions): Promise<ApplicationProcess> {
-    const { script, folder, environment, user, sockets, log } = options;
-    const words = ["/bin/sh", "-c", PREPARE, script, folder];
-    const [program, ...args] = hasSetpriv() ? ["setpriv", ...SETPRIV, ...words] : words;
-    const child = spawn(program!, args, {
-      cwd: folder,
-      env: environment,
-      stdio: ["ignore", "pipe", "pipe", ...sockets],
+    const { script, folder, environment, user, entrance, sockets, log } = options;
+    const { file, args, ids } = guarded(script, folder, user, entrance);
+    const child = spawn(file, args, {
+      cwd: "/",
+      env: GUARD_ENVIRONMENT,
+      stdio: ["pipe", "pipe", "pipe", ...sockets],
       detached: true,
-      ...(user.ids ?? {}),
+      ...(ids ?? {}),
     });
+    // One that has ended reads nothing: its end says why.
+    child.stdin?.on("error", () => undefined);
     const failed = await new Promise<Error | undefined>((resolve) => {
       child.once("error", resolve);
       child.once("spawn", () => resolve(undefined));
     });
-    if (failed === undefined) return new ApplicationProcess(child, log);
-    throw new ServeFault("start_failed", `The program could not be started: ${failed.message}.`, { cause: failed });
+    if (failed !== undefined)
+      throw new ServeFault("start_failed", `The program could not be started: ${failed.message}.`, { cause: failed });
+    const started = new ApplicationProcess(child, log);
+    child.stdin!.end(statementsOf(environment));
+    return started;
   }
 
   /** Lets the group end, and kills it after `withinMs` milliseconds. Resolves when its leader has ended. */

@@ -1,12 +1,28 @@
+import type { MembershipKind } from "../contract/surfaces/app-serve.ts";
+
 /** Event of `sealift app serve` at work. Names and fields are stable: programs read them as NDJSON. */
 export type AppServeEvent =
-  | { event: "application.started"; id: string; pid: number; release: string; user: string; same_user: boolean }
+  | {
+      event: "application.started";
+      id: string;
+      pid: number;
+      release: string;
+      user: string;
+      same_user: boolean;
+      /** Way in which its processes are told from others. */
+      membership: MembershipKind;
+      /** Why not by a control group; left out for one. */
+      reason?: string;
+    }
   /** A process has ended by itself. `restart_ms`: pause until it is started again. */
   | { event: "application.ended"; id: string; message: string; restart_ms: number }
   | { event: "application.migrated"; id: string; duration_ms: number }
   /** `killed`: it did not end within `stop.within` of its app.yaml. */
   | { event: "application.stopped"; id: string; killed: boolean }
-  /** A start failed. `restart_ms`: pause until the next attempt; null when somebody has to ask for it. */
+  /**
+   * A start failed. `restart_ms`: pause until the next attempt, which waits for the end of a deployment; null when
+   * somebody has to ask for it.
+   */
   | { event: "application.failed"; id: string; code: string; message: string; restart_ms: number | null };
 
 export type EmitAppServe = (event: AppServeEvent) => void;

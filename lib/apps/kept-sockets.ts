@@ -4,11 +4,10 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { usageError } from "../contract/errors.ts";
 import { hostAndPort } from "../contract/files/applications.ts";
+import type { Addresses } from "../contract/files/launch.ts";
 import { ownProcess } from "../support/one-file.ts";
 import { ServeFault } from "./serve-fault.ts";
-
-/** Names of sockets, each with its address. */
-export type Addresses = Readonly<Record<string, string>>;
+import { otherHolders } from "./socket-holders.ts";
 
 interface Kept {
   name: string;
@@ -32,13 +31,30 @@ export class KeptSockets implements Disposable {
     return this.#kept.map(({ socket }) => socket.fd());
   }
 
-  /** Opens these sockets in their order, keeping open ones, and closes others. @throws ServeFault `port_taken` */
+  /**
+   * Opens these sockets in their order, keeping open ones, and closes others. One that another process has got hold of
+   * is opened anew: an application may have passed it on.
+   *
+   * @throws ServeFault `port_taken`
+   */
   async open(wanted: Addresses): Promise<void> {
     const old = this.#kept;
     const find = (name: string, at: string) => old.find((one) => one.name === name && one.at === at);
-    const remaining = Object.entries(wanted).flatMap(([name, at]) => find(name, at) ?? []);
+    const holders = await otherHolders(this.descriptors);
+    const remaining = holders.length > 0 ? [] : Object.entries(wanted).flatMap(([name, at]) => find(name, at) ?? []);
     for (const one of old) if (!remaining.includes(one)) one.socket.close();
     this.#kept = remaining;
+    await this.#openOthers(wanted, remaining).catch((error: unknown) => {
+      throw holders.length > 0 && error instanceof ServeFault && error.code === "port_taken"
+        ? new ServeFault("port_taken", `${error.message.slice(0, -1)}: process ${holders.join(", ")}.`, {
+            cause: error,
+          })
+        : error;
+    });
+  }
+
+  async #openOthers(wanted: Addresses, remaining: readonly Kept[]): Promise<void> {
+    const find = (name: string, at: string) => remaining.find((one) => one.name === name && one.at === at);
     const fresh: Kept[] = [];
     try {
       for (const [name, at] of Object.entries(wanted))

@@ -1,62 +1,51 @@
-import { readdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { readJsonFile, writeJsonFile } from "../releases/json-file.ts";
 import { MARK_VARIABLE } from "./environment.ts";
+import { endMembers, GONE_LIMIT_MS, type Membership } from "./membership.ts";
+import { allProcesses, bootId, factsOf } from "./processes.ts";
 import { ServeFault } from "./serve-fault.ts";
 
 /**
- * Processes of an application that outlived its program or an `app serve` that was killed. They are found by their
- * process group, which is recorded, and by a variable of their environment, which a process that left the group has
- * inherited. Without /proc none is found.
+ * Processes of an application that outlived its program or an `app serve` that was killed. Its membership tells them.
+ * Careless ones are also found by their process group, which is recorded, and by a variable of their environment, which
+ * a process that left the group has inherited: without a membership that is all there is.
  */
 
-const processMark = z.object({
+const processMark = z.looseObject({
   /** Process id of the leader of the group. */
   pid: z.int().positive(),
   /** Its start, in ticks since the boot. */
   start: z.int().nonnegative(),
   boot: z.string(),
+  /** User who was the application's alone. */
+  uid: z.int().positive().optional(),
 });
+export type ProcessMark = z.output<typeof processMark>;
 
-/** Time limit for killed processes to be gone, in milliseconds. */
-const GONE_LIMIT_MS = 10_000;
 const POLL_MS = 20;
 
-const bootId = (): Promise<string> =>
-  readFile("/proc/sys/kernel/random/boot_id", "latin1").then(
-    (text) => text.trim(),
-    () => "",
-  );
-
-interface ProcessFacts {
-  pid: number;
-  group: number;
-  session: number;
-  start: number;
-  isZombie: boolean;
+/**
+ * Records the leader of an application's process group, and a user of its own. Best effort: a full disk ends nothing.
+ * Does nothing where there is no /proc.
+ */
+export async function markProcess(file: string, pid: number, { uid }: Pick<Membership, "uid">): Promise<void> {
+  try {
+    const facts = await factsOf(pid);
+    if (facts === undefined) return;
+    const mark = { pid, start: facts.start, boot: await bootId(), ...(uid !== undefined && { uid }) };
+    await writeJsonFile(file, mark, { durable: false });
+  } catch {
+    // The variable finds it all the same, and a membership needs no mark.
+  }
 }
 
-/** Reads the facts of a process; undefined when it is gone. */
-async function factsOf(pid: number): Promise<ProcessFacts | undefined> {
-  const text = await readFile(`/proc/${pid}/stat`, "latin1").catch(() => undefined);
-  if (text === undefined) return undefined;
-  // The name may hold blanks and parentheses.
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  const [group, session, start] = [2, 3, 19].map((at) => Number(fields[at]));
-  return { pid, group: group!, session: session!, start: start!, isZombie: fields[0] === "Z" };
+/** Reads the mark of this boot; undefined where there is none. */
+export async function readMark(file: string): Promise<ProcessMark | undefined> {
+  const recorded = await readJsonFile(file, processMark);
+  return recorded?.boot === (await bootId()) ? recorded : undefined;
 }
-
-/** Records the leader of an application's process group. Does nothing where there is no /proc. */
-export async function markProcess(file: string, pid: number): Promise<void> {
-  const facts = await factsOf(pid);
-  if (facts !== undefined)
-    await writeJsonFile(file, { pid, start: facts.start, boot: await bootId() }, { durable: false });
-}
-
-/** Ids of all processes; none without /proc. */
-const allProcesses = async (): Promise<number[]> =>
-  (await readdir("/proc").catch(() => [])).filter((name) => /^\d+$/.test(name)).map(Number);
 
 /** Tells whether a process inherited the mark. Those of other users cannot be looked into. */
 async function isMarked(pid: number, mark: string): Promise<boolean> {
@@ -71,9 +60,10 @@ async function isMarked(pid: number, mark: string): Promise<boolean> {
  * @param mark value of the variable in its environment
  * @throws ServeFault `start_failed` when one does not end
  */
-export async function endLeftovers(file: string, mark: string): Promise<void> {
-  const recorded = await readJsonFile(file, processMark);
-  const ours = recorded?.boot === (await bootId()) ? recorded : undefined;
+export async function endLeftovers(file: string, mark: string, membership: Membership | undefined): Promise<void> {
+  const members = membership === undefined ? [] : await endMembers(membership);
+  if (members.length > 0) throw notEnding(members);
+  const ours = await readMark(file);
   const find = async (): Promise<number[]> => {
     const found: number[] = [];
     for (const pid of await allProcesses()) {
@@ -96,8 +86,10 @@ export async function endLeftovers(file: string, mark: string): Promise<void> {
         // It has ended meanwhile, or belongs to another user, which the limit tells.
       }
     }
-    if (performance.now() > limit)
-      throw new ServeFault("start_failed", `An earlier process of the application does not end: ${left.join(", ")}.`);
+    if (performance.now() > limit) throw notEnding(left);
     await sleep(POLL_MS);
   }
 }
+
+const notEnding = (pids: readonly number[]): ServeFault =>
+  new ServeFault("start_failed", `An earlier process of the application does not end: ${pids.join(", ")}.`);

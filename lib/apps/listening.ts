@@ -1,4 +1,5 @@
-import { readdir, readFile, readlink } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
+import { socketsOf } from "./socket-holders.ts";
 
 /** Address at which a process takes connections. */
 export interface Listening {
@@ -39,11 +40,3 @@ async function withChildren(pid: number): Promise<number[]> {
 
 /** Reads a file of a process; that of one which has ended, even while it is read, is empty. */
 const textOf = (path: string): Promise<string> => readFile(path, "utf8").catch(() => "");
-
-/** Returns the inodes of a process's sockets. One that belongs to somebody else tells none. */
-async function socketsOf(pid: number): Promise<string[]> {
-  const folder = `/proc/${pid}/fd`;
-  const names = await readdir(folder).catch(() => []);
-  const links = await Promise.all(names.map((name) => readlink(`${folder}/${name}`).catch(() => "")));
-  return links.flatMap((link) => /^socket:\[(\d+)\]$/.exec(link)?.[1] ?? []);
-}

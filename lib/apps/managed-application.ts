@@ -1,73 +1,54 @@
-import { realpath } from "node:fs/promises";
-import { join } from "node:path";
 import { SealiftError } from "../contract/errors.ts";
-import { type ApplicationStatus, MIGRATION_LIMIT_MS } from "../contract/surfaces/app-serve.ts";
-import { type ApplicationPaths, applicationPaths, serveFolder } from "../releases/applications.ts";
+import type { ApplicationStatus } from "../contract/surfaces/app-serve.ts";
+import { applicationPaths } from "../releases/applications.ts";
+import { readJournal } from "../releases/journal.ts";
 import type { Layout } from "../releases/layout.ts";
-import { giveFolder } from "../support/owned-folder.ts";
-import { settledWithin } from "../support/within.ts";
-import { ApplicationProcess, endingText, type ProcessOptions } from "./application-process.ts";
-import { applicationEnvironment, markValue } from "./environment.ts";
+import type { FoundMembers } from "../support/control-groups/member-groups.ts";
+import { type ApplicationProcess, endingText } from "./application-process.ts";
 import type { EmitAppServe } from "./events.ts";
-import { KeptSockets, requireFree } from "./kept-sockets.ts";
-import { endLeftovers, markProcess } from "./leftovers.ts";
+import { Launcher } from "./launch.ts";
 import { LogFile } from "./log-file.ts";
-import { seedData } from "./prepare.ts";
+import { Pauses } from "./pauses.ts";
 import { ServeFault } from "./serve-fault.ts";
 import { readSetting, type Setting } from "./setting.ts";
 
-/** Pause before an application is started again, in milliseconds; it doubles at each end up to the longest. */
-const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 60_000;
-/** Time after which an application counts as working, in milliseconds: its next end is a first one. */
-const STEADY_MS = 60_000;
-
-/** Scripts that the agent writes into a release, relative to the application's folder. */
-const START_SCRIPT = ".sealift/start";
-const MIGRATE_SCRIPT = ".sealift/migrate";
-/** Grace period of a migration that is interrupted, in milliseconds. */
-const MIGRATION_END_MS = 5_000;
-
-/** One application of a project root: its process, its sockets, and what is to be done when it ends. */
+/** One application of a project root: its state, and what is to be done when its process ends. */
 export class ManagedApplication {
   readonly id: string;
   readonly #layout: Layout;
-  readonly #paths: ApplicationPaths;
-  readonly #markFile: string;
+  readonly #found: FoundMembers;
   readonly #emit: EmitAppServe;
   readonly #log: LogFile;
-  readonly #sockets = new KeptSockets();
+  readonly #launcher: Launcher;
+  readonly #pauses = new Pauses();
   /** Work in turn: starts and stops never overlap. */
   #work: Promise<unknown> = Promise.resolve();
   #process: ApplicationProcess | undefined;
   #setting: Setting | undefined;
   #state: ApplicationStatus["state"] = "stopped";
   #since = new Date();
-  #startedAt = 0;
   #restarts = 0;
   #error: string | null = null;
-  #comeback: NodeJS.Timeout | undefined;
-  /** Set while a migration runs, which resolving interrupts. */
-  #migration: PromiseWithResolvers<void> | undefined;
-  #pauseMs = FIRST_PAUSE_MS;
   /** End of everything, once `close` was called. */
   #closed: Promise<void> | undefined;
 
-  constructor(layout: Layout, id: string, emit: EmitAppServe) {
+  /** @param found control groups, or why there are none */
+  constructor(layout: Layout, id: string, emit: EmitAppServe, found: FoundMembers) {
     this.id = id;
     this.#layout = layout;
-    this.#paths = applicationPaths(layout, id);
-    this.#markFile = join(serveFolder(layout), `${id}.json`);
+    this.#found = found;
     this.#emit = emit;
-    this.#log = new LogFile(this.#paths.logs);
+    this.#log = new LogFile(applicationPaths(layout, id).logs);
+    this.#launcher = new Launcher(layout, id, this.#log);
   }
 
   get status(): ApplicationStatus {
-    const { user, release, addresses } = this.#setting ?? {};
+    const { user, release, addresses, membership } = this.#setting ?? {};
     return {
       ...{ id: this.id, state: this.#state, since: this.#since.toISOString(), restarts: this.#restarts },
       ...{ pid: this.#process?.pid ?? null, release: release ?? null, error: this.#error },
       ...{ user: user?.name ?? "", same_user: user !== undefined && user.ids === undefined },
+      ...(membership !== undefined && { membership: membership.kind }),
       addresses: addresses ?? {},
     };
   }
@@ -86,19 +67,29 @@ export class ManagedApplication {
 
   /** Lets the old process end, and starts the application from what is installed now. @throws ServeFault */
   restart(): Promise<void> {
-    this.#migration?.resolve();
+    this.#launcher.interrupt();
     return this.#inTurn(async () => {
       await this.#end();
       await this.#startOnPurpose();
     });
   }
 
+  /** Restarts the application, and goes on trying when its start fails: what is installed now is to run. */
+  recover(): Promise<void> {
+    this.#launcher.interrupt();
+    return this.#inTurn(async () => {
+      await this.#end();
+      this.#beginAnew();
+      await this.#startAgain();
+    });
+  }
+
   /** Stops the application, and closes its sockets. */
   stop(): Promise<void> {
-    this.#migration?.resolve();
+    this.#launcher.interrupt();
     return this.#inTurn(async () => {
       const killed = await this.#end();
-      this.#sockets[Symbol.dispose]();
+      this.#launcher[Symbol.dispose]();
       this.#become("stopped");
       this.#emit({ event: "application.stopped", id: this.id, killed });
     });
@@ -121,33 +112,37 @@ export class ManagedApplication {
     this.#error = error;
   }
 
+  #beginAnew(): void {
+    this.#restarts = 0;
+    this.#pauses.reset();
+  }
+
   /** Lets the process end, and kills what it or an earlier one left behind. @returns whether it had to be killed */
   async #end(): Promise<boolean> {
-    clearTimeout(this.#comeback);
+    this.#pauses.cancel();
     const running = this.#process;
     this.#process = undefined;
     if (running === undefined) {
-      await this.#endLeftovers();
+      await this.#launcher.end();
       return false;
     }
     this.#become("stopping");
     const { signal, within } = this.#setting!.app.stop;
     const killed = (await running.end(signal, within * 1000)).signal === "SIGKILL";
-    await this.#endLeftovers();
+    await this.#launcher.end();
     this.#log.remark(killed ? `killed: it did not end within ${within} s of ${signal}` : "stopped");
     return killed;
   }
 
   async #startOnPurpose(): Promise<void> {
-    this.#restarts = 0;
-    this.#pauseMs = FIRST_PAUSE_MS;
+    this.#beginAnew();
     try {
       await this.#start();
     } catch (thrown) {
       const fault = asFault(thrown);
       // Sockets stay open: whoever asked goes back to another release, or stops it.
       this.#become("failed", fault.message);
-      this.#tellFailure(fault, null);
+      this.#tellFailure(fault, this.#comeBackLater());
       throw fault;
     }
   }
@@ -171,57 +166,24 @@ export class ManagedApplication {
   }
 
   async #start(): Promise<void> {
-    clearTimeout(this.#comeback);
+    this.#pauses.cancel();
     this.#become("starting");
-    await this.#endLeftovers();
-    const setting = (this.#setting = await readSetting(this.#layout, this.id));
-    const { app, folder, release, user, addresses } = setting;
-    await this.#sockets.open(Object.fromEntries(app.listen.map((name) => [name, addresses[name]!])));
-    for (const name of app.ports) await requireFree(addresses[name]!);
-    await seedData(this.#layout, this.id, setting);
-    if (user.ids !== undefined && app.data !== undefined) await giveFolder(this.#paths.data, user.ids);
-    const environment = await applicationEnvironment({
-      ...{ id: this.id, app, user, addresses, settings: this.#paths.settings },
-      ...{ sockets: this.#sockets.names, mark: await this.#mark() },
-    });
-    const common = { folder, user, log: this.#log };
-    if (app.migrate !== undefined) await this.#migrate({ ...common, environment: withoutSockets(environment) });
-    const started = await ApplicationProcess.start({
-      ...{ ...common, environment, script: START_SCRIPT, sockets: this.#sockets.descriptors },
-    });
-    this.#process = started;
-    this.#startedAt = performance.now();
+    const facts = { found: this.#found, ranAlone: await this.#launcher.ranAlone() };
+    this.#setting = await readSetting(this.#layout, this.id, facts);
+    const { process, setting } = await this.#launcher.launch(this.#setting, (duration_ms) =>
+      this.#emit({ event: "application.migrated", id: this.id, duration_ms }),
+    );
+    const { release, user, membership } = setting;
+    this.#process = process;
+    this.#pauses.begin();
     this.#become("running");
-    await markProcess(this.#markFile, started.pid);
-    void started.ended.then((ending) => this.#onEnd(started, endingText(ending)));
-    const same_user = user.ids === undefined;
-    this.#log.remark(`started from the release ${release} as process ${started.pid}`);
-    this.#emit({ event: "application.started", id: this.id, pid: started.pid, release, user: user.name, same_user });
-  }
-
-  /** Runs the migration of a release to its end. @throws ServeFault `migration_failed` */
-  async #migrate(options: Omit<ProcessOptions, "script" | "sockets">): Promise<void> {
-    this.#log.remark("migrates");
-    const begun = performance.now();
-    const interruption = (this.#migration = Promise.withResolvers<void>());
-    const migration = await ApplicationProcess.start({ ...options, script: MIGRATE_SCRIPT, sockets: [] });
-    await markProcess(this.#markFile, migration.pid);
-    const isOver = await settledWithin(Promise.race([migration.ended, interruption.promise]), MIGRATION_LIMIT_MS);
-    const isInterrupted = isOver && (await Promise.race([migration.ended, interruption.promise])) === undefined;
-    const ending = await migration.end("SIGTERM", isOver && !isInterrupted ? 0 : MIGRATION_END_MS);
-    this.#migration = undefined;
-    await this.#endLeftovers();
-    if (isOver && !isInterrupted && ending.code === 0) {
-      const duration_ms = Math.round(performance.now() - begun);
-      return this.#emit({ event: "application.migrated", id: this.id, duration_ms });
-    }
-    const why = isInterrupted
-      ? "another request interrupted it"
-      : isOver
-        ? endingText(ending)
-        : `it took longer than ${MIGRATION_LIMIT_MS / 1000} s`;
-    const message = `The migration of ${this.id} failed: ${why}; its output is in ${this.#paths.logs}.`;
-    throw new ServeFault("migration_failed", message);
+    void process.ended.then((ending) => this.#onEnd(process, endingText(ending)));
+    this.#log.remark(`started from the release ${release} as process ${process.pid}`);
+    this.#emit({
+      ...{ event: "application.started", id: this.id, pid: process.pid, release, user: user.name },
+      ...{ same_user: user.ids === undefined, membership: membership.kind },
+      ...(membership.reason !== undefined && { reason: membership.reason }),
+    });
   }
 
   #onEnd(ended: ApplicationProcess, message: string): void {
@@ -229,7 +191,7 @@ export class ManagedApplication {
     void this.#inTurn(async () => {
       if (this.#process !== ended) return;
       this.#process = undefined;
-      if (performance.now() - this.#startedAt >= STEADY_MS) this.#pauseMs = FIRST_PAUSE_MS;
+      this.#pauses.ended();
       this.#become("waiting", message);
       const restart_ms = this.#comeBackLater();
       this.#log.remark(`${message}; it is started again in ${restart_ms / 1000} s`);
@@ -239,29 +201,26 @@ export class ManagedApplication {
 
   /** @returns the pause in milliseconds */
   #comeBackLater(): number {
-    const pauseMs = this.#pauseMs;
-    this.#pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-    this.#comeback = setTimeout(() => {
+    return this.#pauses.next(() => {
       void this.#inTurn(async () => {
-        if (this.#state !== "waiting") return;
+        if (this.#state !== "waiting" && this.#state !== "failed") return;
+        // Whoever deploys decides first what is to run.
+        if (this.#state === "failed" && (await this.#isDeployed())) return void this.#comeBackLater();
         this.#restarts++;
         await this.#startAgain();
       });
-    }, pauseMs);
-    return pauseMs;
+    });
   }
 
-  async #endLeftovers(): Promise<void> {
-    await endLeftovers(this.#markFile, await this.#mark());
+  /** Tells whether a run is switching the application's target, or was cut short in it. */
+  async #isDeployed(): Promise<boolean> {
+    try {
+      const entry = await readJournal(this.#layout);
+      return entry !== undefined && entry.phase !== "committed";
+    } catch {
+      return true;
+    }
   }
-
-  #mark = async (): Promise<string> => markValue(await realpath(this.#layout.root), this.id);
-}
-
-/** Returns the variables for a migration, which gets no sockets. */
-function withoutSockets(environment: Record<string, string>): Record<string, string> {
-  const { LISTEN_FDS: _fds, LISTEN_FDNAMES: _names, ...others } = environment;
-  return others;
 }
 
 function asFault(thrown: unknown): ServeFault {

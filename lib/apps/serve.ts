@@ -1,4 +1,4 @@
-import { chmod } from "node:fs/promises";
+import { chmod, realpath } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError, usageError } from "../contract/errors.ts";
 import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
@@ -7,11 +7,14 @@ import { readGrants, SERVE_SOCKET, serveFolder } from "../releases/applications.
 import type { Layout } from "../releases/layout.ts";
 import { acquireLock } from "../releases/lock.ts";
 import { openFolder } from "../releases/open-folder.ts";
+import { findMembers, type FoundMembers } from "../support/control-groups/member-groups.ts";
 import { makeFolder } from "../support/files.ts";
 import { listenLocally } from "./control.ts";
+import { rootKey } from "./environment.ts";
 import type { EmitAppServe } from "./events.ts";
 import { requireBoundSockets } from "./kept-sockets.ts";
 import { ManagedApplication } from "./managed-application.ts";
+import { GONE_LIMIT_MS } from "./membership.ts";
 import { ServeFault } from "./serve-fault.ts";
 
 /** Applications of a project root, while they run. */
@@ -20,6 +23,7 @@ export class AppServe implements AsyncDisposable {
   readonly #emit: EmitAppServe;
   readonly #applications = new Map<string, ManagedApplication>();
   readonly #held = new AsyncDisposableStack();
+  #found: FoundMembers = { members: undefined, reason: "not asked yet" };
 
   private constructor(layout: Layout, emit: EmitAppServe) {
     this.#layout = layout;
@@ -49,6 +53,7 @@ export class AppServe implements AsyncDisposable {
     await chmod(folder, 0o700);
     this.#held.use(await acquireLock(join(folder, "lock"), { waitMs: 0, busy: served }));
     const ids = await this.#granted();
+    this.#found = await controlGroups(this.#layout);
     // Through its open folder: the path of a deep root is longer than a socket's may be.
     const opened = this.#held.use(await openFolder(folder));
     this.#held.use(
@@ -60,12 +65,14 @@ export class AppServe implements AsyncDisposable {
     await Promise.all(ids.map((id) => this.#known(id).startAtFirst()));
   }
 
-  /** Reads the grants again: starts what is new, and stops what is granted no longer. @throws UsageError */
+  /** Reads the grants again: starts what does not run, and stops what is granted no longer. @throws UsageError */
   async reload(): Promise<void> {
     const ids = await this.#granted();
     await Promise.all([
       ...[...this.#applications].filter(([id]) => !ids.includes(id)).map(([, application]) => application.stop()),
-      ...ids.filter((id) => this.#known(id).status.state === "stopped").map((id) => this.#known(id).startAtFirst()),
+      ...ids
+        .filter((id) => ["stopped", "failed"].includes(this.#known(id).status.state))
+        .map((id) => this.#known(id).startAtFirst()),
     ]);
   }
 
@@ -99,10 +106,16 @@ export class AppServe implements AsyncDisposable {
   }
 
   #known(id: string): ManagedApplication {
-    const found = this.#applications.get(id) ?? new ManagedApplication(this.#layout, id, this.#emit);
+    const found = this.#applications.get(id) ?? new ManagedApplication(this.#layout, id, this.#emit, this.#found);
     this.#applications.set(id, found);
     return found;
   }
+}
+
+/** Returns the control groups of a root's applications: only root hands processes over to a group for good. */
+export async function controlGroups({ root }: Layout): Promise<FoundMembers> {
+  if (process.getuid?.() !== 0) return { members: undefined, reason: "`app serve` is not root" };
+  return findMembers(`sealift-app-${rootKey(await realpath(root))}`, GONE_LIMIT_MS);
 }
 
 const served = (holder: string) =>

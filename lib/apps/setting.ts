@@ -1,8 +1,11 @@
 import { addressNames, type Application } from "../contract/files/application.ts";
 import type { ApplicationGrant } from "../contract/files/applications.ts";
+import type { Addresses } from "../contract/files/launch.ts";
 import { type InstalledApplication, readGrants, readInstalled } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
-import type { Addresses } from "./kept-sockets.ts";
+import type { FoundMembers } from "../support/control-groups/member-groups.ts";
+import { statsOf } from "../support/files.ts";
+import { type Membership, membershipOf } from "./membership.ts";
 import { ServeFault } from "./serve-fault.ts";
 import { type RunAs, userOf } from "./user.ts";
 
@@ -11,16 +14,54 @@ export interface Setting extends InstalledApplication {
   user: RunAs;
   /** Addresses by name, those of handed-over sockets first. */
   addresses: Addresses;
+  membership: Membership;
+}
+
+/** Facts of a host that a setting depends on, beside its files. */
+export interface SettingFacts {
+  /** Control groups, or why there are none. */
+  found: FoundMembers;
+  /** User who ran the application alone before, in this boot. */
+  ranAlone: number | undefined;
 }
 
 /** Reads what is installed and what the operator grants. @throws ServeFault */
-export async function readSetting(layout: Layout, id: string): Promise<Setting> {
-  const grant = (await readGrants(layout))?.applications[id];
+export async function readSetting(layout: Layout, id: string, facts: SettingFacts): Promise<Setting> {
+  const grants = (await readGrants(layout))?.applications ?? {};
+  const grant = grants[id];
   if (grant === undefined) throw new ServeFault("not_granted", `applications.yaml does not grant ${id}.`);
   const installed = await readInstalled(layout, id);
   if (installed === undefined)
     throw new ServeFault("not_installed", `${id} is not installed here: its first deployment starts it.`);
-  return { ...installed, user: await userOf(id, grant), addresses: addressesOf(id, installed.app, grant) };
+  const user = await userOf(id, grant);
+  const addresses = addressesOf(id, installed.app, grant);
+  const others = user.ids === undefined ? new Map<number, string>() : await usersBeside(layout, id, grants);
+  const ranBefore = facts.ranAlone !== undefined && facts.ranAlone === user.ids?.uid;
+  const membership = await membershipOf({ ...{ id, user, grant, others, ranBefore }, found: facts.found });
+  return { ...installed, user, addresses, membership };
+}
+
+/** Returns the ids of users that are no application's alone, each with who else has it. */
+async function usersBeside(
+  { root, sealift }: Layout,
+  id: string,
+  grants: Readonly<Record<string, ApplicationGrant>>,
+): Promise<Map<number, string>> {
+  const users = new Map<number, string>();
+  for (const [other, grant] of Object.entries(grants)) {
+    // One whose user is not to be had runs nothing.
+    if (other === id) continue;
+    const ids = await userOf(other, grant).then(
+      (user) => user.ids,
+      () => undefined,
+    );
+    if (ids !== undefined) users.set(ids.uid, `the user of ${other}`);
+  }
+  for (const folder of [root, sealift]) {
+    const owner = (await statsOf(folder))?.uid;
+    if (owner !== undefined) users.set(owner, `the owner of ${folder}`);
+  }
+  return users.set(process.getuid!(), "the user of `app serve`");
 }
 
 function addressesOf(id: string, app: Application, { listen }: ApplicationGrant): Addresses {

@@ -40,7 +40,12 @@ export const appRunner = { ...host, systemdScope: supervision.systemdScope };
 export const appLogs = { ...appRunner, follow: logs.follow, lines: logs.lines };
 
 /** Options of `app prepare`. */
-export const appPrepare = { ...host };
+export const appPrepare = {
+  ...host,
+  ...group("Application", {
+    condition: flag({ help: "Be the condition of a unit, which migrates by itself" }),
+  }),
+};
 
 /** Reads `NAME=ADDRESS`; a port alone is one of 127.0.0.1. @throws Error whose message continues "--listen …" */
 function addressFrom(written: string): readonly [name: string, address: string] {
@@ -62,6 +67,7 @@ export const appAllow = {
   ...group("Application", {
     ...granting,
     sameUser: flag({ help: "Run it as the user of `app serve`, who reads its keys" }),
+    alone: flag({ help: "The user runs nothing else: its processes are told by it" }),
   }),
   ...host,
 };

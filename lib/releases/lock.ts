@@ -54,6 +54,13 @@ function attempt(path: string): Disposable | undefined {
   }
 }
 
+/** Writes who holds a lock. */
+async function note(holderFile: string): Promise<void> {
+  // Removed first: an existing link would be written through.
+  await rm(holderFile, { force: true });
+  await writeFile(holderFile, `process ${process.pid} since ${new Date().toISOString()}`, { flag: "wx" });
+}
+
 /**
  * Takes a lock of a project root ({@link tryLock}).
  *
@@ -73,18 +80,11 @@ export async function acquireLock(path: string, options: LockOptions): Promise<A
     await sleep(POLL_MS, undefined, options.signal && { signal: options.signal });
   }
   const held = lock;
-  try {
-    // Removed first: an existing link would be written through.
-    await rm(holderFile, { force: true });
-    await writeFile(holderFile, `process ${process.pid} since ${new Date().toISOString()}`, { flag: "wx" });
-  } catch (error) {
-    // On a full disk, for example: a watch would hold the lock for good.
-    held[Symbol.dispose]();
-    throw error;
-  }
+  // Best effort: on a full disk, for example, nobody learns who holds the lock.
+  await note(holderFile).catch(() => undefined);
   return {
     async [Symbol.asyncDispose]() {
-      await rm(holderFile, { force: true });
+      await rm(holderFile, { force: true }).catch(() => undefined);
       held[Symbol.dispose]();
     },
   };

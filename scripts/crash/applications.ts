@@ -1,13 +1,13 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { prepareApplication } from "../../lib/apps/prepare.ts";
+import { migrateApplication, readyApplication } from "../../lib/apps/prepare.ts";
 import { layoutOf } from "../../lib/releases/layout.ts";
 import { PretendedApplications } from "../../test/support/host/application-host.ts";
 
 /** Applications of a host that run nowhere. Their starts put seeds into their data and migrate, as real ones do. */
 export class Applications extends PretendedApplications {
   constructor(root: string) {
-    super(root, (id) => prepareApplication(layoutOf(root), id));
+    super(root, async (id) => migrateApplication(id, await readyApplication(layoutOf(root), id)));
   }
 
   /** Starts what is installed, as a supervisor does when the machine boots. @returns what is wrong */

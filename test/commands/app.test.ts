@@ -30,8 +30,15 @@ t.test("app allow grants an application to app serve", async (t) => {
 
 t.test("app prepare seeds the data and migrates, and a failed migration fails it", async (t) => {
   const root = await ApplicationRoot.make(t);
-  const prepare = () => commandLine(["app", "prepare", "web", "--project-root", root.layout.root]);
-  t.match((await prepare()).stderr, "app_not_installed");
+  const prepare = (...more: string[]) =>
+    commandLine(["app", "prepare", "web", ...more, "--project-root", root.layout.root]);
+  for (const more of [[], ["--condition"]]) {
+    const refused = await prepare(...more);
+    t.match([refused.code, refused.stderr], [1, /app_not_allowed/]);
+  }
+  await root.grant({ web: {} });
+  const absent = await prepare("--condition");
+  t.match([absent.code, absent.stderr], [1, /app_not_installed/]);
   const files = {
     "server.js": HANDED_OVER,
     "migrate.js": `const fs = require("fs"); fs.writeFileSync("migrated", String(process.env.LISTEN_FDS)); process.exit(fs.existsSync("bad") ? 5 : 0)`,
@@ -50,4 +57,9 @@ t.test("app prepare seeds the data and migrates, and a failed migration fails it
   t.equal(failed.code, 1);
   t.match(failed.stderr, /migration_failed.*exit code 5/);
   t.equal(await readFile(join(data, "seed.txt"), "utf8"), "own", "no file of the host is replaced");
+  t.equal((await prepare("--condition")).code, 0, "the unit migrates by itself");
+  await writeFile(join(root.layout.root, "applications.yaml"), "applications: 3\n");
+  t.equal((await prepare("--condition")).code, 255, "what cannot be asked is a failure, and no answer");
+  await root.grant({});
+  t.equal((await prepare("--condition")).code, 1, "a grant that was withdrawn starts nothing");
 });

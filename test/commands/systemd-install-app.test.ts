@@ -27,11 +27,15 @@ t.test("it writes the unit, the application's own part of it, a socket, a user a
     "User=app-web",
     "WorkingDirectory=/srv/harbour/apps/web",
     "EnvironmentFile=-/srv/harbour/apps/web.env",
-    "Environment=PORT=3000",
+    "EnvironmentFile=/etc/sealift/apps/web.env",
     "BindPaths=/var/lib/sealift-app/web:/srv/harbour/.sealift/data/apps/web",
   ])
     t.ok(dropIn.split("\n").includes(line), line);
-  t.match(dropIn, /^ExecStartPre=\S+ .*app prepare web --project-root \/srv\/harbour$/m);
+  t.match(
+    dropIn,
+    /^ExecCondition=\/usr\/bin\/env -i \S+ .*app prepare web --condition --project-root \/srv\/harbour$/m,
+  );
+  t.match(read(root, "etc/sealift/apps/web.env"), "PORT=3000\nHOST=127.0.0.1\n");
   t.match(read(root, `${UNITS}/sealift-app@web.socket`), "ListenStream=127.0.0.1:3000\nFileDescriptorName=http\n");
   t.match(read(root, "etc/sysusers.d/sealift-app-web.conf"), 'u app-web - "Sealift application web"');
   t.match(
@@ -47,8 +51,9 @@ t.test("an application that listens by itself gets its address and no socket", a
   const { code, stderr } = await install(root, "web", "--port", "http=3000", "--port", "metrics=[::1]:9100");
   t.equal(code, 0, stderr);
   const dropIn = read(root, `${UNITS}/sealift-app@web.service.d/sealift.conf`);
-  t.match(dropIn, "Environment=PORT=3000\nEnvironment=HOST=127.0.0.1\n");
-  t.match(dropIn, "Environment=PORT_METRICS=9100\nEnvironment=HOST_METRICS=::1\n");
+  const addresses = read(root, "etc/sealift/apps/web.env");
+  t.match(addresses, "PORT=3000\nHOST=127.0.0.1\n");
+  t.match(addresses, "PORT_METRICS=9100\nHOST_METRICS=::1\n");
   t.notMatch(dropIn, "socket");
   await install(root, "web", "--listen", "http=3000");
   t.match((await install(root, "web", "--port", "http=3000")).stderr, "from an earlier call");

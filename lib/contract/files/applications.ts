@@ -22,6 +22,8 @@ const grant = z.strictObject({
     .optional(),
   /** Lets `sealift app serve` run it as its own user, who can read the agent's files. */
   same_user: z.boolean().default(false),
+  /** The user runs nothing else: without control groups, its processes are told by it (since 0.3.0). */
+  alone: z.boolean().default(false),
   /** Name in `listen` or `ports` of `app.yaml` → its address. */
   listen: z.record(socketName, address).default({}),
 });

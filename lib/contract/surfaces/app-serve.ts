@@ -18,9 +18,16 @@ export type AppServeCode = keyof typeof APP_SERVE_CODES;
 
 /**
  * State of an application. `waiting`: it has ended by itself and is started again after a pause; `failed`: its start
- * failed, and nothing but an operator or an agent starts it again.
+ * failed. Once no deployment is under way, it is tried again by itself.
  */
 export const APPLICATION_STATES = ["stopped", "starting", "running", "stopping", "waiting", "failed"] as const;
+
+/**
+ * Way in which the kernel tells whose processes are an application's: by a control group of its own, by a user of its
+ * own, or not at all.
+ */
+export const MEMBERSHIPS = ["group", "user", "none"] as const;
+export type MembershipKind = (typeof MEMBERSHIPS)[number];
 
 export const applicationStatus = z.looseObject({
   id: pluginId,
@@ -35,6 +42,8 @@ export const applicationStatus = z.looseObject({
   user: z.string(),
   /** True when it runs as the user of `app serve`, and so can read the agent's keys and settings. */
   same_user: z.boolean(),
+  /** Way in which its processes are told from others. Absent before 0.3.0, and before its first start. */
+  membership: z.enum(MEMBERSHIPS).optional(),
   /** Sockets and ports by name, each with its address. */
   addresses: z.record(z.string(), z.string()),
   /** Why it does not run, or how it last ended. */
@@ -46,7 +55,8 @@ export const applicationsStatus = z.looseObject({ applications: z.array(applicat
 
 export const appServeError = z.looseObject({ error: z.looseObject({ code: z.string(), message: z.string() }) });
 
-export const APPLICATION_VERBS = ["start", "stop", "restart"] as const;
+/** `recover` is a restart that goes on trying when its start fails, as when `app serve` itself starts (since 0.3.0). */
+export const APPLICATION_VERBS = ["start", "stop", "restart", "recover"] as const;
 export type ApplicationVerb = (typeof APPLICATION_VERBS)[number];
 
 export const APP_SERVE_PATHS = {

@@ -31,6 +31,7 @@ export async function planAppUnits(options: AppUnitOptions): Promise<UnitFile[]>
     [`${UNITS}/sealift-app@.service`, await templateText("sealift-app@.service")],
     [`${unit}.service.d/sealift.conf`, dropIn(options)],
     ...(socket === undefined ? [] : [[`${unit}.socket`, socketUnit(id, socket)] as [string, string]]),
+    [addressesPath(id), addressesText(options)],
     [`/etc/sysusers.d/sealift-app-${id}.conf`, `u ${options.user} - "Sealift application ${id}"\n`],
     [`/etc/tmpfiles.d/sealift-app-${id}.conf`, folders(options)],
     ["/etc/polkit-1/rules.d/50-sealift-watch.rules", await templateText("50-sealift-watch.rules")],
@@ -61,18 +62,19 @@ export function appSteps({ id, socket, root }: Pick<AppUnitOptions, "id" | "sock
 }
 
 function dropIn(options: AppUnitOptions): string {
-  const { id, user, socket, environment, stop } = options;
+  const { id, user, socket, stop } = options;
   const projectRoot = unitPath(options.projectRoot);
-  const variables = Object.entries(environment).map(([name, value]) => `Environment=${name}=${value}`);
   return [
     "[Unit]",
     ...(socket === undefined ? [] : [`Requires=sealift-app@${id}.socket`, `After=sealift-app@${id}.socket`]),
     "[Service]",
     `User=${user}`,
     `WorkingDirectory=${projectRoot}/apps/${id}`,
-    `ExecStartPre=${sealiftProgram(options)} app prepare ${id} --project-root ${projectRoot}`,
+    "# Asked at each start, whoever begins it; it gets nothing of the application's settings.",
+    `ExecCondition=/usr/bin/env -i ${sealiftProgram(options)} app prepare ${id} --condition --project-root ${projectRoot}`,
     `EnvironmentFile=-${projectRoot}/apps/${id}.env`,
-    ...variables,
+    "# The last one wins: addresses are the operator's, whatever the settings say.",
+    `EnvironmentFile=${addressesPath(id)}`,
     ...(stop === undefined ? [] : [`KillSignal=${stop.signal}`, `TimeoutStopSec=${stop.within}`]),
     "# The host's data: outside the application sees an empty folder there, which the agent fills with what a release ships.",
     `BindPaths=/var/lib/sealift-app/${id}:${projectRoot}/.sealift/data/apps/${id}`,
@@ -80,6 +82,14 @@ function dropIn(options: AppUnitOptions): string {
     "",
   ].join("\n");
 }
+
+/** Path of the file with the addresses of an application, which root owns. */
+const addressesPath = (id: string): string => `/etc/sealift/apps/${id}.env`;
+
+const addressesText = ({ environment }: AppUnitOptions): string =>
+  Object.entries(environment)
+    .map(([name, value]) => `${name}=${value}\n`)
+    .join("");
 
 const socketUnit = (id: string, [name, address]: readonly [string, string]): string =>
   [

@@ -1,0 +1,103 @@
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { LAUNCH } from "../contract/files/launch.ts";
+import type { RunAs } from "./user.ts";
+
+/**
+ * Programs between `app serve` and a program of an application. They run with an environment of ours and by absolute
+ * paths. What the operator or a publisher has set is read last, by a shell that is the application's user already.
+ */
+
+/** Enters a control group as root, and becomes the next program. */
+const ENTER = `echo 0 > "$0" || { echo "sealift: the control group cannot be entered."; exit 125; }
+exec "$@"`;
+
+/**
+ * Prepares a program in its own process, as its user: it enters its folder, takes the launch's limits, and reads its
+ * variables from standard input, which ends with a word of ours. Handed-over sockets are meant for this very process.
+ */
+const PREPARE = `cd "$1" 2>/dev/null || {
+  echo "sealift: the user $2 may not enter $1: open the folders above it for others (chmod o+x)."
+  exit 126
+}
+umask ${LAUNCH.umask}
+ulimit -c ${LAUNCH.coreBytes}
+ulimit -n ${LAUNCH.openFiles} 2>/dev/null
+{ echo ${LAUNCH.oomScoreAdjust} > /proc/self/oom_score_adj; } 2>/dev/null
+eval "$(cat)"
+exec < /dev/null
+[ "$1" = "told" ] || exit 125
+if [ -n "$LISTEN_FDS" ]; then LISTEN_PID=$$; export LISTEN_PID; fi
+exec /bin/sh "$0"`;
+
+/** Names that shells keep for themselves: setting them would end the shell. */
+const OF_THE_SHELL = new Set([
+  "BASHOPTS",
+  "EUID",
+  "GROUPS",
+  "IFS",
+  "LINENO",
+  "OPTIND",
+  "PPID",
+  "SHELLOPTS",
+  "UID",
+  "_",
+]);
+
+/** Environment of the programs of a guard. */
+export const GUARD_ENVIRONMENT = { PATH: LAUNCH.path };
+
+/** Flags with which a program ends when `app serve` does, however that happens, and gains no privileges. */
+const FLAGS = ["--pdeathsig", "KILL", "--no-new-privs"];
+
+let found: string | undefined | null = null;
+
+/** Returns the path of a `setpriv` that knows the flags, where there is one: util-linux has, BusyBox has not. */
+export const setpriv = (): string | undefined => (found === null ? (found = findSetpriv()) : found);
+
+function findSetpriv(): string | undefined {
+  const path = LAUNCH.path
+    .split(":")
+    .map((folder) => join(folder, "setpriv"))
+    .find((file) => existsSync(file));
+  if (path === undefined) return undefined;
+  const { status } = spawnSync(path, [...FLAGS, "/bin/true"], { stdio: "ignore", timeout: 10_000, env: {} });
+  return status === 0 ? path : undefined;
+}
+
+/** Program that starts a script of an application. */
+export interface Guarded {
+  file: string;
+  args: string[];
+  /** Ids that the spawning process gives it; undefined where the guard changes the user by itself, or nobody does. */
+  ids: RunAs["ids"];
+}
+
+/**
+ * Returns the program that starts a script: it enters the group, becomes the user, and prepares the process.
+ *
+ * @param script relative to `folder`
+ * @param entrance file of the control group to enter; needs {@link setpriv}, and root
+ */
+export function guarded(script: string, folder: string, user: RunAs, entrance?: string): Guarded {
+  const inner = ["/bin/sh", "-c", PREPARE, script, folder, user.name];
+  const path = setpriv();
+  if (path === undefined) return { file: inner[0]!, args: inner.slice(1), ids: user.ids };
+  const change =
+    user.ids === undefined ? [] : ["--reuid", `${user.ids.uid}`, "--regid", `${user.ids.gid}`, "--init-groups"];
+  const words = [path, ...change, ...FLAGS, ...inner];
+  const [file, ...args] = entrance === undefined ? words : ["/bin/sh", "-c", ENTER, entrance, ...words];
+  return { file: file!, args, ids: undefined };
+}
+
+/**
+ * Returns what a guard reads from its standard input: statements that set variables, and the word that ends them.
+ * Names that are none of a shell do not reach the program.
+ */
+export function statementsOf(environment: Readonly<Record<string, string>>): string {
+  const lines = Object.entries(environment)
+    .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !OF_THE_SHELL.has(name))
+    .map(([name, value]) => `command export ${name}='${value.replaceAll("'", `'\\''`)}'\n`);
+  return `${lines.join("")}set -- told\n`;
+}

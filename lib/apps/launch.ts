@@ -1,0 +1,141 @@
+import { chmod, realpath } from "node:fs/promises";
+import { join } from "node:path";
+import { LAUNCH } from "../contract/files/launch.ts";
+import { MIGRATION_LIMIT_MS } from "../contract/surfaces/app-serve.ts";
+import { type ApplicationPaths, applicationPaths, serveFolder } from "../releases/applications.ts";
+import type { Layout } from "../releases/layout.ts";
+import { openFolder } from "../releases/open-folder.ts";
+import { giveFolder } from "../support/owned-folder.ts";
+import { settledWithin } from "../support/within.ts";
+import { ApplicationProcess, endingText, type ProcessOptions } from "./application-process.ts";
+import { applicationEnvironment, markValue } from "./environment.ts";
+import { KeptSockets, requireFree } from "./kept-sockets.ts";
+import { endLeftovers, markProcess, readMark } from "./leftovers.ts";
+import type { LogFile } from "./log-file.ts";
+import type { Membership } from "./membership.ts";
+import { seedData } from "./prepare.ts";
+import { ServeFault } from "./serve-fault.ts";
+import type { Setting } from "./setting.ts";
+
+/** Scripts that the agent writes into a release, relative to the application's folder. */
+const START_SCRIPT = ".sealift/start";
+const MIGRATE_SCRIPT = ".sealift/migrate";
+/** Grace period of a migration that is interrupted, in milliseconds. */
+const MIGRATION_END_MS = 5_000;
+
+/** Process of an application that was launched, and what it was launched from. */
+export interface Launched {
+  process: ApplicationProcess;
+  setting: Setting;
+}
+
+/** Launches one application again and again: its sockets stay, and nothing of an earlier launch does. */
+export class Launcher implements Disposable {
+  readonly #layout: Layout;
+  readonly #id: string;
+  readonly #paths: ApplicationPaths;
+  readonly #markFile: string;
+  readonly #log: LogFile;
+  readonly #sockets = new KeptSockets();
+  /** Membership of the latest launch, whose processes are ended before the next. */
+  #membership: Membership | undefined;
+  /** Set while a migration runs, which resolving interrupts. */
+  #migration: PromiseWithResolvers<void> | undefined;
+
+  constructor(layout: Layout, id: string, log: LogFile) {
+    this.#layout = layout;
+    this.#id = id;
+    this.#paths = applicationPaths(layout, id);
+    this.#markFile = join(serveFolder(layout), `${id}.json`);
+    this.#log = log;
+  }
+
+  /** User who ran the application alone before this `app serve` did, in this boot. */
+  async ranAlone(): Promise<number | undefined> {
+    return (await readMark(this.#markFile))?.uid;
+  }
+
+  /** Ends whatever is left of earlier launches. @throws ServeFault `start_failed` */
+  async end(): Promise<void> {
+    await endLeftovers(this.#markFile, await this.#mark(), this.#membership);
+  }
+
+  /** Interrupts a migration. */
+  interrupt(): void {
+    this.#migration?.resolve();
+  }
+
+  /** Closes the sockets. */
+  [Symbol.dispose](): void {
+    this.#sockets[Symbol.dispose]();
+  }
+
+  /**
+   * Starts the program: nobody of an earlier launch is left, its sockets are open and ours alone, its data is seeded
+   * and migrated.
+   *
+   * @param migrated called with the time that a migration took, in milliseconds
+   * @throws ServeFault
+   */
+  async launch(setting: Setting, migrated: (durationMs: number) => void): Promise<Launched> {
+    const { app, folder, user, addresses, membership } = setting;
+    await this.end();
+    this.#membership = membership;
+    // What an `app serve` that was killed has left in it, too.
+    await this.end();
+    await this.#sockets.open(Object.fromEntries(app.listen.map((name) => [name, addresses[name]!])));
+    for (const name of app.ports) await requireFree(addresses[name]!);
+    await this.#giveData(setting);
+    const environment = await applicationEnvironment({
+      ...{ id: this.#id, app, user, addresses, settings: this.#paths.settings },
+      ...{ sockets: this.#sockets.names, mark: await this.#mark() },
+    });
+    await membership.group?.make();
+    const common = { folder, user, entrance: membership.group?.entrance, log: this.#log };
+    if (app.migrate !== undefined)
+      migrated(await this.#migrate({ ...common, environment: withoutSockets(environment) }));
+    const script = { script: START_SCRIPT, sockets: this.#sockets.descriptors };
+    const started = await ApplicationProcess.start({ ...common, environment, ...script });
+    void markProcess(this.#markFile, started.pid, membership);
+    return { process: started, setting };
+  }
+
+  /** Seeds the data folder, and gives it to the user alone. */
+  async #giveData(setting: Setting): Promise<void> {
+    if (setting.app.data === undefined) return;
+    await seedData(this.#layout, this.#id, setting);
+    if (setting.user.ids !== undefined) await giveFolder(this.#paths.data, setting.user.ids);
+    await using data = await openFolder(this.#paths.data);
+    await chmod(data.path("."), LAUNCH.dataMode);
+  }
+
+  /** Runs the migration of a release to its end. @returns milliseconds @throws ServeFault `migration_failed` */
+  async #migrate(options: Omit<ProcessOptions, "script" | "sockets">): Promise<number> {
+    this.#log.remark("migrates");
+    const begun = performance.now();
+    const interruption = (this.#migration = Promise.withResolvers<void>());
+    const migration = await ApplicationProcess.start({ ...options, script: MIGRATE_SCRIPT, sockets: [] });
+    void markProcess(this.#markFile, migration.pid, this.#membership ?? {});
+    const isOver = await settledWithin(Promise.race([migration.ended, interruption.promise]), MIGRATION_LIMIT_MS);
+    const isInterrupted = isOver && (await Promise.race([migration.ended, interruption.promise])) === undefined;
+    const ending = await migration.end("SIGTERM", isOver && !isInterrupted ? 0 : MIGRATION_END_MS);
+    this.#migration = undefined;
+    await this.end();
+    if (isOver && !isInterrupted && ending.code === 0) return Math.round(performance.now() - begun);
+    const why = isInterrupted
+      ? "another request interrupted it"
+      : isOver
+        ? endingText(ending)
+        : `it took longer than ${MIGRATION_LIMIT_MS / 1000} s`;
+    const message = `The migration of ${this.#id} failed: ${why}; its output is in ${this.#paths.logs}.`;
+    throw new ServeFault("migration_failed", message);
+  }
+
+  #mark = async (): Promise<string> => markValue(await realpath(this.#layout.root), this.#id);
+}
+
+/** Returns the variables for a migration, which gets no sockets. */
+function withoutSockets(environment: Record<string, string>): Record<string, string> {
+  const { LISTEN_FDS: _fds, LISTEN_FDNAMES: _names, ...others } = environment;
+  return others;
+}
