@@ -136,6 +136,11 @@ const noEndlessFolders = [
     message: "folders are made by makeFolder (lib/support/files.ts)",
   },
 ];
+/** A test that asks again and again for what does not come would hang, and say nothing. */
+const noEndlessWaits = [
+  "WhileStatement > ExpressionStatement.body > AwaitExpression[argument.callee.name=/^(sleep|delay|turn|pause)$/]",
+  "WhileStatement[body.type='EmptyStatement']:has(> .test AwaitExpression)",
+].map((selector) => ({ selector, message: "wait by until of test/support/until.ts, which has an end" }));
 /** Files that read what a person types. */
 const prompts = [
   "commands/plugins/plugin-dev.ts",
@@ -193,6 +198,10 @@ export default defineConfig(
   {
     files: ["bin/**", "commands/**", "lib/**"],
     rules: { "no-restricted-syntax": ["error", ...zodAsNamespace, ...noReadline, ...noEndlessFolders] },
+  },
+  {
+    files: ["test/**"],
+    rules: { "no-restricted-syntax": ["error", ...noEndlessWaits] },
   },
   {
     files: prompts,

@@ -20,6 +20,7 @@ import { createProject, startHub } from "../support/hub/harness.ts";
 import { publishedArchive } from "../support/hub/published.ts";
 import { needs } from "../support/programs/optional.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
 const PROGRAM = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
@@ -232,7 +233,7 @@ t.test("an answer that comes late is there at the next Tab, and stands in for a 
   const answers = join(folder, "cache/sealift/completion");
   const kept = async () => (await readdir(answers).catch(() => [])).filter((name) => name.endsWith(".json"));
   t.strictSame(await tab(), [], "nobody waits for a second");
-  while ((await kept()).length === 0) await sleep(50);
+  await until(async () => (await kept()).length !== 0);
   t.strictSame(await tab(), ["tides"]);
   const [name] = await kept();
   t.equal((await stat(answers)).mode & 0o777, 0o700);

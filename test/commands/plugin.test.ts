@@ -5,6 +5,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
+import { until } from "../support/until.ts";
 
 const LAUNCHER = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
 
@@ -34,14 +35,14 @@ t.test("plugin test --watch runs again after each save, until it is interrupted"
   const child = spawn(process.execPath, [LAUNCHER, "plugin", "test", "greeter", "--watch"], { cwd });
   let told = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk: Buffer) => (told += String(chunk)));
-  const until = async (pattern: RegExp) => {
-    while (!pattern.test(told)) await Promise.race([once(child.stdout, "data"), once(child.stderr, "data")]);
+  const says = async (pattern: RegExp) => {
+    await until(() => pattern.test(told));
     told = "";
   };
-  await until(/ok greets by name[^]*waiting for a change of greeter/);
+  await says(/ok greets by name[^]*waiting for a change of greeter/);
   const file = join(cwd, "greeter/plugin.test.yaml");
   writeFileSync(file, readFileSync(file, "utf8").replace("Hello, Ada!", "Bye, Ada!"));
-  await until(/failed greets by name[^]*waiting for a change/);
+  await says(/failed greets by name[^]*waiting for a change/);
   child.kill("SIGINT");
   const [code] = (await once(child, "exit")) as [number];
   t.equal(code, 0);

@@ -1,4 +1,4 @@
-// Holds: commands/shell/registry.ts
+// Holds: every command is registered (commands/shell/registry.ts)
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import t from "tap";

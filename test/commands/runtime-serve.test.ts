@@ -6,7 +6,8 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
-import { isAlive, until } from "../support/runtime/host.ts";
+import { isAlive } from "../support/runtime/host.ts";
+import { until } from "../support/until.ts";
 
 /** The program itself: started, signalled and ended as an operator does it. */
 

@@ -8,6 +8,7 @@ import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { NotifySocket } from "../support/programs/notify-socket.ts";
 import { needs } from "../support/programs/optional.ts";
+import { until } from "../support/until.ts";
 
 /** The built services as systemd starts them. */
 
@@ -57,7 +58,7 @@ t.test("a hub says when it serves, reloads and stops, and pings while it lives",
     "the level of the configuration file holds from here on",
   );
   await fetch(`${url}/devkeys/projects`, { method: "POST" });
-  while (stderr.length < 2) await sleep(20);
+  await until(() => stderr.length >= 2);
   t.match(stderr[1], /"path":"\/devkeys\/projects"/);
 
   writeFileSync(join(cwd, "sealift.yaml"), "log_level: nonsense");

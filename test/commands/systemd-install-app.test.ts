@@ -3,13 +3,13 @@ import { once } from "node:events";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { freePort } from "../support/free-port.ts";
 import { ApplicationRoot, HANDED_OVER } from "../support/host/application-root.ts";
 import { commandLine } from "../support/programs/command-line.ts";
 import { needs, programFile } from "../support/programs/optional.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 
 const UNITS = "etc/systemd/system";
 const install = (root: string, ...args: string[]) =>
@@ -184,17 +184,17 @@ async function activated(t: Test, command: readonly string[], files: Record<stri
   );
   t.teardown(() => child.kill("SIGKILL"));
   await once(child.stderr, "data");
-  for (;;) {
-    const answer = await new Promise<string | undefined>((resolve) => {
+  const ask = (): Promise<string | undefined> =>
+    new Promise((resolve) => {
       get({ port, host: "127.0.0.1", agent: false }, (response) => {
         let text = "";
         response.on("data", (chunk: Buffer) => (text += String(chunk)));
         response.on("end", () => resolve(text));
       }).on("error", () => resolve(undefined));
     });
-    if (answer !== undefined) return `${answer} ${child.pid}`;
-    await sleep(50);
-  }
+  let answer: string | undefined;
+  await until(async () => (answer = await ask()) !== undefined);
+  return `${answer} ${child.pid}`;
 }
 
 t.test("the launcher takes systemd's socket, in the process that systemd started", async (t) => {

@@ -12,8 +12,8 @@ import { plant } from "../support/host/project-root.ts";
 import { AUDIENCE, startWorkflow } from "../support/hub/publishers.ts";
 import { billOf } from "../support/hub/statements.ts";
 import { builtFile } from "../support/programs/command-line.ts";
-import { until } from "../support/runtime/host.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 
 /** A step of a composite action, as far as it is used here. */
 interface Step {

@@ -1,12 +1,12 @@
 // Only in test:all: somebody types at a terminal, which .ci/run does as an ordinary user.
 import { appendFile, mkdir, readdir, readFile, readlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { zipFolder } from "../../scripts/quickstart/zip-folder.ts";
 import { leftovers, World } from "../support/host/world.ts";
 import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
+import { until } from "../support/until.ts";
 
 const SECRET = "a signing secret of some length";
 
@@ -270,12 +270,6 @@ t.test(
     }
   },
 );
-
-/** Waits for what only asking again can tell. */
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  const limit = AbortSignal.timeout(30_000);
-  while (!(await condition())) await sleep(50, undefined, { signal: limit });
-}
 
 /** Waits until a process that is not a child of this one is gone. */
 const ended = (pid: number): Promise<void> =>

@@ -6,8 +6,8 @@ import { blocksOf } from "../support/docs/blocks.ts";
 import { readPage } from "../support/docs/pages.ts";
 import { needs } from "../support/programs/optional.ts";
 import { Terminal } from "../support/programs/terminal.ts";
-import { until } from "../support/runtime/host.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 
 const QUICKSTART = fileURLToPath(new URL("../../scripts/quickstart.ts", import.meta.url));
 

@@ -1,7 +1,6 @@
 /** A rollout over a fleet of watched hosts: a version that fails on some ends halted, and those who took it go back. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import {
   RolloutAbort,
@@ -19,6 +18,7 @@ import { createProject, publication, startHub } from "../support/hub/harness.ts"
 import type { Ended } from "../support/programs/command-line.ts";
 import { runHere } from "../support/programs/run-here.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 
 const HOSTS = 10;
 /** The good and the bad half of the first wave. */
@@ -67,7 +67,7 @@ t.test(
     );
 
     // A canary that was in the middle of it goes back as well.
-    for (const host of hosts) while ((await runs(host)) !== "1.0.0") await sleep(20);
+    for (const host of hosts) await until(async () => (await runs(host)) === "1.0.0");
     // The event comes some time after the switch.
     const back = { version: "1.0.0", previous_version: "2.0.0" };
     const wentBack = (host: string): boolean =>

@@ -21,6 +21,7 @@ import { startS3 } from "../support/hub/s3-server.ts";
 import { startWire } from "../support/hub/wire.ts";
 import { type Running, start } from "../support/programs/watch-program.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
 
 const run = promisify(execFile);
 const SEALIFT = fileURLToPath(new URL("../../dist/bin/sealift.js", import.meta.url));
@@ -195,13 +196,13 @@ t.test("two hubs behind HAProxy lose nothing and fail no agent, whatever breaks"
     await b.running.ended;
   });
   await b.start();
-  while ((await fetch(`${url}/healthz`)).headers.get("x-served-by") !== "b") await sleep(50);
+  await until(async () => (await fetch(`${url}/healthz`)).headers.get("x-served-by") === "b");
   took["rolling restart"] = await meet(work, "rolling restart", async () => {
     for (const [name, hub] of Object.entries({ a, b })) {
       hub.running.child.kill("SIGTERM");
       t.equal((await hub.running.ended).code, 0, "it drains and ends");
       await hub.start();
-      while ((await fetch(`${url}/healthz`)).headers.get("x-served-by") !== name) await sleep(50);
+      await until(async () => (await fetch(`${url}/healthz`)).headers.get("x-served-by") === name);
     }
   });
   took["PostgreSQL restarts"] = await meet(work, "PostgreSQL restarts", async () => {
@@ -212,7 +213,7 @@ t.test("two hubs behind HAProxy lose nothing and fail no agent, whatever breaks"
   took["read-only spell"] = await meet(work, "read-only spell", async () => {
     await readOnly(postgres, true);
     const checks = work.checks;
-    while (work.checks < checks + AGENTS * 3) await sleep(20);
+    await until(() => work.checks >= checks + AGENTS * 3);
     await readOnly(postgres, false);
   });
   took["silent bucket"] = await meet(work, "silent bucket", async () => {

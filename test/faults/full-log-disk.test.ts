@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import t, { type Test } from "tap";
 import { publishedProject } from "../support/hub/published.ts";
 import { startHub } from "../support/hub/real-hub.ts";
-import { until } from "../support/runtime/host.ts";
+import { until } from "../support/until.ts";
 
 /** A log disk that is full: `/dev/full` refuses every byte with ENOSPC. Lines are lost, service is not. */
 

@@ -11,6 +11,7 @@ import t, { type Test } from "tap";
 import { followChanges } from "../../lib/contract/changes/routes.ts";
 import { pathOf } from "../../lib/contract/surfaces/paths.ts";
 import { createProject, hubAt, publication, publishForm, type RunningHub } from "../support/hub/harness.ts";
+import { until } from "../support/until.ts";
 
 const PROGRAM = join(import.meta.dirname, "../../dist/bin/hub-serve.js");
 
@@ -177,7 +178,7 @@ t.test("300 uploads that stop are bounded for their owner, and the hub's memory 
       return socket;
     }),
   );
-  while (statuses.length < 300 - 32) await delay(20);
+  await until(() => statuses.length >= 300 - 32);
   // 408 is for one that had stalled for so long that it made room.
   t.ok(
     statuses.every((status) => status === 429 || status === 408),
@@ -186,7 +187,7 @@ t.test("300 uploads that stop are bounded for their owner, and the hub's memory 
   const during = await memoryOf(hub);
   for (const socket of uploads) socket.destroy();
   t.ok(during < before * 1.5, `${before.toFixed()} MB before, ${during.toFixed()} MB with the uploads`);
-  while ((await room(hub)).connections.open > 10) await delay(20);
+  await until(async () => (await room(hub)).connections.open <= 10);
   t.equal((await project.publish(publication("3.0.0"))).status, 201);
   await memoryComesBack(t, hub, before);
 });

@@ -5,6 +5,7 @@ import { pino } from "pino";
 import t, { type Test } from "tap";
 import { createProject, isErrorBody, publication, startHub } from "../support/hub/harness.ts";
 import { startPostgresServer } from "../support/hub/postgres-server.ts";
+import { until } from "../support/until.ts";
 
 const DEPLOY = "/app/deploy/v1";
 /** More than a hub has connections. */
@@ -35,15 +36,16 @@ async function startHubAndRival(t: Test) {
     },
     /** Waits until statements of the hub wait for the rival. @returns how many do */
     blocked: async (least: number): Promise<number> => {
-      for (;;) {
+      let count = 0;
+      await until(async () => {
         await rival.query("select pg_stat_clear_snapshot()");
         const { rows } = await rival.query(
           "select count(*)::int as n from pg_stat_activity where wait_event_type = 'Lock'",
         );
-        const { n } = rows[0] as { n: number };
-        if (n >= least) return n;
-        await delay(20);
-      }
+        ({ n: count } = rows[0] as { n: number });
+        return count >= least;
+      });
+      return count;
     },
   };
 }
@@ -86,7 +88,7 @@ t.test("a hub whose requests wait for the database refuses new ones at once, and
     t.match(answer.body, { error: /overloaded/ });
     t.equal(answer.headers.get("retry-after"), "5");
     const lines = () => logs.filter(({ requestId }) => requestId === answer.headers.get("x-request-id"));
-    while (lines().length === 0) await delay(10);
+    await until(() => lines().length !== 0);
     t.match(lines(), [{ msg: "request", status: 503, refusal: /overloaded/, err: undefined }], "one line, no stack");
     t.equal(lines().length, 1);
   }
@@ -101,7 +103,7 @@ t.test("a hub whose requests wait for the database refuses new ones at once, and
     [...all, ...(await waiting)].filter(({ status }) => status === 200).length > MANY / 2,
     "those inside are served",
   );
-  while ((await latest()).status !== 200) await delay(20);
+  await until(async () => (await latest()).status === 200);
 });
 
 t.test("requests that are refused alike are one line of the log a second, with their number", async (t) => {
@@ -114,12 +116,11 @@ t.test("requests that are refused alike are one line of the log a second, with t
   // Most of them give up before a connection becomes free.
   const answers = Array.from({ length: MANY }, auth);
   await blocked(OTHERS);
-  let isRefusing = false;
-  while (!isRefusing) {
+  await until(async () => {
     const asked = latest();
     answers.push(asked);
-    isRefusing = (await Promise.race([asked, delay(100)]))?.status === 503;
-  }
+    return (await Promise.race([asked, delay(100)]))?.status === 503;
+  });
   for (let index = 0; index < 200; index++) answers.push(latest());
   await answers[0];
   await rival.query("rollback");
@@ -127,7 +128,7 @@ t.test("requests that are refused alike are one line of the log a second, with t
   t.ok(refused > 200, `${refused} were refused`);
   const lines = () => logs.filter(({ refusal }) => refusal !== undefined);
   const told = () => lines().reduce((sum, line) => sum + (line.refused ?? 1), 0);
-  while (told() < refused) await delay(20);
+  await until(() => told() >= refused);
   t.equal(told(), refused, "each is in one of the lines");
   t.ok(lines().length < 20, `${lines().length} lines`);
 });

@@ -5,6 +5,7 @@ import t from "tap";
 import { type Answer, createProject, isErrorBody, publication, startHub } from "../support/hub/harness.ts";
 import { startPostgresServer } from "../support/hub/postgres-server.ts";
 import { startWire, type Wire } from "../support/hub/wire.ts";
+import { until } from "../support/until.ts";
 
 const WRITERS = 8;
 /** After PostgreSQL is back, all is well this soon. */
@@ -36,7 +37,7 @@ t.test("a restart of PostgreSQL under 8 writers loses nothing, and is told as 50
   const writers = Array.from({ length: WRITERS }, writer);
   for (let restart = 0; restart < 2; restart++) {
     const before = acknowledged.length;
-    while (acknowledged.length < before + 20) await delay(10);
+    await until(() => acknowledged.length >= before + 20);
     await postgres.stop();
     await delay(300);
     await postgres.start();

@@ -4,7 +4,6 @@ import { once } from "node:events";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { setTimeout as delay } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import pg from "pg";
 import t from "tap";
@@ -14,6 +13,7 @@ import { restoreDump } from "../support/past/postgres.ts";
 import { inColumnsOf, rowsOf } from "../support/past/rows.ts";
 import { builtFile, builtProgram } from "../support/programs/command-line.ts";
 import { needs } from "../support/programs/optional.ts";
+import { until } from "../support/until.ts";
 
 const KILLING = fileURLToPath(new URL("../support/programs/killed-at-statement-program.ts", import.meta.url));
 
@@ -103,7 +103,7 @@ t.test(
     const watcher = new pg.Client({ connectionString: url });
     await watcher.connect();
     t.teardown(() => watcher.end());
-    while ((await watcher.query(isWaiting)).rowCount === 0) await delay(20);
+    await until(async () => (await watcher.query(isWaiting)).rowCount !== 0);
     child.kill("SIGKILL");
     await exited;
     await holder.query("rollback");

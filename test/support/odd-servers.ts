@@ -8,6 +8,7 @@ import { gzipSync } from "node:zlib";
 import type { Test } from "tap";
 import { within } from "../../lib/support/within.ts";
 import type { Answer } from "./hub/scripted-server.ts";
+import { until } from "./until.ts";
 
 /** The address of odd servers, and that of a server which nobody may be sent to. */
 const HERE = "127.0.0.1";
@@ -144,7 +145,6 @@ async function listen(t: Test, server: Server, host: string): Promise<{ port: nu
 export async function startOdd(t: Test, name: OddName, tls: { key: string; cert: string }): Promise<OddServer> {
   const oddity: Oddity = { ...PLAIN, ...SECURE }[name];
   const reached = Promise.withResolvers<void>();
-  let heard = (): void => {};
   const other = await listen(
     t,
     createServer((socket) => {
@@ -163,7 +163,6 @@ export async function startOdd(t: Test, name: OddName, tls: { key: string; cert:
       text += chunk.toString("latin1");
       if (!/^[A-Z]+ [^\r]*\r\n(?:[^\r]+\r\n)*\r\n/.test(text)) return;
       odd.requests++;
-      heard();
       oddity(socket, { line: text.split("\r\n")[0]!, count: count++, elsewhere });
       text = "";
     });
@@ -174,9 +173,7 @@ export async function startOdd(t: Test, name: OddName, tls: { key: string; cert:
     url: `${isSecure ? "https" : "http"}://${HERE}:${port}`,
     requests: 0,
     connected: reached.promise,
-    async until(count) {
-      while (odd.requests < count) await new Promise<void>((resolve) => (heard = resolve));
-    },
+    until: (count) => until(() => odd.requests >= count),
     strays: 0,
     closed() {
       closeIdle();

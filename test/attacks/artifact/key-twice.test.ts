@@ -1,4 +1,4 @@
-// Holds: lib/support/documents/signed-json.ts
+// Holds: a document names no key twice (lib/support/documents/signed-json.ts)
 import { performance } from "node:perf_hooks";
 import t from "tap";
 import { parseHeader } from "../../../lib/artifact/delta/delta-lines.ts";

@@ -1,6 +1,5 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { AppServe } from "../../../lib/apps/serve.ts";
 import { damagedFile } from "../../../lib/releases/contents.ts";
@@ -9,6 +8,7 @@ import { applicationHost, appSource } from "../../support/host/application-host.
 import { GRANT_USER } from "../../support/host/application-root.ts";
 import { GIVEN_TARGET } from "../../support/host/given-source.ts";
 import { plant } from "../../support/host/project-root.ts";
+import { until } from "../../support/until.ts";
 
 /** An application changes its own release, or wants the agent's keys, consents and grants. */
 
@@ -53,7 +53,7 @@ t.test("an application of another user", { skip: "same_user" in GRANT_USER && "o
   t.match(await h.run(source, { supervisor: { name: "none" } }), { outcome: "deployed" });
   const log = join(h.layout.sealift, "logs/apps/web/log");
   const said = (): Promise<string> => readFile(log, "utf8").catch(() => "");
-  while (!/tried all/.test(await said())) await sleep(20);
+  await until(async () => /tried all/.test(await said()));
   t.match(await said(), /as nobody it tried all/);
   t.strictSame(
     (await said()).split("\n").filter((line) => line.startsWith("could")),

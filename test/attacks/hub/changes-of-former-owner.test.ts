@@ -8,6 +8,7 @@ import { SLUG } from "../../support/host/marketplace-host.ts";
 import { authorHub, pluginOf, signatureFields } from "../../support/hub/author-hub.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
 import { sendSlowly } from "../../support/hub/slow-upload.ts";
+import { until } from "../../support/until.ts";
 
 const HEX = "a".repeat(64);
 const ROLLOUT = "/devkeys/projects/{id}/rollouts/{rollout}";
@@ -94,10 +95,8 @@ t.test("no change comes from a key or an owner that lost the right to it meanwhi
     let isAnswered = false;
     const asked = hub.call(method, where, { key, ...(json !== undefined && { json }) });
     void asked.finally(() => (isAnswered = true));
-    for (let waits = false; !waits && !isAnswered;) {
-      const { rows } = await watcher.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'");
-      waits = rows.length > 0;
-    }
+    const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+    await until(async () => isAnswered || (await watcher.query(waiting)).rows.length > 0);
     await rival.query("COMMIT");
     const { status, body } = await asked;
     return `${status} ${body?.code}`;

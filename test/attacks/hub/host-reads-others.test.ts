@@ -1,4 +1,4 @@
-// Holds: lib/hub/access/own-host.ts
+// Holds: what the key of a host reads (lib/hub/access/own-host.ts)
 import t from "tap";
 import { isErrorBody, publication, startHub } from "../../support/hub/harness.ts";
 import { invited, ownSecrets } from "../../support/hub/joining.ts";

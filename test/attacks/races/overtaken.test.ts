@@ -10,6 +10,7 @@ import { authorHub, pluginOf, signatureFields } from "../../support/hub/author-h
 import { type Answer, publication, publishForm } from "../../support/hub/harness.ts";
 import { startPostgres } from "../../support/hub/postgres-server.ts";
 import { billOf, state, statedProject } from "../../support/hub/statements.ts";
+import { until } from "../../support/until.ts";
 
 async function connected(t: Test, connectionString: string): Promise<pg.Client> {
   const client = new pg.Client({ connectionString });
@@ -29,8 +30,8 @@ async function overtaken(
   await rival.query("SELECT id FROM projects WHERE id = $1 FOR UPDATE", [id]);
   let isAnswered = false;
   const asked = request().finally(() => (isAnswered = true));
-  for (let waits = false; !waits && !isAnswered;)
-    waits = (await watcher.query("SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'")).rows.length > 0;
+  const waiting = "SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'";
+  await until(async () => isAnswered || (await watcher.query(waiting)).rows.length > 0);
   for (const change of changes) await rival.query(change);
   await rival.query("COMMIT");
   return asked;

@@ -2,7 +2,7 @@
 import { lstatSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import t from "tap";
 import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
-import { until } from "../../support/runtime/host.ts";
+import { until } from "../../support/until.ts";
 
 const descriptor = { resources: { timeout_seconds: 30, max_disk_mb: 5, max_memory_mb: 512 } };
 

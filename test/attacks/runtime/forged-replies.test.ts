@@ -1,6 +1,7 @@
 import t from "tap";
 import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
-import { isAlive, sandboxed, until } from "../../support/runtime/host.ts";
+import { isAlive, sandboxed } from "../../support/runtime/host.ts";
+import { until } from "../../support/until.ts";
 
 /** Writes frames of its own on the channel, past the bootstrap. */
 const FORGE = `

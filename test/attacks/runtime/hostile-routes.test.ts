@@ -1,7 +1,8 @@
 /** A sandboxed plugin whose route lies about its answer: in frames of its own, past the bootstrap. */
 import { connect } from "node:net";
 import t from "tap";
-import { sandboxed, startHost, until } from "../../support/runtime/host.ts";
+import { sandboxed, startHost } from "../../support/runtime/host.ts";
+import { until } from "../../support/until.ts";
 
 const SOURCE = `
 import { writeSync } from "node:fs";

@@ -1,5 +1,5 @@
 import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
-import { until } from "../../support/runtime/host.ts";
+import { until } from "../../support/until.ts";
 
 const FLOODS = {
   "the logger": `for (let i = 0; i < 20000; i++) context.logger.info("x".repeat(8000));`,

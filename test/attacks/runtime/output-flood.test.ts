@@ -1,5 +1,5 @@
 import { inEachSetting, startAttacker } from "../../support/runtime/attacker.ts";
-import { until } from "../../support/runtime/host.ts";
+import { until } from "../../support/until.ts";
 
 /** Milliseconds for which each flood goes on. */
 const FLOOD_MS = 700;

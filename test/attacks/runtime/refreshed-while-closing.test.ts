@@ -4,7 +4,8 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { builtFile } from "../../support/programs/command-line.ts";
-import { actions, isAlive, KEY, sandboxed, startHost, trusted, until } from "../../support/runtime/host.ts";
+import { actions, isAlive, KEY, sandboxed, startHost, trusted } from "../../support/runtime/host.ts";
+import { until } from "../../support/until.ts";
 
 const ALIVE = actions(`alive: () => "alive"`);
 const NAMES = ["one", "two", "three", "four"];

@@ -4,7 +4,8 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { startAttacker } from "../../support/runtime/attacker.ts";
-import { isAlive, KEY, until } from "../../support/runtime/host.ts";
+import { isAlive, KEY } from "../../support/runtime/host.ts";
+import { until } from "../../support/until.ts";
 
 /** Everything that a process can do in JavaScript to stay: handlers, timers, loops, an onUnload that never ends. */
 const STUBBORN = `

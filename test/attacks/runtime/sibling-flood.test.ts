@@ -1,7 +1,8 @@
 // Only in test:all: it starts many sandboxes, 5 s of a processor.
 import t from "tap";
 import { startAttacker } from "../../support/runtime/attacker.ts";
-import { actions, sandboxed, until } from "../../support/runtime/host.ts";
+import { actions, sandboxed } from "../../support/runtime/host.ts";
+import { until } from "../../support/until.ts";
 
 /** A plugin that may speak to another one must not end that one by sending more than it can read. */
 

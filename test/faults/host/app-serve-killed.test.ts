@@ -1,15 +1,16 @@
 // In a process of its own: it kills programs.
+// Holds: nothing of an application outlives a killed app serve (lib/apps/leftovers.ts)
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile, symlink } from "node:fs/promises";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot, HANDED_OVER } from "../../support/host/application-root.ts";
 import { programFile } from "../../support/programs/optional.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
 
 /** Applications that a kill of their supervisor does not end by itself; each holds the socket and a child. */
 const KINDS = {
@@ -76,7 +77,7 @@ for (const [how, hasSetpriv] of [
 
     const first = await started(t, root.layout.root, programs);
     const old = await Promise.all(Object.keys(KINDS).map((id) => pidOf(root, id)));
-    while ((await Promise.all(old.map(groupOf))).some((count) => count < 2)) await sleep(50);
+    await until(async () => (await Promise.all(old.map(groupOf))).every((count) => count >= 2));
     first.kill("SIGKILL");
     await once(first, "exit");
     const second = await started(t, root.layout.root, programs);

@@ -2,7 +2,6 @@
 /** An application that fills the disk of its host: the version before comes back, and room ends it. */
 import { chmod, readFile, rm, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
@@ -16,6 +15,7 @@ import { installing } from "../../support/host/application-host.ts";
 import { GRANT_USER } from "../../support/host/application-root.ts";
 import { GIVEN_TARGET, sourceOf } from "../../support/host/given-source.ts";
 import { mountMemory } from "../../support/host/loop-file-system.ts";
+import { until } from "../../support/until.ts";
 
 const BYTES = 24 * 1024 * 1024;
 
@@ -59,9 +59,8 @@ t.test("versions that fill the disk go back, also where they are healthy, and ro
   };
   /** Waits until the application that was restarted says so. */
   const says = async (text: string): Promise<void> => {
-    const limit = AbortSignal.timeout(60_000);
     const answer = () => fetch(`http://127.0.0.1:${port}/`).then((response) => response.text());
-    while ((await answer().catch(() => "")) !== text) await sleep(50, undefined, { signal: limit });
+    await until(async () => (await answer().catch(() => "")) === text);
   };
 
   t.match(await run("1.0.0", SOUND), { outcome: "deployed" });

@@ -2,7 +2,6 @@
 import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { bootId, endInterrupted } from "../../../lib/agent/deployment/interrupted.ts";
@@ -16,6 +15,7 @@ import { type Given, GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../sup
 import { layoutOf } from "../../support/host/project-root.ts";
 import { givenTarget, watching } from "../../support/host/watching.ts";
 import { temporaryFolder } from "../../support/temporary-folder.ts";
+import { until } from "../../support/until.ts";
 
 const options = (root: string) => ({
   ...DEPLOY_DEFAULTS,
@@ -27,7 +27,7 @@ const options = (root: string) => ({
 /** A fetch that fails as streams do when they are cut off: not with the reason. */
 const cutOff: Given = {
   fetch: async ({ signal }) => {
-    while (!signal.aborted) await sleep(5);
+    await until(() => signal.aborted);
     throw new Error("Premature close");
   },
 };

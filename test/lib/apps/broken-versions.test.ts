@@ -1,4 +1,5 @@
 // In a process of its own: it watches processes for seconds.
+// Holds: which applications do not work (lib/agent/supervisors/applications.ts, lib/apps/listening-process.ts)
 import t from "tap";
 import { applicationSupervisor } from "../../../lib/agent/supervisors/applications.ts";
 import { AppServe } from "../../../lib/apps/serve.ts";

@@ -1,4 +1,5 @@
 // In a process of its own: it looks at the sockets of its process.
+// Holds: on which addresses an application listens (lib/apps/listening.ts)
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync } from "node:fs";

@@ -1,17 +1,14 @@
+// Holds: what an application of another user may enter (lib/apps/prepare.ts)
 import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { AppServe } from "../../../lib/apps/serve.ts";
 import { ApplicationRoot, GRANT_USER } from "../../support/host/application-root.ts";
+import { until } from "../../support/until.ts";
 
 const WRITES = `require("node:fs").writeFileSync("storage/who", String(process.getuid())); setInterval(() => {}, 1000);`;
 const logOf = (root: ApplicationRoot): Promise<string> =>
   readFile(join(root.layout.sealift, "logs/apps/web/log"), "utf8").catch(() => "");
-
-async function until(condition: () => Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(20);
-}
 
 t.test("an application can enter its release though app serve ran before the first deployment", async (t) => {
   const root = await ApplicationRoot.make(t);

@@ -1,4 +1,6 @@
 // In a process of its own: it counts processes and connections.
+// Holds: how app serve starts, restarts and ends applications (lib/apps/serve.ts,
+// lib/apps/managed-application.ts, lib/apps/application-process.ts, lib/apps/kept-sockets.ts, lib/apps/log-file.ts)
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
@@ -14,6 +16,7 @@ import { rounds } from "../../support/effort.ts";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot, GRANT_USER, HANDED_OVER, ORDINARY } from "../../support/host/application-root.ts";
 import { needs } from "../../support/programs/optional.ts";
+import { until } from "../../support/until.ts";
 
 const HTTP = { listen: ["http"] };
 
@@ -36,15 +39,9 @@ const ask = (port: number, host = "127.0.0.1"): Promise<string> =>
 
 /** Asks again until somebody answers. */
 async function answered(port: number): Promise<string> {
-  for (;;) {
-    const text = await ask(port).catch(() => undefined);
-    if (text !== undefined) return text;
-    await sleep(20);
-  }
-}
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  while (!(await condition())) await sleep(20);
+  let text: string | undefined;
+  await until(async () => (text = await ask(port).catch(() => undefined)) !== undefined);
+  return text!;
 }
 
 const isAlive = (pid: number): boolean => {

@@ -1,3 +1,4 @@
+// Holds: as which user a grant has an application run (lib/apps/user.ts)
 import { userInfo } from "node:os";
 import t from "tap";
 import { userOf } from "../../../lib/apps/user.ts";

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { setImmediate as turn } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { type HttpRequest, send } from "../../../lib/client/http.ts";
+import { until } from "../../support/until.ts";
 
 const TIMEOUT_MS = 10_000;
 
@@ -37,7 +38,7 @@ t.test("giving up an answer leaves the connection alone once another request has
   // The answer has no body: its connection is free now, and the next request takes it.
   for (let turns = 0; turns < 20; turns++) await turn();
   const reporting = send(request("POST"), { timeoutMs: TIMEOUT_MS });
-  while (held.length === 0) await turn();
+  await until(() => held.length !== 0);
   t.equal(connections(), 1);
   poll.discard();
   held[0]!.end("{}");

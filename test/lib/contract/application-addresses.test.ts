@@ -1,3 +1,4 @@
+// Holds: which addresses app.yaml names (lib/contract/files/application.ts)
 import t from "tap";
 import { addressNames, application, healthSocket } from "../../../lib/contract/files/application.ts";
 

@@ -1,3 +1,4 @@
+// Holds: which facts of an action people read (lib/contract/audit/facts.ts)
 import t from "tap";
 import { shownFacts } from "../../../lib/contract/audit/facts.ts";
 

@@ -1,3 +1,4 @@
+// Holds: each action is written by what does it (lib/contract/audit-actions.ts, lib/hub/access/audit.ts)
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -14,6 +15,7 @@ import { publication, type RunningHub } from "../../support/hub/harness.ts";
 import { fetchingFrom } from "../../support/hub/import.ts";
 import { startWorkflow } from "../../support/hub/publishers.ts";
 import { startReceiver } from "../../support/hub/receiver.ts";
+import { until } from "../../support/until.ts";
 
 /** Starts a source host on which every path is one archive. @returns its origin */
 async function sourceHost(t: Test): Promise<string> {
@@ -39,15 +41,15 @@ async function rollOut({ hub, rolled, report }: FullHub): Promise<void> {
   const second = await act("POST", base, { version: "3.1.0", ...rules, approve: true, replace: first });
   await rolled.publish(publication("3.1.0"));
   let isReported = false;
-  for (let state = ""; state !== "completed";) {
+  await until(async () => {
     const { body } = await hub.call("GET", `${base}/${second}`);
-    ({ state } = body as { state: string });
     if (body.waiting_for === "hosts" && !isReported) {
       await report("3.1.0", "success");
       isReported = true;
     }
     if (body.waiting_for === "approval") await act("POST", `${base}/${second}/approve`);
-  }
+    return body.state === "completed";
+  });
 }
 
 /** Has a workflow run get a key, and removes its publisher. */
@@ -115,7 +117,7 @@ t.test("each action of the audit log is written by what does it", async (t) => {
     const { body } = await hub.call("GET", "/devkeys/webhooks");
     return (body.items as { id: string; state: string }[]).find(({ id }) => id === webhook.id)?.state;
   };
-  while ((await stateOf()) !== "disabled");
+  await until(async () => (await stateOf()) === "disabled");
   await done("POST", `/devkeys/webhooks/${webhook.id}/enable`);
   await done("DELETE", `/devkeys/webhooks/${webhook.id}`);
   await dropQuota({ hooks: FEATURES, dataDir: hub.dataDir }, `project/${project.id}`);
@@ -134,5 +136,6 @@ t.test("each action of the audit log is written by what does it", async (t) => {
   t.strictSame(
     Object.keys(ACTIONS).filter((action) => !seen.has(action)),
     [],
+    "every action of lib/contract/audit-actions.ts is done here, or goes",
   );
 });

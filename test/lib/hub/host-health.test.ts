@@ -1,3 +1,4 @@
+// Holds: what health of a host a hub keeps and tells (lib/hub/records/host-rows.ts)
 import t, { type Test } from "tap";
 import { Fleet } from "../../../commands/fleets/fleet.ts";
 import { FleetWait } from "../../../commands/fleets/fleet-wait.ts";

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { HubError } from "../../../lib/hub/base/errors.ts";
 import { FEATURES } from "../../../lib/hub/features.ts";
@@ -11,6 +10,7 @@ import { SourceHosts, type SourceShape } from "../../../lib/hub/features/import/
 import { rotateKek } from "../../../lib/hub/keys/rotate-kek.ts";
 import { hmacOf, zipOf } from "../../support/hub/archives.ts";
 import { isErrorBody, type RunningHub, startHub, storedFiles } from "../../support/hub/harness.ts";
+import { until } from "../../support/until.ts";
 
 const SECRET = "a developer's own secret";
 const PLUGINS = "/app/marketplace/plugins";
@@ -156,8 +156,8 @@ t.test("an import ends with its client, with the hub, and when its source host d
   const hub = await startWithPlugin(t, { sourceHosts: [host], drainTimeoutMs: 100 });
   await register(hub);
   const begun = async (): Promise<Promise<unknown>[]> => {
-    while (dripping === undefined) await delay(5);
-    const { socket } = dripping;
+    await until(() => dripping !== undefined);
+    const { socket } = dripping!;
     dripping = undefined;
     return [once(socket!, "close")];
   };
@@ -169,7 +169,7 @@ t.test("an import ends with its client, with the hub, and when its source host d
   leaving.abort();
   await t.rejects(left);
   await given;
-  while ((await storedFiles(hub)).length > 0) await delay(5);
+  await until(async () => (await storedFiles(hub)).length <= 0);
 
   const sources = { sourceHosts: new SourceHosts([host]), maxArtifactBytes: 2 ** 30, logger: undefined };
   const leastRate = { bytesPerSecond: 1000, overMs: 100 };
@@ -185,7 +185,7 @@ t.test("an import ends with its client, with the hub, and when its source host d
   await hub.hub.close();
   await cut;
   await ended;
-  while ((await storedFiles(hub)).length > 0) await delay(5);
+  await until(async () => (await storedFiles(hub)).length <= 0);
 });
 
 t.test("a signing secret goes in and never comes out, and survives a rotation", async (t) => {

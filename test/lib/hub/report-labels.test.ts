@@ -1,3 +1,4 @@
+// Holds: which labels of a report count (lib/contract/labels.ts)
 import t from "tap";
 import { startHub } from "../../support/hub/harness.ts";
 import { operatedFleet } from "../../support/hub/project-fleet.ts";

@@ -1,3 +1,4 @@
+// Holds: which rights a person who signs in gets, and how long (lib/hub/access/person-keys.ts)
 import t, { type Test } from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
 import { pages } from "../../../lib/web/pages.ts";

@@ -1,3 +1,5 @@
+// Holds: where settings, data and links of an application stand (lib/releases/applications.ts,
+// lib/releases/data-folders.ts, lib/releases/kept-data.ts)
 import { mkdir, readdir, readFile, readlink, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";

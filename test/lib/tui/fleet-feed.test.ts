@@ -1,10 +1,10 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { followFleet } from "../../../lib/tui/fleet-feed.ts";
 import { FleetModel } from "../../../lib/tui/fleet-model.ts";
+import { until } from "../../support/until.ts";
 
 t.test(
   "a fleet is read whole once, then only what changes; an outage is shown and ends by itself",
@@ -39,9 +39,6 @@ t.test(
 
     const model = new FleetModel();
     const stop = new AbortController();
-    const until = async (condition: () => boolean): Promise<void> => {
-      while (!condition()) await sleep(20, undefined, { signal: AbortSignal.timeout(30_000) });
-    };
     const connection = { hubUrl, apiKey: "key", timeoutMs: 5_000 };
     const following = followFleet({ kind: "plugin", slug: "a" }, connection, model, () => {}, stop.signal, 100);
     await until(() => model.complete);

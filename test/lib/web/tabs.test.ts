@@ -1,4 +1,4 @@
-// Holds: lib/web/page/target-layout.tsx
+// Holds: which tabs a visitor sees (lib/web/page/target-layout.tsx)
 import t from "tap";
 import { SCOPES } from "../../../lib/contract/scopes.ts";
 import { startHub } from "../../support/hub/harness.ts";

@@ -8,6 +8,7 @@ import { text as textOf } from "node:stream/consumers";
 import type { Test } from "tap";
 import { Visitor } from "../hub/web.ts";
 import type { ContainerImage, Machine } from "../programs/container.ts";
+import { until } from "../until.ts";
 
 /** The user's folder in a container. */
 const HOME = "/var/lib/sealift";
@@ -107,7 +108,7 @@ export async function joinMachines(t: Test, image: ContainerImage): Promise<void
   const page = `/projects/${id}/hosts`;
   const visitor = await new Visitor(url).signIn(key);
   const shown = async (): Promise<string> => (await visitor.request(page)).html;
-  while (!/pier-3[^]*waits for approval/.test(await shown()));
+  await until(async () => /pier-3[^]*waits for approval/.test(await shown()));
   t.equal((await visitor.submit(page, `${page}/pier-3/approve`)).status, 303);
   await waiting;
 

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { createParser } from "eventsource-parser";
 import type { Test } from "tap";
 import { createHub } from "../../../lib/hub/hub.ts";
+import { until } from "../until.ts";
 import type { RunningHub } from "./harness.ts";
 
 export const CHANGES = "/app/deployments/v1/changes";
@@ -74,7 +75,7 @@ export async function follow(
       return hints[count]!;
     },
     async quiet(): Promise<void> {
-      while (comments === 0) await news.promise;
+      await until(() => comments > 0);
     },
   };
 }

@@ -3,7 +3,7 @@ import { createHmac } from "node:crypto";
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Test } from "tap";
-import { within } from "../../../lib/support/within.ts";
+import { until } from "../until.ts";
 
 interface Received {
   path: string;
@@ -23,16 +23,11 @@ export interface Receiver {
 }
 
 export async function startReceiver(t: Test): Promise<Receiver> {
-  let heard = () => {};
-  const come = async (count: number): Promise<void> => {
-    while (receiver.received.length < count) await new Promise<void>((resolve) => (heard = resolve));
-  };
   const receiver: Receiver = {
     url: "",
     received: [],
     answer: (response) => response.writeHead(204).end(),
-    until: (count) =>
-      within(come(count), 20_000, () => new Error(`${receiver.received.length} messages came, not ${count}`)),
+    until: (count) => until(() => receiver.received.length >= count, 20_000),
   };
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -44,7 +39,6 @@ export async function startReceiver(t: Test): Promise<Receiver> {
       const message = { path: request.url ?? "", headers: request.headers, text, body: JSON.parse(text) as unknown };
       receiver.received.push(message);
       receiver.answer(response, message);
-      heard();
     });
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));

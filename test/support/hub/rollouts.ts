@@ -1,3 +1,4 @@
+import { until } from "../until.ts";
 import { AT, type FeatureFill, HOSTILE } from "./filling.ts";
 import { publication } from "./harness.ts";
 
@@ -14,8 +15,7 @@ export const rolloutFill: FeatureFill = {
     });
     await rolled.publish(publication("2.0.0"));
     await report("2.0.0", "failed");
-    for (let state = "running"; state !== "halted";)
-      ({ state } = (await hub.call("GET", `${base}/${id}`)).body as { state: string });
+    await until(async () => (await hub.call("GET", `${base}/${id}`)).body.state === "halted");
     await done("POST", `${base}/${id}/abort`, { json: { reason: HOSTILE } });
   },
   pages: () => ({ rollouts: "/plugins/tide-table/rollouts" }),

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { writeAhead } from "../../../lib/releases/ahead.ts";
 import { layoutOf } from "../../../lib/releases/layout.ts";
+import { until } from "../until.ts";
 
 const [root, target] = process.argv.slice(2) as [string, `project-${string}`];
 const layout = layoutOf(root);
@@ -10,7 +11,7 @@ const layout = layoutOf(root);
 async function* body(): AsyncGenerator<Buffer> {
   yield Buffer.alloc(100_000);
   const file = join(layout.ahead(target), "sealed");
-  while (!existsSync(file)) await new Promise((resolve) => setImmediate(resolve));
+  await until(() => existsSync(file));
   process.kill(process.pid, "SIGKILL");
 }
 

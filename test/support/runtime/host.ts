@@ -151,15 +151,6 @@ export class Host {
   }
 }
 
-/** Waits until the condition holds, at most `timeout` milliseconds. */
-export async function until(condition: () => unknown, timeout = 10_000): Promise<void> {
-  const end = Date.now() + timeout;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error(`it did not come true within ${timeout} ms: ${String(condition)}`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-}
-
 /** Whether a process runs. One that has ended may still have its entry, until its parent or PID 1 takes note. */
 export function isAlive(pid: number): boolean {
   try {

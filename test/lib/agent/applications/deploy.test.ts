@@ -1,3 +1,5 @@
+// Holds: what a deployment asks before it takes applications (lib/agent/applications/admission.ts,
+// lib/agent/applications/programs.ts, lib/agent/deployment/prepare-applications.ts)
 import { chmod, cp, readdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:net";
 import { join } from "node:path";

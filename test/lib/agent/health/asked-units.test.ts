@@ -1,3 +1,4 @@
+// Holds: which units are asked, and when nobody is (lib/agent/health/asked-units.ts)
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import { Status } from "../../../../commands/targets/status.ts";
@@ -14,6 +15,7 @@ import { givenTarget, watching } from "../../../support/host/watching.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { runHere } from "../../../support/programs/run-here.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
+import { until } from "../../../support/until.ts";
 
 const QUICK = { everyMs: 30, quietMs: 60_000 };
 const URLS = new Map([["a", new URL("http://127.0.0.1:9/")]]);
@@ -73,7 +75,7 @@ t.test("nobody is asked while a journal names the target, and a later watch know
   target.publish("1.0.0");
   const w = watching(t, [target], undefined, undefined, QUICK);
   await w.until("deploy.done", { outcome: "deployed" });
-  while (count() < 3) await sleep(10);
+  await until(() => count() >= 3);
   const layout = layoutOf(h.root);
   const release = (await currentRelease(layout, GIVEN_TARGET))!;
   const attempt = {

@@ -1,4 +1,5 @@
 // In a process of its own: it watches processes for seconds.
+// Holds: who is asked after a deployment, and what is reported (lib/agent/health/health-watch.ts)
 import { readdir } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
@@ -9,6 +10,7 @@ import { readDeployed } from "../../../../lib/releases/deployed.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
 import { sickApplication } from "../../../support/host/sick-application.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
+import { until } from "../../../support/until.ts";
 
 const TIMES: HealthTimes = { everyMs: 200, quietMs: 3_000 };
 
@@ -81,7 +83,7 @@ t.test("one that flaps is reported twice in two quiet times, and its last state 
   t.ok(told.length <= 2, `${told.length} reports`);
   await h.answers(500);
   if (edges % 2 === 0) await w.until("health.changed");
-  while (h.reports.at(-1)?.health?.state !== "unhealthy") await sleep(50);
+  await until(() => h.reports.at(-1)?.health?.state === "unhealthy");
   await sleep(2_500);
   t.equal(h.reports.at(-1)?.health?.state, "unhealthy");
   const kept = (await readdir(h.layout.reports(GIVEN_TARGET))).filter((name) => name.endsWith(".json"));

@@ -1,3 +1,4 @@
+// Holds: when a release on a host is unhealthy, and when that is told (lib/agent/health/standing.ts)
 import t from "tap";
 import { afterLook, standingOf, tellIn, type UnitHealth } from "../../../../lib/agent/health/standing.ts";
 

@@ -1,6 +1,5 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
 import type { WatchAction } from "../../../../lib/agent/watch/events.ts";
 import { requestAction } from "../../../../lib/agent/watch/operator-requests.ts";
@@ -11,6 +10,7 @@ import { gate } from "../../../support/host/gate.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
+import { until } from "../../../support/until.ts";
 
 /** Long enough that only somebody who asks makes a check happen. */
 const NEVER_MS = 3_600_000;
@@ -160,7 +160,7 @@ t.test("what cannot be remembered is a warning, not the end", async (t) => {
   const w = watching(t, [target]);
   // A check's last write, the target's state, follows the event; the folder cannot be removed while it is under way.
   const remembered = () => new WatchMemory({ layout: layoutOf(root) }, GIVEN_TARGET).read();
-  while ((await remembered()).state === undefined) await sleep(5);
+  await until(async () => (await remembered()).state !== undefined);
   await rm(join(root, ".sealift/state"), { recursive: true });
   await writeFile(join(root, ".sealift/state"), "");
   t.equal(await w.watch.act(target.name, "pause"), true);

@@ -10,6 +10,7 @@ import {
   startHub,
   storedFiles,
 } from "../../../support/hub/harness.ts";
+import { until } from "../../../support/until.ts";
 
 /** Sends the beginning of a request whose body is longer. */
 async function begin(hub: RunningHub, path: string, headers: string[], body: Uint8Array | string): Promise<Socket> {
@@ -49,7 +50,7 @@ t.test("a body that stops is answered with 408 before its connection is closed",
     t.match(answer, /^HTTP\/1\.1 408 /);
     t.match(answer, /"code":"hub_unavailable"/);
   }
-  while ((await storedFiles(hub)).length > 0) await delay(10);
+  await until(async () => (await storedFiles(hub)).length <= 0);
   t.equal((await project.publish(publication("1.0.0"))).status, 201);
 });
 
@@ -61,7 +62,7 @@ t.test("a stalled upload makes room for another one of its owner, and moving one
   const headers = [`X-API-Key: ${project.key}`, `Content-Type: ${type}`];
   const uploads = [await begin(hub, path, headers, body.subarray(0, 1000)), await begin(hub, path, headers, "")];
   const answers = uploads.map(answerOf);
-  while ((await storedFiles(hub)).length < 1) await delay(10);
+  await until(async () => (await storedFiles(hub)).length >= 1);
   let isMoving = true;
   const moving = (async () => {
     for (let at = 1000; isMoving; at += 500, await delay(5))
@@ -75,7 +76,7 @@ t.test("a stalled upload makes room for another one of its owner, and moving one
   isMoving = false;
   await moving;
   let published = refused;
-  while (published.status === 429) published = await project.publish(publication("2.0.0"));
+  await until(async () => (published = await project.publish(publication("2.0.0"))).status !== 429);
   t.equal(published.status, 201);
   t.match(await Promise.race(answers), /^HTTP\/1\.1 408 /);
   for (const socket of uploads) socket.destroy();

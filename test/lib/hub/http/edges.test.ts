@@ -9,6 +9,7 @@ import t from "tap";
 import { createProject, isErrorBody, publication, publishForm, startHub } from "../../../support/hub/harness.ts";
 import { publishedArchive } from "../../../support/hub/published.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
+import { until } from "../../../support/until.ts";
 
 t.test("HEAD is answered wherever GET is, without a body", async (t) => {
   const hub = await startHub(t);
@@ -122,7 +123,7 @@ t.test("a client that leaves in the middle of an upload is not an error of the h
   socket.write(body.subarray(0, 50_000));
   await delay(50);
   socket.destroy();
-  while (!lines.some(({ msg }) => msg === "the client has left")) await delay(10);
+  await until(() => lines.some(({ msg }) => msg === "the client has left"));
   t.strictSame(
     lines.filter(({ level, err }) => level >= 40 || err !== undefined),
     [],
@@ -148,9 +149,9 @@ t.test("keys that somebody makes up do not free one that is at its limit, or on 
       ["GET /devkeys/projects HTTP/1.1", "Host: hub", `X-API-Key: slk_${madeUp()}`, "", ""].join("\r\n"),
     );
     socket.write(batch.join(""));
-    while (answered < sent) await delay(1);
+    await until(() => answered >= sent);
   }
-  while (answered < 21_000) await delay(1);
+  await until(() => answered >= 21_000);
   socket.destroy();
   t.equal(await poll(hub.adminKey), 429, "at its limit");
   for (let used = 4; used < 10; used++) t.equal(await poll(other), 200);

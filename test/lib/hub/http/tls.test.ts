@@ -7,7 +7,6 @@ import { get } from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
-import { setTimeout as delay } from "node:timers/promises";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import fastify, { type FastifyInstance } from "fastify";
 import { pino } from "pino";
@@ -18,6 +17,7 @@ import { statsOf } from "../../../../lib/support/files.ts";
 import { makeCertificate } from "../../../support/hub/certificate.ts";
 import { createProject, publication, startHub } from "../../../support/hub/harness.ts";
 import { trustedCertificate } from "../../../support/hub/lying-hub.ts";
+import { until } from "../../../support/until.ts";
 
 type Pair = ReturnType<typeof makeCertificate>;
 
@@ -185,6 +185,6 @@ t.test("connections are counted, and closed in favour of others, with TLS too", 
   own.write("GET / HTTP/1.1\r\nHost: hub\r\n\r\n");
   await once(own, "data");
   for (const socket of [...strangers, own]) socket.destroy();
-  while (connections.numbers.open > 0) await delay(5);
+  await until(() => connections.numbers.open <= 0);
   t.match(connections.numbers, { open: 0, vouched: 0 });
 });

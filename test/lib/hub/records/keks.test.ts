@@ -1,10 +1,10 @@
-import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import t, { type Test } from "tap";
 import { FEATURES } from "../../../../lib/hub/features.ts";
 import { openDatabase } from "../../../../lib/hub/records/database.ts";
 import { registerKeks, retireKeksExcept, underKek } from "../../../../lib/hub/records/keks.ts";
 import { startPostgres } from "../../../support/hub/postgres-server.ts";
+import { until } from "../../../support/until.ts";
 
 const NOW = "2026-11-24T12:00:00.000Z";
 
@@ -22,13 +22,9 @@ async function withKeks(t: Test) {
   await watcher.connect();
   t.teardown(() => watcher.end());
   /** Resolves when so many statements wait for a lock. */
-  const waiting = async (count: number): Promise<void> => {
-    for (;;) {
-      const { rows } = await watcher.query("select 1 from pg_stat_activity where wait_event_type = 'Lock'");
-      if (rows.length >= count) return;
-      await delay(20);
-    }
-  };
+  const statement = "select 1 from pg_stat_activity where wait_event_type = 'Lock'";
+  const waiting = (count: number): Promise<void> =>
+    until(async () => (await watcher.query(statement)).rows.length >= count);
   return { database, db: database.kysely, waiting };
 }
 

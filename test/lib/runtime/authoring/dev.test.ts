@@ -5,7 +5,7 @@ import { pino } from "pino";
 import t, { type Test } from "tap";
 import { developPlugin, type DevEvent } from "../../../../lib/runtime/authoring/dev.ts";
 import { freePort } from "../../../support/free-port.ts";
-import { until } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 const source = (text: string): string => `export default { actions: { say: () => ${JSON.stringify(text)} } };`;
 

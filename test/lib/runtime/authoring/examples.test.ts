@@ -4,7 +4,8 @@ import { fileURLToPath } from "node:url";
 import { pino } from "pino";
 import t from "tap";
 import { tryPlugin } from "../../../../lib/runtime/authoring/trial.ts";
-import { startHost, until } from "../../../support/runtime/host.ts";
+import { startHost } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 const examples = fileURLToPath(new URL("../../../../examples/plugins", import.meta.url));
 

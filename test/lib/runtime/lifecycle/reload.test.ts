@@ -1,6 +1,7 @@
 import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import t from "tap";
-import { actions, type Host, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
+import { actions, type Host, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 const version = (text: string): string =>
   actions(`

@@ -1,7 +1,8 @@
 // Only in test:all: plugins that loop until they are ended, 9 s of a processor.
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import t from "tap";
-import { actions, type Host, sandboxed, startHost, until } from "../../../support/runtime/host.ts";
+import { actions, type Host, sandboxed, startHost } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 /** The way back of a plugin whose event loop a call has blocked. */
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import t from "tap";
 import { MemorySampler, parseStat, type Sampled } from "../../../../lib/runtime/sandbox/memory-sampler.ts";
-import { until } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 const skip = process.platform === "linux" ? false : "only Linux tells what a process has used";
 

@@ -1,7 +1,8 @@
 // Only in test:all: plugins that grow until they are ended.
 import { request } from "node:http";
 import t, { type Test } from "tap";
-import { actions, type Host, KEY, sandboxed, startHost, until } from "../../../support/runtime/host.ts";
+import { actions, type Host, KEY, sandboxed, startHost } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 /** Plugins and callers that use much memory, at the default limit of 128 MB where no other is said. */
 

@@ -1,7 +1,8 @@
 import { request as httpRequest } from "node:http";
 import { SignJWT } from "jose";
 import t from "tap";
-import { type Host, KEY, sandboxed, startHost, until } from "../../../support/runtime/host.ts";
+import { type Host, KEY, sandboxed, startHost } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 const SECRET = "a-secret-for-tokens-of-at-least-32-bytes";
 const [ISSUER, AUDIENCE] = ["https://issuer", "runtime"];

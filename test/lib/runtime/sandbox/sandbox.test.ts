@@ -1,5 +1,6 @@
 import t from "tap";
-import { actions, isAlive, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
+import { actions, isAlive, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 const BOX = actions(
   `

@@ -5,7 +5,8 @@ import t from "tap";
 import { freePort } from "../../../support/free-port.ts";
 import { startPostgresServer } from "../../../support/hub/postgres-server.ts";
 import { needs, programFile } from "../../../support/programs/optional.ts";
-import { actions, type Host, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
+import { actions, type Host, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 /** PostgreSQL and Redis, for real: servers of the test's own where their programs are installed. */
 

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import t from "tap";
-import { actions, type PluginSource, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
+import { actions, type PluginSource, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 /** Services, events and calls between plugins: the same for both modes, and obeying permissions for both. */
 

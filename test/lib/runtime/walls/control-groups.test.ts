@@ -25,7 +25,8 @@ import { examineGroups, findGroups } from "../../../../lib/support/control-group
 import { groupPlace } from "../../../../lib/support/control-groups/own-group.ts";
 import { spawnEnclosed } from "../../../../lib/runtime/walls/spawn.ts";
 import { GroupTree } from "../../../support/runtime/group-tree.ts";
-import { actions, isAlive, sandboxed, startHost, until } from "../../../support/runtime/host.ts";
+import { actions, isAlive, sandboxed, startHost } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 // Bounds are driven against a folder tree of the shape of cgroup v2 (GroupTree). Only the last test needs the kernel's.
 

@@ -24,8 +24,9 @@ import { createRuntime } from "../../../../lib/runtime/runtime.ts";
 import { findWall } from "../../../../lib/runtime/walls/find-wall.ts";
 import { seccompFilter } from "../../../../lib/runtime/walls/seccomp.ts";
 import { needs, programFile } from "../../../support/programs/optional.ts";
-import { actions, isAlive, sandboxed, startHost, trusted, until } from "../../../support/runtime/host.ts";
+import { actions, isAlive, sandboxed, startHost, trusted } from "../../../support/runtime/host.ts";
 import { usePath } from "../../../support/runtime/path.ts";
+import { until } from "../../../support/until.ts";
 
 const BOX = actions(`
   echo: (payload) => payload,

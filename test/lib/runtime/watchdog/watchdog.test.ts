@@ -7,7 +7,8 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { type Blockage, Watchdog } from "../../../../lib/runtime/watchdog/watchdog.ts";
-import { KEY, type LogRecord, until } from "../../../support/runtime/host.ts";
+import { KEY, type LogRecord } from "../../../support/runtime/host.ts";
+import { until } from "../../../support/until.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../../bin/runtime-serve.ts", import.meta.url));
 const PLUGINS = {

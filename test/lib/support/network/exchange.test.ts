@@ -4,6 +4,7 @@ import { type AddressInfo, createServer as createTcpServer, type Server } from "
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import { exchange } from "../../../../lib/support/network/exchange.ts";
+import { until } from "../../../support/until.ts";
 
 async function serve(t: Test, server: Server): Promise<URL> {
   server.listen(0, "127.0.0.1");
@@ -88,7 +89,7 @@ t.test("an early answer ends the sending, and a source that fails ends the reque
   const { status, body } = await exchange(url, { method: "POST", headers, timeoutMs: 5000 }, sending);
   t.equal(status, 401);
   t.equal(Buffer.concat(await body.toArray()).toString(), "no");
-  while (!closed) await sleep(5);
+  await until(() => closed);
   async function* failing(): AsyncGenerator<Uint8Array> {
     yield Buffer.from("a");
     throw new Error("the file changed");

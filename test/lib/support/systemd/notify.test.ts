@@ -11,6 +11,7 @@ import { systemdNotifier } from "../../../../lib/support/systemd/notify.ts";
 import { NotifySocket } from "../../../support/programs/notify-socket.ts";
 import { needs } from "../../../support/programs/optional.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
+import { until } from "../../../support/until.ts";
 
 const PROGRAM = fileURLToPath(new URL("../../../support/programs/notifying-program.ts", import.meta.url));
 const skip = needs("systemd-notify", "python3");
@@ -181,8 +182,7 @@ t.test("a program that fails, hangs or is missing is told once, and ends nothing
       const notifier = notifierFor(t, { NOTIFY_SOCKET: "/nowhere", PATH: path, WATCHDOG_USEC: "150000" }, warnings);
       notifier.ready();
       notifier.status("Serving");
-      const deadline = Date.now() + 20_000;
-      while (warnings.length === 0 && Date.now() < deadline) await sleep(50);
+      await until(() => warnings.length > 0);
       await sleep(500);
       t.equal(warnings.length, 1, name);
       t.match(warnings[0], message);
@@ -204,7 +204,7 @@ t.test("the program gets the socket and the path, and no other program speaks fo
   using notifier = systemdNotifier({ environment, warn: (message) => t.fail(message) });
   t.same(Object.keys(environment), ["SEALIFT_HUB_URL", "PATH"], "children do not inherit the protocol");
   notifier.ready();
-  while (!existsSync(log)) await sleep(20);
+  await until(() => existsSync(log));
   const names = readFileSync(log, "utf8").match(/^\w+(?==)/gm) ?? [];
   // The shell sets some others, and tap's own hooks.
   const foreign = /^(PWD|OLDPWD|SHLVL|_|NODE_OPTIONS|_TAPJS_.*)$/;

@@ -1,5 +1,5 @@
 // Only in test:all: documents of 100,000 components, 6 s of a processor.
-// Holds: lib/hub/features/components/indexing.ts
+// Holds: whose SBOM is indexed next (lib/hub/features/components/indexing.ts)
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { findComponent, indexed } from "../../../../support/hub/components.ts";
@@ -14,6 +14,7 @@ import {
   type StatedVersion,
 } from "../../../../support/hub/statements.ts";
 import { needs } from "../../../../support/programs/optional.ts";
+import { until } from "../../../../support/until.ts";
 
 const many = (count: number, of = "component"): BillComponent[] =>
   Array.from({ length: count }, (_, index) => ({
@@ -48,15 +49,16 @@ async function takesTurns(t: Test, hub: RunningHub): Promise<void> {
     "no answer waits",
   );
   await state(small, "sbom", billOf(many(1, "tiny")), undefined, small.key);
-  for (;;) {
-    const { versions, unindexed: left } = await findComponent(hub, "tiny-0");
-    if (versions.length === 0) continue;
-    t.ok(
-      left.some(({ target }) => target === "plugin:shark"),
-      "before the large ones",
-    );
-    break;
-  }
+  let left: typeof unindexed = [];
+  await until(async () => {
+    const found = await findComponent(hub, "tiny-0");
+    left = found.unindexed;
+    return found.versions.length > 0;
+  });
+  t.ok(
+    left.some(({ target }) => target === "plugin:shark"),
+    "before the large ones",
+  );
   t.strictSame((await findComponent(hub, "any", small.key)).unindexed, [], "others' versions are others'");
 }
 

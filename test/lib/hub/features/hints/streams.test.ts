@@ -6,6 +6,7 @@ import { FEATURES } from "../../../../../lib/hub/features.ts";
 import { Changes } from "../../../../../lib/hub/features/hints/changes.ts";
 import { HintStreams, type HintSubscription } from "../../../../../lib/hub/features/hints/streams.ts";
 import { openDatabase } from "../../../../../lib/hub/records/database.ts";
+import { until } from "../../../../support/until.ts";
 
 const questionOf = (owner: string): HintSubscription => {
   const sight = new Map([["prj_1", "project:prj_1"]]);
@@ -52,7 +53,7 @@ t.test("streams leave a quarter of the connections to polls, and an owner a quar
   t.equal(streams.numbers.open, 6);
 
   first.destroy();
-  while (streams.numbers.open === 6) await new Promise(setImmediate);
+  await until(() => streams.numbers.open !== 6);
   await open("alice");
   t.equal(streams.numbers.open, 6, "the room of one that has left is another's");
 });

@@ -4,6 +4,7 @@ import { createProject, type RunningHub, startHub } from "../../../../support/hu
 import { startPostgres } from "../../../../support/hub/postgres-server.ts";
 import { startReceiver } from "../../../../support/hub/receiver.ts";
 import { allowing, senderOf } from "../../../../support/hub/webhooks.ts";
+import { until } from "../../../../support/until.ts";
 
 /** A rollout starts and is aborted: its owner hears of both, once and signed. */
 async function tells(t: Test, hub: RunningHub): Promise<void> {
@@ -17,7 +18,7 @@ async function tells(t: Test, hub: RunningHub): Promise<void> {
   const rollout = body.id as string;
   const abort = () => hub.call("POST", `${rollouts}/${rollout}/abort`, { key, json: { reason: "not today" } });
   // The hub may decide at the same moment.
-  while ((await abort()).status === 409);
+  await until(async () => (await abort()).status !== 409);
   await receiver.until(2);
   await senderOf(hub.hub).idle();
 

@@ -1,4 +1,5 @@
 // Only in test:all: thousands of deliveries, 6 s of a processor.
+// Holds: which messages wait, and what they carry (lib/hub/features/webhooks/outbox-records.ts)
 import { randomBytes } from "node:crypto";
 import t, { type Test } from "tap";
 import { Destinations } from "../../../../../lib/hub/base/destinations.ts";

@@ -1,0 +1,12 @@
+import { setTimeout as sleep } from "node:timers/promises";
+
+/**
+ * Waits for what only asking again can tell.
+ *
+ * @param limitMs time after which it throws; far more than the condition needs on a busy machine
+ * @throws Error that shows the condition
+ */
+export async function until(condition: () => unknown, limitMs = 60_000): Promise<void> {
+  for (const end = performance.now() + limitMs; !(await condition()); await sleep(10))
+    if (performance.now() > end) throw new Error(`it did not come true within ${limitMs} ms: ${String(condition)}`);
+}
