@@ -1,15 +1,18 @@
 /**
- * `npm run check`: the checks that a change needs most, in a minute and a half. Types of everything; lint and format
- * of the files that differ from `main`; the tests that hold a rule of theirs (`// Holds:`), golden files, and the tests
- * that import them, the nearest first; and the pages that type what changed. `--tests 60` says how many files of tests
- * (30), `--all` runs all of them, `--base REF` compares with another commit.
+ * `npm run check`: the checks that a change needs most, in a minute and a half. Types, wing by wing; lint, format and
+ * generated pages; then tests: those that the change edits, those that hold a rule of it (`// Holds:`), golden files,
+ * and those that import it, the nearest first; and the pages that type what changed. A list of what failed ends the
+ * output. `--tests 60` says how many files of tests (30), `--all` runs all of them, `--base REF` compares with another
+ * commit than that where the branch left `main`.
  */
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
+import { createInterface } from "node:readline";
 import { scriptArguments } from "./arguments.ts";
-import { APART, nearestTests } from "./nearest-tests.ts";
+import { APART, nearestTests, startsPrograms } from "./nearest-tests.ts";
 import { pagesNaming } from "./pages-naming.ts";
+import { TestReport } from "./test-report.ts";
 
 const { values } = scriptArguments(import.meta.filename, {
   options: {
@@ -19,6 +22,8 @@ const { values } = scriptArguments(import.meta.filename, {
   },
 });
 const most = values.all ? Infinity : Number(values.tests);
+/** Seconds after which a file of tests has failed: the slowest take a tenth of it where nothing else runs. */
+const FILE_LIMIT = 240;
 
 const git = (...args: string[]): string[] =>
   execFileSync("git", args, { encoding: "utf8" }).split("\n").filter(Boolean);
@@ -41,36 +46,60 @@ function batchesOf(together: readonly string[]): string[] {
   });
 }
 
+/** Each failure, with what to do about it. */
 const failed: string[] = [];
-async function run(program: string, ...args: string[]): Promise<void> {
+async function run(remedy: string, program: string, ...args: string[]): Promise<void> {
   const [code] = (await once(spawn(program, args, { stdio: "inherit" }), "exit")) as [number | null];
-  if (code !== 0) failed.push(program);
+  if (code !== 0) failed.push(remedy);
 }
 
-const { holding, reaching } = nearestTests(changed);
+/** Runs files of tests, shows each as it ends, and then what failed in them. */
+async function runTests(files: readonly string[]): Promise<void> {
+  const args = ["--jobs=2", "--reporter=tap", `--timeout=${FILE_LIMIT * 3}`, ...files];
+  const env = { ...process.env, SEALIFT_FILE_LIMIT: String(FILE_LIMIT) };
+  const child = spawn("tap", args, { env, stdio: ["ignore", "pipe", "pipe"] });
+  const report = new TestReport();
+  createInterface({ input: child.stderr }).on("line", (line) => {
+    console.error(line);
+    report.takeError(line);
+  });
+  for await (const line of createInterface({ input: child.stdout })) {
+    const shown = report.take(line);
+    if (shown !== undefined) console.log(shown);
+  }
+  const failures = report.end();
+  if (child.exitCode === null && child.signalCode === null) await once(child, "close");
+  for (const { file, title, details } of failures)
+    console.log(`\n${file}: ${title}\n${details.map((line) => `  ${line}`).join("\n")}`);
+  failed.push(...new Set(failures.map(({ file, title }) => `${file}: ${title}`)));
+  if (failures.length === 0 && child.exitCode !== 0) failed.push(`tap ended with ${child.exitCode}`);
+}
+
+const { edited, holding, reaching } = nearestTests(changed);
 /** Tells whether a test compares what users see with a file of it. There are few, and they are quick. */
 const isGolden = (test: string): boolean => /^test\/(?:golden\/|docs\/named)/.test(test);
-const all = [...new Set([...holding, ...reaching.filter(isGolden), ...reaching])];
-const tests = all.slice(0, Math.max(most, holding.length));
+const first = [...edited, ...holding];
+const all = [...new Set([...first, ...reaching.filter(isGolden), ...reaching])];
+const tests = all.slice(0, Math.max(most, first.length));
 const pages = pagesNaming(changed);
 const code = changed.filter((file) => /\.(?:tsx?|js)$/.test(file) && !file.startsWith("examples/"));
 console.log(
   `${changed.length} files differ from ${values.base}. Of ${all.length} files of tests that reach them, ${tests.length} ` +
-    `run, first the ${holding.length} that hold a rule of theirs; ${pages.length} pages are typed.`,
+    `run: first ${edited.length} that differ themselves, then ${holding.length} that hold a rule of the others; ` +
+    `${pages.length} pages are typed.`,
 );
+/** Tells whether a generated page can differ: all are made from sources, and none from a test. */
+const mayChangePages = changed.some((file) => /^(?:lib|scripts|docs)\//.test(file));
+const needsBuild = pages.length > 0 || tests.some(startsPrograms);
 await Promise.all([
-  run(
-    "npm",
-    ...["run", "--silent", "typecheck", "--"],
-    ...["--incremental", "--tsBuildInfoFile", "node_modules/.cache/check.tsbuildinfo"],
-  ),
-  code.length > 0 && run("oxlint", "--no-error-on-unmatched-pattern", ...code),
-  code.length > 0 && run("eslint", "--no-warn-ignored", ...code),
-  changed.length > 0 && run("prettier", "--check", "--ignore-unknown", ...changed),
+  run("types: see above", "npm", "run", "--silent", "typecheck"),
+  code.length > 0 && run("oxlint: oxlint --fix mends some", "oxlint", "--no-error-on-unmatched-pattern", ...code),
+  code.length > 0 && run("eslint: eslint --fix mends some", "eslint", "--no-warn-ignored", ...code),
+  changed.length > 0 &&
+    run("format: prettier --write of the files above", "prettier", "--check", "--ignore-unknown", ...changed),
+  mayChangePages && run("generated pages: npm run docs", process.execPath, "scripts/docs.ts", "--check"),
+  needsBuild && run("build: see above", "npm", "run", "--silent", "build", "--", "--fast"),
 ]);
-// These start programs of dist/.
-if (pages.length > 0 || tests.some((file) => /^test\/(?:commands|docs|end-to-end|faults|scripts)\//.test(file)))
-  await run("npm", "run", "--silent", "build", "--", "--fast");
 // Like .ci/run: a change of the walls is tried in each of their settings.
 if (
   changed.some((file) => /^(?:lib\/runtime\/(?:walls|sandbox|guest)|test\/(?:attacks|support)\/runtime)\//.test(file))
@@ -82,8 +111,8 @@ if (pages.length > 0) {
   process.env["SEALIFT_PAGES"] = pages.join(",");
   apart.push("test/docs/first-hour.test.ts", "test/docs/commands.test.ts");
 }
-const files = [...new Set([...batches, ...apart])];
-if (files.length > 0) await run("tap", "--jobs=2", ...files);
+const files = [...new Set([...apart.filter((file) => edited.includes(file)), ...batches, ...apart])];
+if (files.length > 0) await runTests(files);
 if (tests.length < all.length) console.log(`Left to CI: ${all.length - tests.length} files of tests. --all runs them.`);
-if (failed.length > 0) console.error(`Failed: ${failed.join(", ")}`);
+if (failed.length > 0) console.error(`\nFailed:\n${failed.map((what) => `- ${what}`).join("\n")}`);
 process.exitCode = failed.length > 0 ? 1 : 0;

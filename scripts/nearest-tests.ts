@@ -1,28 +1,42 @@
-import { globSync, readFileSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
 /** Tests that have a process of their own (`.taprc`). */
 export const APART = /^test\/(?:build|docs|end-to-end|faults|fuzz|ops|scripts)\//;
 const IMPORTED = /(?:\bfrom |\bimport |\bimport\(|\bnew URL\()"(\.[^"]+)"/g;
 const TEST = /\.test\.tsx?$/;
-/** The line by which a test names the files or folders whose rule it holds, after the rule's name. */
-const HOLDS = /^\/\/ Holds: .*$/gm;
+/** The lines by which a test names the files or folders whose rule it holds, in brackets after the rule's name. */
+const HOLDS = /^\/\/ Holds: [^(]*\(([^)]*)\)$/gm;
+const PATH = /(?<=^|[\s,])(?:bin|commands|docs|lib|scripts|[A-Z]+\.md)\b[\w./-]*(?<=\w)/g;
 
-/** Returns the files and folders of the product whose rules a test says that it holds. */
+/** Returns the files and folders whose rules a test says that it holds. */
 export function heldBy(test: string): string[] {
-  const lines = readFileSync(test, "utf8").match(HOLDS) ?? [];
-  return lines.flatMap((line) => line.match(/\b(?:bin|commands|lib|scripts)\/[\w./-]*\w/g) ?? []);
+  const held = readFileSync(test, "utf8").matchAll(HOLDS);
+  return [...held].flatMap(([, paths]) => paths!.match(PATH) ?? []);
 }
+
+/** Returns what a file imports, or starts by its path. */
+const importsOf = (file: string): string[] =>
+  [...readFileSync(file, "utf8").matchAll(IMPORTED)].map(([, path]) => normalize(join(dirname(file), path!)));
 
 /** Returns the importers of each file, by import or by starting its path. */
 function importers(files: readonly string[]): Map<string, string[]> {
   const found = new Map<string, string[]>();
   for (const file of files)
-    for (const [, path] of readFileSync(file, "utf8").matchAll(IMPORTED)) {
-      const imported = normalize(join(dirname(file), path!));
-      found.set(imported, [...(found.get(imported) ?? []), file]);
-    }
+    for (const imported of importsOf(file)) found.set(imported, [...(found.get(imported) ?? []), file]);
   return found;
+}
+
+/** Tells whether a test starts programs of `dist/`: it names that folder, or a helper does that it imports. */
+export function startsPrograms(test: string): boolean {
+  // A set is walked in the order in which it grows.
+  const reached = new Set([test]);
+  for (const file of reached) {
+    if (/\bdist\//.test(readFileSync(file, "utf8"))) return true;
+    for (const imported of importsOf(file))
+      if (imported.startsWith("test/") && existsSync(imported)) reached.add(imported);
+  }
+  return false;
 }
 
 /** Folders of a path. */
@@ -41,15 +55,24 @@ function distanceOf(test: string, file: string, imports: number): number {
   return imports - 2 * shared - (isNamed ? 4 : 0) + (APART.test(test) ? 4 : 0);
 }
 
-/**
- * Returns the test files that a change may break, those first that hold a rule of a changed file (`// Holds:`), then
- * those that reach one by their imports, the nearest first. The files of `test/batches` are left out.
- */
-export function nearestTests(changed: readonly string[]): { holding: string[]; reaching: string[] } {
+/** Test files that a change may break. Each stands in one list only; the files of `test/batches` in none. */
+export interface NearestTests {
+  /** The change edits them. */
+  edited: string[];
+  /** They hold a rule of a changed file (`// Holds:`). */
+  holding: string[];
+  /** They reach a changed file by their imports, the nearest first. */
+  reaching: string[];
+}
+
+/** Returns the test files that a change may break, in the order in which they are worth running. */
+export function nearestTests(changed: readonly string[]): NearestTests {
   const files = globSync("{bin,commands,lib,scripts,test,examples}/**/*.{ts,tsx}");
   const tests = files.filter((file) => TEST.test(file) && !file.startsWith("test/batches/"));
   const isHeld = (path: string): boolean => changed.some((file) => file === path || file.startsWith(`${path}/`));
-  const holding = tests.filter((test) => heldBy(test).some(isHeld)).toSorted();
+  const edited = tests.filter((test) => changed.includes(test)).toSorted();
+  const holding = tests.filter((test) => !edited.includes(test) && heldBy(test).some(isHeld)).toSorted();
+  const before = new Set([...edited, ...holding]);
   const by = importers(files);
   const nearest = new Map<string, number>();
   for (const file of changed) {
@@ -58,8 +81,8 @@ export function nearestTests(changed: readonly string[]): { holding: string[]; r
     for (const [reached, count] of steps)
       for (const importer of by.get(reached) ?? []) if (!steps.has(importer)) steps.set(importer, count + 1);
     for (const [test, count] of steps)
-      if (TEST.test(test) && !test.startsWith("test/batches/") && !holding.includes(test))
+      if (TEST.test(test) && !test.startsWith("test/batches/") && !before.has(test))
         nearest.set(test, Math.min(nearest.get(test) ?? Infinity, distanceOf(test, file, count)));
   }
-  return { holding, reaching: [...nearest].toSorted(([, a], [, b]) => a - b).map(([test]) => test) };
+  return { edited, holding, reaching: [...nearest].toSorted(([, a], [, b]) => a - b).map(([test]) => test) };
 }

@@ -39,14 +39,15 @@ if (values.verify !== undefined) {
   process.exit();
 }
 
+const UNRELEASED = "## Unreleased";
 const [, headed = "", when = ""] = /^## (\S+) \((unreleased|\d{4}-\d\d-\d\d)\)$/.exec(heading) ?? [];
-const isDated = when !== "unreleased";
+const isDated = when !== "unreleased" && heading !== UNRELEASED;
 const version = semver.valid(positionals[0] ?? headed) ?? "";
 if (version === "") fail("Name the version: npm run release -- 1.2.0");
 if (semver.lt(version, current)) fail(`${version} is lower than ${current}, the version in package.json.`);
 if (git("tag", "--list", `v${version}`) !== "") fail(`The tag v${version} exists.`);
 if (isDated && headed !== version)
-  fail(`CHANGELOG.md begins with "${heading}": give ${version} a heading that ends with (unreleased).`);
+  fail(`CHANGELOG.md begins with "${heading}": give ${version} the heading "${UNRELEASED}".`);
 const dirty = git("status", "--porcelain");
 if (dirty !== "" && !values["dry-run"]) fail(`Commit or remove these first:\n${dirty}`);
 

@@ -1,3 +1,4 @@
+// Holds: every link leads somewhere (docs, README.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md)
 /** Links in pages and citations in code lead somewhere. */
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";

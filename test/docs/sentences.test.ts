@@ -1,3 +1,4 @@
+// Holds: pages are read by people (docs, README.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md)
 import t from "tap";
 import { readPage, repositoryFiles } from "../support/docs/pages.ts";
 import { sentencesOf, wordsOf } from "../support/docs/sentences.ts";
@@ -45,9 +46,9 @@ t.test("what a sentence is", (t) => {
 t.test("what is new in a version fits a screen or two, under the role that it is for", (t) => {
   const [newest = ""] = readPage("CHANGELOG.md").split(/^## /m).slice(1);
   const [, ...roles] = newest.split(/^### /m);
-  t.ok(roles.length > 1);
+  t.ok(roles.length > 0, "its entries stand under roles (### Hub)");
   const entries = roles.map((role) => role.match(/^- /gm)?.length ?? 0);
-  t.notOk(entries.includes(0), "each role has an entry");
+  t.notOk(entries.includes(0), "each role has an entry, which begins with -");
   const sum = entries.reduce((all, some) => all + some, 0);
   t.ok(sum <= MOST_ENTRIES, `${sum} entries`);
   t.end();

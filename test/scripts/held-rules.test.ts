@@ -1,7 +1,8 @@
+// Holds: what npm run check runs, and in which order (scripts/nearest-tests.ts)
 /** Rules that the architecture's page names have a test that says so, and `npm run check` begins with it. */
-import { existsSync, globSync } from "node:fs";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import t from "tap";
-import { heldBy, nearestTests } from "../../scripts/nearest-tests.ts";
+import { heldBy, nearestTests, startsPrograms } from "../../scripts/nearest-tests.ts";
 import { readPage } from "../support/docs/pages.ts";
 
 const held = new Set(globSync("test/**/*.test.{ts,tsx}").flatMap(heldBy));
@@ -28,5 +29,20 @@ t.test("a change is checked first by the tests that hold its rule, then by the n
   const { holding, reaching } = nearestTests(["lib/hub/features/staging/records.ts"]);
   t.strictSame(holding, ["test/attacks/publishing/approval-matrix.test.ts"]);
   t.ok(reaching.length > 10 && !reaching.some((test) => holding.includes(test)));
-  t.strictSame(nearestTests(["README.md"]), { holding: [], reaching: [] });
+  const pages = ["test/docs/links.test.ts", "test/docs/sentences.test.ts"];
+  t.strictSame(nearestTests(["README.md"]), { edited: [], holding: pages, reaching: [] });
+  const [own] = pages;
+  t.strictSame(nearestTests([own!, "docs/hub.md"]), { edited: [own], holding: pages.slice(1), reaching: [] });
+});
+
+t.test("rooms have tests that hold their rules", async (t) => {
+  const rooms = ["agent/health", "apps", "agent/applications", "artifact/trust", "hub/features/webhooks", "hub/access"];
+  for (const room of rooms) t.ok([...held].filter((path) => path.startsWith(`lib/${room}/`)).length > 1, room);
+  const named = globSync("test/**/*.test.{ts,tsx}").filter((test) => /^\/\/ Holds:/m.test(readFileSync(test, "utf8")));
+  for (const test of named) t.not(heldBy(test).length, 0, `${test} names what it holds in brackets`);
+});
+
+t.test("only tests of programs wait for a build", async (t) => {
+  t.ok(startsPrograms("test/commands/app-init.test.ts"));
+  t.notOk(startsPrograms("test/lib/apps/listening.test.ts"));
 });

@@ -44,7 +44,9 @@ t.test("--dry-run says what a release does, and what is in its way", { skip: nee
   const today = new Date().toISOString().slice(0, 10);
   t.match(release("## 0.2.0 (unreleased)"), { status: 0, text: `"## 0.2.0 (${today})"` });
   t.match(release("## 0.2.0 (unreleased)", "0.2.1"), { status: 0, text: `"## 0.2.1 (${today})"` });
-  t.match(release("## 0.1.0 (2026-11-26)", "0.2.0"), { status: 1, text: /give 0\.2\.0 a heading that ends with/ });
+  t.match(release("## 0.1.0 (2026-11-26)", "0.2.0"), { status: 1, text: /give 0\.2\.0 the heading "## Unreleased"/ });
+  t.match(release("## Unreleased", "0.2.0"), { status: 0, text: `"## 0.2.0 (${today})"` });
+  t.match(release("## Unreleased"), { status: 1, text: "Name the version" });
   t.match(release("## 0.0.9 (unreleased)"), { status: 1, text: "0.0.9 is lower than 0.1.0" });
   t.match(release("## Next"), { status: 1, text: "Name the version" });
   git("tag", "v0.1.0");

@@ -6,6 +6,7 @@
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { registerHooks } from "node:module";
 import { fileURLToPath, pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
 import t, { type Test } from "tap";
 import { filesOf, type Selection } from "./selection.ts";
 
@@ -52,25 +53,58 @@ function processorSeconds(): number {
   return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
 }
 
+/** Seconds that a file may take (`SEALIFT_FILE_LIMIT`, set by `npm run check`), or none. */
+const limit = Number(process.env["SEALIFT_FILE_LIMIT"] ?? 0) || undefined;
+
 /**
- * Runs every test file that matches the patterns, relative to the repository, one after the other: those of the part
- * that `SEALIFT_TESTS` names (scripts/test.ts), all of them without it.
+ * Watches the files from a thread of its own. Kills the process when a file exceeds its limit and does not even hear of
+ * that, since it never waits.
+ *
+ * @returns takes the name of each file that begins
+ */
+function watchForLoops(seconds: number): (file: string) => void {
+  const source = `
+    let timer;
+    require("node:worker_threads").parentPort.on("message", (file) => {
+      clearTimeout(timer);
+      timer = setTimeout(() => {
+        require("node:fs").writeSync(2, file + " does not end\\n");
+        process.kill(process.pid, "SIGKILL");
+      }, ${(seconds + 2) * 1000});
+    });`;
+  const worker = new Worker(source, { eval: true, execArgv: [] });
+  worker.unref();
+  return (file) => worker.postMessage(file);
+}
+
+/**
+ * Runs every test file that matches the patterns, relative to the repository, one after the other: the files of each
+ * pattern in the order of their names, and of them those of the part that `SEALIFT_TESTS` names (scripts/test.ts), all
+ * of them without it.
  */
 export function together(...patterns: readonly string[]): void {
   t.setTimeout(1_200_000);
   const part = (process.env["SEALIFT_TESTS"] ?? "all") as Selection;
-  for (const file of filesOf(part, globSync([...patterns], { cwd: root }).toSorted(), root)) {
+  const files = new Set(patterns.flatMap((pattern) => globSync(pattern, { cwd: root }).toSorted()));
+  const begins = limit === undefined ? undefined : watchForLoops(limit);
+  const ended: Promise<unknown>[] = [];
+  for (const file of filesOf(part, [...files], root)) {
     if (ALONE.test(readFileSync(`${root}${file}`, "utf8"))) {
-      void t.spawn(process.execPath, [...process.execArgv, file], { cwd: root }, file);
+      const options = { cwd: root, ...(limit !== undefined && { timeout: limit * 1000 }) };
+      void t.spawn(process.execPath, [...process.execArgv, file], options, file);
       continue;
     }
     const { href } = pathToFileURL(`${root}${file}`);
     let before = 0;
-    const tested = t.test(file, async (t) => {
+    const tested = t.test(file, { ...(limit !== undefined && { timeout: limit * 1000 }) }, async (t) => {
       tests.set(href, t);
+      begins?.(file);
       before = processorSeconds();
       await import(href);
     });
+    ended.push(tested);
     if (part === "core") void tested.then(() => holdToShare(file, processorSeconds() - before));
   }
+  // What a file that exceeded its limit still waits for holds up nobody.
+  if (limit !== undefined) void Promise.allSettled(ended).then(() => setTimeout(() => process.exit(), 1000).unref());
 }
