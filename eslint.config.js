@@ -4,43 +4,14 @@ import { defineConfig } from "eslint/config";
 import boundaries from "eslint-plugin-boundaries";
 import importSort from "eslint-plugin-simple-import-sort";
 import plainComments from "./scripts/lint/plain-comments.js";
+import { WINGS } from "./scripts/wings.ts";
 
-/** What each room may import: arrows point one way (docs/decisions/0001-rooms.md). `support` and `contract` carry everyone. */
-const base = ["contract", "support"];
+/** What each room may import: arrows point one way (docs/decisions/0001-rooms.md). */
 const rooms = {
-  contract: [],
-  support: ["contract"],
-  options: [...base, "artifact"],
-  artifact: [...base],
-  client: [...base, "artifact"],
-  releases: [...base, "artifact"],
-  sdk: ["contract"],
-  hub: [...base, "options", "artifact", "client"],
-  // Pages ask the routes that programs ask: what a page can do, a program can. The hub is given them, and knows none.
-  web: [...base, "client", "artifact", "hub/base", "hub/http", "hub/access"],
-  agent: [...base, "artifact", "client", "releases"],
-  runtime: [...base, "artifact", "releases", "sdk"],
-  publisher: [...base, "artifact", "client"],
-  mirror: [...base, "client"],
-  apps: [...base, "releases"],
-  tui: [...base, "client", "agent"],
-  commands: [
-    ...[
-      ...base,
-      "artifact",
-      "client",
-      "publisher",
-      "releases",
-      "hub",
-      "web",
-      "agent",
-      "runtime",
-      "apps",
-      "mirror",
-      "tui",
-    ],
-    "options",
-  ],
+  ...Object.assign({}, ...Object.values(WINGS).map((wing) => wing.rooms)),
+  commands: Object.values(WINGS)
+    .flatMap((wing) => Object.keys(wing.rooms))
+    .filter((room) => room !== "sdk"),
   bin: ["commands", "support"],
 };
 

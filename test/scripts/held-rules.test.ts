@@ -1,8 +1,9 @@
-// Holds: what npm run check runs, and in which order (scripts/nearest-tests.ts)
+// Holds: what npm run check runs, and in which order (scripts/nearest-tests.ts, scripts/wings.ts)
 /** Rules that the architecture's page names have a test that says so, and `npm run check` begins with it. */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import t from "tap";
 import { heldBy, nearestTests, startsPrograms } from "../../scripts/nearest-tests.ts";
+import { WINGS } from "../../scripts/wings.ts";
 import { readPage } from "../support/docs/pages.ts";
 
 const held = new Set(globSync("test/**/*.test.{ts,tsx}").flatMap(heldBy));
@@ -45,4 +46,21 @@ t.test("rooms have tests that hold their rules", async (t) => {
 t.test("only tests of programs wait for a build", async (t) => {
   t.ok(startsPrograms("test/commands/app-init.test.ts"));
   t.notOk(startsPrograms("test/lib/apps/listening.test.ts"));
+});
+
+t.test("rooms import of their own wing, or of one that it stands on", async (t) => {
+  const wings = Object.entries<{ on: readonly string[]; rooms: Record<string, readonly string[]> }>(WINGS);
+  const wingOf = new Map(wings.flatMap(([wing, { rooms }]) => Object.keys(rooms).map((room) => [room, wing])));
+  t.strictSame(
+    [...wingOf.keys()].toSorted(),
+    globSync("lib/*")
+      .map((path) => path.slice("lib/".length))
+      .toSorted(),
+  );
+  for (const [wing, { on, rooms }] of wings)
+    for (const [room, imports] of Object.entries(rooms))
+      for (const other of imports) {
+        const target = wingOf.get(other.split("/")[0]!);
+        t.ok(target === wing || on.includes(target!), `${room} may import ${other}`);
+      }
 });

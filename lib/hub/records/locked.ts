@@ -15,9 +15,9 @@ import type { TransactedIn } from "./port.ts";
  * project relies on them without a lock of the key.
  */
 
-/** No value is made of it: its private field sets a locked row apart from a row with the same columns. */
+/** No value is made of it: its protected field sets a locked row apart from a row with the same columns. */
 declare class Hold<in out In> {
-  private readonly transaction: (transaction: In) => In;
+  protected readonly transaction: (transaction: In) => In;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type {} from "@fastify/multipart";
 import fastify, { type InjectOptions } from "fastify";
 import t from "tap";
 import * as z from "zod";
