@@ -67,6 +67,21 @@ const BODIES: Record<string, object> = {
   ),
 };
 
+/** Routes that are asked without a body: tests of their features have those that they accept. */
+const WITHOUT = new Set([
+  "POST /devkeys/projects/{id}/versions/{version}/deprecation",
+  "PUT /devkeys/projects/{id}/versions/{version}/signature",
+  "POST /devkeys/publishers",
+  "POST /devkeys/publishers/{publisher}/test",
+  "POST /devkeys/exchange",
+  "POST /devkeys/staging/approve",
+  "POST /devkeys/staging/{id}/{version}/reject",
+  "PUT /devkeys/projects/{id}/approval",
+  "POST /app/deploy/v1/projects/{project_id}/artifacts/{version}/statements",
+  "POST /app/marketplace/plugins/{slug}/versions/{version}/statements",
+  "POST /app/services/services/{slug}/versions/{version}/statements",
+]);
+
 /** Queries that the routes ask for. */
 const QUERIES: Record<string, string> = {
   "DELETE /devkeys/projects/{id}/versions/{version}": "?reason=bad",
@@ -104,6 +119,8 @@ t.test("every route answers strangers, other owners and broken bodies with the s
     for (const [method, { requestBody, responses }] of Object.entries(operations)) {
       const name = `${method.toUpperCase()} ${path}`;
       const isForm = /\/(?:publish|deltas|index|versions)$/.test(path);
+      if (requestBody !== undefined && !isForm)
+        t.ok(bodies[name] ?? WITHOUT.has(name), `${name}: give it a body that it accepts in BODIES`);
       const given = (): CallOptions =>
         requestBody === undefined ? {} : isForm ? { form: publishForm(publication("9.9.9")) } : { json: bodies[name] };
       const cases: Record<string, CallOptions> = {
