@@ -99,7 +99,7 @@ async function deployOptions(options: Values<typeof agent>, layers: readonly Lay
 }
 
 /** Reads the rules that a version must meet; undefined without any. @throws UsageError `config_invalid` */
-async function policyOf({ policy }: { policy?: string | undefined }): Promise<DeployOptions["policy"]> {
+export async function policyOf({ policy }: { policy?: string | undefined }): Promise<DeployOptions["policy"]> {
   if (policy === undefined) return undefined;
   return (await import("../../lib/agent/policy/policy-file.ts")).readPolicy(policy);
 }
@@ -136,7 +136,7 @@ async function rootTrust(
 /**
  * Returns the trusted signers; undefined where no signature is required. @throws UsageError `usage`, `key_file_invalid`
  */
-async function signerTrust(options: TrustValues): Promise<SignerTrust | undefined> {
+export async function signerTrust(options: TrustValues): Promise<SignerTrust | undefined> {
   const { signerPublicKey, trustOnFirstUse, root, rootSources } = options;
   if (root !== undefined) return rootTrust(root, options);
   if (rootSources.length > 0) throw usageError("usage", "--root-source goes with --root.");

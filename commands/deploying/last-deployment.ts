@@ -18,6 +18,10 @@ interface RunValues {
   runtimeUrl: string;
   notifiersConfig?: string | undefined;
   hubUrl?: string | undefined;
+  signerPublicKey?: readonly string[] | undefined;
+  root?: string | undefined;
+  trustOnFirstUse?: boolean;
+  policy?: string | undefined;
 }
 
 const HOW_UNITS_RUN = [
@@ -31,6 +35,11 @@ const HOW_UNITS_RUN = [
   "plugin-key-file",
 ];
 
+const WHO_SIGNS = ["signer-public-key", "root", "trust-on-first-use"];
+
+/** Separates keys in a setting: settings are texts, and neither a key nor a sensible path has it. */
+const BETWEEN_KEYS = "\n";
+
 /**
  * Returns the settings that a target keeps of a deployment. For a secret that is the file it was read from, if that
  * file stays.
@@ -39,7 +48,7 @@ const HOW_UNITS_RUN = [
  */
 export function settingsOf(options: RunValues, layers: readonly Layer[]): Settings {
   const { hostId, supervisor, supervisorName, systemdScope, runtimeUrl } = options;
-  const { notifiersConfig, hubUrl } = options;
+  const { notifiersConfig, hubUrl, policy } = options;
   const own: Record<string, Record<string, string | undefined>> = {
     runtime: { runtime_url: runtimeUrl, plugin_key_file: secretFile("plugin-key", layers) },
     systemd: { systemd_scope: systemdScope, ...healthOf(options) },
@@ -51,11 +60,24 @@ export function settingsOf(options: RunValues, layers: readonly Layer[]): Settin
     supervisor_name: supervisorName,
     ...own[supervisor],
     notifiers_config: notifiersConfig && resolve(notifiersConfig),
+    policy: policy && resolve(policy),
+    ...signersOf(options),
     // A URL may hold a password.
     ...(hubUrl !== undefined &&
       new URL(hubUrl).password === "" && { hub_url: hubUrl, api_key_file: secretFile("api-key", layers) }),
   };
   return Object.fromEntries(Object.entries(settings).filter((entry) => entry[1] !== undefined)) as Settings;
+}
+
+/** Returns whose signatures were accepted: files by their paths, which are read anew, and keys as they were typed. */
+function signersOf({ signerPublicKey, root, trustOnFirstUse }: RunValues): Record<string, string | undefined> {
+  const isFile = (given: string): boolean => statSync(given, { throwIfNoEntry: false })?.isFile() === true;
+  const keys = signerPublicKey?.map((given) => (isFile(given) ? resolve(given) : given));
+  return {
+    signer_public_key: keys?.join(BETWEEN_KEYS),
+    root: root === undefined || root === "follow" ? root : resolve(root),
+    trust_on_first_use: trustOnFirstUse === true ? "true" : undefined,
+  };
 }
 
 /** Returns how the health of units is asked, where that was said. */
@@ -81,8 +103,8 @@ function secretFile(name: string, layers: readonly Layer[]): string | undefined 
 const FORMER_SUPERVISOR = "kubernetes";
 
 /**
- * Returns the settings of a target's last deployment, as the layer below all others. If another supervisor is chosen,
- * settings that describe the kept one do not count.
+ * Returns the settings of a target's last deployment, as the layer below all others; only flags beat its API key. If
+ * another supervisor is chosen, settings that describe the kept one do not count, and so it is with signers.
  *
  * @param text the target as it was typed
  * @param layers where options are given
@@ -103,13 +125,22 @@ export async function lastDeployment(text: string, layers: readonly Layer[]): Pr
   const isOther = kept === FORMER_SUPERVISOR || (chosen !== undefined && chosen !== kept);
   const hub = given("hub-url") ?? settings["hub_url"];
   const isOtherHub = hub !== undefined && !isSameHub(hub, settings["hub_url"] ?? "");
+  const isOtherSigner = WHO_SIGNS.some((name) => given(name) !== undefined);
   const get = (name: string): Given | undefined => {
     if (isOther && HOW_UNITS_RUN.includes(name)) return undefined;
+    if (isOtherSigner && WHO_SIGNS.includes(name)) return undefined;
     const value = layer.get(name);
+    if (name === "signer-public-key" && typeof value === "string") return value.split(BETWEEN_KEYS);
     // Going back needs no hub, and so no key to it.
     return name === "api-key-file" && (isOtherHub || !isReadable(String(value))) ? undefined : value;
   };
-  return [{ ...layer, get }];
+  // The hub hears of a host by that host's own key, whatever key the shell has for other work.
+  const key: Layer = {
+    ...layer,
+    get: (name) => (name === "api-key-file" ? get(name) : undefined),
+    beatsEnvironment: true,
+  };
+  return [key, { ...layer, get }];
 }
 
 function isReadable(path: string): boolean {

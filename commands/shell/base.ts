@@ -159,7 +159,12 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
       credentialsLayer(process.env),
       ...(file === undefined ? [] : [file]),
     ];
-    this.layers = [...this.layers, ...(await this.keptLayers())];
+    const kept = await this.keptLayers();
+    const [typed, ...others] = this.layers;
+    const [strong, weak] = [true, false].map((is) =>
+      kept.filter(({ beatsEnvironment = false }) => beatsEnvironment === is),
+    );
+    this.layers = [typed!, ...strong!, ...others, ...weak!];
     if ("hubUrl" in this.#own.table) await this.#addContext();
     try {
       this.options = (await resolveOptions(this.#own.table, this.layers, this.hubArgument)) as Values<
@@ -184,7 +189,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     return `The sealift.yaml of this folder gives ${values}. That does not count before you have read the file and run \`sealift trust-folder\`.`;
   }
 
-  /** Returns layers with the lowest priority: what is kept with the command's target. */
+  /** Returns what is kept with the command's target: layers with the lowest priority, unless they say otherwise. */
   protected keptLayers(): Promise<readonly Layer[]> {
     return Promise.resolve([]);
   }

@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import type { Reporter } from "../../lib/agent/base/reporter.ts";
+import type { KeptTarget } from "../../lib/agent/deployment/rollback.ts";
 import type { DeployResult } from "../../lib/agent/deployment/run.ts";
 import { type Target, targetOfName } from "../../lib/contract/target.ts";
 import { rollback } from "../../lib/options/inspection.ts";
@@ -17,10 +17,14 @@ export class Rollback extends withOptions(rollback) {
     category: "Operating",
     description: "Go back to a release that is kept on this host",
     details: `
-      Goes to the newest kept release of an earlier version without asking a hub: its plan's steps run, whatever else
-      differs is restarted, and health checks end it. If it does not work, what ran before is brought back.
+      Goes to the newest kept release of an earlier version: its plan's steps run, whatever else differs is restarted,
+      and health checks end it. If it does not work, what ran before is brought back.
 
-      The supervisor and the host's name are those of the target's last deployment; \`sealift status\` shows them, and
+      A release must meet what a deployment must: a signer that counts now, grants for its applications, and the host's
+      policy, for which the hub is asked. Nothing else needs a hub. A refusal names the flag by which a person decides
+      otherwise, and the report says that it was given.
+
+      The supervisor, the signers, the policy and the host's name are those of the target's last deployment; \`sealift status\` shows them, and
       flags override them. So is the hub that is told, with the file of its key; without them a warning says that it is
       not told, and the next deployment does it. A watch leaves the version alone that was left, until there is a newer
       one, or until \`sealift watch resume\` or \`retry\`. \`sealift releases\` lists what is kept.
@@ -38,12 +42,20 @@ export class Rollback extends withOptions(rollback) {
   }
 
   override async run(): Promise<number> {
-    const [target] = await targetsAt(projectRootAt(this.options.projectRoot), [this.target]);
+    const layout = projectRootAt(this.options.projectRoot);
+    const [target] = await targetsAt(layout, [this.target]);
     const of = targetOfName(target!);
-    const kept = { ...of, to: this.options.to, reporter: await reporterOf(of, this.options) };
-    const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot } = this.options;
+    const { policyOf, signerTrust } = await import("../deploying/deploy-targets.ts");
+    const { trustOnDisk } = await import("../../lib/agent/sources/kept-signer.ts");
+    const { to, allowUntrustedSigner, allowUnmetPolicy } = this.options;
+    const kept = {
+      ...{ ...of, to, allowUntrustedSigner, allowUnmetPolicy, ...(await hubOf(of, this.options)) },
+      trust: (await signerTrust({ ...this.options, rootSources: [] })) ?? (await trustOnDisk(layout, target!)),
+    };
+    const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, acceptRights } = this.options;
     const options = {
-      ...{ projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot },
+      ...{ projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, acceptRights },
+      policy: await policyOf(this.options),
       supervisor: await supervisorFrom(this.options),
       settings: settingsOf(this.options, this.layers),
       ...(await operatorCommands(this.options)),
@@ -63,19 +75,21 @@ export class Rollback extends withOptions(rollback) {
   }
 }
 
-/** Returns a reporter to the hub, where one is known with a key. */
-async function reporterOf(
+/** Returns the hub of a target and a reporter to it, where one is known with a key. */
+async function hubOf(
   { kind, slug }: Target,
   { hubUrl, apiKey, timeoutMs, hostId }: Values<typeof rollback>,
-): Promise<Reporter | undefined> {
-  if (hubUrl === undefined || apiKey === undefined) return undefined;
+): Promise<Pick<KeptTarget, "reporter" | "connection">> {
+  if (hubUrl === undefined || apiKey === undefined) return {};
   const given = { hubUrl, apiKey, timeoutMs };
   if (kind === "project") {
     const { projectReporter } = await import("../../lib/agent/sources/project.ts");
-    return projectReporter({ ...hubConnection(given, DEPLOY_TIMEOUT_MS), hostId, projectId: slug });
+    const connection = hubConnection(given, DEPLOY_TIMEOUT_MS);
+    return { connection, reporter: projectReporter({ ...connection, hostId, projectId: slug }) };
   }
   const { marketplaceReporter } = await import("../../lib/agent/sources/marketplace.ts");
-  return marketplaceReporter({ ...hubConnection(given, MARKETPLACE_TIMEOUT_MS), hostId, kind, slug });
+  const connection = hubConnection(given, MARKETPLACE_TIMEOUT_MS);
+  return { connection, reporter: marketplaceReporter({ ...connection, hostId, kind, slug }) };
 }
 
 const sentence = ({ outcome, version, previous_version: left }: DeployResult): string =>

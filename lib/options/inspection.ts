@@ -1,7 +1,8 @@
 import { agent, host, hostChange, supervision } from "./agent.ts";
 import { reporting } from "./connection.ts";
 import { flag, text, whole } from "./kinds.ts";
-import { group } from "./option.ts";
+import { group, guarded } from "./option.ts";
+import { acceptedSigners } from "./sources.ts";
 
 /** Options of the commands that show and change what is deployed on this host. */
 
@@ -11,19 +12,23 @@ export const history = {
   ...host,
 };
 
-const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig } = agent;
+const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig, policy, acceptRights } = agent;
 const { runtimeUrl: _url, pluginKey: _key, staysUpMs: _staysUp, healthUrl: _health, ...units } = supervision;
 
 /**
- * Options of `rollback`, which asks no hub, but reports to the one given or the one that the target was deployed from.
+ * Options of `rollback`, which reports to the hub given or the one that the target was deployed from. It asks that hub
+ * only what a policy wants to know.
  */
 export const rollback = {
   ...group("Rollback", {
     to: text({ metavar: "RELEASE", help: "A kept release or its version", defaultText: "an earlier version" }),
     dryRun: flag({ help: "Tell what would change, and change nothing" }),
+    allowUntrustedSigner: guarded(flag({ help: "Go back although its signer no longer counts" })),
+    allowUnmetPolicy: guarded(flag({ help: "Go back without asking the host's policy" })),
   }),
   ...hostChange,
-  ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig },
+  ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig, policy, acceptRights },
+  ...acceptedSigners,
   ...supervision,
   ...reporting,
 };

@@ -10,6 +10,8 @@ export interface Layer {
   label(name: string): string;
   /** Only hub that an API key of this layer may be sent to; undefined for any. */
   readonly keyHub?: string | undefined;
+  /** Whether it counts right after the flags: a variable of the shell says nothing about its subject. */
+  readonly beatsEnvironment?: boolean;
   /** Keys that were requested and not given, because the folder of the file is not trusted. */
   readonly withheld?: ReadonlySet<string>;
 }

@@ -29,6 +29,13 @@ const roots = {
 };
 const trustOnFirstUse = flag({ help: "Trust the first deployment's signer, and no other afterwards" });
 
+/** Options that say whose signature a kept release must have. */
+export const acceptedSigners = group("Signer", {
+  signerPublicKey: optional(signerPublicKey),
+  root: roots.root,
+  trustOnFirstUse,
+});
+
 /** Options of deployments from a project. */
 export const projectSource = group("Project", {
   deploymentCredential: required(token({ metavar: "CREDENTIAL", help: "Deployment credential" })),

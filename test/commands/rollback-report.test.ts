@@ -50,6 +50,13 @@ for (const kind of ["project", "plugin"] as const) {
     t.notMatch(back.stderr, "warning: The hub");
     t.equal(await fleet(), '{"version":"1.0.0"}\n', "hub and key are those of the last deployment");
 
+    const otherwise = await run(["rollback", target.name, "--to", "1.1.0"], {
+      SEALIFT_API_KEY: "a key for other work",
+    });
+    t.equal(otherwise.code, 0, otherwise.stderr);
+    t.notMatch(otherwise.stderr, "warning: The hub", "no key of the shell stands in for the host's own");
+    t.equal(await fleet(), '{"version":"1.1.0"}\n');
+
     const apiKey = await readKey(folder, target.options["api_key_file"]!);
     await deployed({ SEALIFT_API_KEY: apiKey });
     const silent = /warning: The hub is not told.*The next deployment.*--hub-url and --api-key-file/;

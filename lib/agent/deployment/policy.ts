@@ -2,8 +2,8 @@ import { deploymentError } from "../../contract/errors.ts";
 import { targetOfName, targetText } from "../../contract/target.ts";
 import { forgetHeldPolicy, type HeldPolicy, readHeldPolicy, writeHeldPolicy } from "../../releases/held-policy.ts";
 import type { Evidence } from "../policy/evidence.ts";
-import type { Resolved } from "../sources/source.ts";
-import type { Run } from "./run.ts";
+import type { Resolved, Source } from "../sources/source.ts";
+import type { Deployed, Run } from "./run.ts";
 
 /**
  * Time after which a watch checks a refused version again, doubled each time, in milliseconds: statements follow a
@@ -34,7 +34,10 @@ export function lookAgainAt(
  * @returns the facts that were checked, with which the bytes must be compared
  * @throws DeploymentError `policy_refused`
  */
-export async function requirePolicy(run: Run, { version, identity }: Resolved): Promise<Evidence | undefined> {
+export async function requirePolicy(
+  run: Run<Deployed & Pick<Source, "connection">>,
+  { version, identity }: Pick<Resolved, "version" | "identity">,
+): Promise<Evidence | undefined> {
   const { source, options, layout, emit, signal } = run;
   const { policy } = options;
   if (policy === undefined) return undefined;

@@ -222,9 +222,10 @@ function listenToFetch(): { fetched: PreviewedFetch; hear: Emit } {
  * and writes and sends no report.
  */
 export async function previewRollback(kept: KeptTarget, options: FewerOptions, listener: Emit): Promise<Preview> {
-  const run = beginRun(keptSource(kept), { ...DEPLOY_DEFAULTS, ...options }, (event) => {
+  const begun = beginRun(keptSource(kept), { ...DEPLOY_DEFAULTS, ...options }, (event) => {
     if (event.event === "resolve.ok" || event.event === "warning") listener(event);
   });
+  const run = { ...begun, isTrial: true };
   const { layout, source } = run;
   let running: Release | undefined;
   try {

@@ -9,7 +9,7 @@ import { isAdopted, type Release } from "../../releases/release.ts";
 import { YAML_LIMITS } from "../../support/documents/limits.ts";
 import { readTextFile, statsOf } from "../../support/files.ts";
 import type { Arriving } from "./compare-rights.ts";
-import type { Run } from "./run.ts";
+import type { Deployed, Run } from "./run.ts";
 
 /** Most rights that a message lists; the event and the error's faults have all of them. */
 const NAMED = 8;
@@ -37,7 +37,7 @@ export async function descriptorDigests(release: string, items: readonly Item[])
  * @throws DeploymentError `rights_held`
  */
 export async function checkRights(
-  run: Run,
+  run: Run<Deployed>,
   { version, identity }: { version: string; identity: string | null },
   previous: Release | undefined,
   { arriving, tree }: { arriving: Arriving; tree: string | undefined },

@@ -14,6 +14,7 @@ import type { Emit } from "../base/events.ts";
 import { checkSupervised, plannedSteps } from "../base/plan.ts";
 import type { Reporter } from "../base/reporter.ts";
 import { sendReports, tellUnsent } from "../reports/outbox.ts";
+import { admitKept, type KeptAdmission, signerRefusal } from "./admit-kept.ts";
 import { requireApplications, startedBy } from "./hold-applications.ts";
 import { endInterrupted } from "./interrupted.ts";
 import {
@@ -28,8 +29,8 @@ import {
 import { rollbackSteps, stepsOf } from "./rollback-steps.ts";
 import { DEPLOY_DEFAULTS, type Deployed, type DeployResult, type FewerOptions, lockRoot, type Run } from "./run.ts";
 
-/** Target of a rollback, which fetches nothing and needs no hub. */
-export interface KeptTarget {
+/** Target of a rollback, which fetches nothing and needs no hub unless the host has a policy. */
+export interface KeptTarget extends KeptAdmission {
   kind: LocalReport["kind"];
   slug: string;
   /** Kept release or its version; by default, the newest kept release of an earlier version. */
@@ -40,10 +41,20 @@ export interface KeptTarget {
   reporter?: Reporter | undefined;
 }
 
-type KeptRun = Run<Deployed & { to: string | undefined; isWithdrawn: boolean; reporter: Reporter | undefined }>;
+type KeptRun = Run<
+  Deployed & KeptAdmission & { to: string | undefined; isWithdrawn: boolean; reporter: Reporter | undefined }
+>;
 
 /** Returns the subject of a rollback in the form of a run. */
-export const keptSource = ({ kind, slug, to, isWithdrawn = false, reporter }: KeptTarget): KeptRun["source"] => ({
+export const keptSource = ({
+  kind,
+  slug,
+  to,
+  isWithdrawn = false,
+  reporter,
+  ...admission
+}: KeptTarget): KeptRun["source"] => ({
+  ...admission,
   kind,
   slug,
   target: targetName({ kind, slug }),
@@ -112,19 +123,45 @@ export async function walkBack<T>(
   return await end.replace({ release, ready: await readyToGoBack(run, previous, release) });
 }
 
-/** Returns the release to go back to. @throws DeploymentError `no_release` */
-async function chooseRelease({ layout, source }: KeptRun, running: Release | undefined): Promise<Release> {
-  const { target, to } = source;
+/**
+ * Returns the release to go back to: the one that was named, or the newest earlier one whose signer counts.
+ *
+ * @throws DeploymentError `no_release`; ArtifactError as {@link signerRefusal} where no earlier one has such a signer
+ */
+async function chooseRelease(run: KeptRun, running: Release | undefined): Promise<Release> {
+  const { layout, source } = run;
+  const { target, to, allowUntrustedSigner } = source;
   const releases = await listReleases(layout, target);
   if (to !== undefined) return keptRelease(releases, running, to);
-  const found = await releaseBefore(layout, target, releases, running);
-  if (found === undefined) throw noRelease("No release of an earlier version is kept.", releases);
+  const newest = await releaseBefore(layout, target, releases, running);
+  if (newest === undefined) throw noRelease("No release of an earlier version is kept.", releases);
+  const refused = allowUntrustedSigner === true ? undefined : await signerRefusal(run, newest);
+  if (refused === undefined) return newest;
+  const found = await releaseBefore(layout, target, await signedNow(run, releases), running);
+  if (found === undefined) throw refused;
   return found;
 }
 
-/** Returns the release that a rollback of a target goes back to; undefined where none is kept. */
-export const previousRelease = async (layout: Layout, target: TargetName): Promise<Release | undefined> =>
-  releaseBefore(layout, target, await listReleases(layout, target), await currentRelease(layout, target));
+/** Returns the releases whose signers count now. */
+async function signedNow(run: Pick<KeptRun, "layout" | "source">, releases: readonly Release[]): Promise<Release[]> {
+  const refusals = await Promise.all(releases.map((release) => signerRefusal(run, release)));
+  return releases.filter((_, index) => refusals[index] === undefined);
+}
+
+/**
+ * Returns the release that a rollback of a target goes back to; undefined where none is kept.
+ *
+ * @param of target, and the signers that count
+ */
+export async function previousRelease(
+  layout: Layout,
+  of: Pick<KeptTarget, "kind" | "slug" | "trust">,
+): Promise<Release | undefined> {
+  const source = keptSource(of);
+  const { target } = source;
+  const releases = await signedNow({ layout, source }, await listReleases(layout, target));
+  return releaseBefore(layout, target, releases, await currentRelease(layout, target));
+}
 
 async function releaseBefore(
   layout: Layout,
@@ -180,7 +217,8 @@ export function earlierRelease(
 /**
  * Checks that a rollback can be carried out, before anything is changed.
  *
- * @throws DeploymentError `release_damaged`, `needs_supervisor`, `id_taken`, `app_not_allowed`
+ * @throws DeploymentError `release_damaged`, `needs_supervisor`, `id_taken`, `app_not_allowed`, and as
+ *   {@link admitKept} does
  */
 async function readyToGoBack(run: KeptRun, previous: Release | undefined, release: Release): Promise<ReadyRelease> {
   const { source, layout, options, emit, signal } = run;
@@ -194,6 +232,7 @@ async function readyToGoBack(run: KeptRun, previous: Release | undefined, releas
       hint: "Nothing was switched. Name another kept release with --to, or deploy the version again.",
     });
   }
+  await admitKept(run, previous, release);
   const { stop, after } = stepsOf(release);
   checkSupervised({ steps: [...stop, ...after] }, supervisor, "local");
   await planSwitch(layout, target, release.items);

@@ -83,6 +83,7 @@ export function marketplaceSource(options: MarketplaceSourceOptions): Source {
     target,
     requestedVersion: options.version,
     connection: options,
+    trust: options.trust,
 
     async precheck(supervisor) {
       const plan = await readPlan();

@@ -48,6 +48,7 @@ export function projectSource(options: ProjectSourceOptions): Source {
     target,
     requestedVersion: options.version,
     connection: options,
+    trust: options.trust,
 
     acceptedSigners(layout) {
       return signersDigest(layout, target, options.trust);

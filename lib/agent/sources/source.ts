@@ -10,6 +10,7 @@ import type { Layout } from "../../releases/layout.ts";
 import type { Emit } from "../base/events.ts";
 import type { PlanOrigin } from "../base/plan.ts";
 import type { Reporter } from "../base/reporter.ts";
+import type { SignerTrust } from "./trust.ts";
 
 /** Version that a source has found, before any of its bytes. */
 export interface Resolved {
@@ -82,7 +83,9 @@ export interface Source extends Reporter {
   target: TargetName;
   requestedVersion: string;
   /** Hub that has further facts of a version; undefined for a source without one. */
-  connection?: HubConnection;
+  connection?: HubConnection | undefined;
+  /** Signers that this host accepts; undefined where no signature is required. */
+  trust?: SignerTrust | undefined;
   /** Rejects what can be rejected before any request. */
   precheck?(supervisor: string): Promise<void>;
   /** Returns a text that changes with the signers that this host accepts; null where none is required. */

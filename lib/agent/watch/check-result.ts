@@ -35,11 +35,8 @@ export function heldTurn(
 }
 
 /** Returns the decision to hold a version whose deployment found that it must wait; undefined for other results. */
-export function holdAfter(
-  version: string,
-  { error }: Pick<DeployResult, "error">,
-): Extract<Decision, { do: "hold" }> | undefined {
-  if (error === undefined) return undefined;
+function holdAfter({ version, error }: DeployResult): Extract<Decision, { do: "hold" }> | undefined {
+  if (error === undefined || version === null) return undefined;
   const { message, faults: rights = [] } = error;
   if (error.code === "rights_held") return { do: "hold", version, reason: "rights", message, rights };
   if (error.code === "app_not_allowed") return { do: "hold", version, reason: "application", message };
@@ -61,11 +58,18 @@ export const doneEvent = (target: string, result: DeployResult, startedAt: numbe
   report: result.report,
 });
 
-/** Returns the result of a turn that has deployed, or gone back. */
-export const endedTurn = (target: string, { outcome, version, error }: DeployResult): TurnResult => ({
-  ...{ target, outcome, version, exitCode: error?.exitCode ?? EXIT.done },
-  ...(error !== undefined && { error }),
-});
+/** Returns the result of a turn that has deployed, or gone back. @param hold holds a version that must wait */
+export function afterTurn(
+  target: string,
+  hold: (held: Extract<Decision, { do: "hold" }>) => TurnResult,
+  result: DeployResult,
+): TurnResult {
+  const held = holdAfter(result);
+  if (held !== undefined) return hold(held);
+  const { outcome, version, error } = result;
+  const ended = { target, outcome, version, exitCode: error?.exitCode ?? EXIT.done };
+  return error === undefined ? ended : { ...ended, error };
+}
 
 /**
  * Rolls a target back to the release that ran before, in turn with the deployments of its project root. Events report
@@ -81,11 +85,11 @@ export async function goBack(
   isWithdrawn = false,
 ): Promise<DeployResult> {
   const reporter = source("latest");
-  const { kind, slug } = reporter;
+  const { kind, slug, trust, connection } = reporter;
   return deployments.alone(resolve(options.projectRoot), async () => {
     signal.throwIfAborted();
     const started = performance.now();
-    const kept = { kind, slug, isWithdrawn, reporter };
+    const kept = { kind, slug, isWithdrawn, reporter, trust, connection };
     const result = await rollback(kept, { ...options, signal }, (event) => emit({ ...event, target: name }));
     emit(doneEvent(name, result, started, true));
     return result;

@@ -11,7 +11,7 @@ import { previousRelease } from "../deployment/rollback.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
-import { doneEvent, endedTurn, goBack, heldTurn, holdAfter, isoNow, type TurnResult } from "./check-result.ts";
+import { afterTurn, doneEvent, goBack, heldTurn, isoNow, type TurnResult } from "./check-result.ts";
 import { decideDeployment, type Decision, type TargetFacts } from "./decide.ts";
 import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
 import { FollowedTrust } from "./followed-trust.ts";
@@ -24,9 +24,6 @@ import type { LoopContext, WatchTarget } from "./target.ts";
 import { healthWatchOf } from "./target-health.ts";
 import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
-
-/** Reasons to hold a version that may end without anybody's doing. */
-const LOOKED_AT_AGAIN: ReadonlySet<HoldReason | null> = new Set(["policy", "application"]);
 
 /** Endless loop of one target: ask, decide, deploy, wait. Only its signal ends it. */
 export class TargetLoop implements AsyncDisposable {
@@ -117,7 +114,7 @@ export class TargetLoop implements AsyncDisposable {
       await this.turn(signal, dropped);
       const woken = AbortSignal.any([ending, this.#nudge.signal]);
       if (ending.aborted || (this.#lastError?.code === "host_removed" && (await untilAborted(woken)))) continue;
-      const again = LOOKED_AT_AGAIN.has(this.#held) ? await lookAt(this.#layout, this.#source.target) : Infinity;
+      const again = await lookAt(this.#layout, this.#source.target, this.#held);
       const delay = nextDelay(
         {
           ...{ intervalMs: this.#target.intervalMs, failures: this.#failures },
@@ -210,7 +207,7 @@ export class TargetLoop implements AsyncDisposable {
       case "hold":
         return this.#hold(decision);
       case "go-back":
-        return endedTurn(this.name, await goBack(this.#target, this.#context, signal, true));
+        return afterTurn(this.name, this.#hold, await goBack(this.#target, this.#context, signal, true));
       case "deploy":
         return this.#deploy(decision.version, signal, dropped);
     }
@@ -237,7 +234,7 @@ export class TargetLoop implements AsyncDisposable {
       ...(title !== undefined && { title }),
       running_version: running,
       latest_version: latest?.version ?? null,
-      previous_version: (await previousRelease(this.#layout, this.#source.target))?.version ?? null,
+      previous_version: (await previousRelease(this.#layout, this.#target.source("latest")))?.version ?? null,
       changed: latest?.version !== before.latest?.version,
     });
   }
@@ -256,7 +253,7 @@ export class TargetLoop implements AsyncDisposable {
   }
 
   /** Reports once why a version is not followed, not at every check. */
-  #hold({ version, reason, message, rights }: Extract<Decision, { do: "hold" }>): TurnResult {
+  readonly #hold = ({ version, reason, message, rights }: Extract<Decision, { do: "hold" }>): TurnResult => {
     this.#asked = undefined;
     this.#held = reason;
     const key = `${reason} ${version} ${message}`;
@@ -264,7 +261,7 @@ export class TargetLoop implements AsyncDisposable {
     if (this.#announced !== key) this.#context.emit(rights === undefined ? held : { ...held, rights });
     this.#announced = key;
     return heldTurn(this.name, this.#source.target, { version, reason, message });
-  }
+  };
 
   async #deploy(version: string, signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {
     const { deployments, emit } = this.#context;
@@ -293,8 +290,6 @@ export class TargetLoop implements AsyncDisposable {
     const chosen = { ...options, reinstall: decision.reinstall, signal };
     const result = await deploy(source(decision.version), chosen, (event) => emit({ ...event, target: this.name }));
     emit(doneEvent(this.name, result, started));
-    const version = result.version ?? decision.version;
-    const held = holdAfter(version, result);
-    return held === undefined ? endedTurn(this.name, { ...result, version }) : this.#hold(held);
+    return afterTurn(this.name, this.#hold, { ...result, version: result.version ?? decision.version });
   }
 }

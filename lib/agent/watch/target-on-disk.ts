@@ -2,7 +2,7 @@ import { join } from "node:path";
 import * as z from "zod";
 import { MANIFEST_FILE } from "../../contract/files/manifest.ts";
 /** State of a watched target on this host, read from its project root. */
-import type { TargetName } from "../../contract/target.ts";
+import { type TargetName, targetOfName } from "../../contract/target.ts";
 import { damageOf } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
 import { readStanding, sickOf } from "../../releases/health.ts";
@@ -13,10 +13,10 @@ import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { readQuarantine } from "../../releases/quarantine.ts";
 import { currentName, currentRelease, listReleases } from "../../releases/release.ts";
-import { earlierRelease } from "../deployment/rollback.ts";
+import { previousRelease } from "../deployment/rollback.ts";
 import type { Source } from "../sources/source.ts";
 import type { Latest, TargetFacts } from "./decide.ts";
-import type { WatchedTarget } from "./events.ts";
+import type { HoldReason, WatchedTarget } from "./events.ts";
 import { readPin, type WatchMemory, type WatchState } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 
@@ -49,9 +49,10 @@ async function stillRefused(layout: Layout, target: TargetName): Promise<HeldPol
 
 /**
  * Returns when a version that does not meet the policy, or whose application is not allowed, is to be looked at again,
- * in milliseconds since 1970.
+ * in milliseconds since 1970. Infinity for other reasons, which end by somebody's doing only.
  */
-export async function lookAt(layout: Layout, target: TargetName): Promise<number> {
+export async function lookAt(layout: Layout, target: TargetName, held: HoldReason | null): Promise<number> {
+  if (held !== "policy" && held !== "application") return Infinity;
   const policy = await stillRefused(layout, target).catch(() => undefined);
   const apps = await stillHeldApplications(layout, target, Date.now()).catch(() => undefined);
   const times = [policy?.again, apps?.again].flatMap((time) => (typeof time === "string" ? [Date.parse(time)] : []));
@@ -75,7 +76,7 @@ export async function decisionFacts(
   const { allowDowngrade = false, acceptRights } = options;
   const latestSource = source("latest");
   const { target } = latestSource;
-  const known = await factsOnDisk(layout, target, { paused, latest });
+  const known = await factsOnDisk(layout, target, { paused, latest, trust: latestSource.trust });
   return {
     ...{ ...loop, ...known, allowDowngrade },
     signers: await latestSource.acceptedSigners?.(layout),
@@ -88,7 +89,7 @@ export async function decisionFacts(
 export async function factsOnDisk(
   layout: Layout,
   target: TargetName,
-  { paused, latest }: { paused: boolean; latest: Latest | null },
+  { paused, latest, trust }: { paused: boolean; latest: Latest | null } & Pick<Source, "trust">,
 ) {
   const running = await currentRelease(layout, target);
   const quarantine = await readQuarantine(layout, target);
@@ -96,7 +97,7 @@ export async function factsOnDisk(
     running: running?.version ?? null,
     latest: latest ?? { version: null, identity: null, yanked: [] },
     quarantine,
-    keepsEarlier: earlierRelease(await listReleases(layout, target), running, quarantine) !== undefined,
+    keepsEarlier: (await previousRelease(layout, { ...targetOfName(target), trust })) !== undefined,
     paused,
     pin: (await readPin(layout, target))?.version ?? null,
     ran: await versionsRun(layout, target),

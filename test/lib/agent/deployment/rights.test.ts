@@ -1,4 +1,4 @@
-import { readFile } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import type { AgentEvent } from "../../../../lib/agent/base/events.ts";
@@ -44,7 +44,8 @@ function host(t: Test) {
       deploy(sourceOf(version, INSTALL, { files: filesOf(version, asks) }), { ...options, ...more }, (event) =>
         events.push(event),
       ),
-    back: () => rollback({ kind: "project", slug: TARGET.slice("project-".length) }, options, () => undefined),
+    back: (more: Partial<DeployOptions> = {}) =>
+      rollback({ kind: "project", slug: TARGET.slice("project-".length) }, { ...options, ...more }, () => undefined),
     running: () => readFile(join(root, "plugins/a/version"), "utf8"),
     held: async () => readHeldRights(layout, TARGET, await currentName(layout, TARGET)),
   };
@@ -109,6 +110,18 @@ t.test("neither a first installation nor a rollback is held, and --accept-rights
     h.events.findLast(({ event }) => event === "rights.more"),
     { version: "1.2.0", accepted: true },
   );
+});
+
+t.test("a rollback to a release that is not known to have run here is held as an upgrade is", async (t) => {
+  const h = host(t);
+  t.match(await h.deploy("1.0.0", ASKING.more), { outcome: "deployed" });
+  t.match(await h.deploy("1.1.0", ASKING.nothing), { outcome: "deployed" });
+  await rm(join(h.layout.sealift, "state", `deployed-${TARGET}.json`));
+  const held = await h.back();
+  t.match(held, { outcome: "failed", version: "1.0.0", error: { code: "rights_held" } });
+  t.match(held.error?.hint, /rollback project:prj_\w+ --to 1\.0\.0-\w+ --accept-rights/);
+  t.equal(await h.running(), "1.1.0");
+  t.match(await h.back({ acceptRights: true }), { outcome: "deployed", version: "1.0.0" });
 });
 
 t.test("a watch says once what is asked, fetches it once, and goes on after a consent", async (t) => {
