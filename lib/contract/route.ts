@@ -28,14 +28,32 @@ export interface Content {
   content: Readonly<Record<string, { schema: z.ZodType }>>;
 }
 
-/** Route of the hub, served, called and documented from this one description. */
-export interface Route {
+/** Scopes that a key which speaks for one host may have. */
+export type HostScope = "deploy" | "report" | "read";
+
+type OthersScope = Exclude<Scope, HostScope>;
+
+/** Callers among which is no key that speaks for one host: each list has only scopes that such a key never has. */
+type NoHosts =
+  { key: readonly [OthersScope, ...OthersScope[]]; boundRefusal?: string } | { administrator: true; refusal: string };
+
+/**
+ * Statement about hosts other than the one that a key speaks for: the answer names none of them, its handler leaves
+ * them out for such a key, or it names them, or facts of several ones. A route that names them is refused to such keys,
+ * unless its query asks for their own host alone.
+ */
+export type OtherHosts = "none" | "left out" | "named";
+
+/** Route of the hub. The compiler asks for {@link OtherHosts} where a key that speaks for one host may call. */
+export type Route = RouteFacts & ({ who: NoHosts; otherHosts?: never } | { who: Who; otherHosts: OtherHosts });
+
+/** Description of a route, from which it is served, called and documented. */
+interface RouteFacts {
   method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Prefix of its path, by its name in {@link MOUNTS}. */
   mount: Exclude<keyof typeof MOUNTS, "devkeysApp">;
   /** Path such as `/webhooks/:webhook`, with parameters after a colon. */
   path: string;
-  who: Who;
   /** Whether HEAD is a request of its own: its answer has every header that GET's would have. */
   head?: true;
   /**
@@ -43,8 +61,6 @@ export interface Route {
    * health route `always`, and an `endless` answer lasts until its client disconnects.
    */
   load?: "begun" | "always" | "endless";
-  /** Whether the answer names hosts, or facts of several ones: refused to keys that speak for one host. */
-  namesHosts?: true;
   /** Schema of the path's parameters. Default: any texts. */
   params?: z.ZodObject;
   query?: z.ZodObject;

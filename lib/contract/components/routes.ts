@@ -35,7 +35,7 @@ export const foundComponents = z.object({
 export type FoundComponents = z.infer<typeof foundComponents>;
 
 export const findComponents = {
-  namesHosts: true,
+  otherHosts: "named",
   mount: "deployments",
   tags: ["components"],
   method: "GET",

@@ -8,6 +8,7 @@ export const download = {
   path: "/v1/downloads/:id",
   // The URL itself is the credential: it is signed.
   who: { everyone: true },
+  otherHosts: "none",
   load: "begun",
   tags: ["deploy hub"],
   summary: "The bytes of a URL that the hub has given; it expires, and ends with the key that it was given to",

@@ -13,7 +13,7 @@ const ofProject = { mount: "deploy", tags: ["deploy hub"] } as const;
 const projectHostParams = z.object({ project_id: z.string(), host_id: z.string().max(255) });
 
 export const listProjectHosts = {
-  namesHosts: true,
+  otherHosts: "named",
   ...ofProject,
   method: "GET",
   head: true,
@@ -34,6 +34,7 @@ export const showProjectHost = {
   method: "GET",
   path: "/v1/projects/:project_id/hosts/:host_id",
   who: { keyOrSession: ["read"] },
+  otherHosts: "none",
   summary: "One host: its newest record, with its state and the steps and plugins of its last report",
   params: projectHostParams,
   ok: {
@@ -50,6 +51,7 @@ export const countProjectFleet = {
   method: "GET",
   path: "/v1/projects/:project_id/fleet",
   who: { keyOrSession: ["read"] },
+  otherHosts: "left out",
   summary: "The project's fleet in numbers: its hosts by state and by version, and their labels",
   ok: { 200: fleetCounts },
   errors: [401, 403, 404],
@@ -60,6 +62,7 @@ export const showProjectAdoption = {
   method: "GET",
   path: "/v1/projects/:project_id/adoption",
   who: { keyOrSession: ["read"] },
+  otherHosts: "none",
   summary: "The project's hosts by version, and those that failed, day by day",
   ok: { 200: fleetAdoption },
   errors: [401, 403, 404],
@@ -81,7 +84,7 @@ const targetParams = z.object({ kind: marketplaceKind, slug: z.string() });
 const targetHostParams = targetParams.extend({ host_id: z.string().max(255) });
 
 export const listTargetHosts = {
-  namesHosts: true,
+  otherHosts: "named",
   ...ofTarget,
   method: "GET",
   head: true,
@@ -103,6 +106,7 @@ export const showTargetHost = {
   method: "GET",
   path: "/deployments/:kind/:slug/hosts/:host_id",
   who: { key: ["read"] },
+  otherHosts: "none",
   summary: "One host: its newest record, with its state and the steps of its last report",
   params: targetHostParams,
   ok: {
@@ -116,6 +120,7 @@ export const countTargetFleet = {
   method: "GET",
   path: "/deployments/:kind/:slug/fleet",
   who: { key: ["read"] },
+  otherHosts: "left out",
   summary: "The fleet in numbers: its hosts by state and by version, and their labels",
   params: targetParams,
   ok: { 200: fleetCounts },
@@ -127,6 +132,7 @@ export const showTargetAdoption = {
   method: "GET",
   path: "/deployments/:kind/:slug/adoption",
   who: { key: ["read"] },
+  otherHosts: "none",
   summary: "The hosts by version, and those that failed, day by day",
   params: targetParams,
   ok: { 200: fleetAdoption },
@@ -149,6 +155,7 @@ export const listFleets = {
   method: "GET",
   path: "/deployments/fleets",
   who: { key: ["read"] },
+  otherHosts: "none",
   summary: "The fleets that the key may see: of its owner's reports, and of the projects that it controls",
   query: pageQuery,
   ok: { 200: page(fleetSummary) },

@@ -31,6 +31,7 @@ const readiness = z.object({
 export const showLiveness = {
   ...shared,
   path: "/healthz",
+  otherHosts: "none",
   summary: "Whether the process answers",
   ok: { 200: z.object({ status: z.literal("ok") }) },
 } as const satisfies Route;
@@ -38,6 +39,7 @@ export const showLiveness = {
 export const showReadiness = {
   ...shared,
   path: "/readyz",
+  otherHosts: "none",
   summary: "Whether the hub can serve requests; ?verbose tells of its storage and its connections",
   query: z.object({ verbose: z.string().optional() }),
   ok: { 200: readiness },

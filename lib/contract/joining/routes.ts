@@ -29,6 +29,7 @@ export const listInvites = {
   ...read,
   method: "GET",
   path: "/projects/:id/host-invites",
+  otherHosts: "named",
   summary: "The invites of a project, newest first, without their tokens",
   query: pageQuery,
   ok: { 200: page(inviteRecord) },
@@ -49,6 +50,7 @@ export const join = {
   method: "POST",
   path: "/join",
   who: { everyone: true },
+  otherHosts: "none",
   summary: "Join a project as a host, or ask again whether somebody has approved it",
   body: joinRequest,
   ok: { 200: joinAnswer },
@@ -57,7 +59,7 @@ export const join = {
 } as const satisfies Route;
 
 export const listJoined = {
-  namesHosts: true,
+  otherHosts: "named",
   ...read,
   method: "GET",
   path: "/projects/:id/joined-hosts",

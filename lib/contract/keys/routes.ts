@@ -21,6 +21,7 @@ export const showOwnKey = {
   method: "GET",
   path: "/key",
   who: { key: [] },
+  otherHosts: "none",
   summary: "The key that asks, without its secrets",
   ok: { 200: apiKeyRecord },
   errors: [401],
@@ -44,6 +45,7 @@ export const revokeKey = {
   path: "/api-keys/:id",
   // A key may revoke itself; the handler requires `keys` for revoking another one.
   who: { key: [] },
+  otherHosts: "none",
   summary: "Revoke a key, its sessions and its deployment credential at once",
   ok: { 204: noContent },
   errors: [401, 403, 404],
@@ -54,6 +56,7 @@ export const rotateKey = {
   method: "POST",
   path: "/api-keys/:id/rotate",
   who: { key: [] },
+  otherHosts: "none",
   summary: "Issue a key with the same rights, and let the old one end after a grace",
   body: rotateKeyRequest.nullish(),
   ok: { 201: createdKey },

@@ -27,6 +27,7 @@ export const showTarget = ofKinds((kind) => ({
   head: true,
   path: `/${kind}s/:slug`,
   who: { optionalKey: true },
+  otherHosts: "none",
   summary: `The detail record of a ${kind}`,
   description: "A key is needed to see private targets; without access they are as missing ones.",
   ok: { 200: targetDetail, 304: notModified },
@@ -39,6 +40,7 @@ export const installTarget = ofKinds((kind) => ({
   head: true,
   path: `/${kind}s/:slug/install`,
   who: { key: ["deploy", "read"] },
+  otherHosts: "none",
   load: "begun",
   summary: `The archive of a ${kind}, as it was published`,
   description:
@@ -59,6 +61,7 @@ export const listTargets = ofKinds((kind) => ({
   method: "GET",
   path: `/${kind}s`,
   who: { key: [] },
+  otherHosts: "none",
   summary: `List and search the ${kind}s that the caller may see`,
   query: pageQuery.extend({
     q: z.string().max(200).default("").describe("Text in slug, name or description"),
@@ -74,6 +77,7 @@ export const listTargetVersions = ofKinds((kind) => ({
   method: "GET",
   path: `/${kind}s/:slug/versions`,
   who: { key: [] },
+  otherHosts: "none",
   summary: `The versions of a ${kind}, newest first`,
   query: pageQuery,
   ok: { 200: page(versionRecord) },

@@ -56,6 +56,7 @@ export const exchangeToken = {
   method: "POST",
   path: "/exchange",
   who: { everyone: true },
+  otherHosts: "none",
   summary: "Exchange the identity token of a workflow run for a key of a quarter of an hour",
   body: exchangeRequest,
   ok: { 201: exchangeAnswer },

@@ -7,6 +7,7 @@ export const listQuotas = {
   mount: "devkeys",
   path: "/quotas",
   who: { key: [] },
+  otherHosts: "none",
   summary: "What the key's owner or project stores and may store; an administrator gets every quota, too",
   tags: ["key service"],
   query: pageQuery,

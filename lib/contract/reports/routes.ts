@@ -12,6 +12,7 @@ export const reportTarget = {
   method: "POST",
   path: "/deployments/report",
   who: { key: ["report"] },
+  otherHosts: "none",
   load: "begun",
   summary: "Report a deployment of a plugin or service",
   description: "Owning or seeing the target is not required: a host may report what it still runs.",
@@ -21,7 +22,7 @@ export const reportTarget = {
 } as const satisfies Route;
 
 export const listReports = {
-  namesHosts: true,
+  otherHosts: "named",
   ...shared,
   method: "GET",
   path: "/deployments/:kind/:slug/reports",

@@ -11,6 +11,7 @@ export const listSigners = {
   method: "GET",
   path: "/projects/:id/signers",
   who: { key: ["read", "projects", "publish"] },
+  otherHosts: "none",
   summary: "The signers of a project, plugin or service, by their keys",
   query: pageQuery,
   ok: { 200: page(signerRecord) },

@@ -41,6 +41,7 @@ export const listProjectStatements = {
   ...listing,
   path: projectPath,
   who: projectReaders,
+  otherHosts: "none",
 } as const satisfies Route;
 
 export const readProjectStatement = {
@@ -49,6 +50,7 @@ export const readProjectStatement = {
   path: `${projectPath}/:kind`,
   params: z.object({ project_id: z.string(), version: z.string(), kind }),
   who: projectReaders,
+  otherHosts: "none",
 } as const satisfies Route;
 
 const ofTarget = (kind: MarketplaceKind) => ({ mount: `${kind}s`, tags: ["statements"] }) as const;
@@ -65,6 +67,7 @@ export const listTargetStatements = ofKinds((target) => ({
   ...listing,
   path: `/${target}s/:slug/versions/:version/statements`,
   who: targetReaders,
+  otherHosts: "none",
 }));
 
 export const readTargetStatement = ofKinds((target) => ({
@@ -73,4 +76,5 @@ export const readTargetStatement = ofKinds((target) => ({
   path: `/${target}s/:slug/versions/:version/statements/:kind`,
   params: z.object({ slug: z.string(), version: z.string(), kind }),
   who: targetReaders,
+  otherHosts: "none",
 }));

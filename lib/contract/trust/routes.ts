@@ -55,6 +55,7 @@ export const listRoots = {
   method: "GET",
   path: "/roots",
   who: { key: ["read", "projects", "publish"] },
+  otherHosts: "none",
   summary: "The trust roots of the owner",
   query: pageQuery,
   ok: { 200: page(rootRecord) },
@@ -66,6 +67,7 @@ export const showRoot = {
   method: "GET",
   path: "/roots/:root",
   who: { key: ["read", "projects", "publish"] },
+  otherHosts: "none",
   summary: "A trust root, with the targets that follow it",
   params: byRoot,
   ok: { 200: rootRecord },
@@ -77,6 +79,7 @@ export const readRoot = {
   method: "GET",
   path: "/roots/:root/versions/:version",
   who: { key: ["read", "projects", "publish"] },
+  otherHosts: "none",
   summary: "A version of a trust root, as it was published",
   params: byVersion,
   ok: { 200: rootDocument.describe("The document, as it was published.") },
@@ -88,6 +91,7 @@ export const followedRoot = {
   method: "GET",
   path: "/projects/:id/root",
   who: { key: ["read", "projects", "publish"] },
+  otherHosts: "none",
   summary: "The trust root that a target follows",
   ok: { 200: rootRecord },
   errors: [401, 403, 404],
@@ -118,6 +122,7 @@ export const readProjectRoot = {
   path: "/v1/projects/:project_id/roots/:version",
   params: z.object({ project_id: projectId, version }),
   who: { keyOrSession: ["deploy", "read", "publish", "stage", "projects"] },
+  otherHosts: "none",
 } as const satisfies Route;
 
 export const readTargetRoot = ofKinds((kind) => ({
@@ -126,4 +131,5 @@ export const readTargetRoot = ofKinds((kind) => ({
   path: `/${kind}s/:slug/roots/:version`,
   params: z.object({ slug: z.string(), version }),
   who: { key: ["deploy", "read", "publish", "stage", "projects"] },
+  otherHosts: "none",
 }));

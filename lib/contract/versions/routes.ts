@@ -16,6 +16,7 @@ export const listVersions = {
   method: "GET",
   path: "/projects/:id/versions",
   who: { key: ["read", "projects", "publish"] },
+  otherHosts: "none",
   summary: "The versions of a project, plugin or service, newest first",
   query: pageQuery,
   ok: { 200: page(managedVersion) },

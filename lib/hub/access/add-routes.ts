@@ -60,7 +60,7 @@ function addRoute(app: FastifyInstance, url: string, { route, handle }: Served, 
   app.route({
     method: route.head ? [method, "HEAD"] : method,
     url,
-    config: { ...(route.load && CONFIG[route.load]), namesHosts: route.namesHosts === true },
+    config: { ...(route.load && CONFIG[route.load]), otherHosts: route.otherHosts ?? "undecided" },
     ...(route.form && { validatorCompiler: unvalidated as never }),
     schema: {
       summary,

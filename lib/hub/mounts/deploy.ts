@@ -7,7 +7,7 @@ import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
 import { authorizeDek } from "../access/authorize-dek.ts";
 import type { DownloadUrls } from "../access/download-urls.ts";
-import { requireOwnHost } from "../access/own-host.ts";
+import { countsFor, requireOwnHost } from "../access/own-host.ts";
 import type { ProjectAccess, ProjectAccessParts, ProjectRequest } from "../access/project-access.ts";
 import { projectAccess } from "../access/project-access.ts";
 import { serve, type Served, serveRaw } from "../access/serve.ts";
@@ -145,9 +145,9 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
       return hostDetail<ProjectHost>(statements, askedFleet(target), host);
     }),
 
-    serve(fleets.countProjectFleet, access.readable, async (request) => {
+    serve(fleets.countProjectFleet, access.readable, async (request, principal) => {
       const { view, now } = askedFleet(request.params.project_id);
-      return numbers.of(view, now);
+      return countsFor(principal, await numbers.of(view, now));
     }),
 
     serve(fleets.showProjectAdoption, access.readable, async (request) => {

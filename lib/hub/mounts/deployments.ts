@@ -5,7 +5,7 @@ import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
 import { audited } from "../access/audit.ts";
 import type { MountOptions } from "../access/authentication.ts";
-import { requireOwnHost } from "../access/own-host.ts";
+import { countsFor, requireOwnHost } from "../access/own-host.ts";
 import { serve, type Served, serveRaw } from "../access/serve.ts";
 import type { TargetAccessParts } from "../access/target-access.ts";
 import { noSuchTarget, targetAccess } from "../access/target-access.ts";
@@ -83,7 +83,7 @@ export function deployments(options: MountOptions<TargetAccessParts & { reports:
       const { view, now, ifEmpty } = askedFleet(request, principal);
       const counts = await numbers.of(view, now);
       if (counts.hosts === 0) await ifEmpty();
-      return counts;
+      return countsFor(principal, counts);
     }),
 
     serve(fleets.showTargetAdoption, async (request, principal) => {

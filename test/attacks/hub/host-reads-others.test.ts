@@ -6,7 +6,7 @@ import { publishFiles, report } from "../../support/hub/shown-hub.ts";
 
 /** Texts that only the other host has brought to the hub. */
 const OTHER = "pier-8";
-const SECRETS = [OTHER, "port 8443 is taken"];
+const SECRETS = [OTHER, "port 8443 is taken", "quay=north-vault"];
 
 type Described = Record<string, Record<string, unknown>>;
 
@@ -14,10 +14,12 @@ t.test("a key that speaks for a host reads nothing about another one, on any rou
   const hub = await startHub(t, { rateLimits: false });
   const { project, invite, join } = await invited(hub);
   for (const version of ["1.0.0", "2.0.0"]) await project.publish(publication(version));
-  const { token } = await invite({ uses: 2, fleet: true });
+  const labels = { quay: "north-vault" };
+  const { token } = await invite({ uses: 1, fleet: true });
+  const second = await invite({ uses: 1, labels });
   const [own, other] = [ownSecrets(), ownSecrets()];
   await join(token, "pier-7", own);
-  await join(token, OTHER, other);
+  await join(second.token, OTHER, other);
   const bearerOf = async (xdevkey: string): Promise<string> =>
     (await hub.call("POST", "/app/deploy/v1/auth", { key: null, json: { xdevkey, project_id: project.id } })).body
       .access_token as string;
@@ -26,7 +28,7 @@ t.test("a key that speaks for a host reads nothing about another one, on any rou
   const facts = { project_id: project.id, deployment_id: "d", plugins: [], started_at: "", completed_at: "" };
   const reported = await hub.call("POST", "/app/deploy/v1/deployments/report", {
     bearer: await bearerOf(other.key),
-    json: { ...facts, ...failed, host_id: OTHER },
+    json: { ...facts, ...failed, host_id: OTHER, labels },
   });
   t.equal(reported.status, 200);
   // Hosts of the same owner report a plugin, too.
@@ -60,7 +62,8 @@ t.test("a key that speaks for a host reads nothing about another one, on any rou
       const { bytes, status } = await hub.call("GET", url, as);
       asked++;
       // A refusal may repeat the name that the caller has named.
-      const text = status === 403 ? bytes.toString().replaceAll(OTHER, "") : bytes.toString();
+      const plain = bytes.toString().replaceAll('"quay":"', "quay=");
+      const text = status === 403 ? plain.replaceAll(OTHER, "") : plain;
       for (const secret of SECRETS) t.notOk(text.includes(secret), `GET ${url} hides ${secret}`);
     }
   }
@@ -71,7 +74,17 @@ t.test("a key that speaks for a host reads nothing about another one, on any rou
     isErrorBody(t, await hub.call("GET", path, { key: own.key }), 403, "other_host");
   const failures = (await hub.call("GET", `/devkeys/projects/${project.id}/rollouts`, { key: own.key })).body;
   t.match(failures, { items: [{ version: "2.0.0", failing: [] }] }, "with --fleet it reads rollouts");
-  t.equal((await hub.call("GET", `/app/deploy/v1/projects/${project.id}/fleet`, { key: own.key })).status, 200);
+  const numbers = await hub.call("GET", `/app/deploy/v1/projects/${project.id}/fleet`, { key: own.key });
+  t.match(numbers, { status: 200, body: { labels: [] } }, "numbers, and no label of another host");
+  isErrorBody(
+    t,
+    await hub.call("GET", `/devkeys/projects/${project.id}/host-invites`, { key: own.key }),
+    403,
+    "other_host",
+  );
+  const undecided = await hub.call("GET", "/devkeys/api-keys", { key: own.key });
+  isErrorBody(t, undecided, 403, "forbidden");
+  t.match(undecided.body.error, /Keys that speak for one host/, "a route that says nothing of other hosts is closed");
 });
 
 t.test("a joined host deploys and reports, and reads only by an invite that says so", async (t) => {

@@ -6,7 +6,7 @@ import { ask, type Asking, askPages, requestOf } from "../../../lib/client/ask.t
 import { page, pageQuery } from "../../../lib/contract/paging.ts";
 import { noContent, type Route } from "../../../lib/contract/route.ts";
 
-const base = { mount: "devkeys", who: { key: [] }, summary: "", tags: [] } as const;
+const base = { mount: "devkeys", who: { key: [] }, otherHosts: "none", summary: "", tags: [] } as const;
 
 const asking = (hubUrl: string): Asking => ({
   operation: "keys",

@@ -11,7 +11,8 @@ import { forbidden, type HubError, unprocessable } from "../../../../lib/hub/bas
 import type { Principal } from "../../../../lib/hub/base/principal.ts";
 import { validatorCompiler } from "../../../../lib/hub/http/validation.ts";
 
-const base = { method: "POST", mount: "devkeys", ok: { 201: z.object({}) }, summary: "", tags: [] } as const;
+const closed = { method: "POST", mount: "devkeys", ok: { 201: z.object({}) }, summary: "", tags: [] } as const;
+const base = { ...closed, otherHosts: "none" } as const;
 
 /** Serves one route to one key. @returns the status and message that it answers a body with */
 const ask = (route: Route, principal: Partial<Principal>, body: object, work = () => Promise.resolve({})) =>
@@ -51,7 +52,7 @@ t.test("a served route admits keys with one of its scopes, and refuses those tha
 });
 
 t.test("a route for administrators refuses everybody else in its own words", async (t) => {
-  const route: Route = { ...base, path: "/things", who: { administrator: true, refusal: "Not you." } };
+  const route: Route = { ...closed, path: "/things", who: { administrator: true, refusal: "Not you." } };
   const admin = new Set(["admin"] as const);
   t.equal((await ask(route, { scopes: admin }, {})).status, 201);
   t.match(await ask(route, { scopes: admin, projectId: "prj_1" }, {}), { status: 403, answer: /Not you\./ });
@@ -59,7 +60,7 @@ t.test("a route for administrators refuses everybody else in its own words", asy
 });
 
 t.test("fields are judged before rights", async (t) => {
-  const route: Route = { ...base, path: "/things", who: { key: ["projects"] }, body: z.strictObject({}) };
+  const route: Route = { ...closed, path: "/things", who: { key: ["projects"] }, body: z.strictObject({}) };
   t.equal((await ask(route, {}, { odd: 1 })).status, 422);
   t.equal((await ask(route, {}, {})).status, 403);
 });
