@@ -8,6 +8,7 @@ import { errors, security } from "../http/documentation.ts";
 import { PATIENCE_OF_BEGUN_MS } from "../http/load-shedding.ts";
 import { unvalidated } from "../http/validation.ts";
 import type { Authentication } from "./authentication.ts";
+import { apiKeyOf } from "./credentials.ts";
 import type { Served } from "./serve.ts";
 
 const CONFIG: Record<NonNullable<Route["load"]>, FastifyContextConfig> = {
@@ -28,8 +29,8 @@ const credentialsOf = (who: Who) =>
           : security.key;
 
 /**
- * Adds routes below the prefixes of their mounts. Checks a request in this order: 401 for a missing credential, 400 or
- * 422 for its fields, 401 for an invalid credential, 403 for insufficient rights.
+ * Adds routes below the prefixes of their mounts. Checks a request in this order: 401 for a missing or invalid
+ * credential, 400, 413, 415 or 422 for its body and fields, 403 for insufficient rights.
  *
  * @param prefix replaces the mounts' own
  */
@@ -81,7 +82,7 @@ function addRoute(app: FastifyInstance, url: string, { route, handle }: Served, 
         throw withoutSecrets(error, request.body, route.secret);
       }
     },
-    ...(credentials && { errorHandler: countingInvented(route.who, authentication) }),
+    ...(credentials && { errorHandler: credentialFirst(route.who, authentication) }),
   });
 }
 
@@ -89,22 +90,27 @@ function addRoute(app: FastifyInstance, url: string, { route, handle }: Served, 
 const handled = new WeakSet<FastifyRequest>();
 
 /**
- * Returns an error handler that checks the credential of a request whose body or fields were refused, so that a client
- * that invents one for each request is limited as one that guesses. The answer stays the refusal, up to the limit.
+ * Returns an error handler that checks the credential of a request whose body or fields were refused. A caller without
+ * a live one learns that, and nothing about the fields; one that invents a credential for each request is limited as
+ * one that guesses.
  */
-function countingInvented(who: Who, authentication: Authentication) {
+function credentialFirst(who: Who, authentication: Authentication) {
   const check = "session" in who ? "session" : "keyOrSession" in who ? "sessionOrKey" : "key";
   return (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void => {
     const { statusCode = 500 } = error;
-    if (handled.has(request) || statusCode === 429 || statusCode >= 500) return void reply.send(error);
+    const isAnonymous = "optionalKey" in who && apiKeyOf(request) === undefined;
+    if (handled.has(request) || isAnonymous || statusCode === 429 || statusCode >= 500) return void reply.send(error);
     void authentication[check](request)
       .then(
         () => error,
-        (refusal: unknown) => (refusal instanceof HubError && refusal.statusCode === 429 ? refusal : error),
+        (refusal: unknown) => (isOfCredential(refusal) ? refusal : error),
       )
       .then((answer) => reply.send(answer));
   };
 }
+
+const isOfCredential = (refusal: unknown): refusal is HubError =>
+  refusal instanceof HubError && (refusal.statusCode === 401 || refusal.statusCode === 429);
 
 /** Returns the schema of a path's parameters; undefined for a path without any. */
 function paramsOf({ params, path }: Route): z.ZodObject | undefined {
