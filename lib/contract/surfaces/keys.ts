@@ -2,6 +2,7 @@ import * as z from "zod";
 import { versionContent, versionMarks, versionOrigin } from "../facts/version.ts";
 import { hostId, slug, timestamp } from "../identifiers.ts";
 import { MAX_LOOK_ALIKES } from "../look-alikes.ts";
+import { personName } from "../person-names.ts";
 import { SCOPES } from "../scopes.ts";
 import { versionState } from "./version-state.ts";
 
@@ -23,7 +24,7 @@ export const createKeyRequest = z.strictObject({
   project_id: z.string().min(1).max(64).nullish(),
   host: hostId.nullish(),
   /** Person that it is issued for, as sign-on names the person's keys: approvals tell people apart by it. */
-  acts_for: z.string().min(1).max(511).optional(),
+  acts_for: personName.optional(),
   /** Expiry; null for a key that never ends. Default: {@link DEFAULT_KEY_DAYS}. */
   expires_at: timestamp.nullish(),
 });

@@ -1,3 +1,4 @@
+import { samePersonForm } from "../../contract/person-names.ts";
 import type { ApiKeysTable } from "./core-tables.ts";
 import type { Queries } from "./port.ts";
 import { selectWhere } from "./rows.ts";
@@ -43,5 +44,15 @@ export async function endsOfMade(db: Queries, stored: string | null, id: string 
   return key === undefined ? [keyEnd(id ?? "")] : endsOfKey(key);
 }
 
-/** Returns an end that two have in common; undefined for none. */
-export const commonEnd = (one: Ends, other: Ends): string | undefined => one.find((end) => other.includes(end));
+/**
+ * Returns an end that two have in common; undefined for none. Names that people take for the same are the same person:
+ * in doubt nobody approves.
+ */
+export function commonEnd(one: Ends, other: Ends): string | undefined {
+  const others = new Set(other.map(compared));
+  return one.find((end) => others.has(compared(end)));
+}
+
+const PERSON = personEnd("");
+const compared = (end: string): string =>
+  end.startsWith(PERSON) ? personEnd(samePersonForm(end.slice(PERSON.length))) : end;
