@@ -167,6 +167,7 @@ export const CODES = {
   trust_root_undersigned: verification("A trust root has fewer signatures than it or the version before demands."),
   trust_root_other: verification("A trust root is another one than the host follows."),
   trust_root_order: verification("A version of a trust root does not come next: it is lower, or one is missing."),
+  trust_key_unnamed: usage("The private key is none that a version of a trust root counts: it would sign nothing."),
   trust_root_forked: failed("The hub has another version of the trust root under this number (409)."),
 
   // Deploying

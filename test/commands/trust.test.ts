@@ -85,6 +85,37 @@ t.test("from today's signer to a laptop's new key", async (t) => {
   t.match(await run("trust show @2.root.json --base @1.root.json"), { code: 0, stdout: /laptop {2}\w{64}/ });
 });
 
+t.test("a key whose signature would count nowhere is refused, with the keys that could sign", async (t) => {
+  const { run, read, json } = await holders(t);
+  await run(`trust start @1.root.json --from-signer @signer/signer.key ${ROOT_KEYS}`);
+  const [first, hint] = [await read("1.root.json"), /These could sign it: alice \(\w{16}…\), bob \(.*, carol \(/];
+  const refused = await run("trust sign @1.root.json --key @dave/signer.key");
+  t.match(refused, { code: 2, stderr: /trust_key_unnamed.*dave\/signer\.key is no key of \S+1\.root\.json/ });
+  t.match(refused.stderr.replaceAll(/\s+/g, " "), hint);
+  t.match(await run("trust sign @1.root.json --key @laptop/signer.key --json"), {
+    ...{ code: 2, stdout: /"code":"trust_key_unnamed"/ },
+  });
+  t.equal(await read("1.root.json"), first, "the file is as it was");
+  t.match(
+    await run("trust sign @1.root.json --key @signer/signer.key"),
+    { code: 0 },
+    "a signer countersigns version 1",
+  );
+  for (const name of ["alice", "bob"]) await run(`trust sign @1.root.json --key @${name}/signer.key`);
+
+  await run("trust change @1.root.json --remove-root-key bob --add-root-key @dave/signer.pub");
+  for (const name of ["alice", "dave"]) await run(`trust sign @2.root.json --key @${name}/signer.key`);
+  const former = await run("trust sign @2.root.json --key @bob/signer.key");
+  t.match(former.stderr.replaceAll(/\s+/g, " "), /A key of version 1 signs with --base 1\.root\.json/);
+  t.match(await run("trust sign @2.root.json --base @1.root.json --key @bob/signer.key"), { code: 0 });
+  t.match(await run("trust sign @2.root.json --base @1.root.json --key @signer/signer.key"), { code: 2 });
+  t.match(
+    await run("trust sign @2.root.json --base @1.root.json --key @laptop/signer.key"),
+    { code: 2 },
+    "once done, too",
+  );
+});
+
 t.test("keys are taken out by file, name, id and value, and put in by value", async (t) => {
   const { run, json, hexOf } = await holders(t);
   const laptop = await hexOf("laptop");

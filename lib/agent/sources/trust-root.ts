@@ -99,7 +99,7 @@ function countersigned(pinned: readonly Uint8Array[], text: string, name: string
   const isSigned = pinned.map(signerRootKey).some((key) => isCountersigned(root, keyIdOf(key), key));
   if (isSigned) return root;
   throw artifactError("trust_root_undersigned", `${name} is not signed by a signer that this host pins.`, {
-    hint: "Nothing was changed. `sealift trust sign FILE --key signer.key` adds it, or pin the root with --root FILE.",
+    hint: "Nothing was changed. `sealift trust sign FILE --key signer.key` adds it for a signer that the root names, or pin the root with --root FILE.",
   });
 }
 

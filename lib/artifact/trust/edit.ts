@@ -107,12 +107,33 @@ export function changedRoot(current: TrustRoot, keys: RootKeys, now: number): st
   });
 }
 
-/** Adds a signature to a root; the same key's signature takes the place of an earlier one. */
-export function signedBy({ document }: TrustRoot, signer: RootSigner): string {
-  const keyid = keyIdOf(signer.key);
+/**
+ * Returns the keys whose signatures on a root count: its root keys, those of the version before, and of version 1 the
+ * signers that it names, whom hosts may pin.
+ *
+ * @param before version before it; undefined if it is not at hand
+ */
+export function keysThatSign(root: TrustRoot, before: TrustRoot | undefined): NamedKey[] {
+  const [own, former] = [keysOfRoot(root), before && keysOfRoot(before)];
+  const all = [...own.root, ...(former?.root ?? []), ...(root.version === 1 ? own.signers : [])];
+  return [...new Map(all.map((named) => [keyIdOf(named.key), named])).values()];
+}
+
+/** Returns the ids by which keys name a signer: one that was written in another way has another id. */
+export function idsAmong(keys: readonly NamedKey[], signer: RootSigner): string[] {
+  const value = usableKey(signer.key)?.value;
+  return keys.filter(({ key }) => usableKey(key)?.value === value).map(({ key }) => keyIdOf(key));
+}
+
+/**
+ * Adds a signature to a root; the same key's signature takes the place of an earlier one.
+ *
+ * @param ids of the key; by default its own one
+ */
+export function signedBy({ document }: TrustRoot, signer: RootSigner, ids = [keyIdOf(signer.key)]): string {
   const sig = Buffer.from(signer.sign(signedBytesOf(document))).toString("hex");
-  const others = document.signatures.filter((signature) => signature.keyid !== keyid);
-  return textOf({ ...document, signatures: [...others, { keyid, sig }] });
+  const others = document.signatures.filter(({ keyid }) => !ids.includes(keyid));
+  return textOf({ ...document, signatures: [...others, ...ids.map((keyid) => ({ keyid, sig }))] });
 }
 
 /**
