@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import type { DevkeysClient } from "../../lib/client/devkeys-client.ts";
-import { deploymentError, usageError } from "../../lib/contract/errors.ts";
+import { deploymentError, SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { SignerRecord } from "../../lib/contract/surfaces/signers.ts";
 import type { Target } from "../../lib/contract/target.ts";
 import { connection } from "../../lib/options/connection.ts";
@@ -11,12 +11,7 @@ import { DEPLOY_TIMEOUT_MS, hubConnection } from "../shell/connection.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { resource } from "../shell/resource.ts";
 import { managed, managedTarget } from "./managed.ts";
-
-/** Returns the key in a word or file, in hexadecimal. */
-async function keyFrom(text: string): Promise<string> {
-  const { publicKeyFrom } = await import("../shell/signer.ts");
-  return Buffer.from(await publicKeyFrom(text, "KEY")).toString("hex");
-}
+import { keyFrom, namedSigner, signersOfVersions } from "./named-signer.ts";
 
 const signersOf = (client: DevkeysClient, id: string): Promise<SignerRecord[]> =>
   Array.fromAsync(client.listSigners(id));
@@ -26,6 +21,13 @@ const ofSigner = resource("signer", ["TARGET", "KEY"], async (options, target, k
   ...(await managedTarget(options, target)),
   key: await keyFrom(key),
 }));
+
+/** Signer that is to end, by whatever a person calls it, with the register as it is. */
+const ofEnding = resource("signer", ["TARGET", "KEY"], async (options, target, text) => {
+  const { client, id } = await managedTarget(options, target);
+  const registered = await signersOf(client, id);
+  return { client, id, registered, key: await namedSigner(client, { id, registered, text }) };
+});
 
 export const SignerList = ofTarget("list", connection, {
   description: "List the signers of a project, plugin or service",
@@ -62,40 +64,60 @@ export const SignerAdd = ofSigner("add", signerAddition, {
 
 /** Returns the work of a command that ends a signer. */
 const ending =
-  (how: "retire" | "revoke"): Parameters<typeof ofSigner<typeof signerEnd>>[2]["run"] =>
-  async ({ client, id, key }, { options: { reason, dryRun }, note, done }, [target]) => {
-    const signer = dryRun ? await signerOf(client, { id, target, key }) : await client.endSigner(id, key, how, reason);
+  (how: "retire" | "revoke"): Parameters<typeof ofEnding<typeof signerEnd>>[2]["run"] =>
+  async ({ client, id, registered, key }, { options: { reason, dryRun }, note, done }, [target]) => {
+    const known = registered.find(({ public_key: other }) => other === key);
+    if (known === undefined && how === "retire")
+      throw deploymentError("not_found", `${key} is not a signer of ${target}.`);
+    const others = registered.length > 0 ? [] : await othersOf(client, id, key);
+    if (others.length > 0)
+      note(
+        `${target} has no register yet. ${dryRun ? "It would get" : "It gets"} the other signers of its versions: ${others.join(", ")}.`,
+      );
+    if (!dryRun) for (const other of others) await client.addSigner(id, other);
+    const signer = dryRun ? (known ?? null) : await end(client, { id, key, how, reason });
     note(
-      dryRun
-        ? `would ${how} ${key}, which is ${signer.state}`
+      signer === null || dryRun
+        ? `would ${how} ${key}, which is ${known?.state ?? "not registered"}`
         : `${key} is ${signer.state}, and signs nothing more for ${target}.`,
     );
-    const left = (await signersOf(client, id)).filter((each) => each.state === "active" && each.public_key !== key);
-    if (left.length === 0) note("No other signer is active: nobody can publish before `sealift signer add`.");
-    return done({ signer, dry_run: dryRun });
+    const left = dryRun ? registered : await signersOf(client, id);
+    const active = left.filter((each) => each.state === "active" && each.public_key !== key);
+    if (active.length === 0 && !(dryRun && others.length > 0))
+      note("No other signer is active: nobody can publish before `sealift signer add`.");
+    return done({ signer, registered: others, dry_run: dryRun });
   };
 
-/** Finds a signer. @throws DeploymentError `not_found` */
-async function signerOf(
+/** Returns the other signers of versions that stand: from the first row of a register on, others may not publish. */
+const othersOf = async (client: DevkeysClient, id: string, key: string): Promise<string[]> =>
+  [...(await signersOfVersions(client, id, true))].filter((other) => other !== key);
+
+/** Ends a signer. A hub of 0.2.0 revokes only what its register has. */
+async function end(
   client: DevkeysClient,
-  { id, target, key }: { id: string; target: string; key: string },
+  { id, key, how, reason }: { id: string; key: string; how: "retire" | "revoke"; reason: string | undefined },
 ): Promise<SignerRecord> {
-  const signer = (await signersOf(client, id)).find(({ public_key: known }) => known === key);
-  if (signer !== undefined) return signer;
-  throw deploymentError("not_found", `${key} is not a signer of ${target}.`);
+  try {
+    return await client.endSigner(id, key, how, reason);
+  } catch (error) {
+    if (how === "retire" || !(error instanceof SealiftError) || error.code !== "not_found") throw error;
+    await client.addSigner(id, key);
+    return client.endSigner(id, key, how, reason);
+  }
 }
 
-export const SignerRetire = ofSigner("retire", signerEnd, {
+export const SignerRetire = ofEnding("retire", signerEnd, {
   description: "Retire a signer: it can publish no more",
   examples: [["After a rotation", "$0 signer retire harbour old.pub"]],
   run: ending("retire"),
 });
 
-export const SignerRevoke = ofSigner("revoke", signerEnd, {
+export const SignerRevoke = ofEnding("revoke", signerEnd, {
   description: "Revoke a signer for good, such as a stolen one",
   details: `
     The hub refuses what it signs from now on. Hosts that pin the key go on trusting it: take it out of their pins, and
-    yank versions that you did not publish.
+    yank versions that you did not publish. KEY is a file, a key, the name of one, or the first digits that
+    \`sealift fleet\` shows. Where there is no register yet, it begins with the other signers of versions that stand.
   `,
   examples: [["A laptop was stolen", '$0 signer revoke harbour laptop.pub --reason "stolen on Monday"']],
   run: ending("revoke"),

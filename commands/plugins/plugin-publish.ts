@@ -48,7 +48,8 @@ export class PluginPublish extends withOptions(pluginPublication) {
       const additions = await additionsOf(this.options, hub);
       if (seed !== undefined) {
         const { agreeToSigner } = await import("../publishing/new-signer.ts");
-        await agreeToSigner(hub, { target: `plugin:${name}`, version, seed }, this.consenting());
+        const { newSigner } = this.options;
+        await agreeToSigner(hub, { target: `plugin:${name}`, version, seed, newSigner }, this.consenting());
       }
       const asked = {
         ...(visibility !== undefined && { visibility }),

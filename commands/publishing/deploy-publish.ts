@@ -188,7 +188,8 @@ export class DeployPublish extends withOptions(publish) {
     const additions = await additionsOf(this.options, hub);
     if (hub !== undefined) {
       const { agreeToSigner } = await import("./new-signer.ts");
-      await agreeToSigner(hub, { target: build.projectId, version: build.version, seed }, this.consenting());
+      const { newSigner } = this.options;
+      await agreeToSigner(hub, { target: build.projectId, version: build.version, seed, newSigner }, this.consenting());
     }
     const {
       outcome,

@@ -83,7 +83,8 @@ export class MarketplacePublish extends withOptions(marketplacePublication) {
     const seed = signingKey && (await signingSeed(signingKey, this.layers));
     if (seed !== undefined) {
       const { agreeToSigner } = await import("./new-signer.ts");
-      await agreeToSigner(hub, { target: `${kind}:${this.slug}`, version, seed }, this.consenting());
+      const { newSigner } = this.options;
+      await agreeToSigner(hub, { target: `${kind}:${this.slug}`, version, seed, newSigner }, this.consenting());
     }
     const secrets = { signingSecret: signingSecret!, seed };
     const fields = { ...common, ...(repo !== undefined && { repo }), ...(stage && { stage: "true" as const }) };

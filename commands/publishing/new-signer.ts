@@ -1,6 +1,6 @@
 import type { BaseContext } from "clipanion";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
-import { isAbort, usageError } from "../../lib/contract/errors.ts";
+import { isAbort, publishError, usageError } from "../../lib/contract/errors.ts";
 import type { Print } from "../shell/output/print.ts";
 
 /** Publication whose signer is looked at. */
@@ -9,6 +9,8 @@ interface Signed {
   target: string;
   version: string;
   seed: Uint8Array;
+  /** Rule for a signer that is new. */
+  newSigner: "warn" | "refuse";
 }
 
 interface Shell {
@@ -19,6 +21,8 @@ interface Shell {
   print: Print;
   warn: (message: string) => void;
 }
+
+const WAYS = "Sign with the key of earlier versions, or replace it with `sealift signer rotate`, which breaks no host.";
 
 /** Characters of a key in messages. */
 const SHORT = 16;
@@ -35,12 +39,12 @@ async function isNamed(hub: HubConnection, id: string, signer: string): Promise<
 }
 
 /**
- * Says what hosts that pin a signer will do where no earlier version was signed by this one, and asks at a terminal.
- * Elsewhere it warns: a pipeline goes on.
+ * Says what hosts that pin a signer will do where no version that they may get was signed by this one, and asks at a
+ * terminal. Elsewhere it warns and goes on, unless a new signer is to be refused.
  *
- * @throws UsageError `usage` when the person does not want it
+ * @throws UsageError `usage` when the person does not want it; PublishError `signer_new`
  */
-export async function agreeToSigner(hub: HubConnection, { target, version, seed }: Signed, shell: Shell) {
+export async function agreeToSigner(hub: HubConnection, { target, version, seed, newSigner }: Signed, shell: Shell) {
   const [{ publicKeyOf }, { otherSigners }, { projectIdOf }, { DevkeysClient }] = await Promise.all([
     import("../../lib/artifact/signatures/ed25519.ts"),
     import("../../lib/client/project-signers.ts"),
@@ -53,14 +57,18 @@ export async function agreeToSigner(hub: HubConnection, { target, version, seed 
   const others = await projectIdOf(client, target)
     .then(async (id) => ((await isNamed(hub, id, own)) ? [] : otherSigners(client, id, own)))
     .catch((error: unknown) => {
-      if (isAbort(error)) throw error;
+      if (isAbort(error) || newSigner === "refuse") throw error;
       return [];
     });
   if (others.length === 0) return;
   const pinned = others.map((key) => `${key.slice(0, SHORT)}…`).join(" or ");
   const message =
-    `No earlier version was signed by ${own.slice(0, SHORT)}…: hosts that pin ${pinned} will refuse ${version} ` +
-    "until they pin this key, too.";
+    `No earlier version that stands was signed by ${own.slice(0, SHORT)}…: hosts that pin ${pinned} will refuse ` +
+    `${version} until they pin this key, too.`;
+  if (newSigner === "refuse")
+    throw publishError("signer_new", message, {
+      hint: `Nothing was published. ${WAYS} To publish all the same, leave out --new-signer refuse.`,
+    });
   if (shell.json) {
     shell.print.event({ event: "warning", message });
     return;
@@ -70,6 +78,6 @@ export async function agreeToSigner(hub: HubConnection, { target, version, seed 
   if (shell.yes || !canAnswer(shell.context)) return;
   if (await confirm(shell.context, "Publish it?")) return;
   throw usageError("usage", "Nothing was published.", {
-    hint: "Sign with the key of earlier versions, or replace it with `sealift signer rotate`, which breaks no host.",
+    hint: WAYS,
   });
 }

@@ -32,8 +32,8 @@ const LOOKED_AT = 1000;
 const NAMED = 3;
 
 /**
- * Returns who has signed versions of a target, the latest signers first, where a key has signed none of them; nothing
- * where it has, or where no version is signed.
+ * Returns who has signed versions of a target, the latest signers first, where no version that hosts may get carries a
+ * key; nothing where one does, or where no other key has signed any. A yanked or staged version does not carry it.
  *
  * @param id of the project, plugin or service @param key in hexadecimal
  */
@@ -44,12 +44,12 @@ export async function otherSigners(
 ): Promise<string[]> {
   const others = new Set<string>();
   let looked = 0;
-  for await (const { signer_public_key: signer } of client.listVersions(id)) {
+  for await (const { signer_public_key: signer, is_yanked: isYanked, state } of client.listVersions(id)) {
     if (++looked > LOOKED_AT) break;
     if (signer === null) continue;
     const hex = Buffer.from(signer, "base64").toString("hex");
-    if (hex === key) return [];
-    others.add(hex);
+    if (hex !== key) others.add(hex);
+    else if (!isYanked && state?.name !== "staged") return [];
   }
   return [...others].slice(0, NAMED);
 }

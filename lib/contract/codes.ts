@@ -108,6 +108,7 @@ export const CODES = {
   // Publishing
   publish_refused: refused("The hub refused the publication: a malformed or missing field, or no such project."),
   signer_refused: refused("The project's register does not hold the signer, or holds it as retired or revoked (403)."),
+  signer_new: refused("No version that stands was signed by the key, and --new-signer refuse was given."),
   version_exists: refused("The version is published already, with other content (409)."),
   approval_required: refused("Versions of the target are approved by another person: publish with --stage (403)."),
   own_approval: rejected("The key, person or workflow run has staged the version; another one approves it (403)."),

@@ -6,7 +6,7 @@ import { choice, flag, path, secret, secretBytes, text } from "./kinds.ts";
 import { group, optional, required, requiredWhen } from "./option.ts";
 import { identity, KEY_OR_RUN } from "./publishers.ts";
 import { packing } from "./runtime.ts";
-import { goOn } from "./signing.ts";
+import { goOn, newSigner } from "./signing.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
 import { statements } from "./statements.ts";
@@ -41,6 +41,7 @@ export const marketplacePublication = {
     visibility,
     stage,
     yes: goOn,
+    newSigner,
   }),
   ...statements,
   ...identity,
@@ -59,6 +60,7 @@ export const pluginPublication = {
     visibility,
     stage,
     yes: goOn,
+    newSigner,
   }),
   ...statements,
   ...connection,

@@ -5,7 +5,7 @@ import { limits } from "./limits.ts";
 import { group, guarded, type Known, type Need, required, requiredWhen } from "./option.ts";
 import { platform } from "./platform.ts";
 import { identity, KEY_OR_RUN } from "./publishers.ts";
-import { goOn } from "./signing.ts";
+import { goOn, newSigner } from "./signing.ts";
 import { deployed } from "./sources.ts";
 import { stage } from "./staging.ts";
 import { statements } from "./statements.ts";
@@ -54,6 +54,7 @@ export const publish = {
       (version) => version,
     ),
     yes: goOn,
+    newSigner,
     output: path({ flag: "--out", alias: "--output", help: "Keep the artifact here, its keys and deltas beside it" }),
     dryRun: flag({ help: "List what would be packed and sent, and how large it is" }),
   }),

@@ -29,10 +29,11 @@ async function published(t: Test, hub: RunningHub) {
   const first = await publish("1.0.0", "one");
   t.equal(first.code, 0, first.stderr);
   t.notMatch(first.stderr, /warning/, "the first version has no signer before it");
-  return { folder, env, words, publish };
+  return { folder, env, words, publish, run, project };
 }
 
-const REFUSED = /warning: No earlier version was signed by \w{16}…: hosts that pin \w{16}… will refuse 1\.1\.0 until/;
+const REFUSED =
+  /warning: No earlier version that stands was signed by \w{16}…: hosts that pin \w{16}… will refuse 1\.1\.0 until/;
 
 t.test("a pipeline is warned of a signer that no earlier version had, and goes on", async (t) => {
   const { publish } = await published(t, await startHub(t));
@@ -41,6 +42,20 @@ t.test("a pipeline is warned of a signer that no earlier version had, and goes o
   t.match(again, { code: 0, stdout: /^published 1\.2\.0/ });
   t.notMatch(again.stderr, /warning/, "once is enough");
   t.notMatch((await publish("1.3.0", "one")).stderr, /warning/);
+});
+
+t.test("a new signer is told again once its versions are yanked, and refused where that is asked for", async (t) => {
+  const { publish, run, project } = await published(t, await startHub(t));
+  const told = /warning: No earlier version that stands was signed by \w{16}…: hosts that pin \w{16}… will refuse/;
+  const refused = await publish("1.1.0", "two", "--new-signer", "refuse");
+  t.match(refused, { code: 5, stdout: "", stderr: /error \(signer_new\)[^]*Nothing was published/ });
+  t.match((await publish("1.1.0", "two")).stderr, told);
+  t.match(await publish("1.2.0", "two", "--new-signer", "refuse"), { code: 0 }, "a version that stands carries it");
+  for (const version of ["1.1.0", "1.2.0"]) await run("version", "yank", project.id, version);
+  t.match((await publish("1.3.0", "two")).stderr, told);
+  await run("version", "yank", project.id, "1.3.0");
+  t.match(await publish("1.4.0", "two", "--new-signer", "refuse"), { code: 5 });
+  t.match(await publish("1.4.0", "one", "--new-signer", "refuse"), { code: 0 });
 });
 
 t.test("in a pipe the warning stands on stderr", async (t) => {

@@ -86,7 +86,7 @@ t.test("from today's signer to a laptop's new key", async (t) => {
 });
 
 t.test("a key whose signature would count nowhere is refused, with the keys that could sign", async (t) => {
-  const { run, read, json } = await holders(t);
+  const { run, read } = await holders(t);
   await run(`trust start @1.root.json --from-signer @signer/signer.key ${ROOT_KEYS}`);
   const [first, hint] = [await read("1.root.json"), /These could sign it: alice \(\w{16}…\), bob \(.*, carol \(/];
   const refused = await run("trust sign @1.root.json --key @dave/signer.key");

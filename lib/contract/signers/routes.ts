@@ -60,5 +60,5 @@ export const retireSigner = {
 export const revokeSigner = {
   ...ending,
   path: "/projects/:id/signers/:key/revoke",
-  summary: "Revoke a signer for good, such as one that was stolen",
+  summary: "Revoke a key for good, such as a stolen one, whether or not it is registered",
 } as const satisfies Route;

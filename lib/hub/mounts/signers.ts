@@ -35,7 +35,11 @@ export function signers({ hub }: MountOptions<Records & { blobs: Blobs }>): read
       const { key } = request.params;
       const reason = request.body?.reason ?? null;
       return audited(hub, request, { principal, projectIds: [project.id] }, async (transaction, tell) => {
-        const ending = { key, how, by: principal.owner, reason, now: hub.now() };
+        const { owner: by } = principal;
+        const ending = { key, how, by, reason, now: hub.now() };
+        // A stolen key may never have been registered.
+        if (how === "revoked" && (await findSigner(transaction, project.id, key)) === undefined)
+          await addSigner(transaction, project.id, { key, name: "", by, now: hub.now() });
         const hasChanged = await endSigner(transaction, project.id, ending);
         const record = await findSigner(transaction, project.id, key);
         if (record === undefined) throw notFound("The project has no such signer.");
