@@ -6,6 +6,7 @@
 import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { format, resolveConfig } from "prettier";
+import { BLAMELESS, WAIT_CAUSES } from "../lib/contract/blame.ts";
 import { CODES, EXIT } from "../lib/contract/codes.ts";
 import { jsonSchemas } from "../lib/contract/files/json-schemas.ts";
 import { optionSchemas } from "../lib/options/schemas.ts";
@@ -71,6 +72,16 @@ function between(page: string, mark: string, text: string): string {
 const completed = (name: string, mark: string, text: string): Promise<string> =>
   formatted(name, between(readFileSync(new URL(name, docs), "utf8"), mark, text));
 
+/** Returns the page with the table of failures that blame no version between its marks. */
+function reportsPage(): Promise<string> {
+  const codes = Map.groupBy(Object.entries(BLAMELESS), ([, cause]) => cause);
+  const rows = WAIT_CAUSES.map((cause) => {
+    const names = codes.get(cause)!.map(([code]) => `\`${code}\``);
+    return `| \`${cause}\` | ${names.join(", ")} |`;
+  });
+  return completed("contract/marketplace.md", "blameless", ["| cause | codes |", "| --- | --- |", ...rows].join("\n"));
+}
+
 /** Returns the page with the table of budgets between its marks. */
 function performancePage(): Promise<string> {
   const measured = globSync("scripts/bench/**/*.ts").map((path) => readFileSync(path, "utf8"));
@@ -83,6 +94,7 @@ function performancePage(): Promise<string> {
 }
 documents.set("contract/keys.md", await completed("contract/keys.md", "actions", actionTable()));
 documents.set("webhooks.md", await completed("webhooks.md", "events", eventTable()));
+documents.set("contract/marketplace.md", await reportsPage());
 documents.set("performance.md", await performancePage());
 const architecture = readFileSync(new URL("architecture.md", docs), "utf8");
 documents.set(

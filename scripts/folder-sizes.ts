@@ -5,6 +5,7 @@ const LIMIT = 1500;
 
 /** Reasons why folders of `lib` are larger than that. */
 const REASONS: Readonly<Record<string, string>> = {
+  contract: "codes, errors, blame, audit actions, and what no single surface owns",
   "hub/access": "who may do what: keys, sessions, people, and what each key hands on",
   "hub/features/rollouts":
     "rules and commands, decisions, the counts of hosts, and the parts of a target that they change",

@@ -3,7 +3,7 @@ import { Command, Option } from "clipanion";
 import type { FleetMark } from "../../lib/client/fleet.ts";
 import type { HubConnection } from "../../lib/client/hub-connection.ts";
 import { deploymentError } from "../../lib/contract/errors.ts";
-import { isInTrouble, isStale, runningVersion, unhealthySince } from "../../lib/contract/surfaces/host-record.ts";
+import { isFailing, isStale, runningVersion, unhealthySince } from "../../lib/contract/surfaces/host-record.ts";
 import type { Target } from "../../lib/contract/target.ts";
 import { fleetWait } from "../../lib/options/watch.ts";
 import { counted } from "../../lib/support/counted.ts";
@@ -107,7 +107,7 @@ async function progressOf(
     }
     progress.hosts++;
     if (runningVersion(host) === version && unhealthySince(host) === undefined) progress.running++;
-    else if (isInTrouble(host)) progress.failing++;
+    else if (isFailing(host)) progress.failing++;
   }
   return { progress, leftOut, mark: view.mark };
 }

@@ -6,8 +6,9 @@ import { EXIT } from "../../lib/contract/codes.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { namesIn } from "../../lib/contract/facts/host-shown.ts";
 import {
-  isInTrouble,
+  isFailing,
   isStale,
+  isWaiting,
   runningVersion,
   shownVersion,
   unhealthySince,
@@ -113,7 +114,7 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
     const origins = new VersionOrigins(target, hub);
     const versions = new Map<string, number>();
     const roots = new RootCounts();
-    const sums = { hosts: 0, failing: 0, unhealthy: 0, stale: 0 };
+    const sums = { hosts: 0, failing: 0, unhealthy: 0, waiting: 0, stale: 0 };
     const now = Date.now();
     for await (const { state, ...host } of this.json ? view.hosts : naturalOrder(view.hosts)) {
       const stale = isStale(host, staleMs, now);
@@ -123,7 +124,8 @@ export class Fleet extends withOptions({ ...fleet, ...connection }) {
         roots.note(host);
         const running = shownVersion(host);
         versions.set(running, (versions.get(running) ?? 0) + 1);
-        if (isInTrouble(host)) sums.failing++;
+        if (isFailing(host)) sums.failing++;
+        if (isWaiting(host)) sums.waiting++;
         if (unhealthySince(host) !== undefined) sums.unhealthy++;
       }
       if (this.json)
@@ -205,7 +207,13 @@ const mostFirst = (versions: ReadonlyMap<string, number>): [version: string, hos
   [...versions].toSorted(([, a], [, b]) => b - a);
 
 function sumOf(
-  { hosts, failing, unhealthy, stale }: { hosts: number; failing: number; unhealthy: number; stale: number },
+  {
+    hosts,
+    failing,
+    unhealthy,
+    waiting,
+    stale,
+  }: Record<"hosts" | "failing" | "unhealthy" | "waiting" | "stale", number>,
   versions: ReadonlyMap<string, number>,
 ): string {
   const most = mostFirst(versions);
@@ -213,6 +221,7 @@ function sumOf(
   return [
     `${counted(hosts, "host")}, ${failing} failing`,
     ...(unhealthy === 0 ? [] : [`${unhealthy} unhealthy`]),
+    ...(waiting === 0 ? [] : [`${waiting} waiting`]),
     ...(stale === 0 ? [] : [`${stale} stale`]),
     ...most.slice(0, SUMMED).map(([version, count]) => `${version} on ${count}`),
     ...(others.length === 0

@@ -1,13 +1,13 @@
 import type { FleetHost } from "../../lib/client/fleet.ts";
 import type { HostFactIn } from "../../lib/contract/facts/host-shown.ts";
 import {
-  heldBy,
-  isHeld,
   lastHeard,
   shownVersion,
   triedVersion,
   troubleOf,
   unhealthyText,
+  WAIT_WORDS,
+  waitCause,
 } from "../../lib/contract/surfaces/host-record.ts";
 import { printable } from "../../lib/support/printable.ts";
 import { timeText } from "../shell/output/listing.ts";
@@ -36,7 +36,9 @@ const signerText = (signer: string | null | undefined): string =>
 
 function reportedText(host: FleetHost): string {
   if (unhealthyText(host, timeText) !== undefined) return "unhealthy";
-  return isHeld(host) ? "held" : host.superseded === true ? "current" : host.status;
+  const waits = waitCause(host);
+  if (waits !== undefined) return WAIT_WORDS[waits];
+  return host.superseded === true ? "current" : host.status;
 }
 
 function silenceText(host: FleetHost): string | undefined {
@@ -50,5 +52,5 @@ function troubleText(host: FleetHost): string {
   if (sick !== undefined) return sick;
   return superseded === true
     ? `${version} failed, and is offered no longer`
-    : troubleOf({ tried: triedVersion(host), error, heldBy: heldBy(host) });
+    : troubleOf({ tried: triedVersion(host), error, waits: waitCause(host) });
 }

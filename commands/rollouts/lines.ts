@@ -1,7 +1,9 @@
 import { lacksHost, percentOf } from "../../lib/contract/rollout-terms.ts";
-import type { AwaitedHost, RolloutRecord, WaitingFor } from "../../lib/contract/rollouts/records.ts";
+import type { AwaitedHost, FailingHost, RolloutRecord, WaitingFor } from "../../lib/contract/rollouts/records.ts";
+import { WAIT_TEXTS, WAIT_WORDS } from "../../lib/contract/surfaces/host-record.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { bar, span } from "../../lib/tui/text.ts";
+import { timeText } from "../shell/output/listing.ts";
 
 const WAITS: Record<WaitingFor, string> = {
   publication: "waits for the publication",
@@ -37,6 +39,8 @@ const NAMED = 5;
 
 /** Describes a host that a rollout waits for: what it runs, and when it was last heard of. */
 function awaitedText({ host_id: host, running_version: running, ...facts }: AwaitedHost, version: string, now: number) {
+  const { waits, error_message: error } = facts;
+  if (waits !== null) return `${host}: ${WAIT_WORDS[waits]}${error === null ? "" : `: ${error}`}`;
   const past = facts.has_installed ? `went back from ${version}` : `has never installed ${version}`;
   const heard = `last heard of ${span(Math.max(0, now - Date.parse(facts.last_heard_at)))} ago`;
   return `${host}: runs ${running ?? "nothing"}, ${past}, ${heard}`;
@@ -51,6 +55,24 @@ export function awaitedSentence({ awaited, awaited_hosts: all }: RolloutRecord, 
   return `It waits for ${named.join(", ")}${all > named.length ? ` and ${all - named.length} more` : ""}`;
 }
 
+/** Counts the hosts that wait though the version is not to blame: `2 waiting for settings, 1 interrupted`. */
+const waitsText = (waits: RolloutRecord["waits"]): string =>
+  waits.map(({ cause, hosts }) => `${hosts} ${WAIT_TEXTS[cause]}`).join(", ");
+
+const failingLine = ({ host_id: host, error_message: error }: FailingHost): string =>
+  `✗ ${host}${error === null ? "" : `: ${error}`}`;
+
+/** Names the hosts that halted a rollout, with their reasons then. */
+function haltLines({ halt }: RolloutRecord): string[] {
+  if (halt === null || halt.hosts.length === 0) return [];
+  const more = halt.failing - halt.hosts.length;
+  return [
+    `halted at ${timeText(halt.at)} by ${counted(halt.failing, "host")}:`,
+    ...halt.hosts.map(failingLine),
+    ...(more > 0 ? [`✗ and ${counted(more, "more host")}`] : []),
+  ];
+}
+
 const BAR_COLUMNS = 20;
 
 /**
@@ -59,7 +81,8 @@ const BAR_COLUMNS = 20;
  */
 export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
   const { id, target, version, base_version: base, waves, open, failing, new_hosts: fresh, keeping } = rollout;
-  const { awaited, awaited_hosts: allAwaited } = rollout;
+  const { awaited, awaited_hosts: allAwaited, waits } = rollout;
+  const halted = new Set(rollout.halt?.hosts.map(({ host_id: host }) => host));
   const width = Math.max(...waves.map(({ wave }) => wave.length));
   return [
     `${id}  ${target} ${base ?? "nothing"} → ${version}`,
@@ -73,7 +96,9 @@ export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
     ...(fresh === 0
       ? []
       : [`${counted(fresh, "host")} in no count: ${uncountedText(rollout)}, or without a name in polls`]),
-    ...failing.map(({ host_id: host, error_message: error }) => `✗ ${host}${error === null ? "" : `: ${error}`}`),
+    ...haltLines(rollout),
+    ...failing.filter(({ host_id: host }) => !halted.has(host)).map(failingLine),
+    ...(waits.length === 0 ? [] : [`… ${waitsText(waits)}`]),
     ...awaited.map((host) => `… ${awaitedText(host, version, now)}`),
     ...(allAwaited > awaited.length ? [`… and ${counted(allAwaited - awaited.length, "more host")}`] : []),
   ];

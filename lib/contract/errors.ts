@@ -1,3 +1,4 @@
+import { INTERRUPTED } from "./blame.ts";
 import { type Code, CODES, type ExitCode } from "./codes.ts";
 
 /** Error kind of docs/contract/README.md#errors, or `UsageError` for errors before any request. */
@@ -122,7 +123,7 @@ export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentErro
   if (isAbort(error)) {
     const { cause } = error as Error;
     if (cause instanceof SealiftError) return cause;
-    return new SealiftError(kind, "interrupted", "Interrupted by a signal.", { cause: error });
+    return new SealiftError(kind, "interrupted", INTERRUPTED, { cause: error });
   }
   const errno = error as NodeJS.ErrnoException;
   if (errno?.code === "ENOSPC" || errno?.code === "EDQUOT") {

@@ -1,3 +1,5 @@
+import type { WaitCause } from "./blame.ts";
+
 /** Event of webhooks. */
 interface Event {
   /** Phrase for the users' page. */
@@ -96,6 +98,11 @@ const EVENTS = {
     sentence: ({ version, host_id: host, status }) =>
       `${host} ${status === "rolled_back" ? "rolled back" : "failed to deploy"} ${version}`,
   },
+  "host.waiting": {
+    when: "a host cannot take a version, and [not because of the version](contract/marketplace.md#reports)",
+    fields: "`version`, `host_id`, `cause`, `error_message` or null",
+    sentence: ({ version, host_id: host }) => `${host} waits with ${version}`,
+  },
   "host.unhealthy": {
     when: "what a host runs became [unhealthy](applications.md#health) after its deployment",
     fields: "`version` that runs, `host_id`, `since`, `error_message` or null",
@@ -159,6 +166,8 @@ export interface WebhookMessage {
     state?: "completed" | "aborted" | "replaced";
     host_id?: string;
     status?: "failed" | "rolled_back";
+    /** Why a host waits. */
+    cause?: WaitCause;
     error_message?: string | null;
     /** Time of the host at which its health changed, ISO 8601. */
     since?: string;

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { blamesVersion } from "../contract/blame.ts";
 import { type Code, EXIT } from "../contract/codes.ts";
 import type { SealiftError } from "../contract/errors.ts";
 import type { TargetName } from "../contract/target.ts";
@@ -20,7 +21,19 @@ const quarantineEntry = z.object({
 });
 export type QuarantineEntry = z.infer<typeof quarantineEntry>;
 
-const targetState = z.object({ quarantine: z.array(quarantineEntry).default([]) });
+const targetState = z.object({
+  quarantine: z.array(quarantineEntry).default([]),
+  /** Version during whose fetch the process ended without a word, and how often in a row. */
+  deaths: z.object({ version: z.string(), identity: z.string().nullable(), times: z.int() }).optional(),
+});
+type TargetState = z.infer<typeof targetState>;
+
+const readState = async (layout: Layout, target: TargetName): Promise<TargetState> =>
+  (await readJsonFile(layout.state(target), targetState)) ?? { quarantine: [] };
+
+/** Changes parts of a target's state; the others stay. */
+const changeState = async (layout: Layout, target: TargetName, change: Partial<TargetState>): Promise<void> =>
+  writeJsonFile(layout.state(target), { ...(await readState(layout, target)), ...change });
 
 /** Most entries kept, newest last. */
 const MAX_ENTRIES = 100;
@@ -45,12 +58,38 @@ export const saysOfTheRelease = ({ code }: SealiftError): boolean => ABOUT_THE_R
 
 /**
  * Decides whether a failure puts a version into quarantine (docs/contract/host.md): bytes that failed a check do, and
- * releases that did not work once switched to. Trouble of the hub, the network or the host does not.
+ * releases that did not work once switched to. What blames no version (blame.ts) does not: trouble of the hub, the
+ * network or the host, and an interruption.
  *
  * @param switched whether the release was current when it failed
  */
 export const condemns = (error: SealiftError, switched: boolean): boolean =>
-  error.exitCode === EXIT.verification || (switched && saysOfTheRelease(error));
+  blamesVersion(error.code) && (error.exitCode === EXIT.verification || (switched && saysOfTheRelease(error)));
+
+/** Deaths of a process in a row, while it fetched one version, from which on the version counts as their cause. */
+const FATAL_DEATHS = 3;
+
+/**
+ * Notes that a process was killed while it fetched and unpacked a version, on a machine that went on. One death blames
+ * no version: a person or the system may have killed the process.
+ *
+ * @returns whether so many in a row blame it now
+ */
+export async function noteDeath(
+  layout: Layout,
+  target: TargetName,
+  { version, identity }: Pick<QuarantineEntry, "version" | "identity">,
+): Promise<boolean> {
+  const { deaths } = await readState(layout, target);
+  const times = deaths?.version === version && deaths.identity === identity ? deaths.times + 1 : 1;
+  await changeState(layout, target, { deaths: { version, identity, times } });
+  return times >= FATAL_DEATHS;
+}
+
+/** Forgets deaths during a fetch: a version was fetched and unpacked without one. */
+export async function forgetDeaths(layout: Layout, target: TargetName): Promise<void> {
+  if ((await readState(layout, target)).deaths !== undefined) await changeState(layout, target, { deaths: undefined });
+}
 
 /** Version that may be in quarantine, with what is known of it and of this host. */
 export interface QuarantineCandidate {
@@ -81,7 +120,7 @@ export const heldBack = (
  * refused for a document whose format this one may know.
  */
 export async function readQuarantine(layout: Layout, target: TargetName): Promise<QuarantineEntry[]> {
-  const entries = (await readJsonFile(layout.state(target), targetState))?.quarantine ?? [];
+  const { quarantine: entries } = await readState(layout, target);
   return entries.filter(({ code, agent }) => !BY_AGENT.has(code) || agent === programVersion());
 }
 
@@ -89,7 +128,7 @@ export async function readQuarantine(layout: Layout, target: TargetName): Promis
 export async function quarantine(layout: Layout, target: TargetName, entry: QuarantineEntry): Promise<void> {
   const others = (await readQuarantine(layout, target)).filter(({ version }) => version !== entry.version);
   const judged = BY_AGENT.has(entry.code) ? { ...entry, agent: programVersion() } : entry;
-  await writeJsonFile(layout.state(target), { quarantine: [...others, judged].slice(-MAX_ENTRIES) });
+  await changeState(layout, target, { quarantine: [...others, judged].slice(-MAX_ENTRIES) });
 }
 
 /** Code of a version that a person has left by a rollback. */
@@ -99,12 +138,12 @@ export const OPERATOR = "operator";
 export async function releaseLeft(layout: Layout, target: TargetName): Promise<void> {
   const entries = await readQuarantine(layout, target);
   const others = entries.filter(({ code }) => code !== OPERATOR);
-  if (others.length < entries.length) await writeJsonFile(layout.state(target), { quarantine: others });
+  if (others.length < entries.length) await changeState(layout, target, { quarantine: others });
 }
 
 /** Releases a version that has been deployed after all. */
 export async function releaseFromQuarantine(layout: Layout, target: TargetName, version: string): Promise<void> {
   const entries = await readQuarantine(layout, target);
   const others = entries.filter((entry) => entry.version !== version);
-  if (others.length < entries.length) await writeJsonFile(layout.state(target), { quarantine: others });
+  if (others.length < entries.length) await changeState(layout, target, { quarantine: others });
 }

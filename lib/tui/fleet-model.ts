@@ -1,7 +1,14 @@
 import type { FleetHost } from "../client/fleet.ts";
 import { type HostView, hostView } from "../contract/facts/host-shown.ts";
 import type { FleetAdoption } from "../contract/fleets/adoption.ts";
-import { isInTrouble, isStale, STALE_MS, troubleOf, unhealthyText } from "../contract/surfaces/host-record.ts";
+import {
+  isInTrouble,
+  isStale,
+  STALE_MS,
+  troubleOf,
+  unhealthyText,
+  WAIT_WORDS,
+} from "../contract/surfaces/host-record.ts";
 import type { DeploymentStatus } from "../contract/surfaces/reports.ts";
 import { naturally } from "../support/natural-order.ts";
 import { printable } from "../support/printable.ts";
@@ -42,13 +49,13 @@ export interface VersionShare {
 /** Returns the word for the result of a host's last deployment. */
 export const statusText = ({
   status,
-  heldBy,
+  waits,
   stale,
   unhealthySince: since,
-}: Pick<HostRow, "status" | "heldBy" | "stale" | "unhealthySince">): string => {
+}: Pick<HostRow, "status" | "waits" | "stale" | "unhealthySince">): string => {
   if (stale) return "stale";
   if (since !== undefined) return "unhealthy";
-  return heldBy !== undefined ? "held" : status === "rolled_back" ? "rolled back" : status;
+  return waits !== undefined ? WAIT_WORDS[waits] : status === "rolled_back" ? "rolled back" : status;
 };
 
 /** Returns the trouble of a host in one line. @param timeText formats milliseconds since 1970 */
@@ -102,7 +109,7 @@ export class FleetModel {
   apply(hosts: readonly FleetHost[], now = Date.now()): void {
     const fresh: HostRow[] = [];
     for (const host of hosts) {
-      const { version, tried, error, signer, unhealthySince, heldBy } = hostView(host);
+      const { version, tried, error, signer, unhealthySince, waits } = hostView(host);
       const row: HostRow = {
         id: owned(host.host_id),
         version: this.#shared(version),
@@ -111,7 +118,7 @@ export class FleetModel {
         at: Date.parse(host.completed_at ?? "") || 0,
         error: error ? this.#shared(printable(error).slice(0, ERROR_LENGTH)) : null,
         signer: signer && this.#shared(signer),
-        heldBy,
+        waits,
         stale: isStale(host, this.#staleMs, now),
         unhealthySince,
       };
@@ -176,7 +183,7 @@ export class FleetModel {
     }
     const share = this.#versions.get(row.version) ?? { version: row.version, hosts: 0, failing: 0 };
     share.hosts += by;
-    if (row.status !== "success") {
+    if (row.status !== "success" && row.waits === undefined) {
       share.failing += by;
       this.#failing += by;
     }

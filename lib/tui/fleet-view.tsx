@@ -178,7 +178,7 @@ const hostCells = (row: HostRow, latest: string | null, now: number) => ({
   running_version: (): LinePart => [row.version, row.version === latest || latest === null ? "plain" : "attention"],
   status: (): LinePart => [
     statusText(row),
-    row.heldBy !== undefined || row.stale ? "attention" : STATUS_LOOK[row.status],
+    row.waits !== undefined || row.stale ? "attention" : STATUS_LOOK[row.status],
   ],
   completed_at: (): LinePart => [row.at === 0 ? "" : moment(row.at, now), "quiet"],
   error_message: (): LinePart => [hostTrouble(row, (at) => moment(at, now)), "quiet"],

@@ -3,7 +3,7 @@ import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import { readJournal } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
-import { quarantine } from "../../releases/quarantine.ts";
+import { noteDeath, quarantine } from "../../releases/quarantine.ts";
 import { recoverJournal, sweepRoot, sweepTarget } from "../../releases/recovery.ts";
 import { whatRuns } from "../../releases/release.ts";
 import type { Emit } from "../base/events.ts";
@@ -51,24 +51,20 @@ export const bootId = (): Promise<string | null> =>
 
 /**
  * Removes what killed runs of a target left in staging, and reports them. A version that was being fetched and unpacked
- * when the process died, on a machine that did not restart, may have killed it: it is quarantined, so that a watch does
- * not die of it repeatedly. Requires the lock of the target.
+ * whenever the process died, on a machine that did not restart, may kill it: it is quarantined, so that a watch does
+ * not die of it for ever. Requires the lock of the target.
  */
 export async function sweepInterrupted(layout: Layout, target: TargetName, emit: Emit): Promise<void> {
   for (const attempt of await sweepTarget(layout, target)) {
     const running = await whatRuns(layout, target);
-    await writeOnce(layout, target, interruptedReport(attempt, "failed", running));
     const { resolved_version: version, deployment_id, identity = null, boot_id } = attempt;
-    if (version !== null && typeof boot_id === "string" && boot_id === (await bootId())) {
-      const reason = "The process ended while it fetched and unpacked this version.";
-      await quarantine(layout, target, {
-        version,
-        identity,
-        code: "interrupted",
-        reason,
-        at: new Date().toISOString(),
-      });
-    }
+    const died = version !== null && typeof boot_id === "string" && boot_id === (await bootId());
+    const report = interruptedReport(attempt, "failed", running);
+    if (died && (await noteDeath(layout, target, { version, identity }))) {
+      const reason = "The process ended again and again while it fetched and unpacked this version.";
+      await writeOnce(layout, target, { ...report, code: "quarantined", error_message: reason });
+      await quarantine(layout, target, { version, identity, code: "interrupted", reason, at: report.completed_at });
+    } else await writeOnce(layout, target, report);
     emit({ event: "recovery.done", version, deployment_id, outcome: "undone" });
   }
 }

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { access, constants } from "node:fs/promises";
 import { resolve as absolute } from "node:path";
 import { DEFAULT_LIMITS, type Limits } from "../../artifact/limits.ts";
+import { INTERRUPTED } from "../../contract/blame.ts";
 import { DEPLOYMENT_DEFAULTS, type DeploymentSettings } from "../../contract/deployment-defaults.ts";
 import { asSealiftError, deploymentError, SealiftError } from "../../contract/errors.ts";
 import type { Notifiers, Provisioners } from "../../contract/files/install-plan.ts";
@@ -121,7 +122,7 @@ export function beginRun<S extends Deployed>(source: S, options: DeployOptions, 
  * connection): once the run was aborted, that is the reason, whatever was thrown.
  */
 export function errorOf({ layout, options, signal }: Run<Deployed>, thrown: unknown): SealiftError {
-  if (options.signal?.aborted) return deploymentError("interrupted", "Interrupted by a signal.", { cause: thrown });
+  if (options.signal?.aborted) return deploymentError("interrupted", INTERRUPTED, { cause: thrown });
   if (signal.aborted) {
     return deploymentError("deadline_exceeded", `The deployment took longer than ${options.deadlineMs / 1000} s.`, {
       cause: thrown,

@@ -1,6 +1,6 @@
 import type { SealiftError } from "../../contract/errors.ts";
 import { deprecationText } from "../../contract/version-states.ts";
-import { condemns, quarantine, saysOfTheSigner } from "../../releases/quarantine.ts";
+import { condemns, forgetDeaths, quarantine, saysOfTheSigner } from "../../releases/quarantine.ts";
 import type { Release } from "../../releases/release.ts";
 import { printable } from "../../support/printable.ts";
 import { traced } from "../../support/work.ts";
@@ -37,7 +37,10 @@ export async function walk<T>(run: Run, previous: Release | undefined, end: Walk
     await condemn(run, resolved, errorOf(run, thrown), false);
     throw thrown;
   });
-  if (run.isTrial !== true) await staged.fetched.remember?.();
+  if (run.isTrial !== true) {
+    await forgetDeaths(layout, source.target);
+    await staged.fetched.remember?.();
+  }
   // Some hubs state no identity before the download.
   const same = await alreadyRuns(run, previous, { version: resolved.version, identity: staged.fetched.identity });
   if (same !== undefined) return await end.unchanged(same);

@@ -1,6 +1,6 @@
+import { CUT_SHORT, HELD_APPLICATION, HELD_POLICY, HELD_RIGHTS } from "../../contract/blame.ts";
 import type { Code } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
-import { HELD_APPLICATION, HELD_POLICY, HELD_RIGHTS } from "../../contract/surfaces/host-record.ts";
 import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
 import type { TargetName } from "../../contract/target.ts";
 import type { Attempt } from "../../releases/journal.ts";
@@ -131,7 +131,7 @@ export function interruptedReport(attempt: Attempt, status: DeploymentStatus, ru
     repo: null,
     started_at,
     completed_at: new Date().toISOString(),
-    error_message: "The deployment was interrupted and has been undone.",
+    error_message: CUT_SHORT,
     host_id,
     deployment_id,
     code: "interrupted",

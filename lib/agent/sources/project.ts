@@ -117,6 +117,7 @@ export function projectReporter(options: HubConnection & { projectId: string }):
         plugins: report.plugins,
         host_id: report.host_id,
         error_message: report.error_message,
+        ...(report.code !== null && { code: report.code }),
         rolled_back: report.status === "rolled_back",
         running_version: report.running_version,
         running_signer: report.running_signer,

@@ -1,5 +1,6 @@
 import { readdir, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { INTERRUPTED } from "../../contract/blame.ts";
 import { asSealiftError, deploymentError } from "../../contract/errors.ts";
 import { layoutOf } from "../../releases/layout.ts";
 import { counted } from "../../support/counted.ts";
@@ -69,7 +70,7 @@ export async function upgrade(
     return { ...result, outcome: "deployed" };
   } catch (thrown) {
     const interrupted = options.signal?.aborted === true;
-    const error = interrupted ? deploymentError("interrupted", "Interrupted by a signal.") : asSealiftError(thrown);
+    const error = interrupted ? deploymentError("interrupted", INTERRUPTED) : asSealiftError(thrown);
     return { ...result, status: "failed", outcome: "failed", error };
   } finally {
     if (next !== undefined) await rm(next, { force: true });

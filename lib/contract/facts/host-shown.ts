@@ -1,7 +1,7 @@
 import type { showProjectHost, showTargetHost } from "../fleets/routes.ts";
 import { labelsText } from "../labels.ts";
 import type { AnswerOf } from "../route.ts";
-import { heldBy, isInTrouble, shownVersion, triedVersion, unhealthySince } from "../surfaces/host-record.ts";
+import { isInTrouble, shownVersion, triedVersion, unhealthySince, waitCause } from "../surfaces/host-record.ts";
 import type { HostRecord, ReadHost } from "./host.ts";
 
 // Apart from the schemas, so that a command that shows hosts, and `--help`, load none.
@@ -40,6 +40,7 @@ export const HOST_FACTS = {
   completed_at: { title: "Last report", own: ["csv", ...EVERY_SCREEN] },
   error_message: { title: "Error", own: ["csv", "line", "row", "details", "host page"], within: ["fleet page"] },
   health: { title: "Unhealthy since", own: ["csv", "host page"], within: ["line", "row", "details", "fleet page"] },
+  code: { title: "Code", own: ["csv"], within: EVERY_SCREEN },
   created_at: { own: ["csv"], within: EVERY_SCREEN },
   seen_at: { title: "Heard of", own: ["csv", "fleet page", "host page"], within: ["line", "row", "details"] },
   stale: { own: ["csv"], within: ["line", "row", "details"] },
@@ -124,8 +125,8 @@ export interface HostView {
   signer: string | null | undefined;
   /** Time since which what it runs is unhealthy, ISO 8601; undefined for any other. */
   unhealthySince: string | undefined;
-  /** Cause that holds the attempted version back; undefined for none. */
-  heldBy: ReturnType<typeof heldBy>;
+  /** Cause for which it waits, though no version failed there; undefined for none. */
+  waits: ReturnType<typeof waitCause>;
 }
 
 export const hostView = (host: ReadHost): HostView => ({
@@ -134,5 +135,5 @@ export const hostView = (host: ReadHost): HostView => ({
   error: isInTrouble(host) ? (host.error_message ?? null) : null,
   signer: host.running_signer,
   unhealthySince: unhealthySince(host),
-  heldBy: heldBy(host),
+  waits: waitCause(host),
 });

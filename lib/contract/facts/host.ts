@@ -6,6 +6,7 @@ import {
   deploymentStatus,
   healthField,
   hostState,
+  reportedCode,
   runningSignerField,
   runningVersionField,
   stepOutcome,
@@ -23,6 +24,8 @@ export const hostFacts = {
   version: z.string(),
   status: deploymentStatus,
   error_message: z.string().nullable(),
+  /** Code of that error; omitted by hosts that do not name it. */
+  code: reportedCode,
   started_at: z.string(),
   completed_at: z.string(),
   /** Time of the report by the hub's clock. */
@@ -77,6 +80,7 @@ export const readHost = z.looseObject({
   version: hostFacts.version,
   status: hostFacts.status,
   error_message: z.string().nullish(),
+  code: z.string().nullish().catch(undefined),
   completed_at: z.string().nullish(),
   created_at: z.string().nullish(),
   started_at: z.string().nullish(),

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { WAIT_CAUSES } from "../blame.ts";
 import { timestamp, versionLabel } from "../identifiers.ts";
 import { amountOf, faultOfWaves } from "../rollout-terms.ts";
 
@@ -55,6 +56,9 @@ export type WaitingFor = z.infer<typeof waitingFor>;
 
 const hosts = z.int().nonnegative();
 
+/** Cause for which a host waits, though no version failed there (blame.ts). */
+const waitCause = z.enum(WAIT_CAUSES);
+
 /** Hosts of one wave by their last reports; a host is in one wave. */
 const waveCounts = z.object({
   hosts,
@@ -64,8 +68,27 @@ const waveCounts = z.object({
 });
 export type WaveCounts = z.infer<typeof waveCounts>;
 
-const failingHost = z.object({ host_id: z.string(), error_message: z.string().nullable() });
+const failingHost = z.object({
+  host_id: z.string(),
+  error_message: z.string().nullable(),
+  /** Time of its report by the hub's clock; hubs before 0.3.0 leave it out. */
+  reported_at: timestamp.optional(),
+});
 export type FailingHost = z.infer<typeof failingHost>;
+
+/** Hosts that halted a rollout, as they were then. */
+const halt = z.object({
+  at: timestamp,
+  /** Number of all hosts that failed. */
+  failing: hosts,
+  /** Some of them, with their reasons. */
+  hosts: z.array(failingHost),
+});
+export type Halt = z.infer<typeof halt>;
+
+/** Hosts that wait for one cause. */
+const waitingHosts = z.object({ cause: waitCause, hosts });
+export type WaitingHosts = z.infer<typeof waitingHosts>;
 
 const awaitedHost = z.object({
   host_id: z.string(),
@@ -75,6 +98,9 @@ const awaitedHost = z.object({
   has_installed: z.boolean(),
   /** Time of its last report or poll, to the hour. */
   last_heard_at: timestamp,
+  /** Why the host waits with the rollout's version, and what it says of that; null if it does not. */
+  waits: waitCause.nullable().default(null),
+  error_message: z.string().nullable().default(null),
 });
 export type AwaitedHost = z.infer<typeof awaitedHost>;
 
@@ -96,6 +122,10 @@ export const rolloutRecord = z.object({
   waves: z.array(waveCounts.extend({ wave: z.string() })),
   /** Some of the failing hosts, with their reasons. */
   failing: z.array(failingHost),
+  /** Hosts that halted the rollout, until somebody resumes or ends it; null for any other state. */
+  halt: halt.nullable().default(null),
+  /** Counted hosts of open waves that wait with the version, though it is not to blame, by cause. */
+  waits: z.array(waitingHosts).default([]),
   /** Some of the hosts that a rollout in `waiting_for: hosts` waits for, the longest silent first. */
   awaited: z.array(awaitedHost).default([]),
   /** Number of all hosts that it waits for. */

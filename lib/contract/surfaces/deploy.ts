@@ -5,7 +5,7 @@ import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, version
 import { rootVersion } from "../trust/root.ts";
 import { labels } from "./labels.ts";
 import { latestFacts } from "./latest-facts.ts";
-import { healthField, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
+import { healthField, reportedCode, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
 import { stageField, versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
@@ -92,6 +92,7 @@ export const projectReport = z.object({
     .max(4096)
     .transform((text) => text.replaceAll("\0", "\ufffd"))
     .nullish(),
+  code: reportedCode,
   rolled_back: z.boolean().optional(),
   running_version: runningVersionField,
   running_signer: runningSignerField,

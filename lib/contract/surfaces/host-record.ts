@@ -1,3 +1,4 @@
+import { causeOfCode, causeOfMessage, type WaitCause } from "../blame.ts";
 import type { ReadHost } from "../facts/host.ts";
 
 // Apart from the schemas, so that a command that shows records, and `--help`, load none.
@@ -6,7 +7,7 @@ import type { ReadHost } from "../facts/host.ts";
 type HostVersions = Pick<ReadHost, "version" | "running_version"> & Trouble;
 
 /** Facts of a host that say whether something went wrong. */
-type Trouble = Pick<ReadHost, "status" | "error_message" | "superseded" | "health">;
+type Trouble = Pick<ReadHost, "status" | "error_message" | "code" | "superseded" | "health">;
 
 export const HEALTH_STATES = ["healthy", "unhealthy"] as const;
 
@@ -71,30 +72,38 @@ export const isStale = (record: Parameters<typeof lastHeard>[0], staleMs: number
   now - (lastHeard(record) ?? now) > staleMs;
 
 /**
- * Prefix of the error message of a version that requests more rights than the running one. Hubs store messages
- * unchanged, so that every hub can show it.
+ * Returns why the version that a report is about is not to blame for its failure (blame.ts); undefined for one that is,
+ * and for a success.
  */
-export const HELD_RIGHTS = "held: rights: ";
-
-/** Prefix of the error message of a version that does not meet the host's policy. */
-export const HELD_POLICY = "held: policy: ";
-
-/** Prefix of the error message of a version with an application that the host does not allow. */
-export const HELD_APPLICATION = "held: application: ";
-
-/** Tells what holds the version in a host's record: rights that await consent, the host's policy, or an application. */
-export function heldBy({
-  error_message: message,
-  superseded,
-}: Pick<Trouble, "error_message" | "superseded">): "rights" | "policy" | "application" | undefined {
-  if (superseded === true) return undefined;
-  if (message?.startsWith(HELD_RIGHTS) === true) return "rights";
-  if (message?.startsWith(HELD_APPLICATION) === true) return "application";
-  return message?.startsWith(HELD_POLICY) === true ? "policy" : undefined;
+export function blamelessCause(report: Pick<Trouble, "status" | "error_message" | "code">): WaitCause | undefined {
+  const { status, error_message: message, code } = report;
+  if (status === "success" || tellsUnhealthy(report)) return undefined;
+  return typeof code === "string" ? causeOfCode(code) : causeOfMessage(message ?? "");
 }
 
-/** True for the record of a host that holds the version: until a person consents, or until it meets the policy. */
-export const isHeld = (record: Parameters<typeof heldBy>[0]): boolean => heldBy(record) !== undefined;
+/** Returns why a host waits: no version failed there, and what it runs is not unhealthy. Undefined for any other. */
+export const waitCause = (record: Trouble): WaitCause | undefined =>
+  record.superseded === true || unhealthySince(record) !== undefined ? undefined : blamelessCause(record);
+
+/** True for the record of a host that waits, though no version failed there. */
+export const isWaiting = (record: Trouble): boolean => waitCause(record) !== undefined;
+
+/** States of hosts that wait, for people; a number may stand before each. */
+export const WAIT_TEXTS: Record<WaitCause, string> = {
+  rights: "waiting for consent to rights",
+  policy: "held by policy",
+  application: "waiting until an application is allowed",
+  settings: "waiting for settings",
+  interrupted: "interrupted",
+  host: "waiting for the host",
+  hub: "waiting for the hub",
+};
+
+/** Words for the state of a host that waits, by the cause. */
+export const WAIT_WORDS: Record<WaitCause, "held" | "interrupted" | "waits"> = {
+  ...{ rights: "held", policy: "held", application: "held", settings: "held" },
+  ...{ interrupted: "interrupted", host: "waits", hub: "waits" },
+};
 
 /** Tells whether a host's last report is of trouble with another version than the one that it runs. */
 export function reportsOtherVersion(record: HostVersions): boolean {
@@ -102,9 +111,12 @@ export function reportsOtherVersion(record: HostVersions): boolean {
   return record.status !== "success" && typeof running === "string" && running !== record.version;
 }
 
-/** Tells whether a host fails now, is unhealthy, or holds a version back. */
+/** Tells whether a host fails now, is unhealthy, or waits. */
 export const isInTrouble = (record: Trouble): boolean =>
   unhealthySince(record) !== undefined || (record.status !== "success" && record.superseded !== true);
+
+/** Tells whether a version failed on a host, or runs there and is unhealthy. */
+export const isFailing = (record: Trouble): boolean => isInTrouble(record) && !isWaiting(record);
 
 /** States of hosts, in the order of lists: those that need attention first. */
 export const HOST_STATES = ["failed", "held", "ok", "silent"] as const;
@@ -112,9 +124,8 @@ export type HostState = (typeof HOST_STATES)[number];
 
 /** Returns the state of a host by its last report alone, however old. */
 export function reportedState(record: Trouble): Exclude<HostState, "silent"> {
-  if (unhealthySince(record) !== undefined) return "failed";
-  if (isHeld(record)) return "held";
-  return isInTrouble(record) ? "failed" : "ok";
+  if (isWaiting(record)) return "held";
+  return isFailing(record) ? "failed" : "ok";
 }
 
 /** Returns the state of a host. @param now milliseconds since 1970 */
@@ -139,13 +150,11 @@ export const triedVersion = (host: HostVersions): string | null =>
   !isInTrouble(host) || tellsUnhealthy(host) || runningVersion(host) === undefined ? null : host.version;
 
 /** Returns the failure of a host in one line, with the version that was tried. */
-export const troubleOf = ({
-  tried,
-  error,
-  heldBy: cause,
-}: {
-  tried: string | null;
-  error: string | null;
-  heldBy: ReturnType<typeof heldBy>;
-}): string =>
-  tried === null || cause !== undefined ? (error ?? "") : `${tried} failed${error === null ? "" : `: ${error}`}`;
+export function troubleOf(of: { tried: string | null; error: string | null; waits: WaitCause | undefined }): string {
+  const { tried, error, waits } = of;
+  const isHeld = waits !== undefined && WAIT_WORDS[waits] === "held";
+  if (tried === null || isHeld) return error ?? "";
+  const what =
+    waits === undefined ? `${tried} failed` : `${tried} ${waits === "interrupted" ? "was interrupted" : "waits"}`;
+  return error === null ? what : `${what}: ${error}`;
+}

@@ -16,6 +16,13 @@ export const runningVersionField = z.string().max(128).nullish();
  */
 export const runningSignerField = publicKeyHex.nullish().catch(undefined);
 
+/** Code of the error (docs/errors.md), of success null or omitted. A malformed one is ignored. */
+export const reportedCode = z
+  .string()
+  .regex(/^[a-z0-9_]{1,64}$/)
+  .nullish()
+  .catch(undefined);
+
 /** Health of the running version after its deployment; omitted by a host that does not ask it. */
 export const healthField = z.object({ state: z.enum(HEALTH_STATES), since: timestamp }).optional();
 
@@ -113,6 +120,7 @@ export const deploymentReport = z.object({
     .max(4096)
     .nullish()
     .transform((text) => text?.replaceAll("\0", "\ufffd") ?? null),
+  code: reportedCode,
   running_version: runningVersionField,
   running_signer: runningSignerField,
   health: healthField,

@@ -1,7 +1,9 @@
 import { setImmediate } from "node:timers/promises";
 import { ADOPTION_DAYS, type FleetAdoption } from "../../contract/fleets/adoption.ts";
+import { isFailing } from "../../contract/surfaces/host-record.ts";
 import { readDeployments } from "../records/deployments.ts";
 import type { FleetKey } from "../records/fleet.ts";
+import type { StoredRecord } from "../records/host-columns.ts";
 import type { PreparedStatements } from "../records/port.ts";
 import { FleetCache } from "./fleet-cache.ts";
 
@@ -36,10 +38,10 @@ async function readAdoption(
     const day = dayOf(time);
     const failing = new Set<string>();
     for (; next < reports.length && reports[next]!.created_at.slice(0, 10) <= day; next++) {
-      const { host_id: host, version, status } = reports[next]!;
+      const { host_id: host, version, status, record } = reports[next]!;
       if (!before.has(host)) continue;
       if (status === "success") running.set(host, version);
-      else failing.add(host);
+      else if (record === null || isFailing(JSON.parse(record) as StoredRecord)) failing.add(host);
     }
     if (day > cutDay) days.push({ day, versions: countsOf(running), failing: failing.size });
     await setImmediate();

@@ -1,17 +1,22 @@
 import { firstId } from "../base/identity.ts";
 import type { FleetKey } from "./fleet.ts";
-import { reports } from "./fleet-tables.ts";
+import type { ReportsTable } from "./fleet-tables.ts";
 import type { PreparedStatements } from "./port.ts";
-import { reading, rowsOf } from "./reading.ts";
+import { type Reading, rowsOf } from "./reading.ts";
 
 /** Most reports read; for a fleet with more, earlier days are left out. */
 const MOST = 50_000;
 
-const SINCE = reading(
-  reports,
-  ["id", "host_id", "version", "status", "created_at"],
-  `WHERE holder = ? AND target = ? AND id >= ? ORDER BY id DESC LIMIT ${MOST + 1}`,
-);
+/** Deployment of a host, with its record as JSON unless it was a success. */
+type Deployment = Pick<ReportsTable, "id" | "host_id" | "version" | "status" | "created_at"> & {
+  record: string | null;
+};
+
+const SINCE: Reading<Deployment> = {
+  text: `SELECT id, host_id, version, status, created_at,
+    CASE WHEN status = 'success' THEN NULL ELSE record END AS record
+    FROM reports WHERE holder = ? AND target = ? AND id >= ? ORDER BY id DESC LIMIT ${MOST + 1}`,
+};
 /** Query for the version of each host before a time: one index lookup per host. */
 const BEFORE = `SELECT host_id, (SELECT r.version FROM reports r
     WHERE r.holder = hosts.holder AND r.target = hosts.target AND r.host_id = hosts.host_id
@@ -21,7 +26,7 @@ const BEFORE = `SELECT host_id, (SELECT r.version FROM reports r
 /** Deployments of a fleet since a time. */
 interface Deployments {
   /** Deployments, oldest first. */
-  reports: NonNullable<(typeof SINCE)["row"]>[];
+  reports: Deployment[];
   /** Hosts of the fleet, each with the version that it had before; null for none. */
   before: Map<string, string | null>;
   /** Whether there are earlier ones since that time, which were not read. */

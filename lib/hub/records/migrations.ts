@@ -49,6 +49,8 @@ const WORK: Record<string, (db: Transacted, dialect: Dialect) => Promise<void>> 
     await sql.raw(`drop trigger projects_changed${dialect === "postgres" ? " on projects" : ""}`).execute(db);
     await sql.raw(changedTrigger(ANSWERS, dialect)).execute(db);
   },
+  // Hosts whose last report does not blame its version wait. A restored row has its state by its next report.
+  "0012-halts": renewHosts,
 };
 
 /** Migrations that compute values of the rows that are there; the others only add columns, tables and indexes. */

@@ -207,6 +207,7 @@ type AnyReport = z.output<typeof deploymentReport> | ProjectReport;
 /** Returns the fields of a record that both surfaces have. */
 const outcomeIn = (report: AnyReport, { now, labels }: ReportContext) => ({
   error_message: report.error_message ?? null,
+  code: report.code ?? undefined,
   started_at: report.started_at,
   completed_at: report.completed_at,
   created_at: new Date(now).toISOString(),

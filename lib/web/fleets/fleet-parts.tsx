@@ -1,4 +1,4 @@
-import type { HostState } from "../../contract/surfaces/host-record.ts";
+import { type HostState, WAIT_TEXTS } from "../../contract/surfaces/host-record.ts";
 import type { FleetCounts } from "../../contract/surfaces/reports.ts";
 import { Bar, type Share } from "../page/bar.tsx";
 import { Badge, type Tone } from "../page/parts.tsx";
@@ -9,25 +9,19 @@ import type { FleetHost, Trouble } from "./fleets.ts";
 export const STATES: Record<HostState, [text: string, tone: Tone]> = {
   ok: ["deployed", "good"],
   failed: ["failed", "bad"],
-  held: ["held", "warn"],
+  held: ["waiting", "warn"],
   silent: ["silent", "calm"],
 };
 
-const HOLDS = {
-  rights: "waits for consent to its rights",
-  policy: "held by its policy",
-  application: "waits until its application is allowed",
-} as const;
-
-/** Shows a host's state; for a host that holds a version also what holds it. */
+/** Shows a host's state; for a host that waits also for what. */
 export function StateBadge({
-  of: { state, heldBy, unhealthySince: since },
+  of: { state, waits, unhealthySince: since },
 }: {
-  of: Pick<FleetHost, "state" | "heldBy" | "unhealthySince">;
+  of: Pick<FleetHost, "state" | "waits" | "unhealthySince">;
 }) {
   const [text, tone] = STATES[state];
   if (state === "failed" && since !== undefined) return <Badge tone="bad">unhealthy</Badge>;
-  return <Badge tone={tone}>{state === "held" && heldBy !== undefined ? HOLDS[heldBy] : text}</Badge>;
+  return <Badge tone={tone}>{state === "held" && waits !== undefined ? WAIT_TEXTS[waits] : text}</Badge>;
 }
 
 /** Most versions with a share of their own in a bar; the others share one. */
@@ -101,6 +95,6 @@ export const Figure = ({
       </Badge>
     )}{" "}
     {unhealthy > 0 && <Badge tone="bad">{unhealthy} unhealthy</Badge>}{" "}
-    {held > 0 && <Badge tone="warn">{held} held</Badge>}
+    {held > 0 && <Badge tone="warn">{held} waiting</Badge>}
   </>
 );

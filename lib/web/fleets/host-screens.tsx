@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { type FormedFactIn, partsOf } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
 import { listReports } from "../../contract/reports/routes.ts";
+import { blamelessCause, WAIT_TEXTS } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import { may } from "../../hub/base/principal.ts";
@@ -22,6 +23,13 @@ const OUTCOMES: Record<ReportRecord["status"], [text: string, tone: Tone]> = {
   failed: ["failed", "bad"],
   rolled_back: ["rolled back", "warn"],
 };
+
+/** Shows how a deployment ended; of one that blames no version also why. */
+function OutcomeBadge({ of }: { of: ReportRecord }) {
+  const cause = blamelessCause(of);
+  const [text, tone] = OUTCOMES[of.status];
+  return cause === undefined ? <Badge tone={tone}>{text}</Badge> : <Badge tone="warn">{WAIT_TEXTS[cause]}</Badge>;
+}
 
 const STEP_TONES: Record<StepOutcome["status"], Tone> = { done: "good", failed: "bad", skipped: "calm" };
 
@@ -113,7 +121,7 @@ export const host = fleetScreen(async ({ api }, request, target) => {
               rows={history.items.map((report) => [
                 report.id,
                 <Time at={report.completed_at} />,
-                <Badge tone={OUTCOMES[report.status][1]}>{OUTCOMES[report.status][0]}</Badge>,
+                <OutcomeBadge of={report} />,
                 report.version,
                 report.error_message,
               ])}

@@ -105,7 +105,8 @@ export class Progress {
 
   /** Whether more hosts fail than may. @param isCertain whether doubtful ones do not count */
   #fails(rollout: Rollout, now: number, isCertain: boolean): boolean {
-    if (rollout.open === 0) return false;
+    // Before the publication nobody has the version.
+    if (rollout.open === 0 && this.#oracle.versions.get(rollout.version)?.state !== "rolling") return false;
     const counts = this.#oracle.counts(rollout, now);
     const failing = counts.reduce((sum, wave) => sum + wave.failing + (isCertain ? 0 : wave.doubtful), 0);
     const hosts = counts.slice(0, rollout.open).reduce((sum, wave) => sum + wave.hosts, 0);

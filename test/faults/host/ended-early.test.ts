@@ -9,7 +9,7 @@ import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
 import { readReports } from "../../../lib/agent/reports/report.ts";
 import type { Supervisor } from "../../../lib/agent/supervisors/supervisor.ts";
 import { writeJsonFile } from "../../../lib/releases/json-file.ts";
-import { readQuarantine } from "../../../lib/releases/quarantine.ts";
+import { noteDeath, readQuarantine } from "../../../lib/releases/quarantine.ts";
 import { currentRelease, listReleases } from "../../../lib/releases/release.ts";
 import { type Given, GIVEN_TARGET as TARGET, INSTALL, sourceOf } from "../../support/host/given-source.ts";
 import { layoutOf } from "../../support/host/project-root.ts";
@@ -91,15 +91,32 @@ async function killedWhileFetching(root: string, boot_id: string | null): Promis
   });
 }
 
-t.test("a version whose fetch ended the process is reported and held back by the next turn of a watch", async (t) => {
+t.test("a process that was killed once while it fetched blames no version: the next one takes it", async (t) => {
   const root = temporaryFolder(t);
+  const version = { version: "1.0.0", identity: null };
+  for (const other of [{ version: "0.9.0", identity: null }, version])
+    t.equal(await noteDeath(layoutOf(root), TARGET, other), false);
+  await killedWhileFetching(root, await bootId());
+  const target = givenTarget(root);
+  target.publish("1.0.0");
+  const w = watching(t, [target]);
+  await w.until("deploy.done", { outcome: "deployed", version: "1.0.0" });
+  await w.stop();
+  t.match(await readReports(layoutOf(root), TARGET, 2), [{ status: "success" }, { code: "interrupted" }]);
+  for (const _ of [1, 2]) t.equal(await noteDeath(layoutOf(root), TARGET, version), false, "and counts from zero then");
+  t.same(await readQuarantine(layoutOf(root), TARGET), []);
+});
+
+t.test("a version whose fetch ends the process again and again is reported, and held back", async (t) => {
+  const root = temporaryFolder(t);
+  for (const _ of [1, 2]) await noteDeath(layoutOf(root), TARGET, { version: "1.0.0", identity: null });
   await killedWhileFetching(root, await bootId());
   const target = givenTarget(root);
   target.publish("1.0.0");
   const w = watching(t, [target]);
   t.match(await w.until("target.held"), { version: "1.0.0", reason: "quarantined" });
   await w.stop();
-  t.match(await readReports(layoutOf(root), TARGET, 1), [{ status: "failed", code: "interrupted" }]);
+  t.match(await readReports(layoutOf(root), TARGET, 1), [{ status: "failed", code: "quarantined" }]);
 });
 
 t.test("a power cut says nothing about the version that was being fetched", async (t) => {

@@ -1,5 +1,5 @@
 import t from "tap";
-import { HELD_RIGHTS } from "../../../lib/contract/surfaces/host-record.ts";
+import { HELD_RIGHTS } from "../../../lib/contract/blame.ts";
 import { createProject, isErrorBody, startHub } from "../../support/hub/harness.ts";
 import { FLEET_SCOPES, fleetOf } from "../../support/hub/project-fleet.ts";
 import { report } from "../../support/hub/shown-hub.ts";

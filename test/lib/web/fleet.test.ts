@@ -1,5 +1,5 @@
 import t from "tap";
-import { HELD_POLICY, HELD_RIGHTS } from "../../../lib/contract/surfaces/host-record.ts";
+import { HELD_POLICY, HELD_RIGHTS } from "../../../lib/contract/blame.ts";
 import { FEATURES } from "../../../lib/hub/features.ts";
 import { openDatabase } from "../../../lib/hub/records/database.ts";
 import { createProject, startHub } from "../../support/hub/harness.ts";
@@ -35,10 +35,10 @@ t.test("a fleet shows failing hosts first, and how many there are", async (t) =>
   t.strictSame(await read("none:such"), await read(""), "an odd cursor begins anew");
 
   const { html } = await admin.request(path);
-  t.match(html, /212<\/span> hosts <span class="badge bad">30 failing<.*>2 held</);
+  t.match(html, /212<\/span> hosts <span class="badge bad">30 failing<.*>2 waiting</);
   t.match(html, "Hosts by version: 182 on 1.0.0, 30 on 1.0.0 (failed)");
-  t.match(html, /asks<\/a>.+waits for consent to its rights.+guards<\/a>.+held by its policy/s);
-  t.match((await admin.request(`${path}/guards`)).html, "held by its policy");
+  t.match(html, /asks<\/a>.+waiting for consent to rights.+guards<\/a>.+held by policy/s);
+  t.match((await admin.request(`${path}/guards`)).html, "held by policy");
   t.match(html, /href="[^"]*state=failed[^"]*">1\.0\.0 \(failed\)</);
   t.match((await admin.request("/fleets")).html, "30 failing");
 });

@@ -1,5 +1,5 @@
 import type { AwaitedHost, WaveCounts } from "../../../contract/rollouts/records.ts";
-import { lastHeard, runningVersion } from "../../../contract/surfaces/host-record.ts";
+import { blamelessCause, lastHeard, runningVersion } from "../../../contract/surfaces/host-record.ts";
 import type { StoredRecord } from "../../records/host-columns.ts";
 import type { Queries } from "../../records/port.ts";
 import { selectWhere } from "../../records/rows.ts";
@@ -35,9 +35,11 @@ export async function withAwaited(db: Queries, row: StoredRollout): Promise<Awai
     // Not the host's own clock.
     const heardAt = lastHeard({ created_at: record.created_at, seen_at }) ?? 0;
     const running = runningVersion(record) ?? null;
+    const waits = (record.version === row.version && blamelessCause(record)) || null;
     return {
       ...{ host_id, running_version: running, has_installed: hasInstalled.has(host_id) },
       ...{ last_heard_at: new Date(heardAt).toISOString(), heardAt },
+      ...{ waits, error_message: waits && record.error_message },
     };
   });
   awaited.sort((a, b) => a.heardAt - b.heardAt || (a.host_id < b.host_id ? -1 : 1));

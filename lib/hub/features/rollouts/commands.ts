@@ -119,6 +119,7 @@ export function startRollout(
         failures_since: new Date(now).toISOString(),
         known_changes: await changesOf(transaction, view),
         counted_until: null,
+        halt: null,
         revision: 0,
       },
       ...{ created_at: new Date(now).toISOString(), created_by: owner },
@@ -178,6 +179,7 @@ const ACTIONS: Record<RolloutAction, RolloutAct> = {
     await overrideRollout(transaction, row.id, {
       ...statusColumns(running),
       failures_since: new Date(now).toISOString(),
+      halt: null,
     });
     await roll(transaction, target, row.version, { rollout: row.id, now });
   },

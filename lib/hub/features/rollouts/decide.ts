@@ -46,7 +46,8 @@ function haltReason(
   const failing = sumOf(tally.waves, "failing");
   const hosts = sumOf(tally.waves.slice(0, open), "hosts");
   if (failing * PARTS * 100 <= partsOf(maxFailing, hosts)) return undefined;
-  return `${version} failed on ${counted(failing, "host")}, with ${hosts} in open waves.`;
+  const where = open === 0 ? "before any wave was open" : `with ${hosts} in open waves`;
+  return `${version} failed on ${counted(failing, "host")}, ${where}.`;
 }
 
 /** Tells whether a wave waits for a host that has run the version, or for a person's approval. */
@@ -78,7 +79,9 @@ export function decideRollout(rules: Rules, status: RolloutStatus, facts: Rollou
     until,
   });
   const halt = haltReason(rules, status, facts);
-  if (halt !== undefined && status.open > 0) return { ...still, state: "halted", reason: halt, soakingSince: null };
+  // A version that is not published yet is nobody's: reports of it are of another one of its label.
+  if (halt !== undefined && (status.open > 0 || facts.isPublished))
+    return { ...still, state: "halted", reason: halt, soakingSince: null };
   if (status.state === "paused") return { ...still, soakingSince: null };
   if (!facts.isPublished) return waiting("publication", null);
 

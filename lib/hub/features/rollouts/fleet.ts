@@ -1,5 +1,5 @@
 import { setImmediate } from "node:timers/promises";
-import { lastHeard, runningVersion, unhealthySince } from "../../../contract/surfaces/host-record.ts";
+import { blamelessCause, lastHeard, runningVersion, unhealthySince } from "../../../contract/surfaces/host-record.ts";
 import { type FleetKey, viewState } from "../../records/fleet.ts";
 import { labelsOf, type StoredRecord } from "../../records/host-columns.ts";
 import type { PreparedStatements } from "../../records/port.ts";
@@ -21,12 +21,14 @@ function reportedHost({
   is_bound,
 }: ChangedHost): ReportedHost {
   const record = JSON.parse(text) as StoredRecord;
+  const waits = blamelessCause(record);
   return {
     id,
     labels: labelsOf(record, labels),
     running: runningVersion(record),
     tried: record.version,
-    hasFailed: record.status !== "success",
+    hasFailed: record.status !== "success" && waits === undefined,
+    waits,
     isUnhealthy: unhealthySince(record) !== undefined,
     error: record.error_message,
     reportedAt: Date.parse(record.created_at),

@@ -19,7 +19,7 @@ import {
   statusOf,
   type StoredRollout,
 } from "./records.ts";
-import { decisionRules, fleetOfRollout, progressText, talliedOf } from "./stored.ts";
+import { decisionRules, fleetOfRollout, haltText, progressText, talliedOf } from "./stored.ts";
 import type { Tally } from "./tally.ts";
 import { haltByHub } from "./target-part.ts";
 
@@ -158,7 +158,7 @@ async function moveOn(
     if (!(await changeRollout(transaction, row, { progress: progressText(tally) }))) return;
     if (after.state === "halted") {
       touch(row.version);
-      return haltByHub(transaction, target, row, after.reason, now);
+      return haltByHub(transaction, target, row, { reason: after.reason, halt: haltText(now, tally), now });
     }
     await overrideRollout(transaction, row.id, {
       ...statusColumns(after),

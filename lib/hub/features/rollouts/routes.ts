@@ -23,7 +23,8 @@ const shownTo = ({ host }: Principal, record: RolloutRecord): RolloutRecord => {
   if (host === null) return record;
   const own = <T extends { host_id: string }>(hosts: readonly T[]): T[] =>
     hosts.filter(({ host_id: id }) => id === host);
-  return { ...record, failing: own(record.failing), awaited: own(record.awaited) };
+  const halt = record.halt && { ...record.halt, hosts: own(record.halt.hosts) };
+  return { ...record, failing: own(record.failing), halt, awaited: own(record.awaited) };
 };
 
 /** Routes of rollouts of a project, plugin or service, for its owner (docs/contract/rollouts.md). */

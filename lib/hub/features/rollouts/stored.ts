@@ -1,5 +1,5 @@
 import { amountOf, percentOf } from "../../../contract/rollout-terms.ts";
-import type { RolloutRecord } from "../../../contract/rollouts/records.ts";
+import type { Halt, RolloutRecord } from "../../../contract/rollouts/records.ts";
 import { gateOf } from "../../gate/stored-gate.ts";
 import { wavesOf } from "../../gate/waves.ts";
 import { parseWindow } from "../../gate/window.ts";
@@ -51,7 +51,7 @@ export const progressText = (tally: Tally): string => JSON.stringify(tally);
 export const emptyProgress = (waves: number): string =>
   progressText({
     waves: Array.from({ length: waves }, () => ({ hosts: 0, done: 0, failing: 0 })),
-    ...{ failing: [], awaited: [], fresh: 0, keeping: [] },
+    ...{ failing: [], waits: [], awaited: [], fresh: 0, keeping: [] },
   });
 
 /** Returns the fleet that a rollout is judged by: the reports of its owner's own keys. */
@@ -60,23 +60,42 @@ export const fleetOfRollout = (rollout: Pick<StoredRollout, "kind" | "slug" | "o
 
 const timeText = (time: number | null): string | null => (time === null ? null : new Date(time).toISOString());
 
-/** Returns the progress of a rollout. A hub of 0.1.0 stored no names of hosts that it waits for. */
+/**
+ * Returns the progress of a rollout. A hub of 0.1.0 stored no names of hosts that it waits for, one before 0.3.0 not
+ * why hosts wait.
+ */
 export const progressOf = ({ progress }: Pick<RolloutsTable, "progress">): Tally => ({
-  awaited: [],
-  ...(JSON.parse(progress) as Omit<Tally, "awaited">),
+  ...{ awaited: [], waits: [] },
+  ...(JSON.parse(progress) as Omit<Tally, "awaited" | "waits">),
 });
+
+/** Formats what halted a rollout. @param now milliseconds since 1970 */
+export const haltText = (now: number, { waves, failing }: Pick<Tally, "waves" | "failing">): string => {
+  const all = waves.reduce((sum, wave) => sum + wave.failing, 0);
+  return JSON.stringify({ at: timeText(now)!, failing: all, hosts: [...failing] } satisfies Halt);
+};
+
+/** Returns what halted a rollout that is halted; null for any other, and where the hub that did it kept nothing. */
+const haltOf = ({ state, halt }: Pick<RolloutsTable, "state" | "halt">): Halt | null =>
+  state === "halted" && halt !== null ? (JSON.parse(halt) as Halt) : null;
 
 export function rolloutRecord(row: AwaitingRollout): RolloutRecord {
   const { id, kind, slug, project_id: projectId, version, created_at, created_by } = row;
   const { state, reason, open, waitingFor, until, openedAt, endedAt } = statusOf(row);
   const rules = rulesOf(row);
-  const { waves, failing, fresh, keeping } = progressOf(row);
+  const { waves, failing, waits, fresh, keeping } = progressOf(row);
   const base = isLive(row) ? row.latest_version : row.base_version;
   return {
     ...{ id, target: targetOfSubject(subjectOf({ kind, slug, id: projectId })), version, base_version: base },
     ...{ state, reason, waiting_for: waitingFor, until: timeText(until), open },
     waves: rules.waves.map((wave, index) => ({ wave, ...waves[index]! })),
-    ...{ failing: [...failing], awaited: row.awaited, awaited_hosts: row.awaitedHosts },
+    ...{
+      failing: [...failing],
+      halt: haltOf(row),
+      waits: [...waits],
+      awaited: row.awaited,
+      awaited_hosts: row.awaitedHosts,
+    },
     ...{ new_hosts: fresh, keeping: [...keeping], rules, created_at, created_by },
     ...{ opened_at: timeText(openedAt), ended_at: timeText(endedAt) },
   };

@@ -22,6 +22,8 @@ export const rollouts = table(
     known_changes: count,
     /** Time until which hosts are counted after the end, since they are going back; null for none. */
     counted_until: time.nullable(),
+    /** Hosts that halted it, as JSON, until a person resumes it; null for none, and where a hub before 0.3.0 did it. */
+    halt: json.nullable(),
     /** Incremented by each change: of two hubs that decide concurrently, one notices that it is late. */
     revision: count,
     created_at: time,
@@ -30,7 +32,8 @@ export const rollouts = table(
   {
     indexes: { rollouts_project: ["project_id", "id"], rollouts_state: ["state"], rollouts_counted: ["counted_until"] },
     references: { project_id: projects },
-    defaults: { known_changes: 0 },
+    defaults: { known_changes: 0, halt: null },
+    added: { "0012-halts": { columns: ["halt"], indexes: {} } },
   },
 );
 export type RolloutsTable = RowOf<typeof rollouts>;

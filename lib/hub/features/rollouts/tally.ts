@@ -1,5 +1,6 @@
+import { WAIT_CAUSES, type WaitCause } from "../../../contract/blame.ts";
 import type { Labels } from "../../../contract/labels.ts";
-import type { FailingHost, WaveCounts } from "../../../contract/rollouts/records.ts";
+import type { FailingHost, WaitingHosts, WaveCounts } from "../../../contract/rollouts/records.ts";
 import { isKnown, type Knowable, type Knowing, waveOf, type Waves } from "../../gate/waves.ts";
 
 /** Facts of a host's last report that a rollout needs. */
@@ -11,6 +12,8 @@ export interface ReportedHost extends Knowable {
   /** Version of its last deployment, and whether that failed. */
   tried: string;
   hasFailed: boolean;
+  /** Why that deployment waits, though the version is not to blame; undefined for any other. */
+  waits: WaitCause | undefined;
   /** Whether what it runs is unhealthy after its deployment. */
   isUnhealthy: boolean;
   error: string | null;
@@ -45,6 +48,8 @@ export interface Tally {
   waves: readonly WaveCounts[];
   /** Some of the failing hosts. */
   failing: readonly FailingHost[];
+  /** Hosts of open waves that wait with the version, though it is not to blame, by cause. */
+  waits: readonly WaitingHosts[];
   /** Some hosts of open waves that neither run the version nor fail, the longest silent first. */
   awaited: readonly string[];
   /** Hosts unknown to the rollout, or that do not name themselves: they are in the last wave. */
@@ -59,6 +64,8 @@ interface Counted {
   /** Greater version that the host keeps. */
   keeps: string | undefined;
   error: string | null;
+  reportedAt: number;
+  waits: WaitCause | undefined;
   heardAt: number;
 }
 
@@ -88,6 +95,8 @@ export class FleetTally {
       state: isNew ? "new" : isDone ? "done" : isFailing ? "failing" : "waiting",
       keeps: kept.find((greater) => greater === host.running),
       error: isFailing ? host.error : null,
+      reportedAt: host.reportedAt,
+      waits: host.tried === version && host.running !== version ? host.waits : undefined,
       heardAt: host.heardAt,
     });
     this.#counted = undefined;
@@ -105,8 +114,9 @@ export class FleetTally {
     const failing: FailingHost[] = [];
     const awaited = new LongestSilent();
     const keeping = new Map<string, number>();
+    const waits = new Map<WaitCause, number>();
     let fresh = 0;
-    for (const [id, { wave: index, state, keeps, error, heardAt }] of this.#hosts) {
+    for (const [id, { wave: index, state, keeps, error, reportedAt, waits: cause, heardAt }] of this.#hosts) {
       if (state !== "failing" && now - heardAt > SILENT_MS) continue;
       if (state === "new") fresh++;
       else if (keeps !== undefined) keeping.set(keeps, (keeping.get(keeps) ?? 0) + 1);
@@ -114,12 +124,20 @@ export class FleetTally {
         const wave = waves[index]!;
         wave.hosts++;
         if (state !== "waiting") wave[state]++;
-        if (state === "failing" && failing.length < MAX_NAMED) failing.push({ host_id: id, error_message: error });
-        if (state === "waiting" && index < open) awaited.add(id, heardAt);
+        if (state === "failing" && failing.length < MAX_NAMED)
+          failing.push({ host_id: id, error_message: error, reported_at: new Date(reportedAt).toISOString() });
+        if (state === "waiting" && index < open) {
+          awaited.add(id, heardAt);
+          if (cause !== undefined) waits.set(cause, (waits.get(cause) ?? 0) + 1);
+        }
       }
     }
     const kept = [...keeping].map(([version, hosts]) => ({ version, hosts }));
-    return { waves, failing, awaited: awaited.ids, fresh, keeping: kept };
+    const held = WAIT_CAUSES.flatMap((cause) => {
+      const hosts = waits.get(cause);
+      return hosts === undefined ? [] : { cause, hosts };
+    });
+    return { waves, failing, waits: held, awaited: awaited.ids, fresh, keeping: kept };
   }
 }
 

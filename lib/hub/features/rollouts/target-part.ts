@@ -7,7 +7,16 @@ import { hold, roll, type TargetRow } from "../../records/latest/states.ts";
 import type { Transacted } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { subjectOf } from "../../records/subjects.ts";
-import { endRollout, findLiveRollout, newestRolloutOf, rulesOf, statusOf, type StoredRollout } from "./records.ts";
+import {
+  endRollout,
+  findLiveRollout,
+  newestRolloutOf,
+  overrideRollout,
+  rulesOf,
+  statusOf,
+  type StoredRollout,
+} from "./records.ts";
+import { haltText, progressOf } from "./stored.ts";
 
 /** Effects of a change of a target on its rollouts (docs/contract/rollouts.md#what-latest-means). */
 export class RolloutPart implements TargetPart {
@@ -52,7 +61,10 @@ export class RolloutPart implements TargetPart {
       case "yank":
         if (live.state === "halted") return false;
         this.#live = undefined;
-        await haltByHub(this.#db, this.#target, live, `${version} was yanked.`, this.#now);
+        await haltByHub(this.#db, this.#target, live, {
+          ...{ reason: `${version} was yanked.`, now: this.#now },
+          halt: haltText(this.#now, progressOf(live)),
+        });
         return true;
     }
   }
@@ -102,16 +114,20 @@ export class RolloutPart implements TargetPart {
   }
 }
 
-/** Halts a live rollout: holds its version, and takes it back where the rollout's rules say so. */
+/**
+ * Halts a live rollout: holds its version, and takes it back where the rollout's rules say so.
+ *
+ * @param halt what halts it, which later reports do not change
+ */
 export async function haltByHub(
   transaction: Transacted,
   target: TargetRow,
   live: StoredRollout,
-  reason: string | null,
-  now: number,
+  { reason, halt, now }: { reason: string | null; halt: string; now: number },
 ): Promise<void> {
   const isTakenBack = rulesOf(live).on_halt === "rollback";
   await endRollout(transaction, live, { state: "halted", reason, now });
+  await overrideRollout(transaction, live.id, { halt });
   await hold(transaction, target, live.version, { cause: "halted", rollout: live.id, reason, isTakenBack, now });
   const facts = { rollout: live.id, version: live.version, open: statusOf(live).open, reason };
   await insertAudit(transaction, { action: "rollout.halt", ...BY_HUB, subject: subjectOf(target), facts }, now);

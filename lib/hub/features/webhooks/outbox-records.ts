@@ -1,5 +1,6 @@
 import { type AnyFacts, factsOfAction, type Hearer } from "../../../contract/audit-actions.ts";
-import { type Health, tellsUnhealthy, UNHEALTHY } from "../../../contract/surfaces/host-record.ts";
+import type { ReadHost } from "../../../contract/facts/host.ts";
+import { blamelessCause, type Health, tellsUnhealthy, UNHEALTHY } from "../../../contract/surfaces/host-record.ts";
 import type { AuditRecord } from "../../../contract/surfaces/keys.ts";
 import type { WebhookEvent, WebhookMessage } from "../../../contract/webhook-events.ts";
 import { recordId } from "../../base/identity.ts";
@@ -31,7 +32,7 @@ interface ToldReport {
   hostId: string;
   version: string;
   status: "success" | "failed" | "rolled_back";
-  hostRecord: { error_message?: string | null | undefined; running_version?: string | null | undefined };
+  hostRecord: Pick<ReadHost, "error_message" | "code" | "running_version">;
   /** Health to which the host has turned by it. */
   turned: Health | undefined;
   createdAt: string;
@@ -161,7 +162,11 @@ const cutMessage = ({ error_message: message = null }: ToldReport["hostRecord"])
 
 function failureIn({ version, hostId, status, hostRecord }: ToldReport): Occurrence[] {
   if (status === "success" || tellsUnhealthy(hostRecord)) return [];
-  return [{ type: "host.failed", data: { version, host_id: hostId, status, error_message: cutMessage(hostRecord) } }];
+  const data = { version, host_id: hostId, error_message: cutMessage(hostRecord) };
+  const cause = blamelessCause({ status, ...hostRecord });
+  if (cause === undefined) return [{ type: "host.failed", data: { ...data, status } }];
+  // The next run of an interrupted one takes the version again: nobody has to do anything.
+  return cause === "interrupted" ? [] : [{ type: "host.waiting", data: { ...data, cause } }];
 }
 
 function turnIn({ version, hostId, hostRecord, turned }: ToldReport): Occurrence[] {

@@ -1,5 +1,6 @@
 import { lacksHost, percentOf } from "../../../contract/rollout-terms.ts";
-import type { RolloutAction, RolloutRecord, RolloutState } from "../../../contract/rollouts/records.ts";
+import type { FailingHost, RolloutAction, RolloutRecord, RolloutState } from "../../../contract/rollouts/records.ts";
+import { WAIT_TEXTS, WAIT_WORDS } from "../../../contract/surfaces/host-record.ts";
 import { counted } from "../../../support/counted.ts";
 import { Bar } from "../../page/bar.tsx";
 import { Ask, Check, Field, Opened } from "../../page/forms.tsx";
@@ -40,7 +41,7 @@ interface CurrentRollout {
 /** Shows a live rollout: its waves, and the actions that the key may use. */
 export function Current({ rollout, here, allowed }: CurrentRollout) {
   const { id, version, base_version: base, state, reason, waiting_for: waiting, until, open, waves, failing } = rollout;
-  const { new_hosts: fresh, keeping, rules, awaited, awaited_hosts: allAwaited } = rollout;
+  const { new_hosts: fresh, keeping, rules, halt, waits, awaited, awaited_hosts: allAwaited } = rollout;
   const actions = (SENSIBLE[state] ?? []).filter((action) => allowed.includes(action));
   const counts = waves.map(({ wave, done }) => ({ isLabelled: percentOf(wave) === undefined, done }));
   const lacks = state === "running" && waiting === "hosts" && lacksHost(counts, open);
@@ -93,28 +94,37 @@ export function Current({ rollout, here, allowed }: CurrentRollout) {
           {rules.bound_hosts ? "without a key of their own" : "new since the start"}, or without a name in polls.
         </p>
       )}
+      {halt !== null && halt.hosts.length > 0 && (
+        <details open>
+          <summary>
+            {counted(halt.failing, "host")} halted it at <Time at={halt.at} />
+          </summary>
+          <FailingHosts hosts={halt.hosts} />
+        </details>
+      )}
       {failing.length > 0 && (
         <details>
           <summary>{counted(failing.length, "failing host")}</summary>
-          <ul className="plain-list">
-            {failing.map(({ host_id: host, error_message: error }) => (
-              <li key={host}>
-                {host} <span className="why">{error}</span>
-              </li>
-            ))}
-          </ul>
+          <FailingHosts hosts={failing} />
         </details>
       )}
+      {waits.map(({ cause, hosts }) => (
+        <p key={cause} className="help">
+          {counted(hosts, "host")} {WAIT_TEXTS[cause]}.
+        </p>
+      ))}
       {awaited.length > 0 && (
         <details>
           <summary>{counted(allAwaited, "host")} that it waits for</summary>
           <ul className="plain-list">
-            {awaited.map(({ host_id: host, running_version: running, has_installed: isBack, last_heard_at: at }) => (
-              <li key={host}>
-                {host}{" "}
+            {awaited.map((host) => (
+              <li key={host.host_id}>
+                {host.host_id}{" "}
                 <span className="why">
-                  runs {running ?? "nothing"}, {isBack ? "went back from" : "has never installed"} {version}, last heard
-                  of <Time at={at} />
+                  {host.waits === null
+                    ? `runs ${host.running_version ?? "nothing"}, ${host.has_installed ? "went back from" : "has never installed"} ${version}`
+                    : `${WAIT_WORDS[host.waits]}: ${host.error_message ?? ""}`}
+                  , last heard of <Time at={host.last_heard_at} />
                 </span>
               </li>
             ))}
@@ -130,6 +140,16 @@ export function Current({ rollout, here, allowed }: CurrentRollout) {
     </section>
   );
 }
+
+const FailingHosts = ({ hosts }: { hosts: readonly FailingHost[] }) => (
+  <ul className="plain-list">
+    {hosts.map(({ host_id: host, error_message: error }) => (
+      <li key={host}>
+        {host} <span className="why">{error}</span>
+      </li>
+    ))}
+  </ul>
+);
 
 interface Acted {
   at: string;

@@ -8,7 +8,7 @@ import { DEPLOY_DEFAULTS, type DeployOptions } from "../../../../lib/agent/deplo
 import { readReports } from "../../../../lib/agent/reports/report.ts";
 import { systemdSupervisor } from "../../../../lib/agent/supervisors/systemd.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
-import { HELD_RIGHTS } from "../../../../lib/contract/surfaces/host-record.ts";
+import { HELD_RIGHTS } from "../../../../lib/contract/blame.ts";
 import { consentTo, readHeldRights } from "../../../../lib/releases/held-rights.ts";
 import { readJournal } from "../../../../lib/releases/journal.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";

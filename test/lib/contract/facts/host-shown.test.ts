@@ -29,6 +29,7 @@ const step = { id: "a", action: "run", status: "done", duration_ms: 5, error_mes
 
 const OK: Facts = {
   ...{ version: "1.0.0", status: "success", running_version: "1.0.0", running_signer: "a".repeat(64) },
+  code: undefined,
   ...{ error_message: null, completed_at: ago(4), created_at: ago(4), started_at: ago(5), seen_at: ago(4) },
   ...{ health: undefined, labels: { env: "prod" }, superseded: undefined, steps: [step], plugins: [{ id: "a" }] },
   ...{ root_version: 1, root_digest: "a".repeat(64) },
@@ -49,6 +50,7 @@ const BASES: Facts[] = [
 /** Another value of each fact that a hub stores. An older deployment leaves when the host was heard of as it is. */
 const OTHER: Facts = {
   ...{ version: "9.9.9", status: "rolled_back", running_version: "8.8.8", running_signer: "b".repeat(64) },
+  code: "interrupted",
   ...{ error_message: "other words", completed_at: ago(120), created_at: ago(1), started_at: ago(2), seen_at: ago(1) },
   ...{ health: { state: "unhealthy", since: ago(3) }, labels: { env: "test" }, superseded: true },
   ...{ steps: [{ ...step, action: "other" }], plugins: [{ id: "b" }] },

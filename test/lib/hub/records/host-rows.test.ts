@@ -1,13 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import {
-  HELD_RIGHTS,
-  HOST_STATES,
-  lastHeard,
-  shownVersion,
-  stateOfHost,
-} from "../../../../lib/contract/surfaces/host-record.ts";
+import { HELD_RIGHTS } from "../../../../lib/contract/blame.ts";
+import { HOST_STATES, lastHeard, shownVersion, stateOfHost } from "../../../../lib/contract/surfaces/host-record.ts";
 import type { RootMark } from "../../../../lib/contract/trust/marks.ts";
 import { FEATURES } from "../../../../lib/hub/features.ts";
 import { silentBefore } from "../../../../lib/hub/fleets/fleet-view.ts";

@@ -39,6 +39,24 @@ const FRESH: [number, number, number][] = [
 ];
 const FIRST_DONE: [number, number, number][] = [[10, 9, 1], ...FRESH.slice(1)];
 
+t.test("a rollout whose first wave waits for its window halts, too", (t) => {
+  const closed = rules({ window: parseWindow("Wed 09:00-10:00 UTC") });
+  const oneFails = facts([[10, 0, 1], ...FRESH.slice(1)]);
+  for (const state of ["running", "paused"] as const)
+    t.match(decideRollout(closed, standing({ state }), oneFails), {
+      ...{ state: "halted", open: 0 },
+      reason: "2.0.0 failed on 1 host, before any wave was open.",
+    });
+  const one = { ...closed, maxFailing: { value: 1, isShare: false } };
+  t.match(decideRollout(one, standing(), oneFails), { state: "running", waitingFor: "window" });
+  t.match(
+    decideRollout(closed, standing(), { ...oneFails, isPublished: false }),
+    { state: "running", waitingFor: "publication" },
+    "nobody has the version yet",
+  );
+  t.end();
+});
+
 t.test("a wave opens when the one before has soaked, a person has approved, and the window is open", (t) => {
   t.match(decideRollout(rules(), standing(), facts(FRESH, { isPublished: false })), {
     open: 0,
@@ -195,6 +213,7 @@ t.test("no wave opens early, out of turn or out of its hours, and what is halted
 
 const host = (id: string, given: Partial<ReportedHost> = {}): ReportedHost => ({
   ...{ id, labels: {}, running: "1.0.0", tried: "1.0.0", hasFailed: false, isUnhealthy: false, error: null },
+  waits: undefined,
   ...{ reportedAt: NOW, heardAt: NOW, firstChange: 1, isBound: false, isNamed: true, ...given },
 });
 
@@ -240,19 +259,28 @@ t.test("a known host counts once; one that is silent, new or ahead does not, nor
     host("late", { firstChange: 10, running: "2.0.0" }),
     host("nameless", { isNamed: false, ...failed }),
     host("ahead", { running: "2.0.1" }),
+    host("asked", { tried: "2.0.0", waits: "application" }),
+    host("killed", { tried: "2.0.0", waits: "interrupted" }),
+    host("asks of another", { tried: "1.9.0", waits: "application" }),
   ])
     fleet.set(each);
   t.same(fleet.at(NOW, 1), {
-    waves: [{ hosts: 7, done: 2, failing: 2 }],
-    failing: ["c", "g"].map((id) => ({ host_id: id, error_message: "port taken" })),
-    awaited: ["b", "d", "e"],
+    waves: [{ hosts: 10, done: 2, failing: 2 }],
+    failing: ["c", "g"].map((id) => ({
+      ...{ host_id: id, error_message: "port taken", reported_at: new Date(NOW).toISOString() },
+    })),
+    waits: [
+      { cause: "application", hosts: 1 },
+      { cause: "interrupted", hosts: 1 },
+    ],
+    awaited: ["b", "d", "e", "asked", "killed", "asks of another"],
     fresh: 2,
     keeping: [{ version: "2.0.1", hosts: 1 }],
   });
   const bound = new FleetTally({ ...rollout, onlyBound: true });
   for (const each of [fleet, bound]) each.set(host("joined", { firstChange: 10, isBound: true, running: "2.0.0" }));
   bound.set(host("a", failed));
-  t.match(fleet.at(NOW, 1), { waves: [{ hosts: 8, done: 3 }], fresh: 2 }, "a host with its own key may come later");
+  t.match(fleet.at(NOW, 1), { waves: [{ hosts: 11, done: 3 }], fresh: 2 }, "a host with its own key may come later");
   t.match(
     bound.at(NOW, 1),
     { waves: [{ hosts: 1, done: 1, failing: 0 }], fresh: 1 },
