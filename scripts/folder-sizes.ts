@@ -11,6 +11,7 @@ const REASONS: Readonly<Record<string, string>> = {
     "rules and commands, decisions, the counts of hosts, and the parts of a target that they change",
   "hub/records": "all SQL of the hub, for two databases: a file for each table, and the migrations",
   "runtime/sandbox": "a plugin in a process of its own: start, messages, limits, end",
+  apps: "the applications of a root without systemd: launch, membership, sockets, logs",
   "runtime/guest": "the other side of it, which runs beside the code of a plugin and imports nothing else",
   "agent/deployment": "deploy, roll back, remove and preview: one file for each step",
   "agent/watch": "the loop of a target, its state, events and control",

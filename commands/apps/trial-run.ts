@@ -82,8 +82,8 @@ async function mustSettle(
 ): Promise<void> {
   const started = performance.now();
   let answered = started;
-  const ask = async (asked: URL): Promise<string | undefined> => {
-    const fault = await probe(asked, signal);
+  const ask = async (asked: URL, limitMs?: number): Promise<string | undefined> => {
+    const fault = await probe(asked, signal, limitMs);
     if (fault === undefined && answered === started) {
       answered = performance.now();
       emit({ event: "trial.answered", url: asked.href, duration_ms: Math.round(answered - started) });
@@ -95,7 +95,7 @@ async function mustSettle(
       const { state, error, restarts } = managed.status;
       return state === "running" ? { restarts } : { fault: error ?? `it is ${state}`, restarts };
     },
-    ask: url && (() => ask(url)),
+    ask: url && ((limitMs) => ask(url, limitMs)),
     withinMs: app.health.within * 1000,
     staysUpMs: app.health.stays_up * 1000,
     signal,

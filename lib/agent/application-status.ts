@@ -40,7 +40,7 @@ export async function* applicationStates(
   const grants = await readGrants(layout);
   const setting = grants && { layout, grants, systemdScope };
   const runner = setting && applicationRunner(setting);
-  const supervisor = setting && applicationSupervisor({ ...setting, settling: { withinMs: 0, staysUpMs: 0 } });
+  const supervisor = setting && applicationSupervisor(setting);
   for (const id of ids.length > 0 ? ids : await knownApplications(layout)) {
     const grant = grants?.applications[id];
     const installed = await readInstalled(layout, id);
@@ -51,7 +51,7 @@ export async function* applicationStates(
       if (runner === undefined || supervisor === undefined || grant === undefined)
         throw deploymentError("app_not_allowed", `${APPLICATIONS_FILE} does not grant ${id}.`);
       found = await runner.look(id);
-      if (installed !== undefined) fault = (await supervisor.check(id, LOOK_MS)) ?? null;
+      if (installed !== undefined) fault = (await supervisor.look?.(id, LOOK_MS))?.fault ?? null;
     } catch (error) {
       fault = asSealiftError(error).message;
     }
@@ -59,7 +59,7 @@ export async function* applicationStates(
     yield {
       ...{ id, ...process, same_user: sameUser, version: release?.version ?? null, addresses: grant?.listen ?? {} },
       healthy: installed === undefined || grant === undefined ? null : fault === null,
-      fault: fault?.replace(/, for 0 seconds$/, "").replace(/\.$/, "") ?? null,
+      fault: fault?.replace(/\.$/, "") ?? null,
     };
   }
 }

@@ -34,10 +34,8 @@ export async function* unitStates(layout: Layout, choice: SupervisorChoice): Asy
   } catch (error) {
     yield { unit: APPLICATIONS_FOLDER, fault: asSealiftError(error).message.replace(/\.$/, "") };
   }
-  const settling = { withinMs: 0, staysUpMs: 0 };
   const { systemdScope } = choice;
-  const ofApplications =
-    grants === undefined ? undefined : applicationSupervisor({ layout, grants, settling, systemdScope });
+  const ofApplications = grants === undefined ? undefined : applicationSupervisor({ layout, grants, systemdScope });
   for (const target of (await readdir(layout.releases()).catch(() => [])).toSorted() as TargetName[]) {
     const release = await currentRelease(layout, target);
     if (release === undefined) continue;
@@ -52,6 +50,8 @@ const plannedUnits = (release: Release, supervisor: Supervisor | undefined): Ite
   supervisor === undefined ? [] : [...namedUnits(release)].filter((unit) => unit === null || !unit.includes("/"));
 
 async function stateOf(unit: string, id: string | null, supervisor: Supervisor): Promise<UnitState> {
-  const fault = await supervisor.check(id, LIMIT_MS).catch((error: unknown) => asSealiftError(error).message);
-  return { unit, fault: fault?.replace(/, for 0 seconds$/, "").replace(/\.$/, "") };
+  const { fault } = await supervisor.look!(id, LIMIT_MS).catch((error: unknown) => ({
+    fault: asSealiftError(error).message,
+  }));
+  return { unit, fault: fault?.replace(/\.$/, "") };
 }

@@ -237,6 +237,7 @@ export const CODES = {
     "What runs comes from another release than the one that was switched to: the plan restarts it too late or not at all.",
   ),
   rolled_back: { exit: EXIT.rolledBack, meaning: "The new release failed after the switch; the previous one is back." },
+  not_back: failed("The new release failed after the switch, and the previous one, installed again, does not work."),
   deadline_exceeded: tryAgain("The deployment took longer than --deadline and was undone."),
   disk_full: tryAgain("The disk is full."),
   host_exhausted: tryAgain("The machine or a limit of it leaves no more open files, processes or memory."),

@@ -1,11 +1,11 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { INTEGRATION_FILE } from "../contract/files/manifest.ts";
+import { examineGroups } from "../support/control-groups/find-groups.ts";
 import { sandboxUser } from "./base/user.ts";
 import { readConfiguration } from "./configuration.ts";
 import { messageOf } from "./guest/fault.ts";
 import { DISK_IS_SAMPLED } from "./sandbox/disk-limit.ts";
-import { examineGroups } from "../support/control-groups/find-groups.ts";
 import { findWall, wallPolicyOf } from "./walls/find-wall.ts";
 
 export interface WallFinding {

@@ -38,27 +38,45 @@ export interface Refusal {
  * @throws DeploymentError `supervisor_unavailable`, `needs_unmet`, `port_taken`
  */
 export async function admitApplications(request: ApplicationsToRun): Promise<Refusal | undefined> {
-  const { layout, apps, running, signal } = request;
+  const { apps, running, signal } = request;
   if (apps.size === 0) return undefined;
-  const grants = await readGrants(layout);
-  const refusal = refusalBy(grants, apps);
+  const { refusal, opened, grants } = await mayStart(request);
   if (refusal !== undefined) return refusal;
+  await requirePrograms(apps, signal);
+  for (const [id, app] of apps)
+    if (!running.has(id)) await requireFreePorts(id, opened.has(id) ? app.ports : addressNames(app), grants!);
+  return undefined;
+}
+
+/**
+ * Decides whether a supervisor may start applications now: the operator grants them, and it can work. Changes nothing.
+ *
+ * @returns why not, if not, and the ids of those whose sockets are open already
+ * @throws DeploymentError `supervisor_unavailable`
+ */
+export async function mayStart(
+  request: Omit<ApplicationsToRun, "running">,
+): Promise<{ refusal?: Refusal; opened: ReadonlySet<string>; grants: ApplicationsFile | undefined }> {
+  const { layout, apps, signal } = request;
+  const grants = await readGrants(layout);
+  const opened = new Set<string>();
+  const refusal = refusalBy(grants, apps);
+  if (refusal !== undefined) return { refusal, opened, grants };
   const supervisor = await supervisorOfRoot(layout, request.supervisor);
   const why = await supervisor.ready(signal);
   if (why !== undefined)
     throw deploymentError("supervisor_unavailable", `${capital(why)}: the applications' supervisor cannot work.`, {
       hint: "The release is not to blame. Start it: `sealift app serve`, or systemd.",
     });
-  const opened = new Set<string>();
   for (const id of apps.keys()) {
     const { lacks, isOpen = false } = (await supervisor.prospect?.(id, signal)) ?? {};
-    if (lacks !== undefined) return { message: `The host cannot run ${id}: ${lacks}.`, faults: [], isLasting: false };
+    if (lacks !== undefined) {
+      const message = `The host cannot run ${id}: ${lacks}.`;
+      return { refusal: { message, faults: [], isLasting: false }, opened, grants };
+    }
     if (isOpen) opened.add(id);
   }
-  await requirePrograms(apps, signal);
-  for (const [id, app] of apps)
-    if (!running.has(id)) await requireFreePorts(id, opened.has(id) ? app.ports : addressNames(app), grants!);
-  return undefined;
+  return { opened, grants };
 }
 
 function refusalBy(grants: ApplicationsFile | undefined, apps: Applications): Refusal | undefined {

@@ -26,8 +26,11 @@ export async function supervisorOfRoot(layout: Layout, choice: SupervisorChoice)
   return applicationSupervisor({ layout, grants, systemdScope: choice.systemdScope });
 }
 
+/** Supervisor that can be told to go on trying. */
+export type RecoveringSupervisor = Supervisor & Required<Pick<Supervisor, "recover">>;
+
 /** Adds the units of applications to a supervisor of plugins: `apps/web` is the root's application `web`. */
-export function withApplications(plugins: Supervisor, layout: Layout, choice: SupervisorChoice): Supervisor {
+export function withApplications(plugins: Supervisor, layout: Layout, choice: SupervisorChoice): RecoveringSupervisor {
   const act =
     (verb: "start" | "stop" | "restart") =>
     async (unit: string | null, signal?: AbortSignal): Promise<void> =>
@@ -39,6 +42,12 @@ export function withApplications(plugins: Supervisor, layout: Layout, choice: Su
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
+    async recover(unit, signal) {
+      const isApp = isApplicationUnit(unit);
+      const supervisor = isApp ? await supervisorOfRoot(layout, choice) : plugins;
+      const id = isApp ? itemOfUnit(unit).id : unit;
+      await (supervisor.recover === undefined ? supervisor.restart(id, signal) : supervisor.recover(id, signal));
+    },
     check: async (unit, timeoutMs, signal) =>
       isApplicationUnit(unit)
         ? (await supervisorOfRoot(layout, choice)).check(itemOfUnit(unit).id, timeoutMs, signal)

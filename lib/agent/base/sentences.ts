@@ -55,6 +55,11 @@ export function deploySentence(event: AgentEvent): string | undefined {
       return `Rolling back: ${event.reason}`;
     case "rollback.done":
       return event.release === null ? "Rolled back: nothing is installed" : `Rolled back to ${event.release}`;
+    case "rollback.asked": {
+      const faults = Object.entries(event.units).map(([unit, fault]) => `${unit}: ${fault}`);
+      const works = faults.length === 0 ? "works" : `does not work: ${faults.join("; ")}`;
+      return `${event.release ?? "What was installed before"} ${works}`;
+    }
     case "collect.done":
       return `Removed ${counted(event.removed.length, "old release")}`;
     case "report.written":

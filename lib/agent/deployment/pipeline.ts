@@ -2,17 +2,26 @@ import { EXIT } from "../../contract/codes.ts";
 import type { SealiftError } from "../../contract/errors.ts";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { rememberDeployed } from "../../releases/deployed.ts";
+import { writeStanding } from "../../releases/health.ts";
 import { forgetRights } from "../../releases/held-rights.ts";
 import type { Journal } from "../../releases/journal.ts";
 import { keptData } from "../../releases/kept-data.ts";
 import { releaseFromQuarantine } from "../../releases/quarantine.ts";
-import { collectReleases, type Release, replaceableRelease, runningOf, whatRuns } from "../../releases/release.ts";
+import {
+  collectReleases,
+  currentRelease,
+  type Release,
+  replaceableRelease,
+  runningOf,
+  whatRuns,
+} from "../../releases/release.ts";
 import { finishSwitch, type NewRelease, switchRelease } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
 import type { Emit } from "../base/events.ts";
 import type { OrderedPlan } from "../base/plan.ts";
 import { reportOf } from "../reports/draft.ts";
-import { recordReport } from "../reports/report.ts";
+import { recordReport, reportName, writeReport } from "../reports/report.ts";
+import { askBack, errorOfBack, GoneBack } from "./ask-back.ts";
 import { recover } from "./interrupted.ts";
 import {
   beginRun,
@@ -130,13 +139,46 @@ async function failed(
   thrown: unknown,
   { previous, locked }: { previous: Release | undefined; locked: boolean },
 ): Promise<RunOutcome> {
+  if (thrown instanceof GoneBack) return wentBack(run, thrown, previous);
   const error = errorOf(run, thrown);
-  const outcome = error.code === "rolled_back" ? "rolled_back" : "failed";
-  const ending = { outcome, release: previous?.name ?? null, previous, error } as const;
+  const ending = { outcome: "failed", release: previous?.name ?? null, previous, error } as const;
   if (wasNeverBegun(run, error) || run.draft.isRepeated) return { ...ending, report: null };
   const running = await whatRuns(run.layout, run.source.target);
-  const report = await recordReport(run, reportOf(run, { status: outcome, error, running }), locked);
+  const report = await recordReport(run, reportOf(run, { status: "failed", error, running }), locked);
   return { ...ending, report };
+}
+
+/** Ends a run that went back: what is back is asked, and the report says so. Requires the target's lock alone. */
+async function wentBack(run: Run<Deployed>, gone: GoneBack, previous: Release | undefined): Promise<RunOutcome> {
+  const { layout, source } = run;
+  const running = await whatRuns(layout, source.target);
+  const of = (error: SealiftError): LocalReport => reportOf(run, { status: "rolled_back", error, running });
+  const first = of(errorOfBack(gone, { state: "not_asked" }));
+  // A kill while it is asked loses neither the report nor the quarantine.
+  await writeReport(layout, source.target, first).catch(() => undefined);
+  // A folder that was installed by hand has become a release in this run.
+  const present = await currentRelease(layout, source.target);
+  const back = await traced("ask", {}, () => askBack(run, gone, present));
+  const error = errorOfBack(gone, back);
+  const told = { ...of(error), completed_at: first.completed_at };
+  if (back.state === "silent" && present !== undefined) await noteSilence(run, present, back.units, told);
+  const report = await recordReport(run, told, true);
+  return { outcome: "rolled_back", release: previous?.name ?? null, report, previous, error };
+}
+
+/** Notes that a release that was gone back to does not work, as a watch does that finds it so. Best effort. */
+async function noteSilence(
+  { layout, source, emit }: Run<Deployed>,
+  { name: release }: Release,
+  units: Readonly<Record<string, string>>,
+  report: LocalReport,
+): Promise<void> {
+  const { completed_at: at } = report;
+  const told = { state: "unhealthy" as const, at, report: reportName(report) };
+  const standing = { ...{ v: 1 as const, release, state: "unhealthy" as const, since: at }, units, told };
+  await writeStanding(layout, source.target, standing).catch((error: Error) =>
+    emit({ event: "warning", message: `The health could not be noted: ${error.message}.` }),
+  );
 }
 
 /** True for a rollback with mistyped arguments, of which the hub need not hear. */
@@ -148,7 +190,7 @@ const wasNeverBegun = ({ source }: Run<Deployed>, { code, exitCode }: SealiftErr
  *
  * @param prepare makes the release ready
  * @param condemn judges the version by the error. `switched`: whether the release was current then
- * @throws the error to report
+ * @throws the error to report, or GoneBack
  */
 export async function switchOver(
   run: Run<Deployed>,
@@ -166,9 +208,7 @@ export async function switchOver(
     report = await traced("commit", {}, () => commit(run, journal, ready));
   } catch (thrown) {
     const error = await blamed(run, errorOf(run, thrown), journal.entry.touched);
-    const failure = await traced("undo", {}, () => undo(run, journal, error));
-    await condemn?.(error, journal.entry.phase === "switching");
-    throw failure;
+    throw await traced("undo", {}, () => undo(run, journal, error, condemn));
   }
   const path = await traced("settle", {}, () => settle(run, journal, report));
   return { outcome: "deployed", release: journal.entry.release, report: path, previous };

@@ -4,7 +4,12 @@ import type { Item, Layout } from "../../releases/layout.ts";
 import { itemOfUnit, releaseName } from "../../releases/names.ts";
 import { saysOfTheRelease } from "../../releases/quarantine.ts";
 import { readRelease } from "../../releases/release.ts";
-import { isApplicationUnit, supervisorOfRoot, withApplications } from "../applications/root-supervisor.ts";
+import {
+  isApplicationUnit,
+  type RecoveringSupervisor,
+  supervisorOfRoot,
+  withApplications,
+} from "../applications/root-supervisor.ts";
 import { capital, noSupervisor, type Supervisor, type SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
 
@@ -13,7 +18,7 @@ export const pluginsAmong = (items: readonly Item[]): string[] =>
   items.filter(({ section }) => section === "plugins").map(({ id }) => id);
 
 /** Makes a supervisor for the units of these items. */
-export const supervisorOf = (layout: Layout, choice: SupervisorChoice, items: readonly Item[]): Supervisor =>
+export const supervisorOf = (layout: Layout, choice: SupervisorChoice, items: readonly Item[]): RecoveringSupervisor =>
   withApplications(choice.make?.(pluginsAmong(items)) ?? noSupervisor(), layout, choice);
 
 /** Makes a supervisor for a release that is switched to; its checks fail a plugin that runs from another release. */

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { deploymentError, type SealiftError } from "../../contract/errors.ts";
+import type { SealiftError } from "../../contract/errors.ts";
 import { HOST_FOLDER, START } from "../../contract/files/application-names.ts";
 import type { Journal, JournalEntry } from "../../releases/journal.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
@@ -10,13 +10,12 @@ import { statsOf } from "../../support/files.ts";
 import { isApplicationUnit } from "../applications/root-supervisor.ts";
 import type { Emit } from "../base/events.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
+import { GoneBack } from "./ask-back.ts";
 import type { Deployed, Run } from "./run.ts";
 import { pluginsAmong, supervisorOf } from "./supervision.ts";
 
 /** Time limit for restarting units during an undo, in milliseconds; nothing interrupts it. */
 const UNDO_LIMIT_MS = 300_000;
-
-const LOGS = "See the report and the plugin's logs; the version stays in quarantine until a newer one comes.";
 
 interface Bringing {
   supervisor: SupervisorChoice;
@@ -26,40 +25,44 @@ interface Bringing {
 }
 
 /**
- * Restarts the units that an undone deployment touched, so that they run what the links now name. Failures are
- * warnings.
+ * Restarts the units that an undone deployment touched, so that they run what the links now name. One that does not
+ * start is tried again by its supervisor, as at the boot: here its failure is a warning.
  *
  * @param wasVisible whether the release may have been what the links named: then a supervisor may have started any
  *   application from it by itself
  * @param rebooted whether the machine has restarted meanwhile: then a supervisor has started every unit
+ * @returns the units that are to run
  */
 export async function bringBack(
   layout: Layout,
   entry: JournalEntry,
   { supervisor, emit, wasVisible, rebooted = false }: Bringing,
-): Promise<void> {
+): Promise<(string | null)[]> {
   const apps = wasVisible ? [...entry.previous_items, ...entry.items].filter(isApplication).map(unitKey) : [];
   const back = wasVisible && rebooted ? await currentRelease(layout, entry.target) : undefined;
   const units = new Set([...entry.touched, ...apps, ...(back === undefined ? [] : namedUnits(back))]);
   const touched = [...units].filter((unit) => isApplicationUnit(unit) || supervisor.name !== "none");
-  if (touched.length === 0) return;
+  if (touched.length === 0) return [];
   const switched = entry.phase === "switching";
   const previous = pluginsAmong(entry.previous_items);
   const running = switched ? entry.previous_items : ((await currentRelease(layout, entry.target))?.items ?? []);
   const supervised = supervisorOf(layout, supervisor, running);
   const signal = AbortSignal.timeout(UNDO_LIMIT_MS);
+  const started: (string | null)[] = [];
   for (const unit of touched) {
     const remains = isApplicationUnit(unit)
       ? await hasLauncher(layout, itemOfUnit(unit))
       : !switched || (unit === null ? previous.length > 0 : previous.includes(unit));
+    if (remains) started.push(unit);
     try {
-      if (remains) await supervised.restart(unit, signal);
+      if (remains) await supervised.recover(unit, signal);
       else await supervised.stop(unit, signal);
     } catch (error) {
       const what = `${unit ?? "the project"} could not be ${remains ? "restarted" : "stopped"}`;
       emit({ event: "warning", message: `After the rollback ${what}: ${(error as Error).message}` });
     }
   }
+  return started;
 }
 
 /** True for an application that is linked and was installed by an agent: an adopted one was never started by it. */
@@ -67,35 +70,41 @@ const hasLauncher = async (layout: Layout, item: Item): Promise<boolean> =>
   (await statsOf(join(layout.link(item), HOST_FOLDER, START))) !== undefined;
 
 /**
- * Reverts a failed deployment.
+ * Reverts a failed deployment: undoes the switch, starts again what ran before, condemns the version, and forgets the
+ * journal. Nobody is asked yet whether what ran before works.
  *
- * @returns the error to report: `rolled_back` where a release had been replaced
+ * @param condemn judges the version by its error. `switched`: whether the release was current then
+ * @returns the error to report, or what was gone back to, where a release had been replaced
  */
 export async function undo(
   { layout, options, emit }: Run<Deployed>,
   journal: Journal,
   error: SealiftError,
-): Promise<SealiftError> {
+  condemn?: (error: SealiftError, switched: boolean) => Promise<void>,
+): Promise<SealiftError | GoneBack> {
   const { phase, touched, previous, target, release } = journal.entry;
   const switched = phase === "switching";
   // A full disk may end a switch before its rename: then nothing was replaced, and the release has not failed.
   const replaced = switched && (await currentName(layout, target).catch(() => undefined)) === release;
   const visible = switched || touched.length > 0;
   if (visible) emit({ event: "rollback.started", reason: error.message });
-  try {
+  const attempt = async <T>(work: () => Promise<T>, rest: string): Promise<T | undefined> => {
+    try {
+      return await work();
+    } catch (thrown) {
+      const message = `Undoing the deployment met a problem: ${(thrown as Error).message}. ${rest}`;
+      emit({ event: "warning", message });
+      return undefined;
+    }
+  };
+  const units = await attempt(async () => {
     await undoSwitch(journal);
-    await bringBack(layout, journal.entry, { supervisor: options.supervisor, emit, wasVisible: replaced });
-    await journal.clear();
-  } catch (undoing) {
-    const why = (undoing as Error).message;
-    const message = `Undoing the deployment met a problem: ${why}. The next run finishes it.`;
-    emit({ event: "warning", message });
-  }
+    return bringBack(layout, journal.entry, { supervisor: options.supervisor, emit, wasVisible: replaced });
+  }, "The next run finishes it.");
+  // Before anybody waits for answers: a kill meanwhile must not lose it.
+  await attempt(async () => condemn?.(error, switched), "The version is not in quarantine.");
+  if (units !== undefined) await attempt(() => journal.clear(), "The next run finishes it.");
   if (visible) emit({ event: "rollback.done", release: previous });
   if (!replaced || previous === null || error.code === "interrupted") return error;
-  return deploymentError("rolled_back", `${error.message} The previous release is back.`, {
-    cause: error,
-    // The previous release runs again: its program, run by hand, would only succeed.
-    hint: error.code === "supervisor_failed" ? LOGS : (error.hint ?? LOGS),
-  });
+  return new GoneBack(error, units ?? []);
 }

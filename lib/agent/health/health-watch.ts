@@ -11,6 +11,7 @@ import { readReports, removeReport, reportName, writeReport } from "../reports/r
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { askedUnits } from "./asked-units.ts";
 import { afterLook, standingOf, tellIn, type UnitHealth } from "./standing.ts";
+import { Withdrawals } from "./withdrawn.ts";
 
 /** Times of asking, in milliseconds; tests replace them. */
 export interface HealthTimes {
@@ -60,6 +61,7 @@ export class HealthWatch {
   readonly #hearing: HealthHearing;
   #release: string | undefined;
   #units = new Map<string, UnitHealth>();
+  readonly #withdrawals = new Withdrawals();
   #wasSick = false;
   #warned: string | undefined;
 
@@ -103,6 +105,8 @@ export class HealthWatch {
     const release = await currentRelease(layout, target);
     if (release?.name !== this.#release) this.#begin(release, await readStanding(layout, target));
     if (release === undefined || (await this.#isDeployed())) return;
+    for (const id of await this.#withdrawals.stop(layout, release, options.supervisor, signal))
+      this.#hearing.warn(`The application ${id} was stopped: applications.yaml grants it no longer.`);
     const asked = askedUnits(layout, release, options.supervisor);
     const looks = await Promise.all(asked.map(async ({ name, look }) => [name, await look(signal)] as const));
     // A look during a switch may have met either release.

@@ -1,4 +1,4 @@
-import { CUT_SHORT, HELD_APPLICATION, HELD_POLICY, HELD_RIGHTS } from "../../contract/blame.ts";
+import { blamesVersion, CUT_SHORT, HELD_APPLICATION, HELD_POLICY, HELD_RIGHTS } from "../../contract/blame.ts";
 import type { Code } from "../../contract/codes.ts";
 import { SealiftError } from "../../contract/errors.ts";
 import type { DeploymentStatus, LocalReport, StepOutcome } from "../../contract/surfaces/reports.ts";
@@ -115,9 +115,11 @@ function causesOf(error: SealiftError): string[] {
   return causes;
 }
 
-/** Returns the code of the first error: a rollback is the consequence of another one. */
-const causeCode = (error: SealiftError): Code =>
-  error.code === "rolled_back" && error.cause instanceof SealiftError ? error.cause.code : error.code;
+/** Returns the code of the first error: a rollback is the consequence of another one, and blames whom that blames. */
+function causeCode({ code, cause }: SealiftError): Code {
+  if ((code !== "rolled_back" && code !== "not_back") || !(cause instanceof SealiftError)) return code;
+  return code === "not_back" && blamesVersion(cause.code) ? code : cause.code;
+}
 
 /** Returns the report of a killed run, as far as its own notes go. */
 export function interruptedReport(attempt: Attempt, status: DeploymentStatus, running?: RunningRelease): LocalReport {

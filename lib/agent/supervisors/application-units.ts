@@ -10,6 +10,8 @@ export interface ApplicationRunner {
   start(id: string, signal?: AbortSignal): Promise<void>;
   stop(id: string, signal?: AbortSignal): Promise<void>;
   restart(id: string, signal?: AbortSignal): Promise<void>;
+  /** Restarts it, and goes on trying when its start fails. Default: `restart`. */
+  recover?(id: string, signal?: AbortSignal): Promise<void>;
   prospect?: (id: string, signal?: AbortSignal) => Promise<Prospect>;
   sample(id: string, timeoutMs: number, signal?: AbortSignal): Promise<Sample>;
   /** Describes the process of an application. @throws DeploymentError where nobody can be asked */

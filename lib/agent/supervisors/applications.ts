@@ -16,8 +16,6 @@ export interface ApplicationSupervisorOptions {
   grants: ApplicationsFile;
   /** Default: `system`. */
   systemdScope?: SystemdScope | undefined;
-  /** Times of a check, in milliseconds. Default: those of the descriptor, for an application that was just started. */
-  settling?: { withinMs: number; staysUpMs: number } | undefined;
 }
 
 /** Hosts that stand for every address of this machine, each with the one that is asked. */
@@ -28,7 +26,7 @@ export const applicationRunner = ({
   layout,
   grants,
   systemdScope = "system",
-}: Omit<ApplicationSupervisorOptions, "settling">): ApplicationRunner =>
+}: ApplicationSupervisorOptions): ApplicationRunner =>
   grants.supervisor === "systemd" ? applicationUnits(systemdScope) : servedApplications(layout);
 
 /**
@@ -39,14 +37,15 @@ export const applicationRunner = ({
  * descriptor that is installed when it begins. Its `timeoutMs` limits each look at the process.
  */
 export function applicationSupervisor(options: ApplicationSupervisorOptions): Supervisor {
-  const { layout, grants, settling } = options;
+  const { layout, grants } = options;
   const runner = applicationRunner(options);
   const act = (verb: "start" | "stop" | "restart") => (id: string | null, signal?: AbortSignal) =>
     runner[verb](named(id), signal);
+  const recover = runner.recover?.bind(runner) ?? runner.restart.bind(runner);
 
   const looking = ({ app }: InstalledApplication, id: string, timeoutMs: number, signal?: AbortSignal): Looking => {
     const url = healthUrl(grants, id, app);
-    return { sample: () => runner.sample(id, timeoutMs, signal), ask: url && (() => probe(url, signal)) };
+    return { sample: () => runner.sample(id, timeoutMs, signal), ask: url && ((ms) => probe(url, signal, ms)) };
   };
 
   return {
@@ -54,13 +53,14 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
+    recover: (id, signal) => recover(named(id), signal),
     ...(runner.prospect !== undefined && { prospect: runner.prospect }),
     async check(unit, timeoutMs, signal) {
       const id = named(unit);
       const installed = await readInstalled(layout, id);
       if (installed === undefined) return notInstalled(id);
       const { within, stays_up: staysUp } = installed.app.health;
-      const times = settling ?? { withinMs: within * 1000, staysUpMs: staysUp * 1000 };
+      const times = { withinMs: within * 1000, staysUpMs: staysUp * 1000 };
       return settles({ ...looking(installed, id, timeoutMs, signal), ...times, signal });
     },
     async look(unit, timeoutMs, signal) {
@@ -68,7 +68,7 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
       const installed = await readInstalled(layout, id);
       return installed === undefined
         ? { fault: notInstalled(id), restarts: 0 }
-        : look(looking(installed, id, timeoutMs, signal));
+        : look(looking(installed, id, timeoutMs, signal), installed.app.health.within * 1000);
     },
   };
 }

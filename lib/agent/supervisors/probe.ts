@@ -1,8 +1,8 @@
 import { isAbort } from "../../contract/errors.ts";
 import { exchange, SilenceError } from "../../support/network/exchange.ts";
 
-/** Time limit of one question, in milliseconds. */
-const PROBE_TIMEOUT_MS = 5_000;
+/** Time limit of one question where nothing else bounds it, in milliseconds. */
+export const PROBE_TIMEOUT_MS = 5_000;
 /** Most bytes of an answer that are read: a healthy server must not see its answer cut short for want of a few. */
 const MAX_BODY_BYTES = 64 * 1024;
 
@@ -10,16 +10,17 @@ const MAX_BODY_BYTES = 64 * 1024;
  * Asks a program of this host once over HTTP whether it works: a GET whose answer is 2xx or 3xx. Follows no redirect.
  *
  * @param url comes from the operator, never from an artifact, except for its path
+ * @param timeoutMs time limit of the whole answer
  * @returns undefined when healthy, otherwise what is wrong
  */
-export async function probe(url: URL, signal?: AbortSignal): Promise<string | undefined> {
-  const limit = AbortSignal.timeout(PROBE_TIMEOUT_MS);
+export async function probe(url: URL, signal?: AbortSignal, timeoutMs = PROBE_TIMEOUT_MS): Promise<string | undefined> {
+  const limit = AbortSignal.timeout(timeoutMs);
   try {
     const { status, body } = await exchange(url, {
       method: "GET",
       headers: { "user-agent": "sealift", connection: "close" },
       agent: false,
-      timeoutMs: PROBE_TIMEOUT_MS,
+      timeoutMs,
       signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),
     });
     if (status < 200 || status >= 400) {
@@ -34,12 +35,12 @@ export async function probe(url: URL, signal?: AbortSignal): Promise<string | un
     return undefined;
   } catch (error) {
     signal?.throwIfAborted();
-    return `GET ${url.href} failed: ${reasonOf(error as NodeJS.ErrnoException)}`;
+    return `GET ${url.href} failed: ${reasonOf(error as NodeJS.ErrnoException, timeoutMs)}`;
   }
 }
 
-function reasonOf(error: NodeJS.ErrnoException): string {
+function reasonOf(error: NodeJS.ErrnoException, timeoutMs: number): string {
   if (error instanceof SilenceError || error.name === "TimeoutError" || isAbort(error))
-    return `no answer within ${PROBE_TIMEOUT_MS / 1000} s`;
+    return `no answer within ${Number((timeoutMs / 1000).toFixed(1))} s`;
   return error.code === "ECONNREFUSED" ? "nobody listens there (ECONNREFUSED)" : error.message;
 }

@@ -1,5 +1,5 @@
 import { actOnApplication, askApplications } from "../../client/app-serve-client.ts";
-import { asSealiftError, deploymentError } from "../../contract/errors.ts";
+import { asSealiftError, deploymentError, SealiftError } from "../../contract/errors.ts";
 import { type ApplicationVerb, MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
 import { applicationPaths, SERVE_SOCKET, serveFolder } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
@@ -46,6 +46,15 @@ export function servedApplications(layout: Layout): ApplicationRunner {
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),
+    async recover(id, signal) {
+      try {
+        await act("recover")(id, signal);
+      } catch (error) {
+        // An `app serve` of before 0.3.0 knows no such verb.
+        if (!(error instanceof SealiftError) || error.hubCode !== "not_found") throw error;
+        await act("restart")(id, signal);
+      }
+    },
     async sample(id, timeoutMs, signal): Promise<Sample> {
       const found = await find(id, timeoutMs, signal);
       if (found === undefined) return { fault: `\`sealift app serve\` does not run ${id}`, restarts: 0 };

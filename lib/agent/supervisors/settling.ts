@@ -5,19 +5,25 @@ import { type Sample, SAMPLE_INTERVAL_MS, type Supervisor, type UnitHealth } fro
 
 /** Time between the first two questions for an answer, in milliseconds; it doubles up to that of samples. */
 const FIRST_PAUSE_MS = 100;
+/** Shortest time limit of an answer, in milliseconds: a look that waits for nothing asks once all the same. */
+const LEAST_ANSWER_MS = 1_000;
 
 /** Ways to see whether a unit works. */
 export interface Looking {
   /** Looks at its process. */
   sample: () => Promise<Sample>;
-  /** Asks whether it works; without it, running is enough. @returns what is wrong, if anything */
-  ask?: (() => Promise<string | undefined>) | undefined;
+  /**
+   * Asks whether it works, in `limitMs` milliseconds; without it, running is enough.
+   *
+   * @returns what is wrong, if anything
+   */
+  ask?: ((limitMs?: number) => Promise<string | undefined>) | undefined;
 }
 
-/** Looks at a unit once: its process, and then what answers for it. */
-export async function look({ sample, ask }: Looking): Promise<Sample> {
+/** Looks at a unit once: its process, and then what answers for it. @param limitMs time limit of an answer */
+export async function look({ sample, ask }: Looking, limitMs?: number): Promise<Sample> {
   const found = await sample();
-  const fault = found.fault ?? (await ask?.());
+  const fault = found.fault ?? (await ask?.(limitMs));
   return fault === undefined ? found : { ...found, fault };
 }
 
@@ -45,7 +51,9 @@ export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Sett
     return fault ?? `it was restarted ${restarts - first.restarts} times within ${counted(seconds, "second")}`;
   };
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, SAMPLE_INTERVAL_MS)) {
-    const fault = await ask?.();
+    // The first answer may take what is left of the time, and each later one as long as the first.
+    const leftMs = withinMs - (performance.now() - started);
+    const fault = await ask?.(Math.max(Math.ceil(leftMs), LEAST_ANSWER_MS));
     if (fault === undefined) break;
     // An end says more than the silence that follows it.
     const trouble = troubleIn(await sample());
@@ -56,7 +64,7 @@ export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Sett
   const end = performance.now() + staysUpMs;
   for (let leftMs = staysUpMs; leftMs > 0; leftMs = end - performance.now()) {
     await pause(Math.min(leftMs, SAMPLE_INTERVAL_MS));
-    const trouble = troubleIn(await look({ sample, ask }));
+    const trouble = troubleIn(await look({ sample, ask }, Math.max(withinMs, LEAST_ANSWER_MS)));
     if (trouble !== undefined) return trouble;
   }
   return undefined;
@@ -69,7 +77,7 @@ export function unitChecks(
 ): Pick<Supervisor, "check" | "look" | "asked"> {
   const looking = (plugin: string | null, timeoutMs: number, signal?: AbortSignal): Looking => {
     const url = urls.get(plugin);
-    return { sample: () => sample(plugin, timeoutMs, signal), ask: url && (() => probe(url, signal)) };
+    return { sample: () => sample(plugin, timeoutMs, signal), ask: url && ((ms) => probe(url, signal, ms)) };
   };
   return {
     asked: [...urls.keys()],

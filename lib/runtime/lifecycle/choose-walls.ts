@@ -1,8 +1,8 @@
 import type { Integration } from "../../contract/files/integration.ts";
+import { describeGroups, findGroups, type FoundGroups } from "../../support/control-groups/find-groups.ts";
 import type { Logger } from "../../support/logging.ts";
 import type { SandboxUser } from "../base/user.ts";
 import { DISK_IS_SAMPLED } from "../sandbox/disk-limit.ts";
-import { describeGroups, findGroups, type FoundGroups } from "../../support/control-groups/find-groups.ts";
 import { findWall, type FoundWall, wallPolicyOf } from "../walls/find-wall.ts";
 
 /** Chooses how the operating system confines sandboxed plugins, and logs it. */

@@ -1,11 +1,11 @@
 import type { HealthAnswer, HealthCheck, HealthStatus } from "../../contract/surfaces/runtime.ts";
+import { describeGroups, type FoundGroups } from "../../support/control-groups/find-groups.ts";
 import { within } from "../../support/within.ts";
 import type { Catalogue } from "../catalogue/catalogue.ts";
 import type { PluginSlot } from "../catalogue/plugin-slot.ts";
 import { messageOf } from "../guest/fault.ts";
 import { DISK_IS_SAMPLED } from "../sandbox/disk-limit.ts";
 import type { Service } from "../services/service.ts";
-import { describeGroups, type FoundGroups } from "../../support/control-groups/find-groups.ts";
 import type { FoundWall } from "../walls/find-wall.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
 

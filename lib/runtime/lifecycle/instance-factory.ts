@@ -1,4 +1,5 @@
 import { instancesOf, type Integration } from "../../contract/files/integration.ts";
+import type { ControlGroups } from "../../support/control-groups/control-group.ts";
 import type { InstanceOptions, PermissionModel, PluginInstance } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
 import { accessOf } from "../network/access.ts";
@@ -9,7 +10,6 @@ import type { Reaper } from "../sandbox/reaper.ts";
 import { SandboxInstance } from "../sandbox/sandbox-instance.ts";
 import type { ModuleLoader } from "../trusted/module-loader.ts";
 import { TrustedInstance } from "../trusted/trusted-instance.ts";
-import type { ControlGroups } from "../../support/control-groups/control-group.ts";
 import { type FoundWall, wallPolicyOf } from "../walls/find-wall.ts";
 import type { Watchdog } from "../watchdog/watchdog.ts";
 

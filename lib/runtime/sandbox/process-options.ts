@@ -1,8 +1,8 @@
+import type { ControlGroups, GroupBounds } from "../../support/control-groups/control-group.ts";
 import type { CallFacts, Use } from "../base/instance.ts";
 import type { SandboxUser } from "../base/user.ts";
 import type { InitFrame } from "../guest/bootstrap.ts";
 import type { PluginLog, PluginPort } from "../guest/plugin-port.ts";
-import type { ControlGroups, GroupBounds } from "../../support/control-groups/control-group.ts";
 import type { Enclosed, Program } from "../walls/wall.ts";
 import type { MemorySampler } from "./memory-sampler.ts";
 import type { Reaper } from "./reaper.ts";

@@ -1,8 +1,8 @@
 import type { ChildProcess } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
-import { RuntimeFault } from "../guest/fault.ts";
 import type { ControlGroup } from "../../support/control-groups/control-group.ts";
+import { RuntimeFault } from "../guest/fault.ts";
 import { enclosedPid } from "../walls/spawn.ts";
 import type { Enclosed, Program } from "../walls/wall.ts";
 import type { Sampled } from "./memory-sampler.ts";

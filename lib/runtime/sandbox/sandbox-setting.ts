@@ -1,10 +1,10 @@
 import type { Integration } from "../../contract/files/integration.ts";
+import type { ControlGroups } from "../../support/control-groups/control-group.ts";
+import { boundsOf } from "../../support/control-groups/find-groups.ts";
 import type { PermissionModel } from "../base/instance.ts";
 import { sandboxUser } from "../base/user.ts";
 import type { NetworkAccess } from "../network/access.ts";
 import type { TokenVerifier } from "../router/bearer-token.ts";
-import type { ControlGroups } from "../../support/control-groups/control-group.ts";
-import { boundsOf } from "../../support/control-groups/find-groups.ts";
 import type { Wall } from "../walls/wall.ts";
 import type { Inspect } from "./launch.ts";
 import type { MemorySampler } from "./memory-sampler.ts";

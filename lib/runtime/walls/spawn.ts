@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
-import type { SandboxUser } from "../base/user.ts";
 import type { ControlGroup } from "../../support/control-groups/control-group.ts";
+import type { SandboxUser } from "../base/user.ts";
 import { type Enclosed, FILTER_FD, INFO_FD, type Program } from "./wall.ts";
 
 /** Most characters of the JSON that a wall writes about its child; the rest is ignored. */

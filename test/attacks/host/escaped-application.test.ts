@@ -8,7 +8,8 @@ import { SERVE_SOCKET, serveFolder } from "../../../lib/releases/applications.ts
 import { rounds } from "../../support/effort.ts";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot } from "../../support/host/application-root.ts";
-import { ask, eventually, noOwnUsers, ownUser, type ServedPlace, ServedRoot } from "../../support/host/served-root.ts";
+import { ask, noOwnUsers, ownUser, type ServedPlace, ServedRoot } from "../../support/host/served-root.ts";
+import { until } from "../../support/until.ts";
 
 /**
  * A version leaves its group, takes off the variable that marks it, keeps the socket that it was handed, and answers on
@@ -41,8 +42,8 @@ async function hosted(t: Test, place: ServedPlace, program: string) {
   await root.install("web", { app: HTTP, files: { "server.js": program } });
   await root.grant({ web: grant });
   const served = await ServedRoot.start(t, root, place);
-  await eventually(async () => (await ask(port)) === "escaped" || (await ask(port)) === "hostile");
-  await eventually(async () => (await answersOf(port, 40)).has("escaped"));
+  await until(async () => (await ask(port)) === "escaped" || (await ask(port)) === "hostile");
+  await until(async () => (await answersOf(port, 40)).has("escaped"));
   return { root, port, grant, served };
 }
 
@@ -72,11 +73,11 @@ for (const [place, how, program] of CASES)
     for (let round = 0; round < rounds(1, 50); round++) {
       await root.install("web", { app: HTTP, files: { "server.js": answers(`clean ${round}`) } });
       await restart(root);
-      await eventually(async () => (await ask(port)) === `clean ${round}`);
+      await until(async () => (await ask(port)) === `clean ${round}`);
       t.same([...(await answersOf(port, 30))], [`clean ${round}`]);
       await root.install("web", { app: HTTP, files: { "server.js": program } });
       await restart(root);
-      await eventually(async () => (await answersOf(port, 20)).has("escaped"));
+      await until(async () => (await answersOf(port, 20)).has("escaped"));
     }
   });
 
@@ -85,7 +86,7 @@ for (const [place, membership] of Object.entries(PLACES) as [ServedPlace, string
     const { root, port, served } = await hosted(t, place, LEAVES);
     await root.grant({});
     served.process.kill("SIGHUP");
-    await eventually(() => served.has("application.stopped"));
+    await until(() => served.has("application.stopped"));
     t.same([...(await answersOf(port, 5))], ["ECONNREFUSED"]);
   });
 
@@ -97,11 +98,11 @@ for (const [place, membership] of Object.entries(PLACES) as [ServedPlace, string
       await served.end("SIGKILL");
       await root.install("web", { app: HTTP, files: { "server.js": answers("clean") } });
       const next = await ServedRoot.start(t, root, place);
-      await eventually(async () => (await ask(port)) === "clean");
+      await until(async () => (await ask(port)) === "clean");
       t.same([...(await answersOf(port, 30))], ["clean"]);
       await root.install("web", { app: HTTP, files: { "server.js": LEAVES } });
       await restart(root);
-      await eventually(async () => (await answersOf(port, 20)).has("escaped"));
+      await until(async () => (await answersOf(port, 20)).has("escaped"));
       await next.end("SIGTERM");
       t.same([...(await answersOf(port, 5))], ["ECONNREFUSED"], "and it ends with app serve");
     },
@@ -129,6 +130,6 @@ t.test(
       `supervisor: serve\napplications: { web: { user: nobody, alone: true } }\n`,
     );
     served.process.kill("SIGHUP");
-    await eventually(() => served.events.some(({ message }) => /user of the system/.test(String(message))));
+    await until(() => served.events.some(({ message }) => /user of the system/.test(String(message))));
   },
 );

@@ -3,7 +3,7 @@ import t from "tap";
 import { actOnApplication } from "../../../lib/client/app-serve-client.ts";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot } from "../../support/host/application-root.ts";
-import { ask, eventually, noOwnUsers, ownUser, ServedRoot } from "../../support/host/served-root.ts";
+import { ask, noOwnUsers, ownUser, ServedRoot } from "../../support/host/served-root.ts";
 import { needs } from "../../support/programs/optional.ts";
 
 /** An application hands its kept socket to another one, over an abstract unix socket, and the other answers on it. */
@@ -27,6 +27,7 @@ while True:
 other.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [3]))])
 time.sleep(600)
 `;
+import { until } from "../../support/until.ts";
 const GOOD = `require("node:http").createServer((q, r) => r.end("good")).listen({ fd: 3 });`;
 
 t.test(
@@ -41,7 +42,7 @@ t.test(
     await root.install("web", { ...python, app: { ...python.app, listen: ["http"] }, files: named(PASSES) });
     await root.grant({ thief: { user: ownUser(t) }, web: { user: ownUser(t), listen: { http: port } } });
     const served = await ServedRoot.start(t, root);
-    await eventually(async () => (await ask(port)) === "thief");
+    await until(async () => (await ask(port)) === "thief");
     await root.install("web", { app: { listen: ["http"] }, files: { "server.js": GOOD } });
     const act = (id: string, verb: "restart" | "stop") =>
       actOnApplication(id, verb, { socket: `${root.layout.sealift}/apps/serve.sock`, timeoutMs: 60_000 });
@@ -50,7 +51,7 @@ t.test(
       message: new RegExp(`listens on 127.0.0.1:${port}: process ${String(thief)}`),
     });
     await act("thief", "stop");
-    await eventually(async () => (await ask(port)) === "good");
+    await until(async () => (await ask(port)) === "good");
     t.pass("it comes back by itself, once its address is free");
   },
 );

@@ -6,7 +6,8 @@ import t, { type Test } from "tap";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot, HANDED_OVER } from "../../support/host/application-root.ts";
 import { mountMemory } from "../../support/host/loop-file-system.ts";
-import { ask, eventually, ServedRoot } from "../../support/host/served-root.ts";
+import { ask, ServedRoot } from "../../support/host/served-root.ts";
+import { until } from "../../support/until.ts";
 
 /** A root on a small disk; undefined, with a remark, where this user mounts none. */
 async function smallDisk(t: Test) {
@@ -40,7 +41,7 @@ t.test("app serve starts on a full disk, and runs its applications", async (t) =
   fill();
   const served = await ServedRoot.start(t, root);
   t.ok(served.has("application.started"), JSON.stringify(served.events));
-  await eventually(async () => /^\d+$/.test(await ask(port)));
+  await until(async () => /^\d+$/.test(await ask(port)));
 });
 
 t.test("a disk that becomes full ends nothing, and keeps nothing from starting again", async (t) => {
@@ -48,17 +49,17 @@ t.test("a disk that becomes full ends nothing, and keeps nothing from starting a
   if (disk === undefined) return;
   const { root, port, fill } = disk;
   const served = await ServedRoot.start(t, root);
-  await eventually(async () => /^\d+$/.test(await ask(port)));
+  await until(async () => /^\d+$/.test(await ask(port)));
   const pid = await ask(port);
   fill();
   process.kill(Number(pid), "SIGKILL");
-  await eventually(async () => /^\d+$/.test(await ask(port)) && (await ask(port)) !== pid);
+  await until(async () => /^\d+$/.test(await ask(port)) && (await ask(port)) !== pid);
   const next = await ask(port);
   for (let asked = 0; asked < 20; asked++) t.equal(await ask(port), next);
   t.equal(served.events.filter(({ event }) => event === "application.ended").length, 1);
   t.notOk(served.has("application.failed"));
   await served.end("SIGKILL");
   const again = await ServedRoot.start(t, root);
-  await eventually(async () => /^\d+$/.test(await ask(port)));
+  await until(async () => /^\d+$/.test(await ask(port)));
   t.ok(again.has("application.started"));
 });

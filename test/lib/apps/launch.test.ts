@@ -19,7 +19,8 @@ import { planAppUnits } from "../../../lib/support/systemd/app-units.ts";
 import { rounds } from "../../support/effort.ts";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot, GRANT_USER } from "../../support/host/application-root.ts";
-import { eventually, logOf } from "../../support/host/served-root.ts";
+import { logOf } from "../../support/host/served-root.ts";
+import { until } from "../../support/until.ts";
 
 const isRoot = process.getuid?.() === 0;
 
@@ -69,7 +70,7 @@ async function saidBy(t: Test, settings: string, files: Record<string, string> =
   t.teardown(() => served[Symbol.asyncDispose]());
   const log = (): string => readFileSync(logOf(root, "web"), "utf8");
   const found = (): string | undefined => /SAYS (.*)\n/.exec(log())?.[1];
-  await eventually(() => {
+  await until(() => {
     try {
       return found() !== undefined || served.statuses()[0]?.state === "waiting";
     } catch {
@@ -161,7 +162,7 @@ t.test(
     const served = await AppServe.start(root.layout, () => undefined);
     t.teardown(() => served[Symbol.asyncDispose]());
     const read = (): string => (existsSync(logOf(root, "web")) ? readFileSync(logOf(root, "web"), "utf8") : "");
-    await eventually(() => /SAYS|ended/.test(read()));
+    await until(() => /SAYS|ended/.test(read()));
     const log = read();
     t.notMatch(log, "STOLEN");
     const preloads = log.split("\n").filter((line) => line.includes("missing.so") && line.includes("preload"));

@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import type { Test } from "tap";
+import { until } from "../until.ts";
 import type { ApplicationRoot } from "./application-root.ts";
 
 const SEALIFT = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
@@ -54,7 +54,7 @@ export class ServedRoot {
     const [file, ...args] = placed(place, words);
     const served = new ServedRoot(spawn(file!, args, { stdio: ["ignore", "pipe", "pipe"] }));
     t.teardown(() => served.end("SIGTERM"));
-    await eventually(() => served.has("ready") || served.process.exitCode !== null);
+    await until(() => served.has("ready") || served.process.exitCode !== null);
     return served;
   }
 
@@ -67,15 +67,6 @@ export class ServedRoot {
   async end(signal: NodeJS.Signals): Promise<void> {
     if (this.process.exitCode === null && this.process.signalCode === null) this.process.kill(signal);
     await this.#ended;
-  }
-}
-
-/** Waits for a condition, for half a minute. @throws Error after that */
-export async function eventually(condition: () => boolean | Promise<boolean>, limitMs = 30_000): Promise<void> {
-  const limit = performance.now() + limitMs;
-  while (!(await condition())) {
-    if (performance.now() > limit) throw new Error(`it did not come: ${String(condition)}`);
-    await sleep(20);
   }
 }
 

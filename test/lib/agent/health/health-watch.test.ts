@@ -1,6 +1,7 @@
 // In a process of its own: it watches processes for seconds.
 // Holds: who is asked after a deployment, and what is reported (lib/agent/health/health-watch.ts)
-import { readdir } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import t, { type Test } from "tap";
 import type { HealthTimes } from "../../../../lib/agent/health/health-watch.ts";
@@ -111,4 +112,18 @@ t.test("one that dies is unhealthy without health.http, and an outage of the hub
   await again.until("report.sent");
   t.match(h.reports.slice(1), [{ status: "failed", health: { state: "unhealthy" } }], "a later watch sends it");
   t.match(again.all("watch.started")[0]?.targets[0], { unhealthy: { message: /apps\/web/ } });
+});
+
+t.test("a withdrawn grant ends its application, and a new one starts it again", async (t) => {
+  const h = await sickApplication(t);
+  const { w } = await follows(t, h);
+  const file = join(h.root, "applications.yaml");
+  const granted = await readFile(file, "utf8");
+  await writeFile(file, "supervisor: serve\napplications: {}\n");
+  t.match(await w.until("warning"), { message: /application web was stopped: applications.yaml grants it no longer/ });
+  t.match(h.served.statuses(), [{ id: "web", state: "stopped", pid: null }]);
+  t.match(await w.until("health.changed"), { state: "unhealthy", message: /apps\/web: / });
+  await writeFile(file, granted);
+  await h.served.reload();
+  t.match(await w.until("health.changed"), { state: "healthy" });
 });

@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
+import { readInstalled } from "../../releases/applications.ts";
+import { itemOfUnit } from "../../releases/names.ts";
+import type { Release } from "../../releases/release.ts";
+import { isApplicationUnit } from "../applications/root-supervisor.ts";
+import type { Supervisor } from "../supervisors/supervisor.ts";
+import type { Deployed, Run } from "./run.ts";
+import { supervisorOf } from "./supervision.ts";
+
+/** Most time for asking what was gone back to, in milliseconds. */
+const ASK_LIMIT_MS = 300_000;
+/** Share of a check's own times for which it is repeated: a program that starts again takes its pauses. */
+const PATIENCE = 2;
+const PAUSE_MS = 500;
+/** Time limit of one look at a unit's process, in milliseconds. */
+const LOOK_MS = 10_000;
+/** Time in which a unit without a descriptor has to answer, in milliseconds. */
+const UNIT_MS = 15_000;
+
+const LOGS = "See the report and the plugin's logs; the version stays in quarantine until a newer one comes.";
+
+/**
+ * A release that was gone back to, before anybody has asked whether it works. It passes through the walk of a run, so
+ * that the root's lock is free while it is asked.
+ */
+export class GoneBack extends Error {
+  /** Failure of the release that was left. */
+  readonly error: SealiftError;
+  /** Units that were started again. */
+  readonly units: readonly (string | null)[];
+
+  constructor(error: SealiftError, units: readonly (string | null)[]) {
+    super(error.message, { cause: error });
+    this.error = error;
+    this.units = units;
+  }
+}
+
+/** Answer of what was gone back to. */
+export type Back =
+  | { state: "answers" }
+  /** A signal ended the asking. */
+  | { state: "not_asked" }
+  /** @param units that do not work, each with what is wrong with it */
+  | { state: "silent"; units: Record<string, string> };
+
+/**
+ * Asks all applications of a release that was gone back to, and its units with a health URL, at once and by their own
+ * descriptors. Takes at most five minutes.
+ */
+export async function askBack(run: Run<Deployed>, { units }: GoneBack, back: Release | undefined): Promise<Back> {
+  const { layout, options, emit } = run;
+  const supervisor = supervisorOf(layout, options.supervisor, back?.items ?? []);
+  const asked = units.filter((unit) => isApplicationUnit(unit) || supervisor.asked?.includes(unit) === true);
+  const limit = AbortSignal.timeout(ASK_LIMIT_MS);
+  const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit]);
+  const faults = await Promise.all(
+    asked.map(async (unit) => [unit ?? "project", await faultOf(run, supervisor, unit, signal)] as const),
+  );
+  const silent = faults.filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
+  if (options.signal?.aborted === true) return { state: "not_asked" };
+  const found = Object.fromEntries(silent);
+  if (asked.length > 0) emit({ event: "rollback.asked", release: back?.name ?? null, units: found });
+  return silent.length === 0 ? { state: "answers" } : { state: "silent", units: found };
+}
+
+/** Asks a unit until it works, or its patience is over. @returns what is wrong with it, if anything */
+async function faultOf(
+  { layout }: Run<Deployed>,
+  supervisor: Supervisor,
+  unit: string | null,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const end = performance.now() + PATIENCE * (await checkMs(layout, unit));
+  for (;;) {
+    const fault = await supervisor.check(unit, LOOK_MS, signal).catch((error: unknown) => wordsOf(error));
+    if (fault === undefined || signal.aborted || performance.now() >= end) return fault;
+    await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+const wordsOf = (error: unknown): string => asSealiftError(error).message.replace(/\.$/, "");
+
+/** Returns the time that a check of a unit takes at most, in milliseconds. */
+async function checkMs(layout: Run<Deployed>["layout"], unit: string | null): Promise<number> {
+  if (!isApplicationUnit(unit)) return UNIT_MS;
+  const installed = await readInstalled(layout, itemOfUnit(unit).id).catch(() => undefined);
+  return installed === undefined ? 0 : (installed.app.health.within + installed.app.health.stays_up) * 1000;
+}
+
+/** Returns the error of a run that went back, by what was asked afterwards. */
+export function errorOfBack({ error }: GoneBack, back: Back): SealiftError {
+  if (back.state === "silent") {
+    const faults = Object.entries(back.units).map(([unit, fault]) => `${unit}: ${fault}`);
+    const message = `${error.message} The previous release is installed again, and does not work either: ${faults.join("; ")}.`;
+    return deploymentError("not_back", message, { cause: error, faults, hint: LOOK_AT_HOST });
+  }
+  const asked = back.state === "answers" ? "" : " Whether it works was not asked: a signal ended this run.";
+  return deploymentError("rolled_back", `${error.message} The previous release is back.${asked}`, {
+    cause: error,
+    // The previous release runs again: its program, run by hand, would only succeed.
+    hint: error.code === "supervisor_failed" ? LOGS : (error.hint ?? LOGS),
+  });
+}
+
+const LOOK_AT_HOST =
+  "Look at this host: it goes on starting the previous release. `watch retry` takes the new one again.";
