@@ -1,7 +1,11 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import { Command, Option } from "clipanion";
 import type { AppTestEvent } from "../../lib/apps/events.ts";
 import { asSealiftError } from "../../lib/contract/errors.ts";
 import { appTest } from "../../lib/options/apps.ts";
+import type { Layer } from "../../lib/options/layers.ts";
+import { DEFAULT_FILE } from "../../lib/options/options-file.ts";
 import type { Layout } from "../../lib/releases/layout.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -18,7 +22,7 @@ export class AppTest extends withOptions(appTest) {
     category: "Applications",
     description: "Run an application once, as a host would",
     details: `
-      Copies what would be packed, gives it handed-over sockets or ports and an environment of its own, migrates, starts
+      Copies what a publication with these options and the project's \`sealift.yaml\` would pack, gives it handed-over sockets or ports and an environment of its own, migrates, starts
       it, asks for its health by \`app.yaml\` for as long as a deployment does, and ends it by its signal. Its settings
       are those of \`.env\` in its folder, which is never packed, or of \`.env.template\`.
 
@@ -33,9 +37,15 @@ export class AppTest extends withOptions(appTest) {
 
   folder = Option.String({ required: false, name: "FOLDER" });
 
+  /** Returns the options that the project is published with, as far as they are a file's. */
+  protected override async fileLayer(): Promise<Layer | undefined> {
+    const { projectAround } = await import("../../lib/agent/applications/trial-source.ts");
+    const project = projectAround(resolve(this.folder ?? "."));
+    return super.fileLayer(project !== undefined && existsSync(join(project, DEFAULT_FILE)) ? project : undefined);
+  }
+
   override async run(): Promise<number> {
-    const [{ resolve }, { trialPlace }, { trialSource }, { runTrial }, { sizeText }] = await Promise.all([
-      import("node:path"),
+    const [{ trialPlace }, { trialSource }, { runTrial }, { sizeText }] = await Promise.all([
       import("../../lib/agent/applications/trial-place.ts"),
       import("../../lib/agent/applications/trial-source.ts"),
       import("./trial-run.ts"),
@@ -43,7 +53,7 @@ export class AppTest extends withOptions(appTest) {
     ]);
     using interrupt = interruptible();
     const { signal } = interrupt;
-    const source = trialSource(resolve(this.folder ?? "."));
+    const source = trialSource(resolve(this.folder ?? "."), this.options);
     const { id, app } = source;
     const user = process.getuid?.() === 0 ? (this.options.user ?? "nobody") : this.options.user;
     await using place = await trialPlace(source, { envFile: this.options.envFile, user, signal });

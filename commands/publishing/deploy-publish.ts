@@ -1,5 +1,4 @@
 import { Command, Option } from "clipanion";
-import { limitsOf } from "../../lib/artifact/limits.ts";
 import type { SourceMember } from "../../lib/artifact/tree/member-list.ts";
 import { usageError } from "../../lib/contract/errors.ts";
 import { publish } from "../../lib/options/publish.ts";
@@ -56,15 +55,18 @@ export class DeployPublish extends withOptions(publish) {
   #apiKey: string | undefined;
 
   override async run(): Promise<number> {
-    const { stat } = await import("node:fs/promises");
-    const { basename, resolve } = await import("node:path");
+    const [{ stat }, { basename, resolve }, { packedBy }] = await Promise.all([
+      import("node:fs/promises"),
+      import("node:path"),
+      import("../../lib/artifact/project/packed-tree.ts"),
+    ]);
     const root = resolve(this.sourceRoot);
     const stats = await stat(root).catch(() => undefined);
     if (stats?.isDirectory() !== true)
       throw usageError("usage", `SOURCE_ROOT ${root} is not a folder.`, {
         hint: "Give the folder that holds plugins/ and deployment/install.yaml.",
       });
-    const { version, include, appPackages, withDependencies, platform, dryRun, apiKey } = this.options;
+    const { version, dryRun, apiKey } = this.options;
     this.#apiKey = apiKey;
     const epoch = sourceDateEpoch();
     using interrupt = interruptible();
@@ -80,10 +82,7 @@ export class DeployPublish extends withOptions(publish) {
       sourceRoot: root,
       ...(await this.#project(basename(root), interrupt.signal)),
       version,
-      include,
-      limits: limitsOf(this.options),
-      packages: { ofApplications: appPackages, ofAll: withDependencies },
-      platform,
+      ...packedBy(this.options),
       ...(epoch !== undefined && { sourceDateEpoch: epoch }),
       signal: interrupt.signal,
       emit: this.json ? sparing(this.print.event) : renderer(progress, skipped),

@@ -214,12 +214,17 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     if (this.#context !== undefined) this.note(`hub: ${hubUrl} (context ${this.#context})`);
   }
 
-  /** Returns the file of options: `--config`, else sealift.yaml when it exists. @throws UsageError `config_invalid` */
-  protected async fileLayer(): Promise<Layer | undefined> {
+  /**
+   * Returns the file of options: `--config`, else the sealift.yaml of a folder when it exists.
+   *
+   * @param folder default: the current one
+   * @throws UsageError `config_invalid`
+   */
+  protected async fileLayer(folder?: string): Promise<Layer | undefined> {
     const { optionsFile } = await import("../../lib/options/options-file.ts");
     const given = this.given("config") ?? process.env[variableOf("config")];
     const path = typeof given === "string" && given !== "" ? given : undefined;
-    return (this.#file = await optionsFile(path));
+    return (this.#file = await optionsFile(path, process.env, folder));
   }
 
   /** Reports an error, for people or as the result event. @returns its exit code */

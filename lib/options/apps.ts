@@ -6,6 +6,7 @@ import { logs } from "./inspection.ts";
 import { flag, list, path, text } from "./kinds.ts";
 import { systemd } from "./operating.ts";
 import { group, optional } from "./option.ts";
+import { packing } from "./packing.ts";
 import { deployed } from "./sources.ts";
 
 /** Options of `app init`. */
@@ -25,10 +26,13 @@ export const appInit = {
 export const appServe = { ...hostChange };
 
 /** Options of `app test`. */
-export const appTest = group("Application", {
-  envFile: path({ metavar: "FILE", help: "Its settings", defaultText: ".env in its folder, else .env.template" }),
-  user: text({ metavar: "NAME", help: "User who runs it, as root", defaultText: "nobody" }),
-});
+export const appTest = {
+  ...group("Application", {
+    envFile: path({ metavar: "FILE", help: "Its settings", defaultText: ".env in its folder, else .env.template" }),
+    user: text({ metavar: "NAME", help: "User who runs it, as root", defaultText: "nobody" }),
+  }),
+  ...packing,
+};
 
 /** Options of `app env`. */
 export const appEnv = { ...hostChange };

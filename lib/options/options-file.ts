@@ -1,4 +1,5 @@
 import { statSync } from "node:fs";
+import { join } from "node:path";
 import { usageError } from "../contract/errors.ts";
 import { fileLayer, type Layer } from "./layers.ts";
 import { type Given, yamlKeyOf } from "./option.ts";
@@ -41,16 +42,18 @@ async function knownKeys(): Promise<Map<string, { guarded: boolean }>> {
 }
 
 /**
- * Reads the given file, or the `sealift.yaml` of the current folder; undefined without either. Guarded options in that
- * folder's file count only where the folder is trusted.
+ * Reads the given file, or the `sealift.yaml` of a folder; undefined without either. Guarded options in that folder's
+ * file count only where the folder is trusted.
  *
+ * @param folder default: the current one
  * @throws UsageError `config_invalid`
  */
 export async function optionsFile(
   given: string | undefined,
   environment: NodeJS.ProcessEnv = process.env,
+  folder = "",
 ): Promise<OptionsFile | undefined> {
-  const path = given ?? regularFile(DEFAULT_FILE);
+  const path = given ?? regularFile(join(folder, DEFAULT_FILE));
   if (path === undefined) return undefined;
   const { values, text } = await readOptions(path);
   const known = await knownKeys();

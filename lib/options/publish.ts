@@ -3,7 +3,7 @@ import * as forms from "./forms.ts";
 import { flag, list, path, secretBytes, text, whole } from "./kinds.ts";
 import { limits } from "./limits.ts";
 import { group, guarded, type Known, type Need, required, requiredWhen } from "./option.ts";
-import { platform } from "./platform.ts";
+import { packing } from "./packing.ts";
 import { identity, KEY_OR_RUN } from "./publishers.ts";
 import { goOn, newSigner } from "./signing.ts";
 import { deployed } from "./sources.ts";
@@ -24,7 +24,8 @@ const uploads = ({ dryRun, output, hubUrl }: Known): boolean =>
 const sizes = ({ dryRun, hubUrl, oidc }: Known) =>
   dryRun === true && hubUrl !== undefined && oidc !== true && "if given";
 
-const { maxRatio: _ratio, ...treeLimits } = limits;
+const { include, appPackages, withDependencies, platform, ...treeLimits } = packing;
+const folders = { include, appPackages, withDependencies, platform };
 
 /** Options of `deploy-publish`. */
 export const publish = {
@@ -41,13 +42,7 @@ export const publish = {
     stage,
     projectName: text({ metavar: "NAME", help: "Its name for people", defaultText: "the hub's" }),
     level: whole({ help: "zstd level, 1 to 19", default: 3, min: 1, max: 19 }),
-    include: list(
-      { metavar: "PATTERN", help: "Bring back what is never packed; may be repeated" },
-      (pattern) => pattern,
-    ),
-    appPackages: flag({ help: "Pack the npm packages of applications by their lock files", default: true }),
-    withDependencies: flag({ help: "Pack the installed npm packages of plugins and services, too" }),
-    platform,
+    ...folders,
     deltas: whole({ help: "Deltas to make from the versions that hosts run; 0 for none", default: 4, min: 0, max: 8 }),
     deltaFrom: list(
       { metavar: "VERSION", help: "Make deltas from these versions only; may be repeated" },

@@ -182,3 +182,29 @@ t.test("an interrupted trial leaves no process and no folder", async (t) => {
   t.throws(() => process.kill(pid, 0), { code: "ESRCH" });
   t.strictSame(readdirSync(temporary), []);
 });
+
+t.test("a trial packs what a publication with its options and its project's sealift.yaml packs", async (t) => {
+  const root = project(t, "ANSWER=200\n", {
+    migrate: ["node", "needs.js"],
+    health: { http: "/", within: 1, stays_up: 1 },
+  });
+  writeFileSync(
+    join(root, "apps/web/needs.js"),
+    `require("./certificate.pem.js"); require("left"); require("node:fs").readFileSync("own.pem");`,
+  );
+  writeFileSync(join(root, "apps/web/certificate.pem.js"), "");
+  writeFileSync(join(root, "apps/web/own.pem"), "");
+  // As `pnpm deploy` leaves it, which is packed with --with-dependencies only.
+  writeFileSync(join(root, "apps/web/pnpm-lock.yaml"), "");
+  writeFileSync(join(root, "apps/web/package.json"), `{ "name": "web", "dependencies": { "left": "1" } }`);
+  const installed = join(root, "apps/web/node_modules/left");
+  mkdirSync(installed, { recursive: true });
+  writeFileSync(join(installed, "package.json"), `{ "name": "left", "version": "1.0.0", "main": "index.js" }`);
+  writeFileSync(join(installed, "index.js"), "");
+  t.match(await trial(t, root), { code: 1, stdout: /migration_failed|Cannot find module/ });
+  const flags = await trial(t, root, "--include", "*.pem", "--with-dependencies");
+  t.equal(flags.code, 0, flags.stdout + flags.stderr);
+  writeFileSync(join(root, "sealift.yaml"), `include: ["*.pem"]\nwith_dependencies: true\n`);
+  for (const folder of [root, join(root, "apps/web")]) t.equal((await trial(t, folder)).code, 0, folder);
+  t.match(await trial(t, root, "--max-entries", "3"), { code: 2, stderr: /holds more than 3 files/ });
+});

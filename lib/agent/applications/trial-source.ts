@@ -2,8 +2,8 @@ import { constants, existsSync, realpathSync } from "node:fs";
 import { chmod, copyFile, readFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { parseEnv } from "node:util";
-import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
-import { listPacked, type PackedTree } from "../../artifact/project/packed-tree.ts";
+import { packedBy, type PackingChoice } from "../../artifact/project/packed-tree.ts";
+import { type ListedProject, listProject } from "../../artifact/project/project-tree.ts";
 import { deploymentError, usageError } from "../../contract/errors.ts";
 import type { Application } from "../../contract/files/application.ts";
 import { APPLICATIONS_FOLDER, SETTINGS_TEMPLATE } from "../../contract/files/application-names.ts";
@@ -19,23 +19,37 @@ export interface TrialSource {
   app: Application;
   /** Source tree of the project. */
   project: string;
-  packed: PackedTree;
+  packed: ListedProject;
 }
 
 /**
- * Finds the application that a folder stands for: of the project that `app init` has made in it, of the project that it
- * lies in, or the only one of a project.
+ * Finds the project that publishes a folder: the folder itself, the one that it lies in as an application, or the one
+ * that `app init` has made in it; undefined for none.
+ */
+export function projectAround(folder: string): string | undefined {
+  const around = basename(dirname(folder)) === APPLICATIONS_FOLDER ? [dirname(dirname(folder))] : [];
+  return [folder, ...around, join(folder, "deploy")].find((root) => existsSync(join(root, PLAN_FILE)));
+}
+
+/** Version of a trial, which nothing keeps. */
+const VERSION = "0.0.0";
+
+/**
+ * Finds the application that a folder stands for, or the only one of a project, and lists the project as a publication
+ * with the same choices does.
  *
  * @throws UsageError `usage` for none or several; `source_*` for what cannot be packed
  */
-export function trialSource(folder: string): TrialSource {
-  const around = basename(dirname(folder)) === APPLICATIONS_FOLDER ? [dirname(dirname(folder))] : [];
-  const project = [folder, ...around, join(folder, "deploy")].find((root) => existsSync(join(root, PLAN_FILE)));
+export function trialSource(folder: string, choice: PackingChoice): TrialSource {
+  const project = projectAround(folder);
   if (project === undefined)
     throw usageError("usage", `No project publishes ${folder}.`, {
       hint: "Make one with `sealift app init` in that folder, or name the folder of a project or of an application in its apps/.",
     });
-  const packed = listPacked(project, { limits: DEFAULT_LIMITS });
+  const packed = listProject(project, {
+    ...{ projectName: basename(project), version: VERSION },
+    ...packedBy(choice),
+  });
   const isNamed = (id: string): boolean =>
     project === folder || realpathSync(join(project, APPLICATIONS_FOLDER, id)) === realpathSync(folder);
   const [id, ...others] = [...packed.apps.keys()].filter(isNamed);

@@ -40,6 +40,14 @@ const OTHER_LOCKS = {
     "`yarn workspaces focus --production`, or `yarn install --production` with yarn 1.",
 } as const;
 
+/** File by which pnpm marks what it has installed: `pnpm deploy` of version 9 leaves no lock file. */
+const PNPM_MARK = `${MODULES}/.modules.yaml`;
+
+/** Returns the lock file by which another package manager than npm is known in a folder; undefined for none. */
+const otherLockOf = (folder: string) =>
+  (Object.keys(OTHER_LOCKS) as (keyof typeof OTHER_LOCKS)[]).find((name) => existsSync(join(folder, name))) ??
+  (existsSync(join(folder, PNPM_MARK)) ? "pnpm-lock.yaml" : undefined);
+
 /** Advice where npm has made a link to a folder elsewhere. */
 const COPY_LINKS =
   "`npm install --workspaces=false --install-links` there copies linked packages into node_modules, and writes a lock " +
@@ -149,8 +157,7 @@ function licenceOf(said: unknown): string | undefined {
  */
 function reached(folder: string, provided: ReadonlySet<string>): Found {
   const root = readPackageFile(folder);
-  const manager = Object.keys(OTHER_LOCKS).find((name) => existsSync(join(folder, name))) as
-    keyof typeof OTHER_LOCKS | undefined;
+  const manager = otherLockOf(folder);
   if (manager === undefined && Object.keys(root?.dependencies ?? {}).length > 0) throw unlocked(folder);
   const hint = manager === undefined ? "" : OTHER_LOCKS[manager];
   const faults: Fault[] = [];

@@ -7,7 +7,7 @@ import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import { type InstallPlan, installPlan } from "../../contract/files/install-plan.ts";
 import { INTEGRATION_FILE, PLAN_FILE } from "../../contract/files/manifest.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
-import type { Limits } from "../limits.ts";
+import { type Limits, limitsOf } from "../limits.ts";
 import { addonNote, foreignAddons, THIS_PLATFORM } from "../packages/addons.ts";
 import { type PackageChoice, projectPackages, unpackedNotes } from "../packages/project-packages.ts";
 import type { MemberList } from "../tree/member-list.ts";
@@ -25,6 +25,22 @@ export interface PackedOptions {
   /** Platform of the hosts, such as `linux-arm64`. Default: that of this machine. */
   platform?: string | undefined;
 }
+
+/** Choices of a person about what is packed; the options of commands have these names. */
+export interface PackingChoice extends Partial<Limits> {
+  include: readonly string[];
+  appPackages: boolean;
+  withDependencies: boolean;
+  platform: string | undefined;
+}
+
+/** Returns what a publication packs by these choices, and a trial, too. */
+export const packedBy = (choice: PackingChoice) => ({
+  include: choice.include,
+  limits: limitsOf(choice),
+  packages: { ofApplications: choice.appPackages, ofAll: choice.withDependencies },
+  platform: choice.platform,
+});
 
 /** Members of a project as they are packed, with its checked plan. */
 export interface PackedTree {

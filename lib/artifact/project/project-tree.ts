@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod";
+import type { Application } from "../../contract/files/application.ts";
 import { APPLICATION_FILE, APPLICATIONS_FOLDER, applicationsOf } from "../../contract/files/application-names.ts";
 import {
   environmentNames,
@@ -59,6 +60,8 @@ export interface ListedProject {
   mtime: number;
   /** Bytes that the manifest will have: all digests have the same length. */
   manifestBytes: number;
+  /** Applications that the plan installs, with their checked descriptors. */
+  apps: ReadonlyMap<string, Application>;
   /** Facts that a publisher may not expect: addons for another platform, and data that is seed. */
   notes: string[];
   /** Completes the project with the digests of its files. */
@@ -83,15 +86,17 @@ export async function readProject(root: string, options: ProjectOptions): Promis
 }
 
 /**
- * Lists a source tree and checks everything that can be checked before its files are hashed.
+ * Lists a source tree and checks everything that can be checked before its files are hashed. Without an id, the project
+ * is that of its plan.
  *
  * @throws UsageError `source_*` when the tree cannot become an artifact
  */
 export function listProject(
   root: string,
-  options: Omit<ProjectOptions, "chunks" | "signal" | "onHashed">,
+  options: Omit<ProjectOptions, "chunks" | "signal" | "onHashed" | "projectId"> & { projectId?: string },
 ): ListedProject {
-  const { tree, plan, pluginsFolder, notes } = listPacked(root, options);
+  const { tree, plan, pluginsFolder, apps, notes } = listPacked(root, options);
+  const { projectId = plan.project_id } = options;
   const { members } = tree;
   const sources = readSources(root, members);
   const now = options.sourceDateEpoch === undefined ? new Date() : new Date(options.sourceDateEpoch * 1000);
@@ -102,7 +107,7 @@ export function listProject(
   const manifestWith = ({ content, folder }: ProjectDigests): Manifest => {
     const result = manifest.safeParse({
       format_version: "1",
-      project_id: options.projectId,
+      project_id: projectId,
       project_name: options.projectName,
       version: options.version,
       built_at: now.toISOString(),
@@ -140,10 +145,9 @@ export function listProject(
   // Finds all its faults, and its length, before a file is read.
   const expected = manifestWith(expectedDigests(members));
   return {
-    projectId: options.projectId,
+    projectId,
     version: options.version,
-    tree,
-    mtime,
+    ...{ tree, apps, mtime },
     manifestBytes: Buffer.byteLength(JSON.stringify(expected)),
     notes,
     describe(entries) {

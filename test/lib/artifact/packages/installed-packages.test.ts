@@ -134,7 +134,8 @@ const PLAIN = {
   "node_modules/tool/package.json": described("1.0.0"),
 } satisfies Record<string, Planted>;
 
-for (const lock of ["yarn.lock", "pnpm-lock.yaml"])
+// pnpm 9 deploys no lock file, and marks what it installs.
+for (const lock of ["yarn.lock", "pnpm-lock.yaml", "node_modules/.modules.yaml"])
   t.test(`plain folders beside ${lock} are followed from package.json on, as Node.js finds them`, async (t) => {
     const folder = folderWith(t, { ...PLAIN, [lock]: "" });
     t.same(paths(folder), ["node_modules/moon", "node_modules/tide", "node_modules/tide/node_modules/sun"]);

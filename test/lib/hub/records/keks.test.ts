@@ -21,8 +21,8 @@ async function withKeks(t: Test) {
   const watcher = new pg.Client({ connectionString: url });
   await watcher.connect();
   t.teardown(() => watcher.end());
-  /** Resolves when so many statements wait for a lock. */
   const statement = "select 1 from pg_stat_activity where wait_event_type = 'Lock'";
+  /** Resolves when so many statements wait for a lock. */
   const waiting = (count: number): Promise<void> =>
     until(async () => (await watcher.query(statement)).rows.length >= count);
   return { database, db: database.kysely, waiting };
