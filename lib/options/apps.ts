@@ -1,5 +1,4 @@
-import { isIP } from "node:net";
-import { parseListen } from "./addresses.ts";
+import { canonicalAddress } from "../contract/files/socket-address.ts";
 import { host, hostChange, supervision } from "./agent.ts";
 import { connection, hubIfKnown } from "./connection.ts";
 import { logs } from "./inspection.ts";
@@ -51,12 +50,15 @@ export const appPrepare = {
   }),
 };
 
-/** Reads `NAME=ADDRESS`; a port alone is one of 127.0.0.1. @throws Error whose message continues "--listen …" */
+/**
+ * Reads `NAME=ADDRESS` as `applications.yaml` does; a port alone is one of 127.0.0.1.
+ *
+ * @throws Error whose message continues "--listen …"
+ */
 function addressFrom(written: string): readonly [name: string, address: string] {
   const [, name, given = ""] = /^([a-z][a-z0-9-]{0,31})=(.+)$/s.exec(written) ?? [];
-  const address = /^\d+$/.test(given) ? `127.0.0.1:${Number(given)}` : given;
-  const { host, port } = URL.canParse(`http://${address}`) ? parseListen(address) : { host: "", port: 0 };
-  if (name !== undefined && isIP(host) > 0 && port > 0) return [name, address];
+  const address = canonicalAddress(given);
+  if (name !== undefined && address !== undefined) return [name, address];
   throw new Error(`is a name and an address such as http=127.0.0.1:3000 or http=3000, not ${JSON.stringify(written)}`);
 }
 

@@ -1,6 +1,6 @@
 import type * as z from "zod";
 import { type SealiftError, usageError } from "../contract/errors.ts";
-import { faultsOf } from "./documents/faults.ts";
+import { cutFaults, faultsOf, type Path } from "./documents/faults.ts";
 import { excessOfYaml, SMALL_YAML, YAML_LIMITS } from "./documents/limits.ts";
 import { type Parsed, type ParsedYaml, parseYamlText } from "./documents/parse-yaml.ts";
 import { safelyParsed } from "./documents/safe-parse.ts";
@@ -25,11 +25,22 @@ function checkLimits(text: string, name: string, fail: Fail): void {
   if (excess !== undefined) throw fail(`${name} is not valid: ${excess}.`, [excess], CORRECT);
 }
 
+/** Finds keys that schemas drop without a word, such as a name that is `__proto__`. */
+function droppedKeys(value: unknown, path: Path, lineOf: ParsedYaml["lineOf"]): string[] {
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([key, item]) => {
+    const at = [...path, Array.isArray(value) ? Number(key) : key];
+    return key === "__proto__" ? [`${at.join(".")}: is not a key${lineOf(at)}`] : droppedKeys(item, at, lineOf);
+  });
+}
+
 function checked<T extends z.ZodType>(yaml: ParsedYaml, schema: T, name: string, fail: Fail): z.output<T> {
   // Zod would compile a function for each object, which pays for schemas that are used again and again.
   const parsed = safelyParsed(schema, yaml.value, { jitless: true });
-  if (parsed.success) return parsed.data;
-  const faults = faultsOf(parsed.error, { ...yaml, schema });
+  const dropped = droppedKeys(yaml.value, [], yaml.lineOf);
+  if (parsed.success && dropped.length === 0) return parsed.data;
+  const others = cutFaults(dropped, (fault) => fault);
+  const faults = [...(parsed.success ? [] : faultsOf(parsed.error, { ...yaml, schema })), ...others];
   throw fail(`${name} is not valid: ${faults.join("; ")}`, faults, CORRECT);
 }
 

@@ -4,6 +4,28 @@ import { deploymentError } from "../../contract/errors.ts";
 import { quotedAlike } from "../../releases/settings-text.ts";
 import { ifThere, readKeyFile } from "../../support/files.ts";
 
+/** Required names that have no value. */
+export interface MissingSettings {
+  plugin: string;
+  names: readonly string[];
+  /** File that should have the values. */
+  file: string;
+  /** Whether the environment of the command can give them, too. */
+  mayBeGiven: boolean;
+}
+
+/** Requires that nothing is missing. @throws DeploymentError `env_missing` with every name of all plugins */
+export function requireSettings(missing: readonly MissingSettings[]): void {
+  if (missing.length === 0) return;
+  const faults = missing.map(({ plugin, names }) => `${plugin} needs values for ${names.join(", ")}`);
+  const files = missing.map(({ file }) => file).join(", ");
+  const given = missing.some(({ mayBeGiven }) => mayBeGiven) ? " or in the environment of this command" : "";
+  throw deploymentError("env_missing", `${faults.join("; ")}.`, {
+    faults,
+    hint: `Set them in ${files}${given}, and deploy again.`,
+  });
+}
+
 export interface EnvFileOptions {
   plugin: string;
   /** Template of the release; undefined for none. */
@@ -15,8 +37,8 @@ export interface EnvFileOptions {
   required: readonly string[];
   /** Other names that the plugin declares. */
   optional: readonly string[];
-  /** Names that the operator lets templates use; undefined for every declared one. */
-  allowed?: readonly string[];
+  /** Names that the operator lets templates use; none for every declared one. */
+  allowed: readonly string[];
   environment: NodeJS.ProcessEnv;
   /** Whether the program gets nothing else: then this process's environment counts for a new file only. */
   isOnlySource?: boolean;
@@ -30,29 +52,27 @@ export interface EnvFileOptions {
  * A template gets only variables that its plugin declares and the operator allows: it cannot obtain the host's
  * `AWS_SECRET_ACCESS_KEY`, and never the agent's own `SEALIFT_API_KEY`.
  *
- * @returns true when a new file was prepared
- * @throws DeploymentError `env_missing` with every empty name
+ * @returns whether a new file was prepared; or every required name without a value, and then none was
  */
-export async function prepareEnvFile(options: EnvFileOptions): Promise<boolean> {
+export async function prepareEnvFile(options: EnvFileOptions): Promise<{ isNew: boolean; missing?: MissingSettings }> {
   const { plugin, required } = options;
   const declared = new Set([...required, ...options.optional]);
-  const allowed = options.allowed === undefined ? declared : new Set(options.allowed);
+  const allowed = options.allowed.length === 0 ? declared : new Set(options.allowed);
   const given = (name: string): string | undefined =>
     name.startsWith("SEALIFT_") || !declared.has(name) || !allowed.has(name) ? undefined : options.environment[name];
   const existing = await ifThere(readKeyFile(options.existing));
   const content = existing?.toString() ?? seeded(await readTemplate(options), required, given);
   const values = parseEnv(content);
   const isGiven = (name: string): boolean => options.isOnlySource !== true && (given(name) ?? "") !== "";
-  const empty = required.filter((name) => (values[name] ?? "") === "" && !isGiven(name));
-  if (empty.length > 0) {
-    throw deploymentError("env_missing", `${plugin} needs values for ${empty.join(", ")}.`, {
-      hint: `Set them in ${options.existing} or in the environment of this command, and deploy again.`,
-    });
+  const names = required.filter((name) => (values[name] ?? "") === "" && !isGiven(name));
+  if (names.length > 0) {
+    const mayBeGiven = options.isOnlySource !== true || existing === undefined;
+    return { isNew: false, missing: { plugin, names, file: options.existing, mayBeGiven } };
   }
-  if (existing !== undefined || (options.template === undefined && content.trim() === "")) return false;
+  if (existing !== undefined || (options.template === undefined && content.trim() === "")) return { isNew: false };
   await writeFile(options.prepared, content, { flag: "wx", mode: 0o600 });
   await chmod(options.prepared, 0o600);
-  return true;
+  return { isNew: true };
 }
 
 async function readTemplate({ plugin, template }: EnvFileOptions): Promise<string> {

@@ -8,7 +8,7 @@ import { makeFolder, statsOf } from "../../support/files.ts";
 import type { Applications } from "../applications/descriptors.ts";
 import type { OrderedPlan } from "../base/plan.ts";
 import type { Fetched } from "../sources/source.ts";
-import { prepareEnvFile } from "./env-file.ts";
+import { prepareEnvFile, requireSettings } from "./env-file.ts";
 import { provision, provisionedBy, provisionerOf } from "./provision.ts";
 import { pluginOf, runStep, type StepContext } from "./steps.ts";
 
@@ -90,16 +90,17 @@ async function writeEnv(plugin: string, from: string, context: Filling): Promise
   const installed = join(release, "plugins", plugin, from);
   const template = (await statsOf(installed)) === undefined ? await templateInTree(plugin, from, fetched) : installed;
   const prepared = join(release, `${plugin}.env`);
-  const isNew = await prepareEnvFile({
+  const { isNew, missing } = await prepareEnvFile({
     plugin,
     template,
     existing: layout.envFile({ section: "plugins", id: plugin }),
     prepared,
     required: fetched.plugins.get(plugin)!.requiredEnvironment,
     optional: fetched.plugins.get(plugin)!.optionalEnvironment,
-    ...(context.templateEnv.length > 0 && { allowed: context.templateEnv }),
+    allowed: context.templateEnv,
     environment: process.env,
   });
+  requireSettings(missing === undefined ? [] : [missing]);
   if (isNew) context.envFiles.set(plugin, prepared);
 }
 

@@ -5,7 +5,7 @@ import { unitKey } from "../../releases/names.ts";
 import { statsOf } from "../../support/files.ts";
 import type { Applications } from "../applications/descriptors.ts";
 import { writeLaunchers } from "../applications/launchers.ts";
-import { prepareEnvFile } from "./env-file.ts";
+import { type MissingSettings, prepareEnvFile, requireSettings } from "./env-file.ts";
 
 /** Release whose applications have their places. */
 interface Installed {
@@ -14,29 +14,38 @@ interface Installed {
   release: string;
   /** Unit → prepared `.env` file, for the switch to put in place. */
   envFiles: Map<string, string>;
+  /** Names that the operator lets templates use; none for every one that `app.yaml` declares. */
+  templateEnv: readonly string[];
 }
 
 /**
  * Makes the launchers of a release's applications, and settings where there are none yet: from the template in their
  * folder and from this process's environment.
  *
- * @throws DeploymentError `env_missing` for a required name without a value; `needs_unmet`
+ * @throws DeploymentError `env_missing` with every required name of every application that has no value; `needs_unmet`
  */
-export async function prepareApplications({ layout, release, envFiles }: Installed, apps: Applications): Promise<void> {
+export async function prepareApplications(
+  { layout, release, envFiles, templateEnv }: Installed,
+  apps: Applications,
+): Promise<void> {
   await writeLaunchers(release, apps);
+  const missing: MissingSettings[] = [];
   for (const [id, { environment }] of apps) {
     const item = { section: APPLICATIONS_FOLDER, id } as const;
     const template = join(release, APPLICATIONS_FOLDER, id, SETTINGS_TEMPLATE);
     const prepared = join(release, `${APPLICATIONS_FOLDER}-${id}.env`);
-    const isNew = await prepareEnvFile({
+    const { isNew, missing: lacks } = await prepareEnvFile({
       plugin: id,
       template: (await statsOf(template))?.isFile() === true ? template : undefined,
       existing: layout.envFile(item),
       prepared,
       ...environment,
+      allowed: templateEnv,
       environment: process.env,
       isOnlySource: true,
     });
+    if (lacks !== undefined) missing.push(lacks);
     if (isNew) envFiles.set(unitKey(item), prepared);
   }
+  requireSettings(missing);
 }

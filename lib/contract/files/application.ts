@@ -1,31 +1,29 @@
 import validRange from "semver/ranges/valid.js";
 import * as z from "zod";
-import { pathBelow } from "../identifiers.ts";
-import { dataFolder } from "./application-paths.ts";
+import { dataFolder, pathInside, PLAIN_LINE } from "./application-paths.ts";
 import { environmentNames } from "./manifest.ts";
 import { seconds } from "./seconds.ts";
 
 /** Program of a command: a name on a fixed PATH, or a file of the application's folder (with a `/`). */
-const program = pathBelow("must be a program's name, or a path inside the application's folder").refine(
+const program = pathInside("must be a program's name, or a path inside the application's folder").refine(
   (text) => !/\s/.test(text),
   "must be one word: write a list, such as [node, server.js]; no shell reads it",
 );
 
+/** Most words of a command. */
+const MAX_WORDS = 256;
+
 /** Program and its arguments, which no shell reads. */
-const command = z.tuple(
-  [program],
-  z
-    .string()
-    .max(4096)
-    .regex(/^[^\0\n]*$/, "must be one line"),
-);
+const command = z
+  .tuple([program], z.string().max(4096).regex(PLAIN_LINE, "must be one line, without control characters"))
+  .refine((words) => words.length <= MAX_WORDS, `must have at most ${MAX_WORDS} words`);
 
 /** Range of versions as npm writes them. */
 const versionRange = z
   .string()
   .max(128)
   .refine(
-    (text) => text.trim() !== "" && validRange(text) !== null,
+    (text) => text.trim() !== "" && PLAIN_LINE.test(text) && validRange(text) !== null,
     "must be a range of versions such as >=22 or ^3.11",
   );
 
@@ -35,6 +33,14 @@ export const socketName = z
   .regex(/^[a-z][a-z0-9-]{0,31}$/, "must be 1 to 32 of a-z, 0-9 and -, starting with a letter");
 
 const socketNames = z.array(socketName).max(16);
+
+/** Names of the settings that an application reads. */
+const settingNames = environmentNames
+  .refine(
+    ({ required, optional }) => [...required, ...optional].every((name) => name.length <= 128),
+    "has a name of more than 128 characters",
+  )
+  .refine(({ required, optional }) => required.length + optional.length <= 256, "must have at most 256 names");
 
 const health = z.strictObject({
   /** Path that answers 2xx or 3xx when the application works. Without it, running for `stays_up` is enough. */
@@ -59,7 +65,15 @@ export const application = z
   .strictObject({
     command,
     /** Programs that the host must have, each with a range of versions as npm writes them. */
-    needs: z.record(z.string().regex(/^[a-z0-9][a-z0-9._+-]{0,63}$/i), versionRange).default({}),
+    needs: z
+      .record(
+        z
+          .string()
+          .regex(/^[a-z0-9][a-z0-9._+-]{0,63}$/i, "must be the name of a program, 1 to 64 of a-z, 0-9, ., _, + and -"),
+        versionRange,
+      )
+      .refine((needs) => Object.keys(needs).length <= 64, "must have at most 64 programs")
+      .default({}),
     /** Sockets that the host keeps open and hands over, from descriptor 3 on: no connection is refused at a restart. */
     listen: socketNames.default([]),
     /** Addresses on which the application listens by itself, as `PORT` and `HOST` tell it. */
@@ -69,7 +83,7 @@ export const application = z
     migrate: command.optional(),
     /** Folder that belongs to the host and outlives releases. */
     data: dataFolder.optional(),
-    environment: environmentNames.prefault({}),
+    environment: settingNames.prefault({}),
     stop: z
       .strictObject({
         signal: z.enum(["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2"]).default("SIGTERM"),

@@ -1,17 +1,31 @@
+import { isIPv4 } from "node:net";
 import * as z from "zod";
 import { pluginId } from "../identifiers.ts";
 import { socketName } from "./application.ts";
+import { canonicalAddress } from "./socket-address.ts";
+
+const NO_ADDRESS = "must be a port from 1 to 65535, or an address such as 127.0.0.1:3000 or [::1]:3000";
 
 /** Address of a socket: `127.0.0.1:3000`, `[::1]:3000`, or a port alone, which is one of 127.0.0.1. */
 const address = z
-  .union([z.int().min(1).max(65_535), z.string().regex(/^(?:\[[0-9a-f:.]+\]|\d{1,3}(?:\.\d{1,3}){3}):\d{1,5}$/i)], {
-    error: "must be a port, or an address such as 127.0.0.1:3000 or [::1]:3000",
-  })
-  .transform((value) => (typeof value === "number" ? `127.0.0.1:${value}` : value))
-  .refine((text) => {
-    const port = Number(text.slice(text.lastIndexOf(":") + 1));
-    return port >= 1 && port <= 65_535;
-  }, "must have a port from 1 to 65535");
+  .union(
+    [
+      z.int().min(1).max(65_535),
+      z
+        .string()
+        .max(64)
+        .regex(/^(?:\[[0-9a-f:.]+\]|[\d.]+):[1-9]\d{0,4}$/i, NO_ADDRESS),
+    ],
+    {
+      error: NO_ADDRESS,
+    },
+  )
+  .transform((value, context) => {
+    const found = canonicalAddress(String(value));
+    if (found !== undefined) return found;
+    context.addIssue({ code: "custom", message: NO_ADDRESS });
+    return z.NEVER;
+  });
 
 /** Standing grant of the operator for one application. */
 const grant = z.strictObject({
@@ -30,7 +44,7 @@ const grant = z.strictObject({
 
 /**
  * `applications.yaml`: standing grants of an operator (docs/contract/application.md). An application without one is
- * held. No address stands twice.
+ * held. No address stands twice, nor one that another covers.
  */
 export const applicationsFile = z
   .strictObject({
@@ -39,17 +53,17 @@ export const applicationsFile = z
     applications: z.record(pluginId, grant),
   })
   .superRefine(({ applications }, context) => {
-    const holders = new Map<string, string>();
+    const held: { at: string; id: string }[] = [];
     for (const [id, { listen }] of Object.entries(applications))
       for (const [name, at] of Object.entries(listen)) {
-        const holder = holders.get(at);
+        const holder = held.find((other) => areOneAddress(other.at, at));
         if (holder !== undefined)
           context.addIssue({
             code: "custom",
             path: ["applications", id, "listen", name],
-            message: `is ${at}, which ${holder} has`,
+            message: `is ${at}, which ${holder.id} has${holder.at === at ? "" : ` by ${holder.at}`}`,
           });
-        holders.set(at, id);
+        held.push({ at, id });
       }
   });
 export type ApplicationsFile = z.output<typeof applicationsFile>;
@@ -59,4 +73,17 @@ export type ApplicationGrant = z.output<typeof grant>;
 export function hostAndPort(at: string): { host: string; port: number } {
   const colon = at.lastIndexOf(":");
   return { host: at.slice(0, colon).replace(/^\[|\]$/g, ""), port: Number(at.slice(colon + 1)) };
+}
+
+/** Addresses by which a program listens on all of its kind. `::` takes IPv4, too, unless the host says otherwise. */
+const EVERY: Readonly<Record<string, (host: string) => boolean>> = {
+  "0.0.0.0": isIPv4,
+  "::": () => true,
+};
+
+/** Tells whether one of two canonical addresses covers the other one: only one program can have both. */
+export function areOneAddress(first: string, second: string): boolean {
+  const [a, b] = [hostAndPort(first), hostAndPort(second)];
+  if (a.port !== b.port) return false;
+  return a.host === b.host || EVERY[a.host]?.(b.host) === true || EVERY[b.host]?.(a.host) === true;
 }

@@ -63,7 +63,13 @@ function offsetOf(node: unknown, path: Path): number | undefined {
   return isNode(node) ? node.range?.[0] : undefined;
 }
 
-/** Finds duplicate keys, and aliases within the node that they refer to. */
+/** Matches numbers that people read in another way than YAML does: `0x10`, `0o17`, and `010`, which is ten. */
+const ODD_NUMBER = /^[+-]?0[xo\d]/;
+
+/**
+ * Finds duplicate keys, and aliases within the node that they refer to. Keeps odd numbers as the
+ * texts that they are, so that no schema takes them for numbers.
+ */
 function structuralFaults(document: Document, at: (offset: number) => string): string[] {
   const faults: string[] = [];
   visit(document, {
@@ -74,6 +80,9 @@ function structuralFaults(document: Document, at: (offset: number) => string): s
         if (isScalar(key) && seen.has(value)) faults.push(`${at(key.range?.[0] ?? 0)}: Map keys must be unique`);
         seen.add(value);
       }
+    },
+    Scalar(_key, scalar) {
+      if (typeof scalar.value === "number" && ODD_NUMBER.test(scalar.source ?? "")) scalar.value = scalar.source;
     },
     Alias(_key, alias, path) {
       const within = path.some((node) => isNode(node) && !isAlias(node) && node.anchor === alias.source);

@@ -165,6 +165,49 @@ t.test("an app.yaml that is not valid condemns the version", async (t) => {
   t.match(await readQuarantine(h.layout, GIVEN_TARGET), [{ code: "app_invalid" }]);
   const word = appSource("1.0.1", ["web"], "command: [sh server.sh]\n");
   t.match(await h.run(word), { error: { code: "app_invalid", message: /one word: write a list/ } });
+  for (const [version, line] of [
+    ["1.0.2", `data: ${"a".repeat(256)}`],
+    ["1.0.3", `data: "a\\nb"`],
+    ["1.0.4", "data: node_modules"],
+    ["1.0.5", `migrate: [./${"m".repeat(256)}]`],
+    ["1.0.6", "__proto__: { a: 1 }"],
+  ]) {
+    const code = "app_invalid";
+    t.match(await h.run(appSource(version!, ["web"], `${APP}${line}\n`)), { error: { code } }, line!.slice(0, 30));
+    t.match((await readQuarantine(h.layout, GIVEN_TARGET)).at(-1), { version, code });
+  }
+});
+
+t.test("every required name without a value is named, of all applications, and before any is written", async (t) => {
+  const h = await applicationHost(t);
+  const app = (name: string): string => `${APP}environment: { required: [${name}] }\n`;
+  const files = { "apps/api/app.yaml": app("KEY"), "apps/api/.env.template": "KEY=\n" };
+  t.match(await h.run(appSource("1.0.0", ["web", "api"], app("TOKEN, URL"), files)), {
+    error: {
+      ...{ code: "env_missing", faults: ["web needs values for TOKEN, URL", "api needs values for KEY"] },
+      hint: /apps\/web\.env, .*apps\/api\.env or in the environment/,
+    },
+  });
+});
+
+t.test("templates of applications take the variables that the operator allows, and no others", async (t) => {
+  const app = `${APP}environment: { required: [AWS_SECRET_ACCESS_KEY], optional: [LEVEL] }\n`;
+  process.env.AWS_SECRET_ACCESS_KEY = "the agent's";
+  process.env.LEVEL = "debug";
+  t.teardown(() => {
+    delete process.env.AWS_SECRET_ACCESS_KEY;
+    delete process.env.LEVEL;
+  });
+  const refused = await applicationHost(t);
+  t.match(await refused.run(appSource("1.0.0", ["web"], app), { templateEnv: ["LEVEL"] }), {
+    error: { code: "env_missing", message: /web needs values for AWS_SECRET_ACCESS_KEY/ },
+  });
+  const allowed = await applicationHost(t);
+  const template = { "apps/web/.env.template": "AWS_SECRET_ACCESS_KEY=own\nLEVEL=info\n" };
+  t.match(await allowed.run(appSource("1.0.0", ["web"], app, template), { templateEnv: ["LEVEL"] }), {
+    outcome: "deployed",
+  });
+  t.equal(await readFile(join(allowed.root, "apps/web.env"), "utf8"), "AWS_SECRET_ACCESS_KEY=own\nLEVEL=debug\n");
 });
 
 t.test("settings come from a template once, and a required name needs a value in the file", async (t) => {

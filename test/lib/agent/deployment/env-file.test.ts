@@ -2,7 +2,7 @@ import { readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseEnv } from "node:util";
 import t from "tap";
-import { prepareEnvFile } from "../../../../lib/agent/deployment/env-file.ts";
+import { prepareEnvFile, requireSettings } from "../../../../lib/agent/deployment/env-file.ts";
 
 t.test("write_env", async (t) => {
   const folder = t.testdir({ template: "# Where\nHOST=localhost\nTOKEN=\nNOTE='a b'\n" });
@@ -11,7 +11,7 @@ t.test("write_env", async (t) => {
     required: string[],
     environment: Record<string, string>,
     existing = "none",
-    { optional = ["TOKEN", "NOTE"], allowed }: { optional?: string[]; allowed?: string[] } = {},
+    { optional = ["TOKEN", "NOTE"], allowed = [] }: { optional?: string[]; allowed?: string[] } = {},
   ) => {
     const prepared = join(folder, `prepared-${count++}`);
     return prepareEnvFile({
@@ -21,9 +21,14 @@ t.test("write_env", async (t) => {
       prepared,
       required,
       optional,
-      ...(allowed !== undefined && { allowed }),
+      allowed,
       environment,
-    }).then(async (isNew) => ({ isNew, text: isNew ? await readFile(prepared, "utf8") : "", prepared }));
+    }).then(async ({ isNew, missing }) => ({
+      missing,
+      isNew,
+      text: isNew ? await readFile(prepared, "utf8") : "",
+      prepared,
+    }));
   };
 
   await t.test(
@@ -49,7 +54,9 @@ t.test("write_env", async (t) => {
   });
 
   await t.test("names every required value that is empty", async (t) => {
-    await t.rejects(prepare(["TOKEN", "MISSING", "HOST"], {}), { code: "env_missing", message: /TOKEN, MISSING/ });
+    const { missing } = await prepare(["TOKEN", "MISSING", "HOST"], {});
+    t.match(missing, { plugin: "p", names: ["TOKEN", "MISSING"], file: join(folder, "none"), mayBeGiven: true });
+    t.throws(() => requireSettings([missing!]), { code: "env_missing", message: /TOKEN, MISSING/ });
   });
 
   await t.test(
@@ -58,7 +65,7 @@ t.test("write_env", async (t) => {
       await writeFile(join(folder, "own"), "TOKEN=kept\n");
       t.match(await prepare(["TOKEN"], {}, "own"), { isNew: false });
       t.match(await prepare(["HOST"], { HOST: "set" }, "own"), { isNew: false });
-      await t.rejects(prepare(["HOST"], {}, "own"), { code: "env_missing" });
+      t.match(await prepare(["HOST"], {}, "own"), { missing: { names: ["HOST"] } });
       t.equal(await readFile(join(folder, "own"), "utf8"), "TOKEN=kept\n");
     },
   );
@@ -67,6 +74,8 @@ t.test("write_env", async (t) => {
     await writeFile(join(folder, "template"), "SEALIFT_API_KEY=\n");
     const { text } = await prepare([], { SEALIFT_API_KEY: "slk_secret" });
     t.notMatch(text, /slk_secret/);
-    await t.rejects(prepare(["SEALIFT_API_KEY"], { SEALIFT_API_KEY: "slk_secret" }), { code: "env_missing" });
+    t.match(await prepare(["SEALIFT_API_KEY"], { SEALIFT_API_KEY: "slk_secret" }), {
+      missing: { names: ["SEALIFT_API_KEY"] },
+    });
   });
 });

@@ -112,7 +112,7 @@ t.test("each bad value of app.yaml gets an error that says what to write", async
     [`${GOOD}listen: [http, http]`, /listen: names http/],
     [`${GOOD}data: ../storage`, /data: must be a path inside/],
     [`${GOOD}data: ./`, /data: must be a plain path/],
-    [`${GOOD}data: .sealift`, /data: must be a plain path/],
+    [`${GOOD}data: .sealift`, /data: must not contain \.sealift, node_modules/],
     [`${GOOD}stop: { signal: SIGKILL }`, /stop\.signal/],
     [`${GOOD}environment: { required: [A-B] }`, /environment\.required\.0: must be a variable name/],
   ];
