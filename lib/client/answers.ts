@@ -75,6 +75,21 @@ function misdirected(body: ErrorBody, { operation, url }: HttpRequest, status: n
   });
 }
 
+/** Beginning of what every hub says of a path that it does not have. */
+const NO_ROUTE = "There is no route ";
+
+/** Returns the error of a hub that does not have a route; undefined for other answers. */
+function olderHub(said: string, { operation, method, url }: HttpRequest, status: number): SealiftError | undefined {
+  if (status !== 404 || !said.startsWith(NO_ROUTE) || serverOf(operation).name !== "hub") return undefined;
+  const { origin, pathname } = new URL(url);
+  const why = `the hub ${origin} is older than this Sealift: it does not know ${method} ${pathname}.`;
+  return operationError(operation, "not_found", why, {
+    status,
+    hubCode: "not_found",
+    hint: "Ask its operator to upgrade it, or use what it knows.",
+  });
+}
+
 /** Advice for an answer of something that is neither a hub nor a runtime. */
 function rootHint(operation: HttpRequest["operation"]): string {
   const { name, option } = serverOf(operation);
@@ -99,6 +114,8 @@ export async function statusError(response: HttpResponse, request: HttpRequest):
   }
   const elsewhere = misdirected(body, request, status);
   if (elsewhere !== undefined) return elsewhere;
+  const older = olderHub(said, request, status);
+  if (older !== undefined) return older;
   const asked = header(response, "retry-after");
   const retryAfterMs = parseRetryAfter(asked);
   const precise = PRECISE[hubCode as Code];

@@ -22,7 +22,7 @@ export interface RootChoice {
 }
 
 /** Most steps of one check: with the largest document of each they are 4 MiB. */
-const MOST_STEPS = 64;
+export const MOST_STEPS = 64;
 
 /** Circumstances in which a root is followed. */
 export interface Following {

@@ -16,7 +16,7 @@ import type { Layout } from "../../releases/layout.ts";
 import { readFollowedRoot } from "../../releases/trust-roots.ts";
 import { ifThere, writeFileAtomic } from "../../support/files.ts";
 import type { ResolveContext } from "./source.ts";
-import { followRoot, type RootChoice } from "./trust-root.ts";
+import { followRoot, MOST_STEPS, type RootChoice } from "./trust-root.ts";
 
 /** Signers that an operator accepts: pinned keys, the first one seen, which is remembered, or those of a trust root. */
 export type SignerTrust = KnownTrust | { follow: RootChoice };
@@ -26,13 +26,16 @@ export type KnownTrust =
   | {
       pinned: readonly Uint8Array[];
       /** Version of the trust root that names them; undefined for pins. */
-      root?: Pick<TrustRoot, "id" | "version">;
+      root?: Pick<TrustRoot, "id" | "version"> & {
+        /** Newest version that the hub names, where this host has not followed so far. */
+        ahead?: number;
+      };
     }
   | { onFirstUse: true };
 
-const namedBy = ({ id, version, signers }: TrustRoot): KnownTrust => ({
+const namedBy = ({ id, version, signers }: TrustRoot, named = 0): KnownTrust => ({
   pinned: signers.map((key) => Buffer.from(key, "hex")),
-  root: { id, version },
+  root: { id, version, ...(named > version && { ahead: named }) },
 });
 
 /** Returns the signers that count now: of a trust root those of the version that this host has. */
@@ -75,8 +78,14 @@ export const trustOf =
         others,
       },
     });
-    return root === undefined ? { pinned: trust.follow.pinned } : namedBy(root);
+    return root === undefined ? { pinned: trust.follow.pinned } : namedBy(root, named);
   };
+
+/** Returns what to do where a root does not name a signer. */
+const adviceOn = ({ version, ahead }: { version: number; ahead?: number }): string =>
+  ahead === undefined
+    ? "`sealift trust change --add-signer` makes the next version of the root."
+    : `The hub names version ${ahead} of the root, and this host has version ${version}: run it again, since each run follows ${MOST_STEPS} versions. Where it stays at ${version}, the run's warnings say why.`;
 
 export interface TrustDecision {
   publicKey: Uint8Array;
@@ -110,7 +119,7 @@ export async function trustedSigner(
       throw artifactError(
         "signer_untrusted",
         `The artifact was signed by ${shown}, which version ${root.version} of the trust root ${root.id} does not name.`,
-        { hint: "Nothing was installed. `sealift trust change --add-signer` makes the next version of the root." },
+        { hint: `Nothing was installed. ${adviceOn(root)}` },
       );
     throw artifactError(
       "signer_untrusted",

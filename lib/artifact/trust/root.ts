@@ -5,7 +5,7 @@ import { type RootDocument, rootDocument, type RootKey } from "../../contract/tr
 import { faultsOf } from "../../support/documents/faults.ts";
 import type { DocumentLimits } from "../../support/documents/limits.ts";
 import { safelyParsed } from "../../support/documents/safe-parse.ts";
-import { parseSignedJson } from "../../support/documents/signed-json.ts";
+import { parseSignedJson, roundedNumber } from "../../support/documents/signed-json.ts";
 import { canonicalJson } from "./canonical-json.ts";
 import { type UsableKey, usableKey } from "./keys.ts";
 
@@ -35,6 +35,10 @@ const invalid = (name: string, what: string, cause?: unknown): SealiftError =>
     hint: "Nothing was changed. Ask those who hold the root keys for the file that they have signed.",
   });
 
+/** Returns the form that a P-256 key must have, which has many writings in PEM. */
+const formOf = ({ keytype }: RootKey): string =>
+  keytype === "ecdsa" ? ": P-256 is PEM with lines of at most 76 characters, each ended by a line feed alone" : "";
+
 /**
  * Reads a version of a root strictly: the exact keys of the format, none of them twice, and keys that verifiers accept.
  *
@@ -50,6 +54,8 @@ export function parseRoot(text: string, name: string): TrustRoot {
   } catch (error) {
     throw invalid(name, (error as Error).message, error);
   }
+  const rounded = roundedNumber(text);
+  if (rounded !== undefined) throw invalid(name, `it writes the number ${rounded.slice(0, 32)}, and not whole digits`);
   // A run parses one or two: to compile the schema would take longer.
   const result = safelyParsed(rootDocument, parsed, { jitless: true });
   if (!result.success) throw invalid(name, faultsOf(result.error).join("; "));
@@ -59,7 +65,7 @@ export function parseRoot(text: string, name: string): TrustRoot {
   const keys = new Map<string, UsableKey>();
   for (const [id, key] of Object.entries(signed.keys)) {
     const usable = usableKey(key);
-    if (usable === undefined) throw invalid(name, `no verifier accepts the key ${id}`);
+    if (usable === undefined) throw invalid(name, `no verifier accepts the key ${id}${formOf(key)}`);
     keys.set(id, usable);
   }
   for (const [role, ids] of [

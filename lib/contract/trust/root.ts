@@ -51,7 +51,10 @@ export const signedRoot = z.strictObject({
   spec_version: z.string().regex(/^1\.0\.\d{1,4}$/, "must be a version 1.0 of the specification"),
   consistent_snapshot: z.boolean(),
   version: rootVersion,
-  expires: z.iso.datetime({ precision: 0 }),
+  /** Other readers know no year 0. */
+  expires: z.iso
+    .datetime({ precision: 0 })
+    .refine((text) => !text.startsWith("0000"), "must be in the years 1 to 9999"),
   keys: z.record(keyId, rootKey),
   roles: z.strictObject({
     root: z.strictObject({ keyids: keyIds.min(1), threshold: z.int().min(1).max(MAX_ROLE_KEYS) }),

@@ -31,3 +31,13 @@ function keyStatedTwice(text: string): string | undefined {
   }
   return undefined;
 }
+
+/**
+ * Returns a number of a valid JSON text that is not written as a whole number, digit by digit: readers differ in what
+ * `1e0` and `0.99999999999999999999` are. Undefined where there is none. Linear in the text's length.
+ */
+export function roundedNumber(text: string): string | undefined {
+  for (const [token] of text.matchAll(/"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*/gs))
+    if (!token.startsWith('"') && !/^-?(?:0|[1-9]\d*)$/.test(token)) return token;
+  return undefined;
+}

@@ -29,6 +29,22 @@ t.test("a check takes 64 versions, keeps them, and the next one goes on from the
   t.equal(wire.asked().at(-1), 1 + 2 * STEPS);
 });
 
+t.test("a host that is far behind is told to go on, and not to change the root", async (t) => {
+  const [signer, next] = [heldKey(), heldKey()];
+  const project = await rootedProject(t, signer);
+  const { chain, wire, release } = project;
+  const one = await followingHost(project, signer);
+  const newest = 2 + STEPS;
+  wire.named = newest;
+  wire.root = (response, version) =>
+    sends(chain.version(version, [version === newest ? next : signer]))(response, version);
+  await release("1.1.0", next);
+  const behind = await one.deploy();
+  t.match(behind, { outcome: "failed", error: { code: "signer_untrusted" } });
+  t.match(behind.error?.hint, /The hub names version 66 of the root, and this host has version 65: run it again/);
+  t.match(await one.deploy(), { outcome: "deployed", version: "1.1.0" });
+});
+
 t.test("the steps of the hub and of all other places count together", async (t) => {
   const signer = heldKey();
   const project = await rootedProject(t, signer);

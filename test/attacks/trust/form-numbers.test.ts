@@ -21,6 +21,11 @@ t.test("a version is a whole number from 1 to 2^31 - 1, written as a number", as
       "0x1",
       "+1",
       "1_0",
+      "1e0",
+      "1E+0",
+      "1.0",
+      "10e-1",
+      `0.${"9".repeat(40)}`,
     ],
   ])
     await isRefusedRoot(t, hub, project, text.replace('"version":1', `"version":${written}`), written);
@@ -31,9 +36,11 @@ t.test("a version is a whole number from 1 to 2^31 - 1, written as a number", as
     ["expires", "2082758400"],
     ["expires", '"2036-01-01T00:00:00.000Z"'],
     ["expires", '"2036-02-31T00:00:00Z"'],
+    ["expires", '"0000-01-01T00:00:00Z"'],
   ] as const) {
     const forged = text.replace(new RegExp(`"${field}":(?:"[^"]*"|\\w+)`), `"${field}":${value}`);
     t.not(forged, text);
     await isRefusedRoot(t, hub, project, forged, `${field}: ${value}`);
   }
+  await isRefusedRoot(t, hub, project, text.replace('"threshold":2', '"threshold":2.0'), "threshold: 2.0");
 });
