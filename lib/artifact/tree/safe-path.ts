@@ -56,6 +56,19 @@ export function safePath(name: string, limits: Pick<Limits, "maxDepth" | "maxNam
   return path;
 }
 
+/** Matches characters that change how a name reads; joiners are part of words and emoji. */
+const DECEIVING = /[[\p{Cf}\p{Zl}\p{Zp}]--[\u200c\u200d]]/v;
+
+/**
+ * Rejects a name that reads otherwise than it is, such as by U+202E, which turns the direction. Publishers and hubs
+ * refuse such names; hosts still take versions that were published with one.
+ *
+ * @throws ArtifactError `member_unsafe`
+ */
+export function requireReadable(name: string): void {
+  if (DECEIVING.test(name)) throw unsafe(name, "has characters in its name that nobody sees");
+}
+
 /** Matches names with no possible fault other than being reserved. */
 const PLAIN = /^[A-Za-z0-9_-](?:[A-Za-z0-9_.-]{0,80}[A-Za-z0-9_-])?$/;
 

@@ -10,7 +10,7 @@ import { PNPM_DEPLOY } from "../pnpm-deploy.ts";
 import { comparePaths } from "./compare-paths.ts";
 import { MemberList } from "./member-list.ts";
 import { NameRegistry } from "./name-registry.ts";
-import { quoted, SafeNames } from "./safe-path.ts";
+import { quoted, requireReadable, SafeNames } from "./safe-path.ts";
 
 /** Shell globs of path components that are never packed (docs/contract/project-artifact.md). */
 export const NEVER_PACKED = [
@@ -75,7 +75,7 @@ type Inside = "own" | "way" | "package" | "part";
 /** Folder in which package managers link programs of packages. Nothing loads them from there. */
 const PROGRAMS = ".bin";
 
-const RENAME = "Rename it: agents refuse such names.";
+const RENAME = "Rename it: agents or hubs refuse such names.";
 
 /** Returns a function that finds the first of some patterns that matches a name. Plain names are looked up. */
 function matcherOf(patterns: readonly string[]): (name: string) => string | undefined {
@@ -212,6 +212,7 @@ function checkMember(
     return usageError("source_special", `${quoted(path)} is neither a regular file nor a folder.`);
   }
   try {
+    requireReadable(path);
     registry.add(safe.path(path), stats.isDirectory() ? "folder" : "file");
   } catch (error) {
     if (error instanceof SealiftError) return usageError("source_unsafe", error.message, { hint: RENAME });

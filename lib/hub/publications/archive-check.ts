@@ -1,4 +1,5 @@
 import { DEFAULT_LIMITS } from "../../artifact/limits.ts";
+import { requireReadable } from "../../artifact/tree/safe-path.ts";
 import { artifactError, SealiftError } from "../../contract/errors.ts";
 import { DESCRIPTOR_FILE } from "../../contract/files/manifest.ts";
 import type { MarketplaceKind } from "../../contract/surfaces/paths.ts";
@@ -27,6 +28,7 @@ export const checkArchive: CheckArchive = async (path, kind) => {
   const { checkContents, requireSecondOpinion } = await import("../../artifact/zip/second-reader.ts");
   const { descriptionIn } = await import("./archive-description.ts");
   const index = await scanZip(path, { limits: DEFAULT_LIMITS, symlinks: "skip" });
+  for (const { path: name } of index.files) requireReadable(name);
   const descriptor = index.topFolder === undefined ? DESCRIPTOR_FILE : `${index.topFolder}/${DESCRIPTOR_FILE}`;
   const described = Iterator.from(index.files).find(({ path }) => path === descriptor);
   if (kind === "plugin" && described === undefined)

@@ -1,3 +1,4 @@
+// Holds: names that read otherwise than they are (lib/artifact/tree/safe-path.ts)
 /** Archives that the hub published, and that every host refused. */
 import { deflateRawSync } from "node:zlib";
 import t from "tap";
@@ -43,3 +44,16 @@ t.test("a plugin without its descriptor is refused when it is published", async 
     t.equal((await publishZip(target, archive)).status, 201, top);
   }
 });
+
+t.test(
+  "a name that reads otherwise than it is is refused when it is published, as a file and as a folder",
+  async (t) => {
+    const target = await createTarget(t);
+    for (const name of ["txt.\u202eexe.js", "a\u2066b.js", "a\u200bb.js", "b\u00adc/d.js", "\ufeffa.js", "a\u2028.js"])
+      t.match(await publishZip(target, pluginZip([{ name, content }])), {
+        ...{ status: 422, body: { code: "member_unsafe", error: /nobody sees/ } },
+      });
+    const joined = pluginZip([{ name: "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645.js", content }]);
+    t.equal((await publishZip(target, joined)).status, 201, "joiners are part of words");
+  },
+);

@@ -138,8 +138,8 @@ t.test("a pipe and a socket are refused", async (t) => {
   execFileSync("rm", ["-r", other]);
 });
 
-t.test("names that an agent would refuse are refused at the publisher", async (t) => {
-  const names = ["a\\b", "line\nbreak", "trailing.", "trailing ", "NUL", "c:evil", "\u001b[31m"];
+t.test("names that an agent would refuse, or that read otherwise, are refused at the publisher", async (t) => {
+  const names = ["a\\b", "line\nbreak", "trailing.", "trailing ", "NUL", "c:evil", "\u001b[31m", "a\u202eb", "a\u2069"];
   for (const name of names) {
     const root = t.testdir({});
     writeFileSync(join(root, name), "");
