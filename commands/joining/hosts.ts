@@ -126,8 +126,7 @@ const revoke = ofInvite("revoke-invite", hostRemoval, {
     "Nobody joins with it any more, and hosts that wait for approval with it are refused. Hosts that have joined stay.",
   examples: [["A token was stolen", "$0 host revoke-invite harbour inv_…"]],
   async run({ client }, { options: { dryRun }, note, done }, [project, invite]) {
-    const hosts: string[] = [];
-    for await (const host of client.hosts()) if (host.invite_id === invite) hosts.push(host.host_id);
+    const hosts = (await client.hostsWith({ invite_id: invite })).map(({ host_id: host }) => host);
     if (!dryRun) await client.revokeInvite(invite);
     note(`${dryRun ? "would revoke" : "Revoked"} ${invite}.`);
     if (hosts.length > 0)
@@ -207,8 +206,7 @@ const remove = ofHost("remove", hostRemoval, {
   `,
   examples: [["A stolen machine", "$0 host remove harbour pier-7"]],
   async run({ client }, { options: { dryRun }, note, done }, [project, host]) {
-    let found: JoinedHost | undefined;
-    for await (const each of client.hosts()) if (each.host_id === host) found = each;
+    const [found] = await client.hostsWith({ host_id: host });
     if (!dryRun) await client.remove(host);
     note(`${dryRun ? "would remove" : "Removed"} ${host}.`);
     const invite = found?.invite_id;

@@ -54,6 +54,16 @@ export class JoiningClient {
     return askPages(routes.listJoined, { params: { id: this.#id } }, this.#asking);
   }
 
+  /** Lists hosts of one name, or that came with one invite. A hub of 0.2.0 lists all of them. */
+  async hostsWith(only: { host_id: string } | { invite_id: string }): Promise<JoinedHost[]> {
+    const found: JoinedHost[] = [];
+    const isWanted = (host: JoinedHost): boolean =>
+      "host_id" in only ? host.host_id === only.host_id : host.invite_id === only.invite_id;
+    const all = askPages(routes.listJoined, { params: { id: this.#id }, query: only }, this.#asking);
+    for await (const host of all) if (isWanted(host)) found.push(host);
+    return found;
+  }
+
   approve(host: string): Promise<void> {
     return ask(routes.approveHost, { params: { id: this.#id, host } }, this.#asking);
   }

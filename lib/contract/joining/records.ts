@@ -113,6 +113,10 @@ export type JoinedHost = z.infer<typeof joinedHost>;
 export const joinedQuery = pageQuery.extend({
   /** Restricts the list to hosts that wait for approval. */
   state: z.literal("pending").optional(),
+  /** Restricts it to one host; the next field to those that came with an invite. Not known to hubs of 0.2.0. */
+  host_id: z.string().max(255).optional(),
+  invite_id: z.string().max(64).optional(),
 });
+export type JoinedQuery = Pick<z.infer<typeof joinedQuery>, "state" | "host_id" | "invite_id">;
 
 export const hostRenaming = z.strictObject({ host_id: hostId });

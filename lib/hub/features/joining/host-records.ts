@@ -1,5 +1,5 @@
 import { sql } from "kysely";
-import type { JoinedHost } from "../../../contract/joining/records.ts";
+import type { JoinedHost, JoinedQuery } from "../../../contract/joining/records.ts";
 import { BY_HUB, insertAudit } from "../../records/audit.ts";
 import { labelsOf, type StoredRecord } from "../../records/host-columns.ts";
 import { forgetHost, renameHost } from "../../records/host-rows.ts";
@@ -21,11 +21,12 @@ interface Named {
 /**
  * Lists the hosts of a project by name, with their facts from the fleet view.
  *
- * @param of with `state`, only hosts in that state @param now ISO 8601
+ * @param only with a field, only hosts that have its value @param now ISO 8601
  */
 export async function listJoined(
   db: Queries,
-  { project_id: projectId, state: only }: { project_id: string; state: "pending" | undefined },
+  projectId: string,
+  { state, host_id: host, invite_id: invite }: JoinedQuery,
   { after, limit }: PageRange,
   now: string,
 ): Promise<JoinedHost[]> {
@@ -50,7 +51,9 @@ export async function listJoined(
         .as("has_key"),
     )
     .where("j.project_id", "=", projectId)
-    .$if(only !== undefined, (query) => query.where("j.state", "=", only!))
+    .$if(state !== undefined, (query) => query.where("j.state", "=", state!))
+    .$if(host !== undefined, (query) => query.where("j.host_id", "=", host!))
+    .$if(invite !== undefined, (query) => query.where("j.invite_id", "=", invite!))
     .where("j.host_id", ">", after)
     .orderBy("j.host_id")
     .limit(limit)

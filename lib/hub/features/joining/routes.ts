@@ -98,9 +98,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
 
     serve(routes.listJoined, async (request, principal) => {
       const { id } = await projectOf(principal, request.params.id);
-      return pageOf(request.query, { by: "host_id" }, (range) =>
-        listJoined(db, { project_id: id, state: request.query.state }, range, hub.now()),
-      );
+      return pageOf(request.query, { by: "host_id" }, (range) => listJoined(db, id, request.query, range, hub.now()));
     }),
 
     serve(routes.approveHost, async (request, principal) => {

@@ -1,6 +1,7 @@
 // Holds: when the key of a joined host ends (lib/hub/features/joining/invite-records.ts)
 // Holds: which keys of a host work (lib/hub/features/joining/host-records.ts)
 import t from "tap";
+import { JoiningClient } from "../../../../../lib/client/joining.ts";
 import { heldKey, rootChain } from "../../../../support/forged/roots.ts";
 import { isErrorBody, publication, startHub } from "../../../../support/hub/harness.ts";
 import { invited, ownSecrets, signerHex, soon } from "../../../../support/hub/joining.ts";
@@ -378,4 +379,25 @@ t.test("an invite carries signers or a trust root, which its hosts get as it was
   isErrorBody(t, await asked({ root: "{}" }), 422, "trust_root_invalid");
   isErrorBody(t, await asked({ root: chain.version(1, [heldKey()], { by: [] }) }), 422, "trust_root_undersigned");
   isErrorBody(t, await asked({ root: root + " ".repeat(65_536) }), 422, "unprocessable");
+});
+
+t.test("hosts are listed by name or invite, also through the client", async (t) => {
+  const hub = await startHub(t, { rateLimits: false });
+  const { project, at, invite, join } = await invited(hub);
+  const [first, second] = [await invite({ uses: 2 }), await invite({ uses: 1 })];
+  for (const [token, host] of [
+    [first.token, "a"],
+    [first.token, "b"],
+    [second.token, "c"],
+  ] as const)
+    await join(token, host);
+  const namesBy = async (query: string): Promise<string[]> =>
+    ((await hub.call("GET", `${at}/joined-hosts?${query}`)).body.items as { host_id: string }[]).map((h) => h.host_id);
+  t.strictSame(await namesBy("host_id=b"), ["b"]);
+  t.strictSame(await namesBy(`invite_id=${first.id}`), ["a", "b"]);
+  t.strictSame(await namesBy(`invite_id=${first.id}&state=pending`), []);
+  const hubUrl = { hubUrl: hub.url, apiKey: hub.adminKey, timeoutMs: 10_000 };
+  const client = new JoiningClient(hubUrl, project.id);
+  t.match(await client.hostsWith({ host_id: "c" }), [{ host_id: "c", invite_id: second.id }]);
+  t.strictSame(await client.hostsWith({ host_id: "nobody" }), []);
 });
