@@ -20,7 +20,8 @@ export async function importVersion(
     return await call(request, z.looseObject(versionRecord.shape), hub);
   } catch (error) {
     // The other 409 is a version that exists with other bytes.
-    if (!(error instanceof SealiftError) || error.hubCode !== "conflict") throw unknownTarget(error, { kind, slug });
+    if (!(error instanceof SealiftError) || error.hubCode !== "conflict")
+      throw await unknownTarget(error, { kind, slug }, hub);
     const hint = "If you have registered no signing secret, do it with: sealift marketplace signing-key";
     const { message, status, hubCode } = error;
     const facts = { ...(status !== undefined && { status }), hubCode, hint };

@@ -41,11 +41,25 @@ const detailAnswer = z.looseObject({
 });
 export type Detail = z.output<typeof detailAnswer>;
 
-/** Returns the hub's 404 with what a first publication needs; any other error as it is. */
-export function unknownTarget(error: unknown, target: { kind: MarketplaceKind; slug: string }): unknown {
+/**
+ * Returns the hub's 404 with what a publication needs: the other kind, where the slug is one of it, or a first creation.
+ * Any other error stays as it is.
+ */
+export async function unknownTarget(
+  error: unknown,
+  { kind: wanted, slug }: { kind: MarketplaceKind; slug: string },
+  hub: HubConnection,
+): Promise<unknown> {
   if (!(error instanceof SealiftError) || error.status !== 404) return error;
+  const other = wanted === "plugin" ? "service" : "plugin";
+  const isOther = await new MarketplaceClient(other, slug, hub).detailIfChanged(undefined).then(
+    () => true,
+    () => false,
+  );
   const { kind, code, message, status, hubCode } = error;
-  const hint = `Create it once: sealift project create "${target.slug}" --kind ${target.kind} --slug ${target.slug}`;
+  const hint = isOther
+    ? `${slug} is a ${other} there: give --kind ${other}.`
+    : `Create it once: sealift project create "${slug}" --kind ${wanted} --slug ${slug}`;
   return new SealiftError(kind, code, message, { status, hint, ...(hubCode !== undefined && { hubCode }) });
 }
 
@@ -183,7 +197,7 @@ export class MarketplaceClient {
       const release = await readJson(response, request, z.looseObject(versionRecord.shape));
       return { release, unchanged: response.status === 200 };
     } catch (error) {
-      throw unknownTarget(error, { kind: this.#kind, slug: this.#slug });
+      throw await unknownTarget(error, { kind: this.#kind, slug: this.#slug }, this.#options);
     }
   }
 

@@ -6,7 +6,7 @@ import { askHealth, type LoadedPlugin, readPlugin } from "./definition.ts";
 import { faultOfAction, messageOf, RequestFault, RuntimeFault, stackOf } from "./fault.ts";
 import { encodeFrame, type Frame, FrameReader, frameWriter } from "./frames.ts";
 import { MAX_RESULT_BYTES, parseJson, serialiseResult } from "./json.ts";
-import { lockDown } from "./lockdown.ts";
+import { addonRefusal, lockDown } from "./lockdown.ts";
 import { MemoryWatch } from "./memory-watch.ts";
 import { explainFetch } from "./network-advice.ts";
 import type { PluginPort } from "./plugin-port.ts";
@@ -143,7 +143,10 @@ async function initialise({ facts, entry, replaces, proxied, audited, roomBytes 
     const code = error instanceof RuntimeFault ? error.code : "load_failed";
     // Loaded on failure only, to save memory in plugins that do load.
     const { describeLoadError } = await import("./syntax-error.ts");
-    send({ t: "failed", code, message: describeLoadError(error, messageOf(error), process.cwd()).slice(0, 4096) });
+    const said = describeLoadError(error, messageOf(error), process.cwd());
+    const refused = addonRefusal();
+    const message = refused === undefined || said.startsWith(refused) ? said : `${refused} The plugin said: ${said}`;
+    send({ t: "failed", code, message: message.slice(0, 4096) });
   }
 }
 

@@ -47,10 +47,16 @@ function refusal(name: string): (...parameters: unknown[]) => never {
   };
 }
 
+let lastRefusal: string | undefined;
+
+/** Returns why the last native addon was refused: packages hide it behind advice of their own. Undefined for none. */
+export const addonRefusal = (): string | undefined => lastRefusal;
+
 /** Refuses a native addon as Node itself does where addons are switched off; packages quote the message. */
 function refuseAddon(_module: unknown, file: unknown): never {
   const name = typeof file === "string" ? file.slice(file.lastIndexOf("/") + 1) : "This file";
   const message = `${name} is a native addon, which no sandbox loads: native addons need execution_mode: trusted.`;
+  lastRefusal = message;
   throw Object.assign(new Error(message), { code: "ERR_DLOPEN_DISABLED" });
 }
 

@@ -378,3 +378,17 @@ t.test("a first publication hears how its plugin or service is created", async (
   const fields = { version: "1.0.0", signature: "00" };
   await t.rejects(client.publish(fields, import.meta.filename), { code: "publish_refused", hint });
 });
+
+t.test("a publication as a plugin of what is a service hears that", async (t) => {
+  const server = createServer((request, response) => {
+    const isService = request.url?.startsWith("/app/services/") === true;
+    const body = isService ? { latest_version: null } : { error: "There is no such plugin." };
+    const answer = () => response.writeHead(isService ? 200 : 404, { "content-type": "application/json" });
+    request.resume().on("end", () => answer().end(JSON.stringify(body)));
+  }).listen(0, "127.0.0.1");
+  t.teardown(() => server.close());
+  await once(server, "listening");
+  const client = clientOf({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, "plugin");
+  const hint = `${SLUG} is a service there: give --kind service.`;
+  await t.rejects(client.publish({ version: "1.0.0", signature: "00" }, import.meta.filename), { hint });
+});

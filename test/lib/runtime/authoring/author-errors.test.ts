@@ -181,5 +181,9 @@ t.test(
     host.install("plug", { ...sandboxed("plug", source), files: { "src/main.mjs": source, "src/image.node": "" } });
     const msg = /Could not load: image\.node is a native addon.*need execution_mode: trusted/;
     t.match((await host.load("plug")).body, { code: "load_failed", msg });
+    const hiding = source.replace('"Could not load: " + error.message', '"Try: npm install --include=optional"');
+    host.install("hide", { ...sandboxed("hide", hiding), files: { "src/main.mjs": hiding, "src/image.node": "" } });
+    const first = /^.*image\.node is a native addon.*trusted\. The plugin said: Try: npm install/;
+    t.match((await host.load("hide")).body, { code: "load_failed", msg: first });
   },
 );
