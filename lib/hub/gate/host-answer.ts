@@ -1,19 +1,13 @@
 import type { IncomingHttpHeaders } from "node:http";
-import { type Labels, labelsIn } from "../../contract/labels.ts";
-import { HEADERS } from "../../contract/surfaces/headers.ts";
-import { NOTHING, runningVersion } from "../../contract/surfaces/host-record.ts";
+import type { Labels } from "../../contract/labels.ts";
+import { runningVersion } from "../../contract/surfaces/host-record.ts";
 import type { FleetKey } from "../records/fleet.ts";
 import type { StoredRecord } from "../records/host-columns.ts";
+import { claimedLabels, claimedVersion } from "../records/host-headers.ts";
 import type { PollingHost } from "../records/polling-host.ts";
 import { hostOf, type Sightings } from "../records/sightings.ts";
 import { answerTo, type AskingHost, type HostAnswer } from "./answer.ts";
 import { gateOf } from "./stored-gate.ts";
-
-const LABELS = HEADERS.labels.toLowerCase();
-const RUNNING = HEADERS.running.toLowerCase();
-/** Longest header with labels that is parsed, in characters. */
-const MAX_LABELS_CHARACTERS = 4096;
-const MAX_VERSION_CHARACTERS = 128;
 
 /** Facts of a target that its answer to a host needs, as read by the poll's statement. */
 interface AskedTarget {
@@ -33,19 +27,6 @@ export interface AskedBy {
   view: FleetKey | undefined;
   /** Whether that is the owner's view. Other owners' hosts are in the last wave. */
   isOwners: boolean;
-}
-
-/** Reads the version that a host claims to run; undefined if it makes no claim. */
-function runningIn(headers: IncomingHttpHeaders): string | null | undefined {
-  const given = headers[RUNNING];
-  if (typeof given !== "string" || given === "" || given.length > MAX_VERSION_CHARACTERS) return undefined;
-  return given === NOTHING ? null : given;
-}
-
-/** Reads the labels that a host claims in a header; undefined without any. */
-export function claimedLabels(headers: IncomingHttpHeaders): Labels | undefined {
-  const given = headers[LABELS];
-  return typeof given === "string" && given.length <= MAX_LABELS_CHARACTERS ? labelsIn(given) : undefined;
 }
 
 /** Parts of the hub that an answer needs. */
@@ -77,7 +58,7 @@ function versionFor(
   const id = hostOf(headers);
   const record = row && (JSON.parse(row.record) as StoredRecord);
   const given = row?.labels ? (JSON.parse(row.labels) as Labels) : undefined;
-  const running = runningIn(headers);
+  const running = claimedVersion(headers);
   const host: AskingHost = {
     id: isOwners ? id : undefined,
     labels: given ?? claimedLabels(headers) ?? record?.labels ?? {},

@@ -16,10 +16,11 @@ import type { Blobs } from "../blobs/port.ts";
 import { fleetAdoptions } from "../fleets/adoption.ts";
 import { fleetNumbers } from "../fleets/fleet-numbers.ts";
 import { hostDetail, noSuchHost, sendFleetView } from "../fleets/fleet-view.ts";
-import { answerHost, claimedLabels } from "../gate/host-answer.ts";
+import { answerHost } from "../gate/host-answer.ts";
 import { answerEtag, answerFields } from "../gate/latest.ts";
 import type { Keyring } from "../keys/keyring.ts";
 import { findArtifact } from "../records/artifacts.ts";
+import { claimedLabels } from "../records/host-headers.ts";
 import { forgetHost } from "../records/host-rows.ts";
 import type { ReportQueue } from "../records/report-queue.ts";
 import { hostOfReport, storeProjectReport } from "../records/reports.ts";
@@ -63,7 +64,7 @@ export function deploy(options: MountOptions<DeployParts>): readonly Served[] {
     serveRaw(routes.showLatest, session, async (request, reply, found) => {
       const { project_id: target } = request.params;
       const view = { holder: "", target };
-      hub.sightings.note(request, view);
+      hub.sightings.note(request, view, found.principal);
       const answer = answerHost(hub, found, request, { view, isOwners: true });
       const { version } = answer;
       if (version === null) throw noVersion(found);

@@ -235,6 +235,32 @@ export async function renewHosts(db: Queries): Promise<void> {
 }
 
 /**
+ * Takes the next change numbers of a view, which is made where there is none, and locks its row.
+ *
+ * @param bytes of reports that are added to its log
+ * @returns the last one
+ */
+export async function advanceView(
+  transaction: Queries,
+  { holder, target }: FleetKey,
+  count: number,
+  bytes = 0,
+): Promise<number> {
+  const { changes } = await transaction
+    .insertInto("views")
+    .values({ holder, target, changes: count, forgotten: 0, bytes })
+    .onConflict((conflict) =>
+      conflict.columns(["holder", "target"]).doUpdateSet((eb) => ({
+        changes: eb("views.changes", "+", eb.ref("excluded.changes")),
+        bytes: eb("views.bytes", "+", eb.ref("excluded.bytes")),
+      })),
+    )
+    .returning("changes")
+    .executeTakeFirstOrThrow();
+  return Number(changes);
+}
+
+/**
  * Takes the next change numbers of a view, and locks its row, which keeps changes in order.
  *
  * @returns the last one; undefined for an unknown view

@@ -11,7 +11,7 @@ import { recordId } from "../base/identity.ts";
 import type { ReportsTable } from "./fleet-tables.ts";
 import { hooksOf } from "./hooks.ts";
 import type { StoredRecord } from "./host-columns.ts";
-import { hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
+import { advanceView, hostsBefore, type NewHost, storeHosts } from "./host-rows.ts";
 import type { Queries } from "./port.ts";
 import { subjectOf } from "./subjects.ts";
 
@@ -92,20 +92,9 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
     const added = reports.filter(({ id }) => ids.has(id));
     if (added.length === 0) return;
 
-    const { changes } = await transaction
-      .insertInto("views")
-      .values({ holder, target, changes: added.length, forgotten: 0, bytes: bytesOf(added) })
-      .onConflict((conflict) =>
-        conflict.columns(["holder", "target"]).doUpdateSet((eb) => ({
-          changes: eb("views.changes", "+", eb.ref("excluded.changes")),
-          bytes: eb("views.bytes", "+", eb.ref("excluded.bytes")),
-        })),
-      )
-      .returning("changes")
-      .executeTakeFirstOrThrow();
-
-    // Under the view's row lock: no other report of these hosts can come in between.
     const view = { holder, target };
+    const changes = await advanceView(transaction, view, added.length, bytesOf(added));
+    // Under the view's row lock: no other report of these hosts can come in between.
     const named = added.map(({ hostId }) => hostId);
     const before = await hostsBefore(transaction, view, named);
     const hosts = new Map<string, NewHost>();
@@ -122,7 +111,7 @@ export async function storeReports(db: Queries, reports: readonly IncomingReport
       const record: StoredRecord = { ...hostRecord, ...running, ...healthAfter(hostRecord, known) };
       const turn = turnOfHealth(known, record);
       if (turn !== undefined) turned.set(id, turn);
-      const change = Number(changes) - added.length + index + 1;
+      const change = changes - added.length + index + 1;
       hosts.set(hostId, {
         host_id: hostId,
         change,

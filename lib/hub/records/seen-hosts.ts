@@ -1,21 +1,35 @@
 import { sql } from "kysely";
+import type { Labels } from "../../contract/labels.ts";
+import { NOTHING } from "../../contract/surfaces/host-record.ts";
 import { type RootMark, rootMarkText } from "../../contract/trust/marks.ts";
+import { recordId } from "../base/identity.ts";
 import type { FleetKey } from "./fleet.ts";
-import { later, nameHosts, nextChange } from "./host-rows.ts";
+import { advanceView, later, nameHosts, type NewHost, nextChange, storeHosts } from "./host-rows.ts";
 import { inTransaction, type Queries } from "./port.ts";
 import { selectWhere, updateWhere } from "./rows.ts";
+
+/** Claim of a host about itself in a poll, through a key that speaks for it alone. */
+export interface HostClaim {
+  keyId: string;
+  /** Version that it runs; null for none. */
+  running: string | null;
+  labels: Labels | undefined;
+}
 
 /** Host as a poll names it. */
 export interface SeenHost {
   id: string;
   /** Version of the trust root that it follows; undefined for none. */
   root: RootMark | undefined;
+  /** By which it enters the view if it is not there; undefined for a host that enters by its first report. */
+  claim?: HostClaim | undefined;
 }
 
 /** Records a poll of hosts that name themselves, some for the first time. @param seenAt ISO 8601 */
 export async function seeHosts(db: Queries, view: FleetKey, hosts: readonly SeenHost[], seenAt: string): Promise<void> {
   const { holder, target } = view;
   const ids = hosts.map(({ id }) => id);
+  await enterHosts(db, view, hosts, seenAt);
   const unnamed = await selectWhere(db, "hosts", { holder, target, seen_at: null })
     .where("host_id", "in", ids)
     .select("host_id")
@@ -31,6 +45,58 @@ export async function seeHosts(db: Queries, view: FleetKey, hosts: readonly Seen
     .execute();
   for (const group of Map.groupBy(hosts, ({ root }) => root && rootMarkText(root)).values())
     await noteRoot(db, view, group);
+}
+
+/**
+ * Adds hosts that poll with keys of their own and are not in the view: they have nothing to report, since they run what
+ * they are to run. Only reads where all are there.
+ */
+async function enterHosts(db: Queries, view: FleetKey, hosts: readonly SeenHost[], seenAt: string): Promise<void> {
+  const { holder, target } = view;
+  const missing = async (queries: Queries, of: readonly SeenHost[]): Promise<SeenHost[]> => {
+    const ids = of.map(({ id }) => id);
+    const there = await selectWhere(queries, "hosts", { holder, target })
+      .where("host_id", "in", ids)
+      .select("host_id")
+      .execute();
+    const known = new Set(there.map(({ host_id: id }) => id));
+    return of.filter(({ id }) => !known.has(id));
+  };
+  const claiming = hosts.filter(({ claim }) => claim !== undefined);
+  if (claiming.length === 0) return;
+  const absent = await missing(db, claiming);
+  if (absent.length === 0) return;
+  await inTransaction(db, async (transaction) => {
+    const last = await advanceView(transaction, view, absent.length);
+    // Under the lock of the view's row: a report may have come before it, or the host's removal.
+    const live = await liveKeys(transaction, absent);
+    const entering = (await missing(transaction, absent)).filter(({ claim }) => live.has(claim!.keyId));
+    if (entering.length === 0) return;
+    const rows = entering.map((host, index) => newHost(host, last - absent.length + index + 1, seenAt));
+    await storeHosts(transaction, view, rows, new Map());
+  });
+}
+
+/** Returns the ids of the keys of hosts that are not revoked. */
+async function liveKeys(db: Queries, hosts: readonly SeenHost[]): Promise<Set<string>> {
+  const ids = hosts.map(({ claim }) => claim!.keyId);
+  const rows = await selectWhere(db, "api_keys", { revoked_at: null }).where("id", "in", ids).select("id").execute();
+  return new Set(rows.map(({ id }) => id));
+}
+
+/** Makes the record of a host from its poll. Times of a report are empty: there was none. */
+function newHost({ id, root, claim }: SeenHost, change: number, seenAt: string): NewHost {
+  const { running, labels } = claim!;
+  const report_id = recordId("dpl", Date.parse(seenAt));
+  const record = {
+    ...{ host_id: id, deployment_id: report_id, version: running ?? NOTHING, status: "success" as const },
+    ...{ error_message: null, started_at: "", completed_at: "", created_at: seenAt, running_version: running },
+    ...(labels !== undefined && { labels }),
+  };
+  return {
+    ...{ host_id: id, change, report_id, record, steps: null, is_bound: 1, seen_at: seenAt, first_change: change },
+    ...{ root_version: root?.version ?? null, root_digest: root?.digest ?? null },
+  };
 }
 
 /** Records which version of a trust root hosts follow, where that has changed. @param group hosts of one version */

@@ -2,11 +2,13 @@ import type { IncomingHttpHeaders } from "node:http";
 import { hostId } from "../../contract/identifiers.ts";
 import { HEADERS } from "../../contract/surfaces/headers.ts";
 import { type RootMark, rootMarkIn, rootMarkText } from "../../contract/trust/marks.ts";
+import type { Principal } from "../base/principal.ts";
 import type { FleetKey } from "./fleet.ts";
+import { claimedLabels, claimedVersion } from "./host-headers.ts";
 import { nameHosts } from "./host-rows.ts";
 import { HourlyNotes } from "./hourly-notes.ts";
 import { inTransaction, type Queries } from "./port.ts";
-import { seeHosts, type SeenHost } from "./seen-hosts.ts";
+import { type HostClaim, seeHosts, type SeenHost } from "./seen-hosts.ts";
 
 /** Hosts per statement. */
 const BATCH = 200;
@@ -28,13 +30,24 @@ export class Sightings extends HourlyNotes<Seen> {
     this.#db = db;
   }
 
-  /** Records the host of an authorized poll, if it names itself. */
-  note({ headers }: { headers: IncomingHttpHeaders }, view: FleetKey): void {
+  /**
+   * Records the host of an authorized poll, if it names itself.
+   *
+   * @param key that polls, where its host may enter the view by that alone: it has to speak for the host and no other
+   */
+  note({ headers }: { headers: IncomingHttpHeaders }, view: FleetKey, key?: Pick<Principal, "keyId" | "host">): void {
     const host = hostOf(headers);
     if (host === undefined) return;
     const root = followedRootIn(headers);
-    const name = JSON.stringify([view.holder, view.target, host, root && rootMarkText(root)]);
-    this.noteOnce(name, () => ({ ...view, id: host, root }));
+    const by = key?.host === host ? key.keyId : undefined;
+    // A host that was removed comes back with another key.
+    const name = JSON.stringify([view.holder, view.target, host, root && rootMarkText(root), by]);
+    this.noteOnce(name, () => ({
+      ...view,
+      id: host,
+      root,
+      claim: by === undefined ? undefined : claimIn(headers, by),
+    }));
   }
 
   /**
@@ -61,6 +74,12 @@ export class Sightings extends HourlyNotes<Seen> {
         await seeHosts(this.#db, { holder, target }, hosts.slice(start, start + BATCH), seenAt).catch(() => undefined);
     }
   }
+}
+
+/** Returns what a poll by a host's own key says of the host; undefined if it does not say what runs. */
+function claimIn(headers: IncomingHttpHeaders, keyId: string): HostClaim | undefined {
+  const running = claimedVersion(headers);
+  return running === undefined ? undefined : { keyId, running, labels: claimedLabels(headers) };
 }
 
 /** Returns the version of the trust root that a host says it follows; undefined for none. */
