@@ -58,16 +58,26 @@ export function standingOf(
   };
 }
 
+/** Part of the quiet time for which a release has to be healthy before that is reported: 30 seconds of five minutes. */
+const SETTLED = 1 / 10;
+
 /**
  * Returns the milliseconds until a change of health is to be reported, or undefined when the last report says what is.
- * A deployment has said that what it switched to is healthy.
+ * A deployment has said that what it switched to is healthy. A repair is told soon; what falls ill again only after the
+ * quiet time, so a release that comes and goes makes two reports in it.
  *
  * @param now milliseconds since 1970
- * @param quietMs least time between two reports of one release
+ * @param quietMs least time before a release is reported unhealthy again
  */
-export function tellIn({ state, told }: Pick<Standing, "state" | "told">, now: number, quietMs: number) {
+export function tellIn(
+  { state, since, told }: Pick<Standing, "state" | "since" | "told">,
+  now: number,
+  quietMs: number,
+): number | undefined {
   if (state === (told?.state ?? "healthy")) return undefined;
-  const since = told === undefined ? Infinity : now - Date.parse(told.at);
-  // A report from the future does not count: the clock was set back since.
-  return since < 0 ? 0 : Math.max(0, quietMs - since);
+  if (told === undefined) return 0;
+  const [from, least] = state === "healthy" ? [since, quietMs * SETTLED] : [told.at, quietMs];
+  const past = now - Date.parse(from);
+  // A time in the future does not count: the clock was set back since.
+  return past < 0 ? 0 : Math.max(0, least - past);
 }

@@ -38,14 +38,19 @@ t.test("a release is unhealthy while a unit is, since the first of them", (t) =>
   t.end();
 });
 
-t.test("a change is told at once, and then after the quiet time, whatever the clock does", (t) => {
+t.test("illness is told at once and then after the quiet time, a repair soon, whatever the clock does", (t) => {
   const told = (state: "healthy" | "unhealthy", second: number) => ({ state, at: at(second), report: "r" });
   const now = Date.parse(at(30));
-  t.equal(tellIn({ state: "healthy" }, now, 300_000), undefined, "a deployment has said so");
-  t.equal(tellIn({ state: "unhealthy" }, now, 300_000), 0);
-  t.equal(tellIn({ state: "unhealthy", told: told("unhealthy", 0) }, now, 300_000), undefined);
-  t.equal(tellIn({ state: "healthy", told: told("unhealthy", 0) }, now, 300_000), 270_000);
-  t.equal(tellIn({ state: "healthy", told: told("unhealthy", 0) }, now + 270_000, 300_000), 0);
-  t.equal(tellIn({ state: "healthy", told: told("unhealthy", 59) }, now, 300_000), 0, "the clock was set back");
+  const tell = (state: "healthy" | "unhealthy", since: number, before?: ReturnType<typeof told>, later = 0) =>
+    tellIn({ state, since: at(since), ...(before && { told: before }) }, now + later, 300_000);
+  t.equal(tell("healthy", 0), undefined, "a deployment has said so");
+  t.equal(tell("unhealthy", 30), 0);
+  t.equal(tell("unhealthy", 0, told("unhealthy", 0)), undefined);
+  t.equal(tell("healthy", 30, told("unhealthy", 0)), 30_000, "a repair is told when it has held for half a minute");
+  t.equal(tell("healthy", 0, told("unhealthy", 0)), 0);
+  t.equal(tell("unhealthy", 30, told("healthy", 0)), 270_000, "one that falls ill again waits");
+  t.equal(tell("unhealthy", 30, told("healthy", 0), 270_000), 0);
+  t.equal(tell("healthy", 59, told("unhealthy", 0)), 0, "the clock was set back");
+  t.equal(tell("unhealthy", 30, told("healthy", 59)), 0);
   t.end();
 });
