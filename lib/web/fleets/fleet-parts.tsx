@@ -32,6 +32,7 @@ interface VersionShare extends Share {
   query?: { version: string; state?: HostState };
 }
 
+/** End of a version that failed on a host of which nobody knows what it runs. */
 const FAILED = "(failed)";
 
 /** Returns the shares of a bar: for each version, failing hosts apart from the others. */
@@ -39,7 +40,8 @@ export function sharesOf({ hosts: total, versions }: FleetCounts, latest: string
   const tone = (version: string): Tone => (version === latest ? "good" : version === "none" ? "calm" : "busy");
   const named = versions.slice(0, BAR_VERSIONS);
   const shares = named.flatMap(({ version, hosts, failing }): VersionShare[] => {
-    const label = version.endsWith(FAILED) ? version : `${version} ${FAILED}`;
+    // Another version may have failed there, or this one be unhealthy: the host fails, and not always what it runs.
+    const label = version.endsWith(FAILED) ? version : `${version} (host failing)`;
     const others = { label: version, count: hosts - failing, tone: tone(version), query: { version } };
     const failed = { label, count: failing, tone: "bad" as const, query: { version, state: "failed" as const } };
     return [others, failed].filter(({ count }) => count > 0);

@@ -36,10 +36,10 @@ t.test("a fleet shows failing hosts first, and how many there are", async (t) =>
 
   const { html } = await admin.request(path);
   t.match(html, /212<\/span> hosts <span class="badge bad">30 failing<.*>2 waiting</);
-  t.match(html, "Hosts by version: 182 on 1.0.0, 30 on 1.0.0 (failed)");
+  t.match(html, "Hosts by version: 182 on 1.0.0, 30 on 1.0.0 (host failing)");
   t.match(html, /asks<\/a>.+waiting for consent to rights.+guards<\/a>.+held by policy/s);
   t.match((await admin.request(`${path}/guards`)).html, "held by policy");
-  t.match(html, /href="[^"]*state=failed[^"]*">1\.0\.0 \(failed\)</);
+  t.match(html, /href="[^"]*state=failed[^"]*">1\.0\.0 \(host failing\)</);
   t.match((await admin.request("/fleets")).html, "30 failing");
 });
 
