@@ -44,7 +44,7 @@ export function questionOf(confirming: Confirmed, subject: Subject | undefined):
     case "redeploy":
       return `Redeploy ${latest ?? "the latest version"} of ${title}?`;
     case "rollback":
-      return `Go back from ${running ?? "nothing"}${previous === null ? "" : ` to ${previous}`} with ${title}?`;
+      return `Go back from ${running ?? "nothing"}${previous === null ? " to the release that ran before" : ` to ${previous}`} with ${title}?`;
     case "quit":
       return "A deployment is under way and will be undone. Quit?";
   }

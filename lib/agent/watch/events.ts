@@ -22,6 +22,8 @@ export interface WatchedTarget {
   interval_ms: number;
   running_version: string | null;
   latest_version: string | null;
+  /** Version that `rollback` would go back to; older watches do not say. */
+  previous_version?: string | null;
   paused: boolean;
   /** Since when what runs is unhealthy, if it is. */
   unhealthy?: Sick;

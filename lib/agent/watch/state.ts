@@ -25,6 +25,8 @@ const watchState = z.object({
       rootVersion: z.int().nullish(),
     })
     .nullable(),
+  /** Name of a project at its hub, as the watch last heard it. */
+  name: z.string().optional(),
   /** Last state that a watch recorded, while one runs. */
   state: z.object({ is: z.enum(TARGET_STATES), since: z.string() }).optional(),
 });
@@ -34,23 +36,34 @@ const watchState = z.object({
  */
 export type WatchState = z.infer<typeof watchState>;
 
+const fileOfWatch = (target: TargetName): string => `watch-${target}.json`;
+
+/** Returns the name that a project has at its hub, if a watch of the target has heard it. */
+export const rememberedName = async (layout: Layout, target: TargetName): Promise<string | undefined> =>
+  (await readJsonFile(join(layout.sealift, "state", fileOfWatch(target)), watchState))?.name;
+
 /**
  * Memory of one target, kept in a file. Changes are serialized: a pause and a poll's answer may arrive at the same
  * time.
  */
 export class WatchMemory {
   readonly #root: { readonly layout: Layout };
-  readonly #name: string;
+  readonly #file: string;
   readonly #turns = new PQueue({ concurrency: 1 });
   #state: WatchState | undefined;
 
   constructor(root: { readonly layout: Layout }, target: TargetName) {
     this.#root = root;
-    this.#name = `watch-${target}.json`;
+    this.#file = fileOfWatch(target);
   }
 
   get #path(): string {
-    return join(this.#root.layout.sealift, "state", this.#name);
+    return join(this.#root.layout.sealift, "state", this.#file);
+  }
+
+  /** Remembers the name that the hub gives a project; writes only another one. */
+  async rename(name: string | undefined): Promise<void> {
+    if (name !== undefined && (await this.read()).name !== name) await this.change({ name });
   }
 
   /** Removes files that a killed loop of this target left half written, before this one writes. */

@@ -228,11 +228,11 @@ export class TargetLoop implements AsyncDisposable {
     await this.#trust.follow(this.#target.source("latest"), this.#layout, latest?.rootVersion ?? undefined, signal);
     const opensAt = Date.parse(latest?.nextAt ?? "");
     this.#opensAt = opensAt > Date.now() ? opensAt : undefined;
+    await this.#memory.rename(answer.projectName);
     const title = await titleOf(this.#layout, this.#source.target, answer.projectName);
     emit({
-      ...{ event: "check.done", at: isoNow(), target: this.name },
+      ...{ event: "check.done", at: isoNow(), target: this.name, running_version: running },
       ...(title !== undefined && { title }),
-      running_version: running,
       latest_version: latest?.version ?? null,
       previous_version: (await previousRelease(this.#layout, this.#target.source("latest")))?.version ?? null,
       changed: latest?.version !== before.latest?.version,

@@ -17,7 +17,7 @@ import { previousRelease } from "../deployment/rollback.ts";
 import type { Source } from "../sources/source.ts";
 import type { Latest, TargetFacts } from "./decide.ts";
 import type { HoldReason, WatchedTarget } from "./events.ts";
-import { readPin, type WatchMemory, type WatchState } from "./state.ts";
+import { readPin, rememberedName, type WatchMemory, type WatchState } from "./state.ts";
 import type { WatchTarget } from "./target.ts";
 
 /** Returns the version of the running release; null before the first deployment. */
@@ -127,6 +127,7 @@ export async function describeTarget(
     interval_ms: intervalMs,
     running_version: await runningVersion(layout, target).catch(() => null),
     latest_version: state?.latest?.version ?? null,
+    previous_version: (await previousRelease(layout, target).catch(() => undefined))?.version ?? null,
     paused: state?.paused ?? false,
     ...(unhealthy !== undefined && { unhealthy }),
   };
@@ -135,8 +136,9 @@ export async function describeTarget(
 const namedManifest = z.looseObject({ project_name: z.string().min(1).max(255) });
 
 /**
- * Returns the name of a project, `project:Harbour`: the hub's, or else that in the manifest of the running release.
- * Undefined for plugins and services, whose slug is their name, and while no release with a name runs.
+ * Returns the name of a project, `project:Harbour`: the hub's, or else that in the manifest of the running release, or
+ * else the one that a watch has heard before the first deployment succeeded. Undefined for plugins and services, whose
+ * slug is their name.
  *
  * @param named name that the hub has stated
  */
@@ -144,9 +146,10 @@ export async function titleOf(layout: Layout, target: TargetName, named?: string
   if (named !== undefined) return `project:${named}`;
   if (!target.startsWith("project-")) return undefined;
   const release = await currentName(layout, target);
-  if (release === undefined) return undefined;
-  const manifest = await readJsonFile(join(layout.release(target, release), MANIFEST_FILE), namedManifest).catch(
-    () => undefined,
-  );
-  return manifest && `project:${manifest.project_name}`;
+  const manifest =
+    release === undefined
+      ? undefined
+      : await readJsonFile(join(layout.release(target, release), MANIFEST_FILE), namedManifest).catch(() => undefined);
+  const name = manifest?.project_name ?? (await rememberedName(layout, target).catch(() => undefined));
+  return name && `project:${name}`;
 }

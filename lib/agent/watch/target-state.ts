@@ -46,7 +46,13 @@ export interface TargetFacts {
 
 /** Returns the facts of a target that a watch starts with, or takes over after a reload. */
 export const factsAtStart = (
-  { running_version: running, latest_version: latest, paused, unhealthy }: WatchedTarget,
+  {
+    running_version: running,
+    latest_version: latest,
+    previous_version: previous = null,
+    paused,
+    unhealthy,
+  }: WatchedTarget,
   known?: TargetFacts,
 ): TargetFacts => ({
   ...{
@@ -60,7 +66,7 @@ export const factsAtStart = (
   },
   ...{ failures: 0, nextCheckAt: undefined, held: undefined, error: undefined },
   ...known,
-  ...{ running, latest, paused, unhealthy },
+  ...{ running, latest, previous, paused, unhealthy },
 });
 
 /** Returns the facts of a target after one of its events. @param now milliseconds since 1970 */
