@@ -13,6 +13,10 @@ const WAITS: Record<WaitingFor, string> = {
   approval: "waits for approval",
 };
 
+/** Names the target of a rollout as people do: a project by its name, if the hub tells it. */
+const targetText = ({ target, name }: RolloutRecord): string =>
+  name !== null && target.startsWith("project:") ? `project:${name}` : target;
+
 /** Describes the state of a rollout in one line. */
 export function stateText(rollout: RolloutRecord, now: number): string {
   const { version, state, reason, waiting_for: waiting, until, open, waves } = rollout;
@@ -80,12 +84,12 @@ const BAR_COLUMNS = 20;
  * waits for.
  */
 export function rolloutLines(rollout: RolloutRecord, now: number): string[] {
-  const { id, target, version, base_version: base, waves, open, failing, new_hosts: fresh, keeping } = rollout;
+  const { id, version, base_version: base, waves, open, failing, new_hosts: fresh, keeping } = rollout;
   const { awaited, awaited_hosts: allAwaited, waits } = rollout;
   const halted = new Set(rollout.halt?.hosts.map(({ host_id: host }) => host));
   const width = Math.max(...waves.map(({ wave }) => wave.length));
   return [
-    `${id}  ${target} ${base ?? "nothing"} → ${version}`,
+    `${targetText(rollout)} ${base ?? "nothing"} → ${version}  ${id}`,
     stateText(rollout, now),
     ...waves.map(({ wave, hosts, done, failing: failed }, index) => {
       const picture = bar(hosts === 0 ? 0 : done / hosts, BAR_COLUMNS);

@@ -108,6 +108,8 @@ export const rolloutRecord = z.object({
   id: z.string(),
   /** `plugin:SLUG`, `service:SLUG` or `project:ID`. */
   target: z.string(),
+  /** Name of the target; null from a hub before 0.3.0. */
+  name: z.string().nullable().default(null),
   version: z.string(),
   /** Greatest open version, for an ended rollout as of its end; null without one. */
   base_version: z.string().nullable(),

@@ -5,6 +5,7 @@ import { Header, KeyList } from "../frame.tsx";
 import { keyPresses } from "../key-presses.ts";
 import { Line, type LinePart } from "../line.tsx";
 import type { Pictures } from "../pictures.ts";
+import { widthOf, wrap } from "../text.ts";
 import type { Theme } from "../theme.ts";
 import { useClock } from "../use-clock.ts";
 import { actionsOf, pressRollout, ROLLOUT_KEYS, type RolloutPlace, type ShownRollout } from "./keys.ts";
@@ -24,6 +25,16 @@ export interface RolloutViewProps {
 
 const lookOf = (line: string): keyof Theme =>
   line.startsWith("✗") || line.startsWith("halted") ? "bad" : line.startsWith("●") ? "good" : "plain";
+
+/** Breaks a line that does not fit beside a margin; what follows its first line is indented. */
+function wrapped(line: string, width: number): string[] {
+  const room = width - 1;
+  if (widthOf(line) <= room) return [line];
+  const [first = "", ...rest] = wrap(line, room - INDENT.length);
+  return [first, ...rest.map((text) => INDENT + text)];
+}
+
+const INDENT = "  ";
 
 /** Shows a rollout live: a bar for each wave, the time until it continues, and failing hosts with their reasons. */
 export function RolloutView(props: RolloutViewProps): ReactNode {
@@ -54,8 +65,9 @@ export function RolloutView(props: RolloutViewProps): ReactNode {
           <KeyList keys={ROLLOUT_KEYS.map(({ key, does }) => ({ keys: key, does }))} width={width} height={height} />
         ) : (
           lines(now)
+            .flatMap((line) => wrapped(line, width).map((text) => [` ${text}`, lookOf(line)] as const))
             .slice(0, height)
-            .map((line, index) => <Line key={index} width={width} parts={[[` ${line}`, lookOf(line)]]} />)
+            .map((part, index) => <Line key={index} width={width} parts={[part]} />)
         )}
       </Box>
       <Line width={width} parts={[[result === undefined ? "" : ` ${result}`, "attention"]]} />

@@ -305,7 +305,9 @@ t.test("a log is shown in full, from its end, and stays where a person looks whi
 });
 
 t.test("a rollout is shown with its lines, whatever they hold", (t) => {
-  const lines = () => ["rol_1  plugin:tide 1.0.0 → 2.0.0", "● 10% ████ 1/1", "✗ host-1: \u001b[31mport taken"];
+  const sum =
+    "halted: 2.0.0 failed on 1 host, with 1 in open waves; 1 of 3 waves open, 0 of 3 hosts run 2.0.0, 1 failing";
+  const lines = () => ["plugin:tide 1.0.0 → 2.0.0  rol_1", sum, "● 10% ████ 1/1", "✗ host-1: \u001b[31mport taken"];
   const shown = renderToString(
     <RolloutView
       lines={lines}
@@ -318,6 +320,7 @@ t.test("a rollout is shown with its lines, whatever they hold", (t) => {
     />,
   );
   t.match(stripVTControlCharacters(shown), /Sealift rollout.*1\.0\.0 → 2\.0\.0.*✗ host-1: port taken/s);
+  t.match(stripVTControlCharacters(shown), /halted: .*0 of\n {3}3 hosts run 2\.0\.0, 1 failing/, "nothing is cut");
   t.match(stripVTControlCharacters(shown), /It goes on\.\s+a approve {2}p pause {2}x abort {2}\? help {2}q quit/);
   t.end();
 });

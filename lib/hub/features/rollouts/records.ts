@@ -18,6 +18,8 @@ const LIVE: RolloutState[] = ["running", "paused", "halted"];
 
 /** Rollout, with the facts of its target that a decision needs. */
 export interface StoredRollout extends RolloutsTable, Pick<Project, "kind" | "slug" | "owner" | "latest_version"> {
+  /** Name of the target. */
+  name: string;
   /** Gate of the target, as JSON (latest/gate.ts). */
   gate: string | null;
 }
@@ -62,7 +64,7 @@ const withProject = (db: Queries) =>
     .selectFrom("rollouts as r")
     .innerJoin("projects as p", "p.id", "r.project_id")
     .selectAll("r")
-    .select(["p.kind", "p.slug", "p.owner", "p.latest_version", "p.gate"]);
+    .select(["p.kind", "p.slug", "p.owner", "p.name", "p.latest_version", "p.gate"]);
 
 /** Facts that show whether a rollout needs another decision. */
 export interface RolloutPulse extends Pick<StoredRollout, "id" | "project_id" | "kind" | "slug" | "owner" | "gate"> {

@@ -80,13 +80,13 @@ const haltOf = ({ state, halt }: Pick<RolloutsTable, "state" | "halt">): Halt | 
   state === "halted" && halt !== null ? (JSON.parse(halt) as Halt) : null;
 
 export function rolloutRecord(row: AwaitingRollout): RolloutRecord {
-  const { id, kind, slug, project_id: projectId, version, created_at, created_by } = row;
+  const { id, kind, slug, project_id: projectId, name, version, created_at, created_by } = row;
   const { state, reason, open, waitingFor, until, openedAt, endedAt } = statusOf(row);
   const rules = rulesOf(row);
   const { waves, failing, waits, fresh, keeping } = progressOf(row);
   const base = isLive(row) ? row.latest_version : row.base_version;
   return {
-    ...{ id, target: targetOfSubject(subjectOf({ kind, slug, id: projectId })), version, base_version: base },
+    ...{ id, target: targetOfSubject(subjectOf({ kind, slug, id: projectId })), name, version, base_version: base },
     ...{ state, reason, waiting_for: waitingFor, until: timeText(until), open },
     waves: rules.waves.map((wave, index) => ({ wave, ...waves[index]! })),
     ...{

@@ -55,6 +55,7 @@ async function waits(t: Test, hub: RunningHub): Promise<void> {
   const target = `project:${fleet.project.id}`;
   const show = () => runHere([RolloutShow], ["rollout", "show", target, ...at]);
   const text = (await show()).stdout;
+  t.match(text, /^project:Demo 1\.0\.0 → 2\.0\.0 {2}rol_/);
   t.match(text, "… 1 waiting until an application is allowed, 3 interrupted, 1 waiting for the host");
   t.match(text, /^… full: waits: The disk says no\.$/m);
   const listed = (await runHere([Fleet], ["fleet", target, ...at])).stdout;
