@@ -58,7 +58,7 @@ export type AgentEvent =
   | { event: "switch.done"; release: string }
   | { event: "rollback.started"; reason: string }
   | { event: "rollback.done"; release: string | null }
-  /** What was gone back to was asked. `units`: those that do not work, each with what is wrong with it. */
+  /** Answer of what was gone back to. `units`: those that do not work, each with what is wrong with it. */
   | { event: "rollback.asked"; release: string | null; units: Record<string, string> }
   | { event: "commit.done"; release: string }
   | { event: "collect.done"; removed: string[] }

@@ -127,7 +127,7 @@ export async function describeTarget(
     interval_ms: intervalMs,
     running_version: await runningVersion(layout, target).catch(() => null),
     latest_version: state?.latest?.version ?? null,
-    previous_version: (await previousRelease(layout, target).catch(() => undefined))?.version ?? null,
+    previous_version: (await previousRelease(layout, source).catch(() => undefined))?.version ?? null,
     paused: state?.paused ?? false,
     ...(unhealthy !== undefined && { unhealthy }),
   };

@@ -1,8 +1,8 @@
 import { hostAndPort } from "./applications.ts";
 
 /**
- * Properties of every program of an application, whoever starts it. Units of systemd and `sealift app serve` are two ways to
- * write it (docs/contract/application.md#the-launch).
+ * Properties of every program of an application. Units of systemd and `sealift app serve` are two ways to write them
+ * (docs/contract/application.md#the-launch).
  */
 export const LAUNCH = {
   /** Mask of the modes of new files. */
