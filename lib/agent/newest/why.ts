@@ -3,6 +3,7 @@ import { type VersionState, versionStateText } from "../../contract/version-stat
 import { counted } from "../../support/counted.ts";
 import { HOW_TO_ALLOW } from "../applications/not-allowed.ts";
 import { consentHint } from "../deployment/rights.ts";
+import { whereNothingRuns } from "../watch/decide.ts";
 import type { HoldReason } from "../watch/events.ts";
 
 /** Reason why a host does not run the newest version of a target, or that it does. */
@@ -168,6 +169,12 @@ function ofTheHub({ target, running, given, newest, next, rollout }: Situation):
   };
 }
 
+function quarantineHint({ target, running }: Situation, held: NonNullable<Situation["held"]>): string {
+  if (OF_THE_SIGNER.has(held.code)) return SIGNER_HINT;
+  if (running === null) return whereNothingRuns(target, held.version);
+  return `A newer version ends it, or \`sealift watch retry ${target}\`.`;
+}
+
 /** Returns why a host does not run the version that it may have. */
 function ofTheHost(situation: Situation, version: string): Why {
   const { target, running, held, error, clockSeconds, withdrawn, heard } = situation;
@@ -182,7 +189,7 @@ function ofTheHost(situation: Situation, version: string): Why {
     return as(
       OF_THE_SIGNER.has(held.code) ? "signer" : "quarantined",
       `${held.version} is in quarantine: ${held.message}`,
-      OF_THE_SIGNER.has(held.code) ? SIGNER_HINT : `A newer version ends it, or \`sealift watch retry ${target}\`.`,
+      quarantineHint(situation, held),
     );
   if (held?.reason === "downgrade") return as("downgrade", held.message, "--allow-downgrade follows it.");
   if (held?.reason === "rights") return as("rights", held.message, consentHint(target, held.version));

@@ -1,16 +1,15 @@
 import { resolve } from "node:path";
+import { blamesVersion } from "../../contract/blame.ts";
 import { EXIT, type ExitCode } from "../../contract/codes.ts";
-import type { SealiftError } from "../../contract/errors.ts";
+import { SealiftError } from "../../contract/errors.ts";
 import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
 import { rollback } from "../deployment/rollback.ts";
 import type { DeployResult } from "../deployment/run.ts";
-import { type Decision, HELD } from "./decide.ts";
+import { type Decision, HELD, whereNothingRuns } from "./decide.ts";
 import type { DeploymentQueue } from "./deployment-queue.ts";
-import type { EmitWatch, HoldReason, WatchEvent } from "./events.ts";
+import type { EmitWatch, WatchEvent } from "./events.ts";
+import { isoNow } from "./schedule.ts";
 import type { WatchTarget } from "./target.ts";
-
-/** Returns the time of an event. */
-export const isoNow = (): string => new Date().toISOString();
 
 /** Result of one turn, for `--once` and the back-off. */
 export interface TurnResult {
@@ -21,21 +20,30 @@ export interface TurnResult {
   error?: SealiftError;
 }
 
+/** Decision to hold a version. */
+export type Held = Extract<Decision, { do: "hold" }>;
+
+/** Returns the event that tells why a version is not followed. @param target in events */
+export const heldEvent = (target: string, { version, reason, message, rights }: Held): WatchEvent => ({
+  ...{ event: "target.held", target, version, reason, message },
+  ...(rights !== undefined && { rights }),
+});
+
 /** Returns the result of a turn that followed no version. @param name of the target in events */
 export function heldTurn(
   name: string,
   target: TargetName,
-  { version, reason, message }: { version: string; reason: HoldReason; message: string },
+  { version, reason, message, runsNothing = false }: Held,
 ): TurnResult {
   const result = { target: name, outcome: "held" as const, version };
   // A pause is intended; everything else needs attention.
   if (reason === "paused") return { ...result, exitCode: EXIT.done };
-  const error = HELD[reason](`${name}: ${message}`, { target: targetText(targetOfName(target)), version });
+  const error = HELD[reason](`${name}: ${message}`, { target: textOf(target), version, runsNothing });
   return { ...result, exitCode: error.exitCode, error };
 }
 
 /** Returns the decision to hold a version whose deployment found that it must wait; undefined for other results. */
-function holdAfter({ version, error }: DeployResult): Extract<Decision, { do: "hold" }> | undefined {
+function holdAfter({ version, error }: DeployResult): Held | undefined {
   if (error === undefined || version === null) return undefined;
   const { message, faults: rights = [] } = error;
   if (error.code === "rights_held") return { do: "hold", version, reason: "rights", message, rights };
@@ -58,18 +66,35 @@ export const doneEvent = (target: string, result: DeployResult, startedAt: numbe
   report: result.report,
 });
 
-/** Returns the result of a turn that has deployed, or gone back. @param hold holds a version that must wait */
+/**
+ * Returns the result of a turn that has deployed, or gone back.
+ *
+ * @param name of the target in events
+ * @param hold holds a version that must wait
+ */
 export function afterTurn(
-  target: string,
-  hold: (held: Extract<Decision, { do: "hold" }>) => TurnResult,
+  name: string,
+  target: TargetName,
+  hold: (held: Held) => TurnResult,
   result: DeployResult,
 ): TurnResult {
   const held = holdAfter(result);
   if (held !== undefined) return hold(held);
   const { outcome, version, error } = result;
-  const ended = { target, outcome, version, exitCode: error?.exitCode ?? EXIT.done };
-  return error === undefined ? ended : { ...ended, error };
+  return {
+    ...{ target: name, outcome, version, exitCode: error?.exitCode ?? EXIT.done },
+    ...(error !== undefined && { error: withAdvice(error, target, result) }),
+  };
 }
+
+/** Adds what to do where the first version of a host has failed: it has none to go back to. */
+function withAdvice(error: SealiftError, target: TargetName, { version, previous_version }: DeployResult) {
+  if (version === null || previous_version !== null || !blamesVersion(error.code)) return error;
+  const hint = [error.hint, whereNothingRuns(textOf(target), version)].filter(Boolean).join(" ");
+  return new SealiftError(error.kind, error.code, error.message, { ...error, hint, cause: error.cause });
+}
+
+const textOf = (target: TargetName): string => targetText(targetOfName(target));
 
 /**
  * Rolls a target back to the release that ran before, in turn with the deployments of its project root. Events report

@@ -59,18 +59,37 @@ export type Decision =
   | { do: "nothing" }
   /** Go back to the release that this host keeps. */
   | { do: "go-back" }
-  /** `rights`: those requested beyond the running release. */
-  | { do: "hold"; version: string; reason: HoldReason; message: string; rights?: readonly string[] }
+  /** `rights`: those requested beyond the running release. `runsNothing`: the host has no version to run instead. */
+  | {
+      do: "hold";
+      version: string;
+      reason: HoldReason;
+      message: string;
+      rights?: readonly string[];
+      runsNothing?: boolean;
+    }
   /** `reinstall`: even if this very version runs. */
   | { do: "deploy"; version: string; reinstall: boolean };
+
+/**
+ * Says what to do where the only version that a host may have has failed, and none ran before: a hub gives a new host
+ * the latest version and no other.
+ */
+export const whereNothingRuns = (target: string, version: string): string =>
+  `Nothing runs here yet. Publish a newer version, yank ${version} (\`sealift version yank ${target} ${version}\`), ` +
+  `or give this host an earlier one: \`sealift pin ${target} --version VERSION\`.`;
 
 /** Versions that are held back for a reason that needs attention, as errors. */
 export const HELD: Record<
   Exclude<HoldReason, "paused">,
-  (message: string, of: { target: string; version: string }) => SealiftError
+  (message: string, of: { target: string; version: string; runsNothing: boolean }) => SealiftError
 > = {
-  quarantined: (message) =>
-    deploymentError("quarantined", message, { hint: "Publish a newer version, or run `sealift watch retry TARGET`." }),
+  quarantined: (message, { target, version, runsNothing }) =>
+    deploymentError("quarantined", message, {
+      hint: runsNothing
+        ? whereNothingRuns(target, version)
+        : "Publish a newer version, or run `sealift watch retry TARGET`.",
+    }),
   downgrade: (message) =>
     deploymentError("downgrade_refused", message, {
       hint: "Publish a higher version, deploy that one by hand, or give --allow-downgrade.",
@@ -131,7 +150,8 @@ export function decideDeployment(facts: TargetFacts): Decision {
     if (fate === undefined || !ran.has(version)) return { do: "hold", version, reason: "downgrade", message };
   }
   if (before !== undefined && !isForced) {
-    return { do: "hold", version, reason: "quarantined", message: before.reason };
+    const runsNothing = running === null;
+    return { do: "hold", version, reason: "quarantined", message: before.reason, ...(runsNothing && { runsNothing }) };
   }
   if (rights?.version === version && sameBytes(rights.identity, identity) && !isForced) {
     return { do: "hold", version, reason: "rights", message: rightsMessage(rights), rights: rights.rights };

@@ -1,5 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
+/** Returns the time of an event. */
+export const isoNow = (): string => new Date().toISOString();
+
 /** Longest pause between two attempts, unless the interval itself is longer, in milliseconds. */
 const MAX_BACKOFF_MS = 15 * 60_000;
 /** Share of the interval by which checks are spread, so that a fleet that started together does not stay in step. */

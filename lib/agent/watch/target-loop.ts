@@ -8,16 +8,17 @@ import { releaseLeft } from "../../releases/quarantine.ts";
 import { readRootMark } from "../../releases/trust-roots.ts";
 import { deploy } from "../deployment/deploy.ts";
 import { previousRelease } from "../deployment/rollback.ts";
+import type { DeployResult } from "../deployment/run.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
-import { afterTurn, doneEvent, goBack, heldTurn, isoNow, type TurnResult } from "./check-result.ts";
+import { afterTurn, doneEvent, goBack, type Held, heldEvent, heldTurn, type TurnResult } from "./check-result.ts";
 import { decideDeployment, type Decision, type TargetFacts } from "./decide.ts";
-import type { HoldReason, WatchAction, WatchedTarget, WatchEvent } from "./events.ts";
+import type { HoldReason, WatchAction, WatchedTarget } from "./events.ts";
 import { FollowedTrust } from "./followed-trust.ts";
 import { onRequests, takeRequests } from "./operator-requests.ts";
 import { recoverTarget } from "./recovery.ts";
-import { nextDelay, untilAborted } from "./schedule.ts";
+import { isoNow, nextDelay, untilAborted } from "./schedule.ts";
 import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
@@ -207,7 +208,7 @@ export class TargetLoop implements AsyncDisposable {
       case "hold":
         return this.#hold(decision);
       case "go-back":
-        return afterTurn(this.name, this.#hold, await goBack(this.#target, this.#context, signal, true));
+        return this.#after(await goBack(this.#target, this.#context, signal, true));
       case "deploy":
         return this.#deploy(decision.version, signal, dropped);
     }
@@ -253,15 +254,14 @@ export class TargetLoop implements AsyncDisposable {
   }
 
   /** Reports once why a version is not followed, not at every check. */
-  readonly #hold = ({ version, reason, message, rights }: Extract<Decision, { do: "hold" }>): TurnResult => {
+  #hold(decision: Held): TurnResult {
     this.#asked = undefined;
-    this.#held = reason;
-    const key = `${reason} ${version} ${message}`;
-    const held: WatchEvent = { event: "target.held", target: this.name, version, reason, message };
-    if (this.#announced !== key) this.#context.emit(rights === undefined ? held : { ...held, rights });
+    this.#held = decision.reason;
+    const key = `${decision.reason} ${decision.version} ${decision.message}`;
+    if (this.#announced !== key) this.#context.emit(heldEvent(this.name, decision));
     this.#announced = key;
-    return heldTurn(this.name, this.#source.target, { version, reason, message });
-  };
+    return heldTurn(this.name, this.#source.target, decision);
+  }
 
   async #deploy(version: string, signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {
     const { deployments, emit } = this.#context;
@@ -290,6 +290,10 @@ export class TargetLoop implements AsyncDisposable {
     const chosen = { ...options, reinstall: decision.reinstall, signal };
     const result = await deploy(source(decision.version), chosen, (event) => emit({ ...event, target: this.name }));
     emit(doneEvent(this.name, result, started));
-    return afterTurn(this.name, this.#hold, { ...result, version: result.version ?? decision.version });
+    return this.#after({ ...result, version: result.version ?? decision.version });
+  }
+
+  #after(result: DeployResult): TurnResult {
+    return afterTurn(this.name, this.#source.target, (held) => this.#hold(held), result);
   }
 }
