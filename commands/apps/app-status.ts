@@ -19,6 +19,7 @@ export class AppStatus extends withOptions(appRunner) {
       user: true,
       version: true,
       same_user: true,
+      membership: true,
       addresses: true,
       healthy: true,
       fault: true,
@@ -66,6 +67,9 @@ function linesOf(application: ApplicationState, root: string): string[] {
   if (given.length > 0) say("addresses", given.join(", "));
   if (healthy === true) say("health", "works");
   else if (fault !== null) say("health", `does not work: ${fault}`);
+  if (application.membership === "none")
+    say("members", "nothing tells its processes from others: a hostile version may outlive its successor");
+  else if (application.membership === "user") say("members", `every process of the user ${user ?? "of its own"}`);
   if (application.same_user)
     say(
       "reads",

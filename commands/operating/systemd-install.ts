@@ -7,12 +7,13 @@ export class SystemdInstall extends withOptions(systemd) {
   static override paths = [["systemd", "install"]];
   static override usage = Command.Usage({
     category: "Operating",
-    description: "Write the systemd units of hub, mirror, runtime and watch",
+    description: "Write the systemd units of hub, mirror, runtime, watch and apps",
     details: `
       Writes hardened units for this Node.js and this installation below \`/etc\`, and with them, for the runtime and
       the watch, a user, the folders of the project root, and a polkit rule that lets the watch restart
       \`sealift-plugin-*\` and nothing else. Files that were edited are not replaced without \`--force\`; changes belong
-      in drop-ins. Prints the path of each file; nothing is started.
+      in drop-ins. \`apps\` is written only where it is named: \`sealift app serve\` as root, with a control group for
+      each application. Prints the path of each file; nothing is started.
     `,
     examples: [
       ["All of them", "$0 systemd install"],
@@ -21,7 +22,7 @@ export class SystemdInstall extends withOptions(systemd) {
     ],
   });
 
-  services = Option.Rest({ name: "hub|mirror|runtime|watch" });
+  services = Option.Rest({ name: "apps|hub|mirror|runtime|watch" });
 
   override async run(): Promise<number> {
     const units = await import("../../lib/support/systemd/units.ts");
@@ -29,9 +30,10 @@ export class SystemdInstall extends withOptions(systemd) {
     if (unknown.length > 0) {
       throw usageError("usage", `There are units for ${units.SYSTEMD_SERVICES.join(", ")}, not ${unknown.join(", ")}.`);
     }
-    const services = units.SYSTEMD_SERVICES.filter(
-      (name) => this.services.length === 0 || this.services.includes(name),
-    );
+    const services =
+      this.services.length === 0
+        ? units.USUAL_SERVICES
+        : units.SYSTEMD_SERVICES.filter((name) => this.services.includes(name));
     const { projectRoot, root, dryRun } = this.options;
     const options = units.ofThisProgram({ services, projectRoot, root });
     const files = await units.planUnits(options);

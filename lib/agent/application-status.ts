@@ -25,7 +25,10 @@ export interface ApplicationState extends Omit<ProcessState, "sameUser"> {
   fault: string | null;
 }
 
-const UNASKED: ProcessState = { state: "unknown", since: null, pid: null, restarts: 0, user: null, sameUser: false };
+const UNASKED: ProcessState = {
+  ...{ state: "unknown", since: null, pid: null, restarts: 0, user: null },
+  ...{ sameUser: false, membership: null },
+};
 
 /**
  * Asks about the applications that a root has installed or grants. Changes nothing.

@@ -3,6 +3,7 @@ import { join, resolve } from "node:path";
 import { type TargetName, targetOfName } from "../contract/target.ts";
 import { isDowngrade } from "../contract/versions.ts";
 import { damageOf } from "../releases/contents.ts";
+import { readGrants } from "../releases/applications.ts";
 import { readStanding, sickOf } from "../releases/health.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf } from "../releases/layout.ts";
@@ -14,6 +15,7 @@ import { failed, type Finding, ok, warning } from "./finding.ts";
 import { type ExaminedHub, hubFindings } from "./hub-findings.ts";
 import { rootFindings } from "./root-standing.ts";
 import { capital, type Supervisor, type SupervisorChoice, type SupervisorName } from "./supervisors/supervisor.ts";
+import type { SystemdScope } from "./supervisors/systemd-units.ts";
 import { unitStates } from "./unit-states.ts";
 
 export interface DoctorOptions {
@@ -40,6 +42,7 @@ export async function* examine(options: DoctorOptions): AsyncGenerator<Finding> 
   const supervisor = make === undefined ? undefined : await supervisorFinding(name, make([]));
   if (supervisor !== undefined) yield supervisor;
   if (supervisor?.status !== "failed") yield* unitFindings(layout, options.supervisor);
+  yield* memberFindings(layout, options.supervisor.systemdScope ?? "system");
   if (options.hub === undefined) {
     yield warning(
       "hub",
@@ -170,5 +173,20 @@ async function* unitFindings(layout: Layout, supervisor: SupervisorChoice): Asyn
   for await (const { unit, fault } of unitStates(layout, supervisor)) {
     const hint = "Look at its log, and start it; or go back: `sealift rollback TARGET`.";
     yield fault === undefined ? ok(`unit ${unit}`, "It runs") : failed(`unit ${unit}`, capital(fault), hint);
+  }
+}
+
+/** Warns of applications whose processes nothing tells from others. */
+async function* memberFindings(layout: Layout, scope: SystemdScope): AsyncGenerator<Finding> {
+  const grants = await readGrants(layout).catch(() => undefined);
+  if (grants === undefined) return;
+  const { applicationRunner } = await import("./supervisors/applications.ts");
+  const runner = applicationRunner({ layout, grants, systemdScope: scope });
+  for (const id of Object.keys(grants.applications)) {
+    const found = await runner.look(id).catch(() => undefined);
+    if (found?.membership !== "none") continue;
+    const message = "Nothing tells its processes from others: a hostile version may outlive its successor";
+    const hint = "Run `app serve` as root with --user, by the unit sealift-apps.service or with --alone.";
+    yield warning(`application ${id}`, message, hint);
   }
 }

@@ -1,5 +1,5 @@
 import { deploymentError } from "../../contract/errors.ts";
-import { MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
+import { type MembershipKind, MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
 import { answers, PROGRAM_TIMEOUT_MS, type Prospect, READY_TIMEOUT_MS, type Sample, supervise } from "./supervisor.ts";
 import { sampleUnit, systemctl, type SystemdScope, unitProperties } from "./systemd-units.ts";
 
@@ -30,6 +30,8 @@ export interface ProcessState {
   user: string | null;
   /** Whether it can read what the program that runs it can: the agent's keys, and settings of others. */
   sameUser: boolean;
+  /** Way in which its processes are told from others; null where that is not known. */
+  membership: MembershipKind | null;
 }
 
 const unitsOf = (id: string) => ({ service: `sealift-app@${id}.service`, socket: `sealift-app@${id}.socket` });
@@ -106,6 +108,8 @@ export function applicationUnits(scope: SystemdScope): ApplicationRunner {
         restarts: Number(NRestarts),
         user: User || null,
         sameUser: false,
+        // systemd puts each service into a control group of its own.
+        membership: "group",
       };
     },
   };

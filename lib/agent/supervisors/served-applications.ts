@@ -66,9 +66,9 @@ export function servedApplications(layout: Layout): ApplicationRunner {
     async look(id, signal) {
       const found = await find(id, READY_TIMEOUT_MS, signal);
       if (found === undefined)
-        return { state: "stopped", since: null, pid: null, restarts: 0, user: null, sameUser: false };
-      const { state, since, pid, restarts, user, same_user: sameUser } = found;
-      return { state, since, pid, restarts, user: user || null, sameUser };
+        return { state: "stopped", since: null, pid: null, restarts: 0, user: null, sameUser: false, membership: null };
+      const { state, since, pid, restarts, user, same_user: sameUser, membership = null } = found;
+      return { state, since, pid, restarts, user: user || null, sameUser, membership };
     },
   };
 }

@@ -7,8 +7,11 @@ import { makeFolder, missing, writeFileAtomic } from "../files.ts";
 import { IS_ONE_FILE } from "../one-file.ts";
 import { packageFolder } from "../package-folder.ts";
 
-export const SYSTEMD_SERVICES = ["hub", "mirror", "runtime", "watch"] as const;
+export const SYSTEMD_SERVICES = ["apps", "hub", "mirror", "runtime", "watch"] as const;
 export type SystemdService = (typeof SYSTEMD_SERVICES)[number];
+
+/** Services that are installed where none is named. `apps` stands in for units of single applications. */
+export const USUAL_SERVICES: readonly SystemdService[] = SYSTEMD_SERVICES.filter((name) => name !== "apps");
 
 export interface UnitOptions {
   services: readonly SystemdService[];
@@ -51,6 +54,7 @@ interface Template {
 }
 
 const TEMPLATES: readonly Template[] = [
+  { template: "sealift-apps.service", path: `${UNITS}/sealift-apps.service`, services: ["apps"] },
   { template: "sealift-hub.service", path: `${UNITS}/sealift-hub.service`, services: ["hub"] },
   { template: "sealift-mirror.service", path: `${UNITS}/sealift-mirror.service`, services: ["mirror"] },
   { template: "sealift-runtime.service", path: `${UNITS}/sealift-runtime.service`, services: ["runtime"] },
@@ -72,6 +76,7 @@ const TEMPLATES: readonly Template[] = [
 ];
 
 const PROGRAMS: Record<SystemdService, string> = {
+  apps: "dist/bin/sealift.js",
   hub: "dist/bin/hub-serve.js",
   mirror: "dist/bin/sealift.js",
   runtime: "dist/bin/runtime-serve.js",
@@ -80,6 +85,7 @@ const PROGRAMS: Record<SystemdService, string> = {
 
 /** Services as commands of `sealift`. */
 const COMMANDS: Record<SystemdService, string> = {
+  apps: "app serve",
   hub: "hub serve",
   mirror: "mirror serve",
   runtime: "runtime serve",
@@ -87,6 +93,7 @@ const COMMANDS: Record<SystemdService, string> = {
 };
 
 const UNIT_NAMES: Record<SystemdService, string> = {
+  apps: "sealift-apps",
   hub: "sealift-hub",
   mirror: "sealift-mirror",
   runtime: "sealift-runtime",
