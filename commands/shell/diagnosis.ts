@@ -4,7 +4,7 @@ import { closestTo } from "../../lib/support/suggestion.ts";
 import { type CommandFacts, commandFacts, type OptionFacts } from "./facts.ts";
 import { usageLine } from "./help.ts";
 import { type CommandPlace, commandPlace } from "./place.ts";
-import { meantBy, mostWrongLetters } from "./synonyms.ts";
+import { meantBy, misspeltVerb, mostWrongLetters } from "./synonyms.ts";
 
 /**
  * Explains why a command line cannot be run: what is unknown or missing, what was probably meant, and how the command
@@ -67,6 +67,9 @@ function closestCall(argv: readonly string[], names: readonly string[]): string 
   const line = argv.slice(0, end < 0 ? undefined : end).join(" ");
   const inside = names.find((name) => ` ${name} `.includes(` ${line} `));
   if (inside !== undefined) return inside.slice(0, ` ${inside} `.indexOf(` ${line} `) + line.length);
+  const [noun = "", verb] = line.split(" ");
+  // The message lists the verbs of a group.
+  if (verb !== undefined && names.some((name) => name.startsWith(`${noun} `))) return misspeltVerb(noun, verb, names);
   for (const length of [3, 2, 1]) {
     const given = argv.slice(0, length);
     if (given.length < length || given.some((word) => word.startsWith("-"))) continue;

@@ -1,3 +1,5 @@
+import { closestTo } from "../../lib/support/suggestion.ts";
+
 /**
  * Maps words that people bring from other programs to commands, for a line that calls none. A word of its own
  * (`yank`) and a verb behind a noun (`key delete`) both count.
@@ -8,7 +10,8 @@ const VERBS: readonly (readonly string[])[] = [
   ["delete", "remove", "rm", "destroy", "uninstall", "revoke", "retire"],
   ["show", "status", "get", "describe", "info", "list"],
   ["list", "ls", "show"],
-  ["create", "add", "new", "invite", "start", "init"],
+  ["create", "add", "new", "invite", "init"],
+  ["start", "run", "up", "reload", "restart", "serve", "dev"],
   ["pause", "stop"],
   ["abort", "cancel", "stop"],
 ];
@@ -32,6 +35,7 @@ const WORDS: Readonly<Record<string, readonly string[]>> = {
   rm: ["remove", "version delete", "project delete"],
   run: ["app serve", "runtime serve", "watch"],
   search: ["marketplace search"],
+  start: ["app serve", "watch", "hub serve"],
   show: ["status", "version list", "rollout show"],
   undo: ["rollback"],
   uninstall: ["remove"],
@@ -46,6 +50,10 @@ const PHRASES: Readonly<Record<string, readonly string[]>> = {
   "host show": ["host list", "fleet"],
   "marketplace yank": ["version yank"],
   "plugin install": ["marketplace deploy"],
+  "rollout add": ["rollout start"],
+  "rollout create": ["rollout start"],
+  "rollout new": ["rollout start"],
+  "rollout undo": ["rollout abort"],
 };
 
 /** Other names of nouns. */
@@ -75,6 +83,29 @@ export function meantBy(words: readonly string[], names: readonly string[]): str
   // A word that belongs to a group (`hub quota`) is not a verb.
   if (names.some((name) => name.startsWith(`${first} `)) && second !== "") return [];
   return (Object.hasOwn(WORDS, first) ? WORDS[first]! : []).filter((name) => known.has(name));
+}
+
+/** Words with a meaning of their own: what they mean may not be there, and then no spelling is guessed. */
+const MEANINGFUL = new Set([...VERBS.flat(), ...Object.keys(WORDS), "kill", "down", "halt", "set", "config"]);
+
+/**
+ * Returns the command of a group whose verb was probably misspelt; undefined where nothing is near. A verb is compared
+ * alone: the letters of the group would make any verb near to another one.
+ *
+ * @param noun name of a group
+ */
+export function misspeltVerb(noun: string, verb: string, names: readonly string[]): string | undefined {
+  const verbs = new Set(names.filter((name) => name.startsWith(`${noun} `)).map((name) => name.split(" ")[1]!));
+  const begun = verb.length < 3 ? [] : [...verbs].filter((known) => known.startsWith(verb));
+  if (begun.length === 1) return `${noun} ${begun[0]!}`;
+  if (MEANINGFUL.has(verb)) return undefined;
+  const lettersOf = (word: string): string => [...word].toSorted().join("");
+  const most = (known: string): number => {
+    const few = lettersOf(known) === lettersOf(verb) ? 2 : Math.max(1, Math.floor(known.length * 0.3));
+    return Math.min(mostWrongLetters(`${noun} ${known}`), few);
+  };
+  const found = closestTo(verb, verbs, most);
+  return found === undefined ? undefined : `${noun} ${found}`;
 }
 
 /** Last words of commands that take something away, or put it out of use. */

@@ -42,8 +42,8 @@ const detailAnswer = z.looseObject({
 export type Detail = z.output<typeof detailAnswer>;
 
 /**
- * Returns the hub's 404 with what a publication needs: the other kind, where the slug is one of it, or a first creation.
- * Any other error stays as it is.
+ * Returns the hub's 404 with what a publication needs: the other kind, where the slug is one of it, or a first
+ * creation. Any other error stays as it is.
  */
 export async function unknownTarget(
   error: unknown,

@@ -112,6 +112,28 @@ t.test("a command that other programs have is answered with the ones that do it 
   }
 });
 
+t.test("a verb that a group does not have is answered by its meaning, or not at all", (t) => {
+  const guessed = (line: string): string[] => {
+    const { hint = "" } = diagnose("sealift", COMMANDS, line.split(" "), "");
+    return [...hint.matchAll(/`sealift ([^`]+)`/g)].map(([, words]) => words!).filter((words) => !/--help/.test(words));
+  };
+  for (const line of ["app kill", "app delete", "hub stop", "host stop", "app set", "hub halt"])
+    t.strictSame(guessed(line), [], line);
+  t.notOk(guessed("app stop").includes("app allow"));
+  const meant: Record<string, string[]> = {
+    "app run": ["app restart", "app serve"],
+    "hub start": ["hub serve"],
+    "hub restart": ["hub serve"],
+    "plugin run": ["plugin dev"],
+    "rollout undo": ["rollout abort"],
+    "app log": ["app logs"],
+    "app alow": ["app allow"],
+    "rollout wiat": ["rollout wait"],
+  };
+  for (const [line, commands] of Object.entries(meant)) t.strictSame(guessed(line), commands, line);
+  t.end();
+});
+
 t.test("every command that is offered by meaning is there", (t) => {
   const names = new Set(COMMANDS.flatMap(({ paths = [] }) => paths.map((path) => path.join(" "))));
   t.strictSame(
