@@ -13,7 +13,8 @@ export class AppAllow extends withOptions(appAllow) {
       application that has no grant is held. Without a user of its own an application runs as the user of
       \`sealift app serve\`, which \`--same-user\` permits. With both, root runs it as \`--user\`. Under systemd,
       \`sealift systemd install app\` writes the grant. \`--alone\` has the kernel tell its processes by their user where
-      there are no control groups. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`.
+      there are no control groups. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`, and replace
+      those of an earlier grant: give one for each name that the installed version has.
     `,
     examples: [
       ["As root, with a user of its own", "$0 app allow web --listen http=127.0.0.1:3000 --user web"],
@@ -24,12 +25,15 @@ export class AppAllow extends withOptions(appAllow) {
   id = Option.String({ name: "ID" });
 
   override async run(): Promise<number> {
-    const [{ join, resolve }, { APPLICATIONS_FILE }, { writeGrant }, { applicationId }] = await Promise.all([
-      import("node:path"),
-      import("../../lib/contract/files/application-names.ts"),
-      import("../../lib/releases/write-grant.ts"),
-      import("./application-id.ts"),
-    ]);
+    const [{ join, resolve }, { APPLICATIONS_FILE }, { writeGrant }, { applicationId }, stated, { layoutOf }] =
+      await Promise.all([
+        import("node:path"),
+        import("../../lib/contract/files/application-names.ts"),
+        import("../../lib/releases/write-grant.ts"),
+        import("./application-id.ts"),
+        import("../../lib/releases/stated-grant.ts"),
+        import("../../lib/releases/layout.ts"),
+      ]);
     const { projectRoot, user, sameUser, alone } = this.options;
     const listen = [...this.options.listen, ...this.options.port];
     if (sameUser && user === undefined && process.getuid?.() === 0)
@@ -38,15 +42,20 @@ export class AppAllow extends withOptions(appAllow) {
       });
     if (alone && user === undefined)
       throw usageError("usage", `--alone says that a user runs nothing but ${this.id}: give --user NAME, too.`);
+    const id = applicationId(this.id);
     const file = join(resolve(projectRoot), APPLICATIONS_FILE);
-    await writeGrant(file, "serve", applicationId(this.id), {
+    const grant = {
       ...(listen.length > 0 && { listen: Object.fromEntries(listen) }),
       ...(user !== undefined && { user }),
       ...(sameUser && { same_user: true }),
       ...(alone && { alone: true }),
-    });
+    };
+    if (user !== undefined) await stated.requireUser(user);
+    const unknown = await stated.compareGrant(layoutOf(resolve(projectRoot)), id, grant);
+    if (unknown.length > 0) this.note(`note: the version of ${id} that is installed has no ${unknown.join(", ")}.`);
+    await writeGrant(file, "serve", id, grant);
     if (!this.json) this.print.line(file);
     this.note(`Next: sealift app serve --project-root ${resolve(projectRoot)}, or SIGHUP for the one that runs.`);
-    return this.done({ id: this.id, path: file });
+    return this.done({ id, path: file });
   }
 }

@@ -17,7 +17,8 @@ export class AppEnv extends withOptions(appEnv) {
     details: `
       \`list\` shows names and never values; \`set NAME\` reads the value from standard input, or asks for it at a terminal;
       \`unset NAME\` removes it. The file is \`apps/ID.env\` of the project root, mode 0600, and is replaced whole. A value
-      that systemd and Node would read differently is refused. Settings count from the next start:
+      that systemd and Node would read differently is refused, and so is one for an application that is neither
+      installed nor granted. Settings count from the next start:
       \`sealift app restart ID\`.
     `,
     examples: [
@@ -32,17 +33,23 @@ export class AppEnv extends withOptions(appEnv) {
   name = Option.String({ name: "NAME", required: false });
 
   override async run(): Promise<number> {
-    const [{ applicationId }, { applicationPaths, readInstalled }, { layoutOf }, { openProjectRoot }, { resolve }] =
-      await Promise.all([
-        import("./application-id.ts"),
-        import("../../lib/releases/applications.ts"),
-        import("../../lib/releases/layout.ts"),
-        import("../../lib/releases/project-root.ts"),
-        import("node:path"),
-      ]);
-    const id = applicationId(this.id);
+    const [
+      { applicationId, knownApplication },
+      { applicationPaths, readInstalled },
+      { layoutOf },
+      { openProjectRoot },
+      { resolve },
+    ] = await Promise.all([
+      import("./application-id.ts"),
+      import("../../lib/releases/applications.ts"),
+      import("../../lib/releases/layout.ts"),
+      import("../../lib/releases/project-root.ts"),
+      import("node:path"),
+    ]);
     const change = this.#change();
     const layout = layoutOf(resolve(this.options.projectRoot));
+    // What an application has left can be listed and removed.
+    const id = change?.verb === "set" ? await knownApplication(layout, this.id) : applicationId(this.id);
     if (change === undefined) {
       const names = await namesIn(applicationPaths(layout, id).settings);
       const required = (await readInstalled(layout, id))?.app.environment.required ?? [];

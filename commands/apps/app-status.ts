@@ -1,5 +1,7 @@
 import { Command, Option } from "clipanion";
 import type { ApplicationState } from "../../lib/agent/application-status.ts";
+import { worstExit } from "../../lib/contract/codes.ts";
+import { SealiftError } from "../../lib/contract/errors.ts";
 import { appRunner } from "../../lib/options/apps.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
@@ -28,7 +30,9 @@ export class AppStatus extends withOptions(appRunner) {
     category: "Applications",
     description: "Show the applications of this host, and whether they work",
     details: `
-      Asks systemd or \`sealift app serve\`, whichever runs them, and asks each once for its health.
+      Asks systemd or \`sealift app serve\`, whichever runs them, and asks each once for its health. Ends with 0 when all
+      that are installed work, and otherwise with the exit code of what is wrong: 1 for one that is not healthy, 75 when
+      what runs them does not answer.
     `,
     examples: [
       ["All", "$0 app status"],
@@ -47,13 +51,22 @@ export class AppStatus extends withOptions(appRunner) {
     const layout = projectRootAt(projectRoot);
     const ids = this.id === undefined ? [] : [await knownApplication(layout, this.id)];
     let count = 0;
-    for await (const application of applicationStates(layout, ids, systemdScope)) {
+    const failed: { id: string; error: SealiftError }[] = [];
+    for await (const { application, error } of applicationStates(layout, ids, systemdScope)) {
       count++;
+      if (error !== undefined) failed.push({ id: application.id, error });
       if (this.json) this.print.event({ event: "application", ...application });
       else for (const line of linesOf(application, layout.root)) this.print.line(line);
     }
     if (count === 0) this.note(`No application is installed or granted in ${layout.root}.`);
-    return this.done({ project_root: layout.root, applications: count });
+    const result = { project_root: layout.root, applications: count };
+    const worst = worstExit(failed.map(({ error }) => error.exitCode));
+    const first = failed.find(({ error }) => error.exitCode === worst)?.error;
+    if (first === undefined) return this.done(result);
+    const ill = failed.map(({ id }) => id);
+    const message = `${ill.join(", ")} ${ill.length === 1 ? "does" : "do"} not work.`;
+    const faults = failed.map(({ error }) => error.message);
+    return this.fail(new SealiftError(first.kind, first.code, message, { faults }), result);
   }
 }
 

@@ -25,13 +25,14 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
   id = Option.String({ name: "ID" });
 
   override async run(): Promise<number> {
-    const [{ join }, appUnits, units, { applicationId }, grants, { portVariables }] = await Promise.all([
+    const [{ join }, appUnits, units, { applicationId }, grants, { portVariables }, { layoutOf }] = await Promise.all([
       import("node:path"),
       import("../../lib/support/systemd/app-units.ts"),
       import("../../lib/support/systemd/units.ts"),
       import("./application-id.ts"),
       import("../../lib/releases/write-grant.ts"),
       import("../../lib/contract/files/launch.ts"),
+      import("../../lib/releases/layout.ts"),
     ]);
     const { listen, port, dryRun, force } = this.options;
     const id = applicationId(this.id);
@@ -49,10 +50,16 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
     const socket = listen[0];
     const plan = { ...place, id, user, socket, environment: portVariables(addresses), stop: await this.#stop(id) };
     const files = await appUnits.planAppUnits(plan);
+    const { compareGrant } = await import("../../lib/releases/stated-grant.ts");
+    const unknown = await compareGrant(layoutOf(join(place.root, place.projectRoot)), id, { listen: addresses });
     const path = join(place.root, place.projectRoot, "applications.yaml");
     const before = await grants.readText(path);
     const content = grants.withGrant(path, before, "systemd", id, { user, listen: addresses });
-    const warnings = [...units.hiddenPaths(place), ...(await appUnits.staleSocket(plan))];
+    const warnings = [
+      ...units.hiddenPaths(place),
+      ...(await appUnits.staleSocket(plan)),
+      ...(unknown.length === 0 ? [] : [`The version of ${id} that is installed has no ${unknown.join(", ")}.`]),
+    ];
     for (const warning of warnings) this.note(`warning: ${warning}`);
     if (dryRun) {
       const all = [...files, { target: path, content, state: before === undefined ? "new" : "changed" }];

@@ -1,4 +1,4 @@
-import { asSealiftError, deploymentError } from "../contract/errors.ts";
+import { asSealiftError, deploymentError, type SealiftError } from "../contract/errors.ts";
 import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
 import { knownApplications, readGrants, readInstalled } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
@@ -33,13 +33,14 @@ const UNASKED: ProcessState = {
 /**
  * Asks about the applications that a root has installed or grants. Changes nothing.
  *
+ * @returns the state of each, with the error of one that is installed and does not work
  * @throws UsageError `config_invalid`
  */
 export async function* applicationStates(
   layout: Layout,
   ids: readonly string[],
   systemdScope: SystemdScope,
-): AsyncGenerator<ApplicationState> {
+): AsyncGenerator<{ application: ApplicationState; error?: SealiftError }> {
   const grants = await readGrants(layout);
   const setting = grants && { layout, grants, systemdScope };
   const runner = setting && applicationRunner(setting);
@@ -49,20 +50,23 @@ export async function* applicationStates(
     const installed = await readInstalled(layout, id);
     const release = installed && (await readRelease(layout, installed.target, installed.release));
     let found = UNASKED;
-    let fault: string | null = null;
+    let error: SealiftError | undefined;
     try {
       if (runner === undefined || supervisor === undefined || grant === undefined)
         throw deploymentError("app_not_allowed", `${APPLICATIONS_FILE} does not grant ${id}.`);
       found = await runner.look(id);
-      if (installed !== undefined) fault = (await supervisor.look?.(id, LOOK_MS))?.fault ?? null;
-    } catch (error) {
-      fault = asSealiftError(error).message;
+      const fault = installed && (await supervisor.look?.(id, LOOK_MS))?.fault;
+      if (fault !== undefined) error = deploymentError("unhealthy", fault);
+    } catch (thrown) {
+      error = asSealiftError(thrown);
     }
     const { sameUser, ...process } = found;
-    yield {
+    const fault = error?.message ?? null;
+    const application = {
       ...{ id, ...process, same_user: sameUser, version: release?.version ?? null, addresses: grant?.listen ?? {} },
       healthy: installed === undefined || grant === undefined ? null : fault === null,
       fault: fault?.replace(/\.$/, "") ?? null,
     };
+    yield { application, ...(installed !== undefined && error !== undefined && { error }) };
   }
 }

@@ -65,7 +65,14 @@ t.test("settings, restart, state and log of an application under app serve", asy
   t.match(await run(["env", "web", "unset", "GREETING"]), { code: 0, stdout: "GREETING is not set\n" });
   const failed = await run(["restart", "web"]);
   t.match(failed, { code: 75, stderr: /supervisor_unavailable.*needs values for GREETING/ });
-  t.match(await events("status", "web"), [{ state: "failed", healthy: false, fault: /needs values for GREETING/ }]);
+  const ill = await run(["status", "web", "--json"]);
+  const [application, result] = ill.stdout
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as object);
+  t.match(application, { state: "failed", healthy: false, fault: /needs values for GREETING/ });
+  t.match(result, { event: "result", status: "failed", exit_code: 1, applications: 1, error: { code: "unhealthy" } });
+  t.match(await run(["status"]), { code: 1, stdout: /does not work: /, stderr: /\(unhealthy\): web does not work/ });
 });
 
 t.test("a value is kept at 0600 and never shown, and bad ones are refused", async (t) => {
@@ -90,7 +97,7 @@ t.test("a value is kept at 0600 and never shown, and bad ones are refused", asyn
 });
 
 t.test("state, restart and log of an application under systemd", async (t) => {
-  const { root, port, run, events } = await rootOf(t);
+  const { root, port, run } = await rootOf(t);
   const grants = `supervisor: systemd\napplications: { web: { user: web, listen: { http: ${port} } } }\n`;
   await writeFile(join(root.layout.root, "applications.yaml"), grants);
   const asked = await recordingProgram(
@@ -99,7 +106,9 @@ t.test("state, restart and log of an application under systemd", async (t) => {
     `case "$*" in *show*) printf 'LoadState=loaded\\nActiveState=active\\nSubState=running\\nNRestarts=2\\nMainPID=77\\nUser=web\\nStateChangeTimestamp=Fri 2026-11-27 17:56:16 UTC\\n';; esac`,
   );
   const read = await recordingProgram(t, "journalctl", "echo from the journal");
-  const [state] = await events("status", "web");
+  const asking = await run(["status", "web", "--json"]);
+  t.equal(asking.code, 1, "nobody answers on its port");
+  const state = JSON.parse(asking.stdout.split("\n")[0]!) as object;
   t.match(state, { state: "active", since: "2026-11-27T17:56:16.000Z", pid: 77, restarts: 2, user: "web" });
   t.match(state, { healthy: false, same_user: false, fault: /ECONNREFUSED/ });
   t.match(await run(["logs", "web", "--lines", "7"]), { code: 0, stdout: "from the journal\n" });
@@ -115,8 +124,13 @@ t.test("what is not there is named", async (t) => {
   t.match(await run(["status", "api"]), { code: 2, stderr: /There is no application api .*\n.*It has web/ });
   t.match(await run(["logs", "web"]), { code: 0, stdout: "" });
   t.match(await run(["restart", "web"]), { code: 75, stderr: /app serve/ });
+  t.match(await run(["env", "api", "set", "A"], "x"), {
+    code: 2,
+    stderr: /There is no application api .*\n.*It has web/,
+  });
+  t.equal(statSync(join(root.layout.root, "apps/api.env"), { throwIfNoEntry: false }), undefined);
   t.match(await run(["status"]), {
-    code: 0,
+    code: 75,
     stdout: /^web {2}unknown\n.*\n.*\n {2}health +does not work: .*app serve/,
   });
   mkdirSync(join(root.layout.root, "apps/by-hand"));

@@ -11,22 +11,52 @@ t.test("app allow grants an application to app serve", async (t) => {
   const isRoot = process.getuid?.() === 0;
   t.equal((await allow("web", "--listen", "http=3000", ...(isRoot ? [] : ["--same-user"]))).code, 0);
   if (isRoot) t.match(await allow("web", "--same-user"), { code: 2, stderr: /would run it as root.*\n.*--user NAME/ });
-  t.equal((await allow("worker", "--user", "w")).code, 0);
+  t.equal((await allow("worker", "--user", "nobody")).code, 0);
   const file = join(root, "applications.yaml");
   const text = await readFile(file, "utf8");
   t.match(
     text,
     /supervisor: serve\napplications:\n {2}web:\n {4}listen:\n {6}http: 127.0.0.1:3000\n(?: {4}same_user: true\n)?/,
   );
-  t.match(text, /worker:\n {4}user: w\n/);
+  t.match(text, /worker:\n {4}user: nobody\n/);
   t.equal((await allow("other", "--listen", "http=3000")).code, 2, "an address stands once");
   t.equal((await allow("../web")).code, 2);
   t.equal(await readFile(file, "utf8"), text);
-  t.equal((await allow("worker", "--user", "w", "--same-user")).code, 0);
-  t.match(await readFile(file, "utf8"), /worker:\n {4}user: w\n {4}same_user: true\n/);
+  t.equal((await allow("worker", "--user", "nobody", "--same-user")).code, 0);
+  const both = await readFile(file, "utf8");
+  t.match(both, /worker:\n {4}user: nobody\n {4}same_user: true\n/);
+  t.match(await allow("worker", "--user", "noboddy"), { code: 2, stderr: /no user noboddy/ });
+  t.match(await allow("worker", "--user", "root"), {
+    code: 2,
+    stderr: /root is root, and no application runs as root/,
+  });
+  t.equal(await readFile(file, "utf8"), both);
   await writeFile(file, "applications: 3\n");
   t.match((await allow("web")).stderr, "config_invalid");
 });
+
+t.test(
+  "app allow compares addresses with the installed version, and leaves the grant as it is on a slip",
+  async (t) => {
+    const root = await ApplicationRoot.make(t);
+    await root.install("web", { app: { listen: ["http"], ports: ["metrics"] }, files: { "server.js": HANDED_OVER } });
+    await root.grant({ web: { listen: { http: 3000, metrics: 3001 } } });
+    const file = join(root.layout.root, "applications.yaml");
+    const before = await readFile(file, "utf8");
+    const user = process.getuid?.() === 0 ? ["--user", "nobody"] : ["--same-user"];
+    const allow = (...args: string[]) =>
+      commandLine(["app", "allow", "web", ...args, ...user, "--project-root", root.layout.root]);
+    t.match(await allow("--listen", "htp=3000", "--port", "metrics=3001"), {
+      ...{ code: 2, stderr: /app\.yaml of web has http, and no address.*\n.*Did you mean http by htp/ },
+    });
+    t.match(await allow("--listen", "http=3000"), { code: 2, stderr: /has metrics.*\n.*http=ADDRESS metrics=ADDRESS/ });
+    t.equal(await readFile(file, "utf8"), before, "nothing is written");
+    t.equal((await allow()).code, 0, "addresses stay");
+    const more = await allow("--listen", "http=3000", "--port", "metrics=3001", "--port", "admin=3002");
+    t.match(more, { code: 0, stderr: /the version of web that is installed has no admin/ });
+    t.match(await readFile(file, "utf8"), "admin: 127.0.0.1:3002");
+  },
+);
 
 t.test("app prepare seeds the data and migrates, and a failed migration fails it", async (t) => {
   const root = await ApplicationRoot.make(t);
