@@ -11,6 +11,7 @@ import { programVersion } from "../../lib/support/program-version.ts";
 import { wantsTraces } from "../../lib/support/tracing/wanted.ts";
 import { traced } from "../../lib/support/work.ts";
 import { declareFlags, meansYes } from "./flags.ts";
+import { withKeySource } from "./key-source.ts";
 import { describeError, failedResult, withHint } from "./output/failure.ts";
 import type { Print } from "./output/print.ts";
 import { RecordWriter } from "./output/records.ts";
@@ -228,7 +229,8 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
   }
 
   /** Reports an error, for people or as the result event. @returns its exit code */
-  protected fail(error: SealiftError, result: Record<string, unknown> = {}): number {
+  protected fail(failed: SealiftError, result: Record<string, unknown> = {}): number {
+    const error = withKeySource(failed, this.layers, (this.options as { hubUrl?: string } | undefined)?.hubUrl);
     if (this.json && !this.#selects) this.print.event(failedResult(error, result));
     else this.context.stderr.write(describeError(error, this.#isVerbose));
     return error.exitCode;

@@ -46,7 +46,8 @@ interface OperationFacts {
   retry404?: boolean;
 }
 
-const KEY_HINT = "Check the API key: it may be mistyped, revoked or expired.";
+/** Advice for an API key that a hub refuses. */
+export const KEY_HINT = "Check the API key: it may be mistyped, revoked or expired.";
 
 /** Returns the code of a status, which is the same for every operation but publishing. */
 function codeOf(status: number, retryAfter?: string): CodeOfStatus {

@@ -36,7 +36,7 @@ function causesOf(error: Error): string[] {
 /** Returns an error with one more hint. */
 export const withHint = (error: SealiftError, more: string): SealiftError =>
   new SealiftError(error.kind, error.code, error.message, {
+    ...error,
     hint: [error.hint, more].filter((hint) => hint !== undefined).join(" "),
     cause: error.cause,
-    ...(error.faults !== undefined && { faults: error.faults }),
   });
