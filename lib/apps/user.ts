@@ -1,7 +1,6 @@
-import { execFile } from "node:child_process";
 import { userInfo } from "node:os";
-import { promisify } from "node:util";
 import type { ApplicationGrant } from "../contract/files/applications.ts";
+import { findUser } from "../support/users.ts";
 import { ServeFault } from "./serve-fault.ts";
 
 /** User who runs an application. */
@@ -48,16 +47,9 @@ function ownUser(): { name: string; home: string } {
   }
 }
 
-const run = promisify(execFile);
-
 async function lookUp(user: string): Promise<RunAs & { ids: { uid: number; gid: number } }> {
-  try {
-    const { stdout } = await run("getent", ["passwd", user], { timeout: 10_000 });
-    const [name, , uid, gid, , home] = stdout.trim().split(":");
-    if (/^\d+$/.test(uid ?? "") && /^\d+$/.test(gid ?? ""))
-      return { name: name!, home: home ?? "/", ids: { uid: Number(uid), gid: Number(gid) } };
-  } catch (error) {
-    throw new ServeFault("settings_invalid", `This machine has no user ${user}.`, { cause: error });
-  }
-  throw new ServeFault("settings_invalid", `This machine does not tell the ids of the user ${user}.`);
+  const found = await findUser(user);
+  if (found === undefined) throw new ServeFault("settings_invalid", `This machine has no user ${user}.`);
+  const { name, home, uid, gid } = found;
+  return { name, home, ids: { uid, gid } };
 }

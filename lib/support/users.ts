@@ -6,6 +6,8 @@ import { promisify } from "node:util";
 export interface MachineUser {
   name: string;
   uid: number;
+  gid: number;
+  home: string;
 }
 
 const run = promisify(execFile);
@@ -13,8 +15,9 @@ const run = promisify(execFile);
 /** Finds a user of this machine by name, wherever the machine keeps its users; undefined for none. */
 export async function findUser(name: string): Promise<MachineUser | undefined> {
   const line = await entryOf(name);
-  const [found, , uid] = line?.split(":") ?? [];
-  return found === name && /^\d+$/.test(uid ?? "") ? { name, uid: Number(uid) } : undefined;
+  const [found, , uid = "", gid = "", , home = ""] = line?.split(":") ?? [];
+  if (found !== name || !/^\d+$/.test(uid) || !/^\d+$/.test(gid)) return undefined;
+  return { name, uid: Number(uid), gid: Number(gid), home: home || "/" };
 }
 
 /** Returns the line of `passwd` of a user. getent ends with 2 for one that is not there. */
