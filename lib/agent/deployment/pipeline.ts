@@ -17,6 +17,7 @@ import {
 } from "../../releases/release.ts";
 import { finishSwitch, type NewRelease, switchRelease } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
+import { membershipsOf } from "../applications/memberships.ts";
 import type { Emit } from "../base/events.ts";
 import type { OrderedPlan } from "../base/plan.ts";
 import { reportOf } from "../reports/draft.ts";
@@ -243,11 +244,13 @@ function keptNotes(kept: readonly string[]): string[] {
 }
 
 /** Commits a switch. @returns the report, which the journal holds until it is written */
-async function commit(run: Run<Deployed>, journal: Journal, { plan }: ReadyRelease): Promise<LocalReport> {
+async function commit(run: Run<Deployed>, journal: Journal, { plan, items }: ReadyRelease): Promise<LocalReport> {
   const { layout, options, emit } = run;
   const { release, target, resolved_version: version } = journal.entry;
   const running = (await whatRuns(layout, target)) ?? { version, signer: undefined };
-  const report = reportOf(run, { status: "success", running });
+  const membership = await membershipsOf(layout, items, options.supervisor);
+  const told = Object.keys(membership).length > 0 && { membership };
+  const report = { ...reportOf(run, { status: "success", running }), ...told };
   try {
     const healthy = plan.after.some(({ action }) => action === "healthcheck");
     await rememberDeployed(layout, target, { version: version!, release, settings: options.settings, healthy });

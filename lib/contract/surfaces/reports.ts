@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { hostId, publicKeyHex, sha256Hex, slug, timestamp } from "../identifiers.ts";
 import { rootVersion } from "../trust/root.ts";
+import { MEMBERSHIPS } from "./app-serve.ts";
 import { HEALTH_STATES, HOST_STATES } from "./host-record.ts";
 import { labels } from "./labels.ts";
 
@@ -158,6 +159,8 @@ export const localReport = z.object({
   health: healthField,
   /** Version of the trust root that the target follows, and its digest; omitted for none. */
   trust_root: z.object({ version: rootVersion, digest: sha256Hex }).optional(),
+  /** Way in which the processes of each application are told from others, by id; left out without applications. */
+  membership: z.record(z.string(), z.enum(MEMBERSHIPS)).optional(),
   /** Only in the report of a change of health, which is no deployment. */
   about: z.literal("health").optional(),
 });

@@ -60,7 +60,9 @@ const migration = (database: string, also = ""): Record<string, string> => ({
 t.test("what does not come back is said, and comes back by itself once it can", async (t) => {
   const h = await hosted(t);
   const good = h.version("1.0.0", `r.end("one")`, NEEDS, migration(h.database));
-  t.match(await h.deploy(good), { outcome: "deployed" });
+  const first = await h.deploy(good);
+  t.match(first, { outcome: "deployed" });
+  t.match(await h.reportIn(first), { membership: { web: "same_user" in GRANT_USER ? "none" : /group|none/ } });
   await rm(h.database);
   const result = await h.deploy(h.version("2.0.0", `r.end("two")`, NEEDS, migration(h.database)));
   t.match(result, { outcome: "rolled_back", version: "2.0.0", error: { code: "not_back", exitCode: 1 } });
