@@ -3,6 +3,7 @@ import { useEffect, useRef } from "react";
 import { nextDelay } from "../agent/watch/schedule.ts";
 import { type FleetHost, type FleetMark, readAdoption, readFleet } from "../client/fleet.ts";
 import type { HubConnection } from "../client/hub-connection.ts";
+import type { Code } from "../contract/codes.ts";
 import { asSealiftError } from "../contract/errors.ts";
 import type { Target } from "../contract/target.ts";
 import { collectGarbage } from "../support/buffer-pacing.ts";
@@ -21,6 +22,13 @@ const ANEW_MS = 24 * 60 * 60 * 1000;
 const ADOPTION_MS = { changed: 30_000, unchanged: 60 * 60 * 1000 };
 /** Milliseconds between two pictures while a large fleet is being read. */
 const PICTURE_MS = 300;
+
+/** Sentences for keys that do not read a fleet, such as those of hosts that joined. */
+const NOT_READ: Partial<Record<Code, string>> = {
+  forbidden:
+    "The key of this watch does not read the fleet. A host that joins by `sealift host invite --fleet` reads its numbers; `sealift fleet` with another key shows its hosts.",
+  other_host: "The key of this host reads about no other one: `sealift fleet` with another key shows the hosts.",
+};
 
 /**
  * Follows the fleet of a target until the signal is aborted: reads all hosts once, then only changes. Shows an
@@ -55,7 +63,8 @@ export async function followFleet(
     } catch (error) {
       if (signal.aborted) return;
       failures++;
-      model.error = printable(asSealiftError(error).message);
+      const { code, message } = asSealiftError(error);
+      model.error = NOT_READ[code] ?? printable(message);
       onChange();
     }
     const delay = nextDelay({ intervalMs, failures }, Math.random());

@@ -66,3 +66,28 @@ t.test(
     await following;
   },
 );
+
+t.test("a key that does not read the fleet is told how one does", { timeout: 60_000 }, async (t) => {
+  for (const [code, wanted] of [
+    ["forbidden", /joins by `sealift host invite --fleet` reads its numbers/],
+    ["other_host", /reads about no other one: `sealift fleet`/],
+  ] as const) {
+    const server = createServer((_request, response) => {
+      const body = JSON.stringify({ error: "The key may not.", detail: "The key may not.", code });
+      response.writeHead(403, { "content-type": "application/json" }).end(body);
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    t.teardown(() => server.close());
+    const hubUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const model = new FleetModel();
+    const stop = new AbortController();
+    const told = Promise.withResolvers<void>();
+    const hub = { hubUrl, apiKey: "key", timeoutMs: 5_000 };
+    const following = followFleet({ kind: "plugin", slug: "a" }, hub, model, () => told.resolve(), stop.signal, 100);
+    await told.promise;
+    t.match(model.error, wanted);
+    stop.abort();
+    await following;
+  }
+});
