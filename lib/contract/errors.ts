@@ -150,7 +150,10 @@ export function asSealiftError(error: unknown, kind: ErrorKind = "DeploymentErro
       hint: "Change to another folder and run the command again.",
     });
   if (errno?.code === "EACCES" || errno?.code === "EPERM" || errno?.code === "EROFS") {
-    return new SealiftError(kind, "root_unusable", `Not permitted: ${errno.message}.`, { cause: error });
+    return new SealiftError(kind, "root_unusable", `Not permitted: ${errno.message}.`, {
+      cause: error,
+      hint: "Run the command as a user who may do that, or choose another place for what it writes.",
+    });
   }
   if (errno?.syscall === "mkdir")
     return usageError("usage", `A folder cannot be made: ${errno.message}.`, {

@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
 import * as z from "zod";
 import { usageError } from "../../contract/errors.ts";
 import type { Application } from "../../contract/files/application.ts";
@@ -111,12 +111,29 @@ function pluginsDirname(root: string): string {
   return (facts.plugins?.directory ?? "plugins").replace(/^\.\//, "").replace(/\/$/, "");
 }
 
+/** Folders above the given one that are looked at for a plan. */
+const MOST_ABOVE = 3;
+
+/** Returns what to do in a folder without a plan: a folder near it may be the one that was meant. */
+function adviceWithoutPlan(root: string): string {
+  const above = Array.from({ length: MOST_ABOVE }, (_, step) => resolve(root, ...Array<string>(step + 1).fill("..")));
+  const below = readdirSync(root, { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => join(root, name));
+  const meant = [...above, ...below].find((folder) => existsSync(join(folder, PLAN_FILE)));
+  if (meant !== undefined) return `Give the project's own folder: ${meant} has one.`;
+  return "`sealift app init` makes one for a program, `sealift plan init PROJECT --kind project` one for plugins.";
+}
+
 /** Reads and checks the plan, so that its publisher learns of a fault before any host does. */
 function readPlan(root: string, members: MemberList, projectId: string | undefined): InstallPlan {
   const file = join(root, PLAN_FILE);
   if (!members.has(PLAN_FILE)) {
-    const why = existsSync(file) ? "is left out by an exclusion" : "is missing";
-    throw sourceInvalid(`${quoted(PLAN_FILE)} ${why}: it says what a host does with the project.`);
+    const isThere = existsSync(file);
+    const why = isThere ? "is left out by an exclusion" : "is missing";
+    throw usageError("source_invalid", `${quoted(PLAN_FILE)} ${why}: it says what a host does with the project.`, {
+      hint: isThere ? `Bring it back with --include ${PLAN_FILE}.` : adviceWithoutPlan(root),
+    });
   }
   const plan = parseYaml(readFileSync(file, "utf8"), installPlan, file, sourceInvalid);
   if (projectId !== undefined && plan.project_id !== projectId) {

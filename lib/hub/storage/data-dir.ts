@@ -21,5 +21,7 @@ export async function openDataDir(dataDir: string): Promise<Disposable> {
   }
   const lock = tryLock(join(dataDir, "hub.lock"));
   if (lock !== undefined) return lock;
-  throw usageError("usage", `Another hub is running on the data folder ${dataDir}.`);
+  throw usageError("usage", `Another hub is running on the data folder ${dataDir}.`, {
+    hint: "Stop that one first, or give this one a --data-dir of its own. Hubs share a PostgreSQL database and a bucket, never a data folder.",
+  });
 }
