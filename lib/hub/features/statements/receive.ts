@@ -16,7 +16,6 @@ import type { IncomingBlob } from "../../blobs/port.ts";
 import { type OnPublished, publish, type Published } from "../../publications/publication.ts";
 import { completeForm, receiveUpload, type UploadedFile } from "../../publications/receive.ts";
 import { decode, requireSigner, type SealedParts } from "../../publications/signed-bytes.ts";
-import { byTurns } from "../../publications/upload-turns.ts";
 import { inTransaction } from "../../records/port.ts";
 import { lockProject } from "../../records/projects.ts";
 import type { Version } from "../../records/versions.ts";
@@ -105,8 +104,8 @@ function requireEndorsement(
 async function shapeOf({ kind }: StatementFields, blob: IncomingBlob, version: Version): Promise<Shape> {
   try {
     if (kind === "sbom") {
-      const { readBill } = await import("../../../artifact/statements/cyclonedx.ts");
-      const { specVersion } = await readBill(byTurns(blob.readBack()));
+      const { billFacts } = await import("./bill-thread.ts");
+      const { specVersion } = await billFacts(blob);
       return { predicate_type: `https://cyclonedx.org/bom/${specVersion}`, claimed_by: null, claimed_issuer: null };
     }
     const bytes = await wholeOf(blob);
