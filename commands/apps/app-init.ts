@@ -11,8 +11,9 @@ export class AppInit extends withOptions(appInit) {
     details: `
       Looks at the program's folder and writes \`app.yaml\` there: how hosts start it, where it listens, and how they
       find out whether it works. Beside it comes a project that publishes it: its install plan, and a link to the
-      folder. A program that lies in \`apps/ID\` of a project already is added to that project. Files that exist stay as
-      they are. The command is that of \`package.json\`; give another one after two dashes.
+      folder. A program that lies in \`apps/ID\` of a project already, and one for whose project \`--out\` names a folder
+      that has a plan, is added to that project and its plan. Other files that exist stay as they are. The command is
+      that of \`package.json\`; give another one after two dashes.
     `,
     examples: [
       ["For a program of Node.js, in its folder", "$0 app init --project-id Shop"],
@@ -36,17 +37,20 @@ export class AppInit extends withOptions(appInit) {
     const { applicationId } = await import("./application-id.ts");
     const projectId = await projectIdOf(this.options.projectId, this.options);
     const project = initialProject({ folder, id: applicationId(id), projectId, out: this.options.out });
-    const { text, listen, ports } = await starter.initialDescriptor(folder, this.command);
-    const { written, kept } = await writeInitial(project, text);
+    const found = await starter.initialDescriptor(folder, this.command);
+    const { listen, ports } = found;
+    const { written, kept, changed } = await writeInitial(project, found);
     const at = relative(process.cwd(), project.root) || ".";
     if (listen.length + ports.length === 0)
       this.note("No port was found. If it listens, add `ports: [http]` to app.yaml, and let it listen on PORT.");
     for (const path of written) this.note(`wrote ${relative(process.cwd(), path)}`);
+    for (const path of changed) this.note(`changed ${relative(process.cwd(), path)}, which installs ${id}, too`);
     for (const path of kept) this.note(`kept ${relative(process.cwd(), path)}, which exists`);
+    for (const note of found.notes) this.note(note);
     this.note(`Try it here: sealift app test${folder === process.cwd() ? "" : ` ${relative(process.cwd(), folder)}`}`);
     const next = nextCommands(id, at, listen, ports);
     if (!this.json) for (const line of next) this.print.line(line);
-    return this.done({ id, project_id: projectId, project: project.root, written, kept, next });
+    return this.done({ id, project_id: projectId, project: project.root, written, kept, changed, next });
   }
 }
 

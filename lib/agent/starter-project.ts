@@ -1,10 +1,18 @@
-import { mkdirSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { symlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join, relative } from "node:path";
-import { parseDocument, stringify } from "yaml";
+import { type Document, isMap, isSeq, parseDocument, stringify } from "yaml";
 import { usageError } from "../contract/errors.ts";
-import { APPLICATION_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
+import {
+  APPLICATION_FILE,
+  APPLICATIONS_FOLDER,
+  applicationsOf,
+  SETTINGS_TEMPLATE,
+} from "../contract/files/application-names.ts";
+import { installPlan } from "../contract/files/install-plan.ts";
 import { PLAN_FILE } from "../contract/files/manifest.ts";
+import { writeFileAtomic } from "../support/files.ts";
+import { parseYaml } from "../support/yaml-file.ts";
 import { itemsOfSource, starterPlan } from "./starters.ts";
 
 /** Project that is to publish an application. */
@@ -43,17 +51,27 @@ export function initialProject(of: {
   return { ...{ root, projectId, id, folder }, link: isPlaced ? undefined : join(root, APPLICATIONS_FOLDER, id) };
 }
 
+/** Texts of files in an application's folder. */
+interface InitialFiles {
+  /** `app.yaml`. */
+  text: string;
+  /** Its template of settings; undefined for none. */
+  template: string | undefined;
+}
+
 /**
- * Writes what an application and its project lack. Nothing that exists is changed.
+ * Writes what an application and its project lack. Nothing that exists is changed, but for a plan that does not install
+ * the application yet: it gets a step, and keeps its comments.
  *
- * @param descriptor text of `app.yaml`
- * @returns paths that were written, and those that existed
- * @throws UsageError `usage` where an existing plan does not install the application
+ * @returns paths that were written, those that existed, and the plan if it has got a step
+ * @throws UsageError `usage` for a plan of another project; `config_invalid` for one that is not valid
  */
 export async function writeInitial(
   { root, projectId, id, folder, link }: InitialProject,
-  descriptor: string,
-): Promise<{ written: string[]; kept: string[] }> {
+  { text, template }: InitialFiles,
+): Promise<{ written: string[]; kept: string[]; changed: string[] }> {
+  const plan = join(root, PLAN_FILE);
+  const grown = existsSync(plan) ? withApplication(plan, projectId, id) : undefined;
   const written: string[] = [];
   const kept: string[] = [];
   const add = async (path: string, write: () => Promise<void>): Promise<void> => {
@@ -67,21 +85,46 @@ export async function writeInitial(
     }
   };
   const file = (path: string, text: string) => add(path, () => writeFile(path, text, { flag: "wx" }));
-  await file(join(folder, APPLICATION_FILE), descriptor);
+  await file(join(folder, APPLICATION_FILE), text);
+  if (template !== undefined) await file(join(folder, SETTINGS_TEMPLATE), template);
   if (link !== undefined) await add(link, () => symlink(relative(dirname(link), folder), link));
-  const plan = join(root, PLAN_FILE);
   mkdirSync(dirname(plan), { recursive: true });
-  await file(plan, starterPlan({ slug: projectId, items: itemsOfSource(plan), supervised: false }));
-  if (kept.includes(plan)) requireInstalled(plan, id);
+  if (grown === undefined)
+    await file(plan, starterPlan({ slug: projectId, items: itemsOfSource(plan), supervised: false }));
+  else await writeFileAtomic(plan, grown);
   await file(join(root, "sealift.yaml"), stringify({ project_id: projectId }));
-  return { written, kept };
+  return { written, kept, changed: grown === undefined ? [] : [plan] };
 }
 
-/** Requires that an existing plan installs an application. @throws UsageError `usage` */
-function requireInstalled(plan: string, id: string): void {
-  const steps: unknown = parseDocument(readFileSync(plan, "utf8")).get("steps");
-  if (JSON.stringify(steps).includes(`"app":${JSON.stringify(id)}`)) return;
-  throw usageError("usage", `${plan} exists and does not install ${id}.`, {
-    hint: `Add a step: {id: install-${id}, action: install_app, app: ${id}}`,
-  });
+/**
+ * Returns the text of a plan with a step that installs an application; undefined where it has one.
+ *
+ * @throws UsageError `usage` for a plan of another project; `config_invalid`
+ */
+function withApplication(file: string, projectId: string, id: string): string | undefined {
+  const text = readFileSync(file, "utf8");
+  const plan = parseYaml(text, installPlan, file);
+  if (plan.project_id !== projectId)
+    throw usageError("usage", `${file} belongs to the project ${plan.project_id}, not to ${projectId}.`, {
+      hint: `Give --project-id ${plan.project_id}, or another folder with --out.`,
+    });
+  if (applicationsOf(plan).includes(id)) return undefined;
+  const taken = new Set(plan.steps.map((step) => step.id));
+  const prepare = plan.steps.find(({ action }) => action === "prepare")?.id;
+  const name = `install-app-${id}`.replaceAll(/[^a-z0-9-]+/g, "-").slice(0, 60);
+  const names = [name, ...plan.steps.map((_, index) => `${name}-${index + 2}`)];
+  const step = {
+    id: names.find((free) => !taken.has(free))!,
+    ...{ action: "install_app", app: id },
+    ...(prepare !== undefined && { depends_on: [prepare] }),
+  };
+  const document = parseDocument(text);
+  document.addIn(["steps"], document.createNode(step, { flow: isFlow(document) }));
+  return document.toString({ lineWidth: 0 });
+}
+
+/** Tells whether the steps of a plan stand on a line each. */
+function isFlow(document: Document): boolean {
+  const steps = document.get("steps");
+  return isSeq(steps) && steps.items.every((step) => isMap(step) && step.flow === true);
 }

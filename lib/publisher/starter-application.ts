@@ -13,6 +13,17 @@ import { YAML_LIMITS } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
 import { ifThere, readTextFile } from "../support/files.ts";
 import { parseYaml } from "../support/yaml-file.ts";
+import { startCommand } from "./start-command.ts";
+
+/** Texts that `app init` writes into a program's folder, and says. */
+export interface Starter extends Pick<Application, "listen" | "ports"> {
+  /** Text of its `app.yaml`. */
+  text: string;
+  /** Text of its template of settings; undefined for none. */
+  template: string | undefined;
+  /** Next steps that only this kind of program has. */
+  notes: string[];
+}
 
 /** Facts of a program's folder from which its `app.yaml` is written. */
 interface ProgramFacts {
@@ -36,18 +47,17 @@ const SOURCE = /\.(?:[cm]?[jt]s|py)$/;
 const OF_OTHERS = "vendor";
 const MAX_PACKAGE_BYTES = 1024 * 1024;
 
+/** Files that name the packages of a program of Python. */
+const PYTHON_FILES = ["requirements.txt", "pyproject.toml"];
+/** Folder into which pip installs them, to be packed. */
+const PYTHON_PACKAGES = "packages";
+
 const packageFacts = z.looseObject({
   name: z.string().optional(),
   main: z.string().optional(),
   scripts: z.looseObject({ start: z.string().optional() }).optional(),
   engines: z.looseObject({ node: z.string().optional() }).optional(),
 });
-
-/** A start script that no shell has to read. */
-const PLAIN_COMMAND = /^node(?: [\w./@=:-]+)+$/;
-/** Files that start a program where its package does not say which. */
-const ENTRY_POINTS = ["server.js", "index.js", "app.js", "main.js", "src/server.js", "src/index.js"];
-const PYTHON_ENTRY_POINTS = ["app.py", "main.py", "server.py"];
 
 /** Name of a program's address. */
 const ADDRESS = "http";
@@ -65,19 +75,30 @@ const OF_THE_HOST = new Set(["PORT", "HOST", "PATH", "HOME", "LISTEN_FDS", "LIST
  * @throws UsageError `config_invalid` for a file that is not valid; `usage` where no command is found; `source_*` for a
  *   folder that cannot be packed
  */
-export async function initialDescriptor(
-  folder: string,
-  command: readonly string[],
-): Promise<{ text: string } & Pick<Application, "listen" | "ports">> {
+export async function initialDescriptor(folder: string, command: readonly string[]): Promise<Starter> {
   const file = join(folder, APPLICATION_FILE);
   const text = await ifThere(readTextFile(file, YAML_LIMITS.maxBytes));
   if (text !== undefined) {
     const { listen, ports } = parseYaml(text, application, file);
-    return { text, listen, ports };
+    return { text, template: undefined, notes: [], listen, ports };
   }
   const facts = programFacts(folder, command);
   const [listen, ports] = facts.address === "handed over" ? [[ADDRESS], []] : [[], facts.address ? [ADDRESS] : []];
-  return { text: starterApplication(facts), listen, ports };
+  return { text: starterApplication(facts), ...pythonRoad(folder), listen, ports };
+}
+
+/** Says how packages of Python travel along, where the program has some: installed into a folder that is packed. */
+function pythonRoad(folder: string): Pick<Starter, "template" | "notes"> {
+  const named = PYTHON_FILES.find((name) => existsSync(join(folder, name)));
+  if (named === undefined || existsSync(join(folder, "package.json"))) return { template: undefined, notes: [] };
+  const what = named === "requirements.txt" ? `-r ${named}` : ".";
+  return {
+    template: `# Where Python finds the packages that travel along.\nPYTHONPATH=${PYTHON_PACKAGES}\n`,
+    notes: [
+      `Packages of Python travel along in ${PYTHON_PACKAGES}: pip install --target ${PYTHON_PACKAGES} ${what}, before ` +
+        "each publication, by the Python and on the platform of the hosts. A virtual environment is not packed.",
+    ],
+  };
 }
 
 /** Looks at the folder of a program that runs today. */
@@ -85,7 +106,7 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
   const facts = readPackage(folder);
   const found = { health: undefined as string | undefined, isRooted: false, handedOver: false, bound: false };
   const variables = new Set<string>();
-  const started = commandOf(folder, command, facts);
+  const started = startCommand(folder, command, facts);
   for (const text of sourcesIn(folder, started)) {
     found.health ??= HEALTH_PATH.exec(text)?.[1];
     found.isRooted ||= ROOT_PATH.test(text);
@@ -167,7 +188,8 @@ function* sourcesIn(folder: string, command: readonly string[]): Generator<strin
   const own = realpathSync(folder);
   // A project that was made here before links back to the program.
   const follows = (path: string): boolean => existsSync(join(folder, path)) && realpathSync(join(folder, path)) === own;
-  const leaveOut = (path: string): string | undefined => (basename(path) === OF_OTHERS ? OF_OTHERS : undefined);
+  const others = pythonRoad(folder).template === undefined ? [OF_OTHERS] : [OF_OTHERS, PYTHON_PACKAGES];
+  const leaveOut = (path: string): string | undefined => others.find((name) => name === basename(path));
   const { members } = listSourceTree(folder, { limits: DEFAULT_LIMITS, follows, leaveOut });
   let count = 0;
   for (let index = 0; index < members.length && count < MAX_SOURCES; index++) {
@@ -177,28 +199,4 @@ function* sourcesIn(folder: string, command: readonly string[]): Generator<strin
     count++;
     yield readFileSync(join(folder, path), "utf8");
   }
-}
-
-function commandOf(
-  folder: string,
-  given: readonly string[],
-  facts: z.output<typeof packageFacts> | undefined,
-): [string, ...string[]] {
-  const [program, ...rest] = given;
-  if (program !== undefined) return [program, ...rest];
-  const start = facts?.scripts?.start?.trim().replace(/ +/g, " ");
-  if (start !== undefined && PLAIN_COMMAND.test(start)) return start.split(" ") as [string, ...string[]];
-  const isThere = (path: string | undefined): path is string => path !== undefined && existsSync(join(folder, path));
-  const script = [...(facts === undefined ? [] : [facts.main, ...ENTRY_POINTS])].find(isThere);
-  // A start script that a shell reads may do more than start the file.
-  if (script !== undefined && start === undefined) return ["node", script];
-  const python = facts === undefined ? PYTHON_ENTRY_POINTS.find(isThere) : undefined;
-  if (python !== undefined) return ["python3", python];
-  throw usageError(
-    "usage",
-    start === undefined
-      ? `Nothing in ${folder} says how its program is started.`
-      : `The start script of ${folder} needs a shell: ${start}.`,
-    { hint: "Give the command after two dashes: sealift app init -- node server.js." },
-  );
 }

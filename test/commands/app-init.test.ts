@@ -1,18 +1,32 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+// Holds: what app init writes (lib/publisher/start-command.ts, lib/publisher/starter-application.ts,
+// lib/agent/starter-project.ts)
+import { chmod, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import t, { type Test } from "tap";
+import { parse } from "yaml";
 import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
-async function init(t: Test, files: Record<string, string>) {
+async function init(t: Test, files: Record<string, string>, ...more: string[]) {
   const folder = temporaryFolder(t);
+  await plantIn(folder, files);
+  return { folder, ...(await initIn(folder, "--id", "web", ...more)) };
+}
+
+const initIn = (cwd: string, ...more: string[]) =>
+  commandLine(["app", "init", "--project-id", PROJECT, ...more], { cwd });
+
+async function plantIn(folder: string, files: Record<string, string>): Promise<void> {
   for (const [path, text] of Object.entries(files)) {
     await mkdir(dirname(join(folder, path)), { recursive: true });
     await writeFile(join(folder, path), text);
   }
-  const args = ["app", "init", "--project-id", "prj_0123456789abcdef", "--id", "web"];
-  return { folder, ...(await commandLine(args, { cwd: folder })) };
 }
+
+const VARIABLES = "import os; os.environ['OF_A_PACKAGE']";
+const PROJECT = "prj_0123456789abcdef";
+const commandIn = async (folder: string): Promise<string> =>
+  /^command: .*$/m.exec(await readFile(join(folder, "app.yaml"), "utf8").catch(() => ""))?.[0] ?? "";
 
 t.test("the commands that follow can be typed by who made the application", async (t) => {
   const { code, stdout, stderr } = await init(t, { "server.js": "listen(process.env.PORT)", "package.json": "{}" });
@@ -58,4 +72,98 @@ t.test("a start script without an ending is read, and a program without a port i
   const worker = await init(t, { "package.json": "{}", "main.js": "setInterval(() => {}, 1000);" });
   t.match(worker.stderr, "No port was found.");
   t.match(await readFile(join(worker.folder, "app.yaml"), "utf8"), /^# ports: \[http\]/m);
+});
+
+/** Packages with programs, linked into `.bin` as npm does. */
+async function withPrograms(folder: string, programs: Record<string, [file: string, text: string]>): Promise<void> {
+  await mkdir(join(folder, "node_modules/.bin"), { recursive: true });
+  for (const [name, [file, text]] of Object.entries(programs)) {
+    await plantIn(folder, { [`node_modules/${file}`]: text });
+    await chmod(join(folder, "node_modules", file), 0o755);
+    await symlink(`../${file}`, join(folder, "node_modules/.bin", name));
+  }
+}
+
+t.test("a program of a package becomes the file behind it, also after cross-env", async (t) => {
+  const programs: Parameters<typeof withPrograms>[1] = {
+    next: ["next/dist/bin/next", "#!/usr/bin/env node\n"],
+    "cross-env": ["cross-env/src/bin/cross-env.js", ""],
+    caddy: ["caddy/caddy", "\u007fELF"],
+  };
+  const starts: Record<string, string> = {
+    "next start": "[ node, node_modules/next/dist/bin/next, start ]",
+    "next  start -p 3000": '[ node, node_modules/next/dist/bin/next, start, -p, "3000" ]',
+    "cross-env NODE_ENV=production node server.js":
+      "[ node, node_modules/cross-env/src/bin/cross-env.js, NODE_ENV=production, node, server.js ]",
+    "cross-env A=1 B=2 next start":
+      "[ node, node_modules/cross-env/src/bin/cross-env.js, A=1, B=2, node, node_modules/next/dist/bin/next, start ]",
+    "caddy run": "[ node_modules/caddy/caddy, run ]",
+  };
+  for (const [start, command] of Object.entries(starts)) {
+    const folder = temporaryFolder(t);
+    await plantIn(folder, { "package.json": JSON.stringify({ scripts: { start } }), "server.js": "" });
+    await withPrograms(folder, programs);
+    const { code, stderr } = await initIn(folder, "--id", "web");
+    t.equal(code, 0, stderr);
+    t.equal(await commandIn(folder), `command: ${command}`);
+  }
+  for (const [start, message] of [
+    ["vite preview", /runs vite, which its node_modules\/\.bin does not have.*\n.*npm ci/],
+    ["cross-env A=1 vite", /runs vite/],
+    ["node a.js && node b.js", /needs a shell/],
+    ["A=1 node a.js", /needs a shell/],
+    ["node $FILE", /needs a shell/],
+  ] as const) {
+    const folder = temporaryFolder(t);
+    await plantIn(folder, { "package.json": JSON.stringify({ scripts: { start } }), "server.js": "" });
+    await withPrograms(folder, programs);
+    t.match(await initIn(folder, "--id", "web"), { code: 2, stderr: message }, start);
+  }
+});
+
+t.test("a second application is added to the project and its plan, which keeps its comments", async (t) => {
+  const root = temporaryFolder(t);
+  await plantIn(root, { "web/package.json": "{}", "web/server.js": "", "api/package.json": "{}", "api/server.js": "" });
+  t.equal((await initIn(join(root, "web"), "--out", "../deploy")).code, 0);
+  const file = join(root, "deploy/deployment/install.yaml");
+  await writeFile(file, `${await readFile(file, "utf8")}# ours\n`);
+  const second = await initIn(join(root, "api"), "--out", "../deploy");
+  t.match(second, { code: 0, stderr: /changed \.\.\/deploy\/deployment\/install\.yaml, which installs api, too/ });
+  const text = await readFile(file, "utf8");
+  const { steps } = parse(text) as { steps: object[] };
+  t.match(steps, [
+    { action: "prepare" },
+    { id: "install", action: "install_app", app: "web" },
+    { id: "install-app-api", action: "install_app", app: "api", depends_on: ["prepare"] },
+  ]);
+  t.match(text, "# ours");
+  t.match(await initIn(join(root, "api"), "--out", "../deploy"), { code: 0, stderr: /kept/ });
+  t.equal(await readFile(file, "utf8"), text, "once");
+
+  await plantIn(root, { "deploy/apps/worker/main.py": "" });
+  t.equal((await initIn(join(root, "deploy/apps/worker"))).code, 0);
+  t.match(parse(await readFile(file, "utf8")), { steps: [{}, {}, {}, { app: "worker" }] });
+
+  await writeFile(file, (await readFile(file, "utf8")).replace(PROJECT, "prj_another0000"));
+  await plantIn(root, { "other/package.json": "{}", "other/server.js": "" });
+  const foreign = await initIn(join(root, "other"), "--out", "../deploy");
+  t.match(foreign, { code: 2, stderr: /belongs to the project prj_another0000/ });
+  t.equal(await commandIn(join(root, "other")), "", "nothing is written");
+});
+
+t.test("a program of Python is told how its packages travel along", async (t) => {
+  const files = {
+    "requirements.txt": "flask\n",
+    "app.py": "import os; os.environ['PORT']",
+    "packages/x.py": VARIABLES,
+  };
+  const { code, folder, stderr } = await init(t, files);
+  t.match({ code, stderr }, { code: 0, stderr: /pip install --target packages -r requirements\.txt/ });
+  t.equal(await commandIn(folder), "command: [ python3, app.py ]");
+  t.match(await readFile(join(folder, ".env.template"), "utf8"), /^PYTHONPATH=packages$/m);
+  t.notMatch(await readFile(join(folder, "app.yaml"), "utf8"), "OF_A_PACKAGE");
+  const project = await init(t, { "pyproject.toml": "", "main.py": "" });
+  t.match(project.stderr, /pip install --target packages \./);
+  const virtual = await init(t, { "requirements.txt": "", "app.py": "" }, "--", ".venv/bin/python", "app.py");
+  t.match(virtual, { code: 2, stderr: /\.venv\/bin\/python: a virtual environment is not packed/ });
 });

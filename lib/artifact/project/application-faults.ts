@@ -28,6 +28,16 @@ export function applicationFaults(app: Application, at: (path: string) => Found)
   return faults;
 }
 
+/** Folders of virtual environments, which are never packed. */
+const VIRTUAL_ENVIRONMENT = /^(?:\.\/)?\.?venv\//;
+
+/** Returns why a program of a virtual environment cannot be one of an application; undefined for another program. */
+export const virtualEnvironmentFault = (program: string): string | undefined =>
+  VIRTUAL_ENVIRONMENT.test(program)
+    ? "a virtual environment is not packed, since it holds paths of the machine that made it: start python3, with " +
+      "packages by `pip install --target packages` and PYTHONPATH=packages in .env.template"
+    : undefined;
+
 function programFault(program: string, { data }: Application, at: (path: string) => Found): string | undefined {
   if (data !== undefined && `${program}/`.startsWith(`${data}/`))
     return `${program} lies in ${data}, which belongs to the host`;
@@ -39,6 +49,6 @@ function programFault(program: string, { data }: Application, at: (path: string)
     case "folder":
       return `${program} is a folder`;
     case undefined:
-      return `${program} is not in the folder`;
+      return virtualEnvironmentFault(program) ?? `${program} is not in the folder`;
   }
 }

@@ -110,6 +110,10 @@ t.test("each bad value of app.yaml gets an error that says what to write", async
     ],
     [`${GOOD}listen: [http]\nhealth: { http: /, port: web }`, /health\.port: is web, which/],
     [`${GOOD}listen: [http, http]`, /listen: names http/],
+    [
+      "command: [.venv/bin/python, app.py]",
+      /command: a virtual environment is not packed.*pip install --target packages/,
+    ],
     [`${GOOD}data: ../storage`, /data: must be a path inside/],
     [`${GOOD}data: ./`, /data: must be a plain path/],
     [`${GOOD}data: .sealift`, /data: must not contain \.sealift, node_modules/],

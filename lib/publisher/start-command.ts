@@ -1,0 +1,88 @@
+import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
+import { join, relative, sep } from "node:path";
+import { virtualEnvironmentFault } from "../artifact/project/application-faults.ts";
+import { usageError } from "../contract/errors.ts";
+
+export type Words = [string, ...string[]];
+
+/** Facts of a `package.json` that say how its program is started. */
+export interface PackageStart {
+  main?: string | undefined;
+  scripts?: { start?: string | undefined } | undefined;
+}
+
+/** Word of a start script that no shell has to read. */
+const PLAIN_WORD = /^[\w./@=:,+%-]+$/;
+const ASSIGNMENT = /^[A-Za-z_]\w*=/;
+/** Program of a package that sets variables, and then starts another program. */
+const SETS_VARIABLES = "cross-env";
+/** Files that start a program where its package does not say which. */
+const ENTRY_POINTS = ["server.js", "index.js", "app.js", "main.js", "src/server.js", "src/index.js"];
+const PYTHON_ENTRY_POINTS = ["app.py", "main.py", "server.py"];
+
+const HINT = "Give the command after two dashes: sealift app init -- node server.js.";
+
+/**
+ * Returns the command that starts a program: the given one, else that of its package or of a file with a usual name. A
+ * name that npm looks for in `node_modules/.bin`, such as `next`, becomes the file behind it: `.bin` is not packed.
+ *
+ * @throws UsageError `usage` where none is found
+ */
+export function startCommand(folder: string, given: readonly string[], facts: PackageStart | undefined): Words {
+  const [program, ...rest] = given;
+  const fault = program === undefined ? undefined : virtualEnvironmentFault(program);
+  if (fault !== undefined) throw usageError("usage", `${program}: ${fault}.`);
+  if (program !== undefined) return [program, ...rest];
+  const start = facts?.scripts?.start?.trim();
+  if (start !== undefined && start !== "") return scriptCommand(folder, start);
+  const isThere = (path: string | undefined): path is string => path !== undefined && existsSync(join(folder, path));
+  const script = [...(facts === undefined ? [] : [facts.main, ...ENTRY_POINTS])].find(isThere);
+  if (script !== undefined) return ["node", script];
+  const python = facts === undefined ? PYTHON_ENTRY_POINTS.find(isThere) : undefined;
+  if (python !== undefined) return ["python3", python];
+  throw usageError("usage", `Nothing in ${folder} says how its program is started.`, { hint: HINT });
+}
+
+/** Returns a start script as a command. @throws UsageError `usage` for one that a shell has to read */
+function scriptCommand(folder: string, start: string): Words {
+  const [name = "", ...rest] = start.split(/\s+/);
+  if (![name, ...rest].every((word) => PLAIN_WORD.test(word)) || ASSIGNMENT.test(name))
+    throw usageError("usage", `The start script of ${folder} needs a shell: ${start}.`, { hint: HINT });
+  return resolved(folder, start, [name, ...rest]);
+}
+
+function resolved(folder: string, start: string, [name, ...rest]: Words): Words {
+  if (name === "node") return [name, ...rest];
+  const program = installedProgram(folder, name);
+  if (program === undefined)
+    throw usageError(
+      "usage",
+      `The start script of ${folder} runs ${name}, which its node_modules/.bin does not have: ${start}.`,
+      {
+        hint: `Run \`npm ci\` in ${folder} and then this again, or give the command after two dashes: sealift app init -- node server.js.`,
+      },
+    );
+  const at = rest.findIndex((word) => !ASSIGNMENT.test(word));
+  const [next, ...words] = rest.slice(at);
+  if (name !== SETS_VARIABLES || at === -1 || next === undefined) return [...program, ...rest];
+  return [...program, ...rest.slice(0, at), ...resolved(folder, start, [next, ...words])];
+}
+
+/** Returns the command of a program that a package of the folder brings; undefined for none that lies in the folder. */
+function installedProgram(folder: string, name: string): Words | undefined {
+  const link = join(folder, "node_modules/.bin", name);
+  if (name.includes("/") || !existsSync(link)) return undefined;
+  const path = relative(realpathSync(folder), realpathSync(link)).replaceAll(sep, "/");
+  if (path.startsWith("../")) return undefined;
+  return /\.[cm]?js$/.test(path) || /^#!.*\bnode\b/.test(firstLine(link)) ? ["node", path] : [path];
+}
+
+function firstLine(path: string): string {
+  const file = openSync(path, "r");
+  try {
+    const bytes = Buffer.alloc(128);
+    return bytes.toString("latin1", 0, readSync(file, bytes)).split("\n")[0]!;
+  } finally {
+    closeSync(file);
+  }
+}
