@@ -95,7 +95,7 @@ function pythonRoad(folder: string): Pick<Starter, "template" | "notes"> {
   return {
     template: `# Where Python finds the packages that travel along.\nPYTHONPATH=${PYTHON_PACKAGES}\n`,
     notes: [
-      `Packages of Python travel along in ${PYTHON_PACKAGES}: pip install --target ${PYTHON_PACKAGES} ${what}, before ` +
+      `Packages of Python travel along in ${PYTHON_PACKAGES}: \`pip install --target ${PYTHON_PACKAGES} ${what}\`, before ` +
         "each publication, by the Python and on the platform of the hosts. A virtual environment is not packed.",
     ],
   };

@@ -40,7 +40,7 @@ export async function requireUser(name: string): Promise<void> {
   const found = await findUser(name);
   if (found === undefined)
     throw usageError("usage", `This machine has no user ${name}.`, {
-      hint: `Make one: useradd --system ${name}. Nothing was changed.`,
+      hint: `Make one: \`useradd --system ${name}\`. Nothing was changed.`,
     });
   if (found.uid === 0) throw usageError("usage", `${name} is root, and no application runs as root.`);
 }

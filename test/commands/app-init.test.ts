@@ -158,7 +158,7 @@ t.test("a program of Python is told how its packages travel along", async (t) =>
     "packages/x.py": VARIABLES,
   };
   const { code, folder, stderr } = await init(t, files);
-  t.match({ code, stderr }, { code: 0, stderr: /pip install --target packages -r requirements\.txt/ });
+  t.match({ code, stderr }, { code: 0, stderr: /pip install --target packages -r requirements\.txt`/ });
   t.equal(await commandIn(folder), "command: [ python3, app.py ]");
   t.match(await readFile(join(folder, ".env.template"), "utf8"), /^PYTHONPATH=packages$/m);
   t.notMatch(await readFile(join(folder, "app.yaml"), "utf8"), "OF_A_PACKAGE");

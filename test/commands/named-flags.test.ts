@@ -30,7 +30,7 @@ function sentencesOf(path: string): string[] {
 }
 
 /** Matches commands of other programs in a text. */
-const OTHERS = /`(?:npm|pnpm|yarn) [^`]*`|^pnpm .*/g;
+const OTHERS = /`(?:npm|pip|pnpm|useradd|yarn) [^`]*`|^pnpm .*/g;
 /** Flags of systemctl, systemd-tmpfiles, npm and a variable of CSS, which texts name without a mark. */
 const FOREIGN = new Set(["create", "now", "global", "quiet", "bad"]);
 
