@@ -98,7 +98,7 @@ export class Join extends withOptions(join) {
     if (this.options.supervisor === "runtime") this.note(`Put beside it: ${PLUGIN_KEY}.`);
     if (unit === undefined) this.note(`Next: sealift watch --config ${joined(place.folder, place.watch)}`);
     else {
-      await unit.start(interrupt.signal);
+      await unit.start({ warn: this.warn, signal: interrupt.signal });
       this.note(`Its watch runs as ${unit.unit}: systemctl status ${unit.unit}`);
     }
     return this.done({ host_id, project_id, labels, files });

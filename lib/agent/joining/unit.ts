@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { makeFolder, writeFileAtomic } from "../../support/files.ts";
 import { nextSteps, ofThisProgram, planUnits, type UnitFile, UNITS, writeUnits } from "../../support/systemd/units.ts";
-import { supervise } from "../supervisors/supervisor.ts";
+import { activate } from "./activate.ts";
 
 /** Folder in which the unit of a watch looks for its configuration. */
 const CONFIGURATIONS = "/etc/sealift/watch";
@@ -84,8 +84,7 @@ export class WatchUnit {
   }
 
   /** Makes the units count, and starts this one. @throws DeploymentError `supervisor_failed` */
-  async start(signal?: AbortSignal): Promise<void> {
-    const steps = nextSteps(this.#files, { services: SERVICES, root: this.#root }, this.#name);
-    for (const step of steps) await supervise(step.split(" ") as [string, ...string[]], signal);
+  async start(options: { warn: (message: string) => void; signal?: AbortSignal }): Promise<void> {
+    await activate(nextSteps(this.#files, { services: SERVICES, root: this.#root }, this.#name), options);
   }
 }

@@ -32,7 +32,7 @@ export async function planAppUnits(options: AppUnitOptions): Promise<UnitFile[]>
     [`${unit}.service.d/sealift.conf`, dropIn(options)],
     ...(socket === undefined ? [] : [[`${unit}.socket`, socketUnit(id, socket)] as [string, string]]),
     [addressesPath(id), addressesText(options)],
-    [`/etc/sysusers.d/sealift-app-${id}.conf`, `u ${options.user} - "Sealift application ${id}"\n`],
+    [`/etc/sysusers.d/sealift-app-${id}.conf`, users(options)],
     [`/etc/tmpfiles.d/sealift-app-${id}.conf`, folders(options)],
     ["/etc/polkit-1/rules.d/50-sealift-watch.rules", await templateText("50-sealift-watch.rules")],
   ];
@@ -54,7 +54,7 @@ export function appSteps({ id, socket, root }: Pick<AppUnitOptions, "id" | "sock
   if (root !== "/") return [`systemctl --root=${root} enable ${units.join(" ")}`];
   return [
     "systemd-sysusers",
-    "systemd-tmpfiles --create",
+    `systemd-tmpfiles --create sealift-app-${id}.conf`,
     "systemctl daemon-reload",
     `systemctl enable ${units.join(" ")}`,
     ...(socket === undefined ? [] : [`systemctl start ${units[0]}`]),
@@ -113,6 +113,10 @@ function listenStream(address: string): string {
     hint: "Such as 127.0.0.1:3000.",
   });
 }
+
+/** Its folders belong to the watch's user, who is there before the watch is. */
+const users = ({ user, id }: AppUnitOptions): string =>
+  `u ${user} - "Sealift application ${id}"\nu sealift-watch - "Sealift watch" /var/lib/sealift-watch\n`;
 
 const folders = ({ projectRoot, id }: AppUnitOptions): string =>
   [

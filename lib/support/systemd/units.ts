@@ -38,6 +38,8 @@ export interface UnitFile {
 }
 
 export const UNITS = "/etc/systemd/system";
+/** Folders of the root, in `tmpfiles.d`. Without its name, `systemd-tmpfiles` ends by a bad line of any package. */
+const TMPFILES = "sealift.conf";
 /** AppArmor profile of the runtime's unit. */
 const PROFILE = "/etc/apparmor.d/sealift-runtime";
 /** Rules of AppArmor 4, the first with one for user namespaces; the profile asks for them. */
@@ -60,7 +62,7 @@ const TEMPLATES: readonly Template[] = [
   { template: "sealift-runtime.service", path: `${UNITS}/sealift-runtime.service`, services: ["runtime"] },
   { template: "sealift-watch@.service", path: `${UNITS}/sealift-watch@.service`, services: ["watch"] },
   { template: "sealift.sysusers.conf", path: "/etc/sysusers.d/sealift.conf", services: ["runtime", "watch"] },
-  { template: "sealift.tmpfiles.conf", path: "/etc/tmpfiles.d/sealift.conf", services: ["runtime", "watch"] },
+  { template: "sealift.tmpfiles.conf", path: `/etc/tmpfiles.d/${TMPFILES}`, services: ["runtime", "watch"] },
   {
     template: "50-sealift-watch.rules",
     path: "/etc/polkit-1/rules.d/50-sealift-watch.rules",
@@ -198,7 +200,7 @@ export function nextSteps(
     );
   const hasUser = services.some((service) => service === "runtime" || service === "watch");
   return [
-    ...(hasUser ? ["systemd-sysusers", "systemd-tmpfiles --create"] : []),
+    ...(hasUser ? ["systemd-sysusers", `systemd-tmpfiles --create ${TMPFILES}`] : []),
     ...(files.some(({ path, state }) => path === PROFILE && state !== "unchanged")
       ? [`apparmor_parser --replace ${PROFILE}`]
       : []),
