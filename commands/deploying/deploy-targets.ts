@@ -86,10 +86,10 @@ export async function marketplaceTarget(
  */
 async function deployOptions(options: Values<typeof agent>, layers: readonly Layer[]): Promise<DeployOptions> {
   const { projectRoot, hostId, allowDowngrade, acceptRights, allowForeignRoot, templateEnv, pluginSecretKey } = options;
-  const { keepReleases, keepReports, lockWaitMs, deadlineMs, durability } = options;
+  const { keepReleases, keepReports, lockWaitMs, deadlineMs, durability, logInReports } = options;
   return {
     ...{ projectRoot, hostId, allowDowngrade, acceptRights, allowForeignRoot, templateEnv, pluginSecretKey },
-    ...{ keepReleases, keepReports, lockWaitMs, deadlineMs, durability },
+    ...{ keepReleases, keepReports, lockWaitMs, deadlineMs, durability, logInReports },
     supervisor: await supervisorFrom(options),
     settings: settingsOf(options, layers),
     ...(await operatorCommands(options)),

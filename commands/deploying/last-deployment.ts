@@ -17,6 +17,7 @@ interface RunValues {
   healthUrl?: readonly (readonly [plugin: string | null, url: URL])[];
   runtimeUrl: string;
   notifiersConfig?: string | undefined;
+  logInReports?: boolean;
   hubUrl?: string | undefined;
   signerPublicKey?: readonly string[] | undefined;
   root?: string | undefined;
@@ -48,7 +49,7 @@ const BETWEEN_KEYS = "\n";
  */
 export function settingsOf(options: RunValues, layers: readonly Layer[]): Settings {
   const { hostId, supervisor, supervisorName, systemdScope, runtimeUrl } = options;
-  const { notifiersConfig, hubUrl, policy } = options;
+  const { notifiersConfig, logInReports, hubUrl, policy } = options;
   const own: Record<string, Record<string, string | undefined>> = {
     runtime: { runtime_url: runtimeUrl, plugin_key_file: secretFile("plugin-key", layers) },
     systemd: { systemd_scope: systemdScope, ...healthOf(options) },
@@ -62,6 +63,7 @@ export function settingsOf(options: RunValues, layers: readonly Layer[]): Settin
     notifiers_config: notifiersConfig && resolve(notifiersConfig),
     policy: policy && resolve(policy),
     ...signersOf(options),
+    log_in_reports: logInReports === false ? "false" : undefined,
     // A URL may hold a password.
     ...(hubUrl !== undefined &&
       new URL(hubUrl).password === "" && { hub_url: hubUrl, api_key_file: secretFile("api-key", layers) }),

@@ -52,9 +52,10 @@ export class Rollback extends withOptions(rollback) {
       ...{ ...of, to, allowUntrustedSigner, allowUnmetPolicy, ...(await hubOf(of, this.options)) },
       trust: (await signerTrust({ ...this.options, rootSources: [] })) ?? (await trustOnDisk(layout, target!)),
     };
-    const { projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, acceptRights } = this.options;
+    const { projectRoot, hostId, keepReports, logInReports } = this.options;
+    const { lockWaitMs, deadlineMs, allowForeignRoot, acceptRights } = this.options;
     const options = {
-      ...{ projectRoot, hostId, keepReports, lockWaitMs, deadlineMs, allowForeignRoot, acceptRights },
+      ...{ projectRoot, hostId, keepReports, logInReports, lockWaitMs, deadlineMs, allowForeignRoot, acceptRights },
       policy: await policyOf(this.options),
       supervisor: await supervisorFrom(this.options),
       settings: settingsOf(this.options, this.layers),

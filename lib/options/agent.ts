@@ -45,6 +45,7 @@ const deployment = group("Deployment", {
     default: DEPLOYMENT_DEFAULTS.keepReports,
     min: 1,
   }),
+  logInReports: flag({ help: "Keep the log of a failed application out of reports", default: true }),
   allowDowngrade: flag({ help: "Follow `latest` to a lower version" }),
   policy: guarded(path({ metavar: "FILE", help: "policy.yaml: what a version must meet on this host" })),
   acceptRights: flag({ help: "Accept an upgrade that asks for more rights" }),

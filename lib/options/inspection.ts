@@ -12,7 +12,8 @@ export const history = {
   ...host,
 };
 
-const { hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig, policy, acceptRights } = agent;
+const { hostId, keepReports, logInReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig, policy, acceptRights } =
+  agent;
 const { runtimeUrl: _url, pluginKey: _key, staysUpMs: _staysUp, healthUrl: _health, ...units } = supervision;
 
 /**
@@ -27,7 +28,7 @@ export const rollback = {
     allowUnmetPolicy: guarded(flag({ help: "Go back without asking the host's policy" })),
   }),
   ...hostChange,
-  ...{ hostId, keepReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig, policy, acceptRights },
+  ...{ hostId, keepReports, logInReports, lockWaitMs, deadlineMs, timeoutMs, notifiersConfig, policy, acceptRights },
   ...acceptedSigners,
   ...supervision,
   ...reporting,

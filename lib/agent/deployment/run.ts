@@ -41,6 +41,8 @@ export interface DeployOptions extends DeploymentSettings {
   reinstall?: boolean;
   /** Lets root deploy into a project root that another user owns, and can change meanwhile. */
   allowForeignRoot?: boolean;
+  /** Whether the report of a failed application has the last lines of its log. Default: true. */
+  logInReports?: boolean;
   signal?: AbortSignal;
 }
 

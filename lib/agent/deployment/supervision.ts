@@ -74,8 +74,18 @@ export async function blamed(
   touched: readonly (string | null)[],
 ): Promise<SealiftError> {
   if (!saysOfTheRelease(error)) return error;
+  // Before anything is brought back, which would write to the same log.
+  await noteLog(run);
   const apps = touched.filter(isApplicationUnit).map((unit) => itemOfUnit(unit).id);
   return (await trouble(run, error)) ?? (await troubleOfApplications(run, apps, error)) ?? error;
+}
+
+/** Keeps the last lines of the application that has failed for the report, unless its operator wants none. */
+async function noteLog({ options, draft, layout, signal, isTrial }: Run<Deployed>): Promise<void> {
+  const unit = draft.failedUnit;
+  if (unit === null || !isApplicationUnit(unit) || options.logInReports === false || isTrial === true) return;
+  const { logTail } = await import("../supervisors/log-tail.ts");
+  draft.logged(await logTail(layout, itemOfUnit(unit), { systemdScope: options.supervisor.systemdScope, signal }));
 }
 
 /** Checks whether the root's applications can be supervised still. @returns the error if they cannot */

@@ -5,7 +5,9 @@ import { readStanding, type Standing, troubleText, writeStanding } from "../../r
 import { readJournal } from "../../releases/journal.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
+import { itemOfUnit } from "../../releases/names.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
+import { isApplicationUnit } from "../applications/root-supervisor.ts";
 import { healthReport, REPORTS_READ } from "../reports/health-report.ts";
 import { readReports, removeReport, reportName, writeReport } from "../reports/report.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
@@ -35,7 +37,7 @@ export interface Patient {
   /** Paths to use now. */
   readonly layout: Layout;
   /** Options of its deployments, as they are now. */
-  readonly options: { supervisor: SupervisorChoice; hostId: string };
+  readonly options: { supervisor: SupervisorChoice; hostId: string; logInReports?: boolean };
   kind: "project" | "plugin" | "service";
   slug: string;
 }
@@ -154,7 +156,8 @@ export class HealthWatch {
     if ((await currentRelease(layout, target))?.name !== release.name) return;
     const earlier = await readReports(layout, target, REPORTS_READ);
     const report = healthReport(release, found, earlier, now, { kind, slug, host_id: options.hostId });
-    await writeReport(layout, target, report);
+    const log = await this.#logOf(found);
+    await writeReport(layout, target, { ...report, ...(log.length > 0 && { log }) });
     await writeStanding(layout, target, {
       ...found,
       told: { state: found.state, at: now, report: reportName(report) },
@@ -162,6 +165,15 @@ export class HealthWatch {
     // The earlier report is out of date, whether or not the hub has it.
     if (found.told !== undefined) await removeReport(layout, target, found.told.report);
     this.#hearing.reported();
+  }
+
+  /** Returns the last lines of the first unhealthy application; none if its operator wants no logs in reports. */
+  async #logOf({ units }: Standing): Promise<string[]> {
+    const { layout, options } = this.#patient;
+    const unit = Object.keys(units).find(isApplicationUnit);
+    if (unit === undefined || options.logInReports === false) return [];
+    const { logTail } = await import("../supervisors/log-tail.ts");
+    return logTail(layout, itemOfUnit(unit), { systemdScope: options.supervisor.systemdScope });
   }
 
   /** Tells whether a run is switching this target, or was cut short in it. */

@@ -29,6 +29,9 @@ export class ReportDraft {
   #bytes = 0;
   #version: string | null = null;
   #isRepeated = false;
+  /** Unit of the step that runs or has failed; null for none. */
+  #unit: string | null = null;
+  #log: readonly string[] = [];
   #artifact: ArtifactFacts = { repo: null, artifact_sha256: null, signer: null, plugins: [] };
 
   hear(event: AgentEvent): void {
@@ -36,11 +39,27 @@ export class ReportDraft {
     if (event.event === "fetch.progress" || event.event === "fetch.done") this.#bytes = event.bytes;
     if (event.event === "resolve.ok") this.#version = event.version;
     if (event.event === "policy.refused" || event.event === "apps.held") this.#isRepeated = event.repeated;
+    if (event.event === "step.started") this.#unit = event.plugin;
     if (event.event === "step.done") this.#steps.push(event.outcome);
   }
 
   fetched(facts: ArtifactFacts): void {
     this.#artifact = facts;
+  }
+
+  /** Keeps the last lines that a unit which failed has written. */
+  logged(lines: readonly string[]): void {
+    this.#log = lines;
+  }
+
+  /** Lines for the report of a failure. */
+  get log(): readonly string[] {
+    return this.#log;
+  }
+
+  /** Unit of the step that has failed, if one has: the last step that began. */
+  get failedUnit(): string | null {
+    return this.#steps.at(-1)?.status === "failed" ? this.#unit : null;
   }
 
   /** Resolved version, if any. */
@@ -94,6 +113,7 @@ export function reportOf(
     code: error === undefined ? null : causeCode(error),
     ...(error?.cause !== undefined && { causes: causesOf(error) }),
     ...draft.facts(),
+    ...(error !== undefined && draft.log.length > 0 && { log: [...draft.log] }),
     ...runningFields(running),
   };
 }

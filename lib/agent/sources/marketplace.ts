@@ -158,13 +158,14 @@ export function marketplaceReporter(
   return {
     async report(report: LocalReport, signal: AbortSignal): Promise<void> {
       const { status, started_at, completed_at, host_id, repo, error_message, code } = report;
-      const { running_version, running_signer, health, trust_root: root } = report;
+      const { running_version, running_signer, health, log, trust_root: root } = report;
       const body: DeploymentReport = {
         ...{ kind, slug, version: report.resolved_version ?? report.requested_version, status },
         ...{ started_at, completed_at, host_id, repo, error_message, running_version, running_signer },
         ...(code !== null && { code }),
         ...(health !== undefined && { health }),
         steps: stepsToReport(report.steps),
+        ...(log !== undefined && { log }),
         ...(options.labels !== undefined && { labels: options.labels }),
       };
       await new MarketplaceClient(kind, slug, { ...options, signal }).report(body, root);

@@ -123,6 +123,7 @@ export function projectReporter(options: HubConnection & { projectId: string }):
         running_signer: report.running_signer,
         ...(report.health !== undefined && { health: report.health }),
         steps: stepsToReport(report.steps),
+        ...(report.log !== undefined && { log: report.log }),
         ...(options.labels !== undefined && { labels: options.labels }),
       };
       await new DeployClient(projectId, { ...options, signal }).report(body, report.trust_root);

@@ -60,6 +60,7 @@ export const HOST_FACTS = {
   superseded: { within: EVERY_SCREEN },
   state: { title: "State", own: ["fleet page", "host page"] },
   steps: { title: "Steps", own: ["host page"] },
+  log: { title: "Log", own: ["host page"] },
   plugins: { title: "Plugins", own: ["host page"] },
   // Facts of the last report for programs.
   ...{ id: {}, deployer_id: {}, kind: {}, slug: {}, repo: {}, deployment_id: {} },

@@ -62,6 +62,8 @@ export const detailFacts = {
   state: hostState,
   /** Steps of the last report. */
   steps: z.array(stepOutcome),
+  /** Last lines of the log of an application that failed; omitted where the last report has none. */
+  log: z.array(z.string()).optional(),
 };
 
 /** Host of a fleet with the facts that both surfaces have. */

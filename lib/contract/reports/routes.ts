@@ -3,7 +3,7 @@ import { timestamp } from "../identifiers.ts";
 import { page, pageQuery } from "../paging.ts";
 import type { Route } from "../route.ts";
 import { marketplaceKind, reportRecord } from "../surfaces/marketplace.ts";
-import { deploymentReport, deploymentStatus } from "../surfaces/reports.ts";
+import { deploymentReport, deploymentStatus, reportedLog } from "../surfaces/reports.ts";
 
 const shared = { mount: "deployments", tags: ["deployments"] } as const;
 
@@ -36,6 +36,6 @@ export const listReports = {
     from: timestamp.optional().describe("Reports received at this time or later"),
     to: timestamp.optional().describe("Reports received before this time"),
   }),
-  ok: { 200: page(reportRecord) },
+  ok: { 200: page(reportRecord.extend({ log: reportedLog })) },
   errors: [401, 403, 422],
 } as const satisfies Route;

@@ -5,7 +5,14 @@ import { base64Of, hostId, projectId, semverLabel, sha256Hex, timestamp, version
 import { rootVersion } from "../trust/root.ts";
 import { labels } from "./labels.ts";
 import { latestFacts } from "./latest-facts.ts";
-import { healthField, reportedCode, reportedSteps, runningSignerField, runningVersionField } from "./reports.ts";
+import {
+  healthField,
+  reportedCode,
+  reportedLog,
+  reportedSteps,
+  runningSignerField,
+  runningVersionField,
+} from "./reports.ts";
 import { stageField, versionState } from "./version-state.ts";
 
 /** Surface B on the wire (docs/contract/deploy.md). Binary fields are base64. */
@@ -99,6 +106,7 @@ export const projectReport = z.object({
   health: healthField,
   labels: labels.optional(),
   steps: reportedSteps,
+  log: reportedLog,
 });
 export type ProjectReport = z.infer<typeof projectReport>;
 export const projectReportAnswer = z.object({ deployment_id: z.string() });

@@ -93,6 +93,18 @@ export const reportedSteps = z
   .optional()
   .catch(undefined);
 
+/** Most lines of a log in a report, and most characters of all of them. */
+export const MAX_LOG_LINES = 20;
+export const MAX_LOG_CHARACTERS = 4096;
+
+/** Last lines of the log of an application that failed, made safe by the agent. A malformed log is ignored. */
+export const reportedLog = z
+  .array(z.string().max(MAX_LOG_CHARACTERS))
+  .max(MAX_LOG_LINES)
+  .refine((lines) => lines.join("\n").length <= MAX_LOG_CHARACTERS)
+  .optional()
+  .catch(undefined);
+
 /** Returns the last steps of a deployment, with as much of their texts as a hub accepts. */
 export const stepsToReport = (steps: readonly StepOutcome[]): StepOutcome[] =>
   steps.slice(-MAX_STEPS).map(({ id, action, error_message: error, ...rest }) => ({
@@ -127,6 +139,7 @@ export const deploymentReport = z.object({
   health: healthField,
   labels: labels.optional(),
   steps: reportedSteps,
+  log: reportedLog,
 });
 export type DeploymentReport = z.infer<typeof deploymentReport>;
 
@@ -147,6 +160,8 @@ export const localReport = z.object({
   /** Messages of the error's cause chain, starting with its own cause. */
   causes: z.array(z.string()).optional(),
   steps: z.array(stepOutcome),
+  /** Last lines of the log of an application that failed, unless the operator keeps logs out of reports. */
+  log: z.array(z.string()).optional(),
   bytes: z.int().nonnegative(),
   artifact_sha256: z.string().nullable(),
   /** Trusted Ed25519 key that has signed it, hexadecimal; null where no signature was required. */

@@ -89,6 +89,12 @@ export async function sendFleetView(
     : sendChanges(request, reply, statements, { view: fleet.view, state, since });
 }
 
+/** Facts of a report in the log that the record of its host lacks. */
+interface Logged {
+  plugins?: Record<string, unknown>[];
+  log?: string[];
+}
+
 /**
  * Answers with one host: its record, its state, and further facts of its newest report.
  *
@@ -103,9 +109,13 @@ export async function hostDetail<Shown extends HostRecord>(
   const host = await findHost(statements, view, id);
   if (host === undefined) throw noSuchHost();
   const record = JSON.parse(hostText(host)) as Shown;
-  const { plugins } = JSON.parse(host.logged ?? "{}") as { plugins?: Record<string, unknown>[] };
+  const { plugins, log } = JSON.parse(host.logged ?? "{}") as Logged;
   const steps = JSON.parse(host.steps ?? "[]") as HostDetail["steps"];
-  return { ...record, state: stateOfHost(record, now), steps, ...(plugins !== undefined && { plugins }) };
+  return {
+    ...{ ...record, state: stateOfHost(record, now), steps },
+    ...(log !== undefined && { log }),
+    ...(plugins !== undefined && { plugins }),
+  };
 }
 
 /** Streams a whole view or its changes from the database; an unchanged one costs one row (304). */

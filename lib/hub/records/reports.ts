@@ -246,7 +246,7 @@ export async function storeTargetReport(
     holder: deployerId,
     target: subjectOf(report),
     deploymentId: null,
-    record: JSON.stringify(record),
+    record: JSON.stringify({ ...record, log: report.log }),
     ...ofHost(record, report, context),
   });
   return record;
@@ -274,7 +274,10 @@ export async function storeProjectReport(
     holder: "",
     target: report.project_id,
     deploymentId,
-    record: JSON.stringify({ id, project_id: report.project_id, ...hostRecord, plugins: report.plugins }),
+    // Views of fleets leave out what only the log has.
+    record: JSON.stringify({
+      ...{ id, project_id: report.project_id, ...hostRecord, plugins: report.plugins, log: report.log },
+    }),
     ...ofHost(hostRecord, report, context),
   });
   return deploymentId;

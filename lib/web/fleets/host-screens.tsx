@@ -36,7 +36,7 @@ const STEP_TONES: Record<StepOutcome["status"], Tone> = { done: "good", failed: 
 const took = (ms: number): string => (ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`);
 
 /** Facts with a place on the page outside of the list. */
-type Apart = "host_id" | "error_message" | "steps" | "plugins";
+type Apart = "host_id" | "error_message" | "steps" | "log" | "plugins";
 
 /** Fact of the list; undefined for nothing to show. */
 type Fact = (host: FleetHost) => ReactNode;
@@ -66,7 +66,7 @@ export const host = fleetScreen(async ({ api }, request, target) => {
   const id = param(request, "host");
   const detail = await api.call(request, fleetCall([routes.showProjectHost, routes.showTargetHost], target, id));
   const host = hostOf(id, detail);
-  const { error_message: error, steps } = detail;
+  const { error_message: error, steps, log = [] } = detail;
   const { plugins = [] } = "plugins" in detail ? detail : {};
   const text = (value: unknown): string => (typeof value === "string" ? value : "");
   const history = await reportsOf(api, request, kind);
@@ -83,6 +83,14 @@ export const host = fleetScreen(async ({ api }, request, target) => {
           <Section id="error" title="Error">
             <pre className="error" tabIndex={0} aria-label="Error">
               {error}
+            </pre>
+          </Section>
+        )}
+        {log.length > 0 && (
+          <Section id="log" title="Log">
+            <p className="help">The last lines of the application that failed, as the host sent them.</p>
+            <pre tabIndex={0} aria-label="Log">
+              {log.join("\n")}
             </pre>
           </Section>
         )}

@@ -29,7 +29,7 @@ const step = { id: "a", action: "run", status: "done", duration_ms: 5, error_mes
 
 const OK: Facts = {
   ...{ version: "1.0.0", status: "success", running_version: "1.0.0", running_signer: "a".repeat(64) },
-  code: undefined,
+  ...{ code: undefined, log: ["a line"] },
   ...{ error_message: null, completed_at: ago(4), created_at: ago(4), started_at: ago(5), seen_at: ago(4) },
   ...{ health: undefined, labels: { env: "prod" }, superseded: undefined, steps: [step], plugins: [{ id: "a" }] },
   ...{ root_version: 1, root_digest: "a".repeat(64) },
@@ -50,7 +50,7 @@ const BASES: Facts[] = [
 /** Another value of each fact that a hub stores. An older deployment leaves when the host was heard of as it is. */
 const OTHER: Facts = {
   ...{ version: "9.9.9", status: "rolled_back", running_version: "8.8.8", running_signer: "b".repeat(64) },
-  code: "interrupted",
+  ...{ code: "interrupted", log: ["other lines"] },
   ...{ error_message: "other words", completed_at: ago(120), created_at: ago(1), started_at: ago(2), seen_at: ago(1) },
   ...{ health: { state: "unhealthy", since: ago(3) }, labels: { env: "test" }, superseded: true },
   ...{ steps: [{ ...step, action: "other" }], plugins: [{ id: "b" }] },
@@ -68,13 +68,13 @@ async function storeHosts({ dataDir }: RunningHub, target: string, hosts: readon
     .execute();
   for (const [
     index,
-    { seen_at = null, root_version = null, root_digest = null, steps, plugins, ...record },
+    { seen_at = null, root_version = null, root_digest = null, steps, plugins, log, ...record },
   ] of hosts.entries()) {
     const { host_id, version, status, created_at } = record;
     const report = { id: `dpl_${index}`, host_id, version, status, created_at, deployment_id: null };
     await database.kysely
       .insertInto("reports")
-      .values({ ...of, ...report, record: JSON.stringify({ plugins }) })
+      .values({ ...of, ...report, record: JSON.stringify({ plugins, log }) })
       .execute();
     const row = { host_id, record: JSON.stringify(record), seen_at, steps: JSON.stringify(steps), labels: null };
     const root = { root_version, root_digest };
