@@ -4,11 +4,12 @@ import { readBill } from "../../../artifact/statements/cyclonedx.ts";
 import { SealiftError } from "../../../contract/errors.ts";
 import type { BillAnswer } from "./bill-thread.ts";
 
-const answer = await readBill(ReadableStream.from([workerData as Uint8Array])).then(
-  (facts): BillAnswer => ({ facts }),
-  (error: unknown): BillAnswer => {
-    if (error instanceof SealiftError && error.code === "statement_invalid") return { invalid: error.message };
-    throw error;
-  },
-);
-parentPort!.postMessage(answer);
+void readBill(ReadableStream.from([workerData as Uint8Array]))
+  .then(
+    (facts): BillAnswer => ({ facts }),
+    (error: unknown): BillAnswer => {
+      if (error instanceof SealiftError && error.code === "statement_invalid") return { invalid: error.message };
+      throw error;
+    },
+  )
+  .then((answer) => parentPort!.postMessage(answer));
