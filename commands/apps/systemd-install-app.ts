@@ -41,14 +41,24 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
         hint: "Further addresses are --port, which the application binds itself.",
       });
     const place = units.ofThisProgram({ services: [], ...this.options });
-    const user = this.options.user ?? appUnits.defaultUser(id);
+    const instance = await appUnits.instanceFor({ id, ...place }, { force });
+    const user = this.options.user ?? appUnits.defaultUser(instance);
     if (user === undefined || !/^[a-z_][a-z0-9_-]{0,30}$/.test(user))
       throw usageError("usage", `${JSON.stringify(user ?? id)} makes no user's name.`, {
         hint: "Give another --user.",
       });
+    await requireOwnUser(user, { instance, root: place.root }, force);
     const addresses = Object.fromEntries([...listen, ...port]);
     const socket = listen[0];
-    const plan = { ...place, id, user, socket, environment: portVariables(addresses), stop: await this.#stop(id) };
+    const plan = {
+      ...place,
+      id,
+      instance,
+      user,
+      socket,
+      environment: portVariables(addresses),
+      stop: await this.#stop(id),
+    };
     const files = await appUnits.planAppUnits(plan);
     const { compareGrant } = await import("../../lib/releases/stated-grant.ts");
     const unknown = await compareGrant(layoutOf(join(place.root, place.projectRoot)), id, { listen: addresses });
@@ -93,4 +103,31 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
     ]);
     return (await readInstalled(layoutOf(this.options.projectRoot), id))?.app.stop;
   }
+}
+
+/** Ids below this are of users that every system has, such as daemon and www-data. */
+const LEAST_ID = 100;
+
+/**
+ * Requires a user for one application alone: it may read and write what the application may.
+ *
+ * @param place of the application's units
+ * @throws UsageError `usage`
+ */
+async function requireOwnUser(user: string, place: { instance: string; root: string }, force: boolean): Promise<void> {
+  const [{ otherOfUser }, { findUser }] = await Promise.all([
+    import("../../lib/support/systemd/app-units.ts"),
+    import("../../lib/support/users.ts"),
+  ]);
+  const found = await findUser(user, place.root);
+  const isOfSystem = user === "nobody" || user.startsWith("sealift-") || (found !== undefined && found.uid < LEAST_ID);
+  if (user === "root" || isOfSystem)
+    throw usageError("usage", `${user} is a user of the system, and an application has one of its own.`, {
+      hint: "Leave --user out, or give a name that no other service uses.",
+    });
+  const other = force ? undefined : await otherOfUser(user, place);
+  if (other !== undefined)
+    throw usageError("usage", `${user} is the user of sealift-app@${other}, and each could read the other's data.`, {
+      hint: "Give another --user, or --force if both are to share it.",
+    });
 }

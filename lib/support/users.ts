@@ -1,5 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { promisify } from "node:util";
 
 /** User of this machine. */
@@ -12,9 +13,13 @@ export interface MachineUser {
 
 const run = promisify(execFile);
 
-/** Finds a user of this machine by name, wherever the machine keeps its users; undefined for none. */
-export async function findUser(name: string): Promise<MachineUser | undefined> {
-  const line = await entryOf(name);
+/**
+ * Finds a user by name, wherever the machine keeps its users; undefined for none.
+ *
+ * @param root folder of an image, whose own file of users is read; default: this machine
+ */
+export async function findUser(name: string, root = "/"): Promise<MachineUser | undefined> {
+  const line = root === "/" ? await entryOf(name) : await lineOf(name, root);
   const [found, , uid = "", gid = "", , home = ""] = line?.split(":") ?? [];
   if (found !== name || !/^\d+$/.test(uid) || !/^\d+$/.test(gid)) return undefined;
   return { name, uid: Number(uid), gid: Number(gid), home: home || "/" };
@@ -26,7 +31,11 @@ async function entryOf(name: string): Promise<string | undefined> {
     return (await run("getent", ["passwd", name], { timeout: 10_000 })).stdout.trim();
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") return undefined;
-    const users = await readFile("/etc/passwd", "utf8").catch(() => "");
-    return users.split("\n").find((line) => line.startsWith(`${name}:`));
+    return lineOf(name, "/");
   }
+}
+
+async function lineOf(name: string, root: string): Promise<string | undefined> {
+  const users = await readFile(join(root, "etc/passwd"), "utf8").catch(() => "");
+  return users.split("\n").find((line) => line.startsWith(`${name}:`));
 }

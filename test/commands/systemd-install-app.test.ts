@@ -76,6 +76,58 @@ t.test("comments and other grants of the operator stay", async (t) => {
   t.match(refused.stderr, "supervisor: serve");
 });
 
+t.test("an application of another root with the same id has units, user, socket and data of its own", async (t) => {
+  const root = temporaryFolder(t);
+  const of = (projectRoot: string, ...args: string[]) =>
+    commandLine(["systemd", "install", "app", "web", "--root", root, "--project-root", projectRoot, ...args]);
+  t.equal((await of("/srv/one", "--listen", "http=3000")).code, 0);
+  const first = read(root, `${UNITS}/sealift-app@web.service.d/sealift.conf`);
+  const second = await of("/srv/two", "--listen", "http=3001");
+  t.equal(second.code, 0, second.stderr);
+  const [, instance = ""] = /sealift-app@(web-[0-9a-f]{8})\.socket/.exec(second.stdout) ?? [];
+  t.match(
+    second.stderr,
+    `systemctl --root=${root} enable sealift-app@${instance}.socket sealift-app@${instance}.service`,
+  );
+  const dropIn = read(root, `${UNITS}/sealift-app@${instance}.service.d/sealift.conf`);
+  t.match(dropIn, `\nUser=app-${instance}\nWorkingDirectory=/srv/two/apps/web\n`);
+  t.match(dropIn, `\nBindPaths=/var/lib/sealift-app/${instance}:/srv/two/.sealift/data/apps/web\n`);
+  t.match(read(root, `etc/sysusers.d/sealift-app-${instance}.conf`), `u app-${instance} `);
+  t.equal(read(root, `${UNITS}/sealift-app@web.service.d/sealift.conf`), first, "the first one stays as it is");
+  t.match(read(root, `${UNITS}/sealift-app@web.socket`), "ListenStream=127.0.0.1:3000");
+  t.equal((await of("/srv/two", "--listen", "http=3001")).code, 0, "and so it is the second time");
+  t.match(read(root, "srv/two/applications.yaml"), /web:\n {4}user: app-web-[0-9a-f]{8}\n/);
+
+  t.match(await of("/srv/two", "--port", "http=3001", "--force"), { code: 0 });
+  t.match(read(root, `${UNITS}/sealift-app@web.service.d/sealift.conf`), "WorkingDirectory=/srv/two/apps/web");
+});
+
+t.test("a user is that of one application, and none of the system", async (t) => {
+  const root = temporaryFolder(t);
+  mkdirSync(join(root, "etc"), { recursive: true });
+  writeFileSync(
+    join(root, "etc/passwd"),
+    "root:x:0:0::/root:/bin/sh\nwww-data:x:33:33::/:/bin/sh\nours:x:990:990::/:\n",
+  );
+  for (const user of ["root", "www-data", "nobody", "sealift-watch", "sealift-hub"])
+    t.match(await install(root, "web", "--user", user), { code: 2, stderr: /is a user of the system/ }, user);
+  t.equal((await install(root, "a.b")).code, 0);
+  t.match(await install(root, "a-b"), { code: 2, stderr: /app-a-b is the user of sealift-app@a\.b, and each could/ });
+  t.throws(() => read(root, `${UNITS}/sealift-app@a-b.service.d/sealift.conf`), { code: "ENOENT" });
+  t.equal((await install(root, "a-b", "--user", "ours")).code, 0);
+  t.match(await install(root, "c", "--user", "ours"), { code: 2, stderr: /--force if both are to share it/ });
+  t.equal((await install(root, "c", "--user", "ours", "--force")).code, 0);
+  t.equal((await install(root, "a.b")).code, 0, "its own user is no other's");
+});
+
+t.test("nothing is started, nor listens, where the running version has no such application", async (t) => {
+  const root = temporaryFolder(t);
+  await install(root, "web", "--listen", "http=3000");
+  const condition = "ConditionPathExists=/srv/harbour/apps/web/.sealift/start";
+  for (const path of ["sealift-app@web.service.d/sealift.conf", "sealift-app@web.socket"])
+    t.match(read(root, `${UNITS}/${path}`), new RegExp(`^\\[Unit\\]\n(?:.*\n)*?${condition}\n`, "m"), path);
+});
+
 t.test("what no unit can have is refused, and nothing is written", async (t) => {
   const root = temporaryFolder(t);
   for (const args of [

@@ -177,9 +177,13 @@ t.test("what it wrote itself it replaces, and says what is new", (t) => {
     (JSON.parse(result.stdout) as { files: { state: string }[] }).files.map(({ state }) => state);
   t.same(new Set(states(install("watch", "--root", root, "--json"))), new Set(["new"]));
   t.same(new Set(states(install("watch", "--root", root, "--json"))), new Set(["unchanged"]));
-  const moved = install("watch", "--root", root, "--project-root", "/srv/other", "--json");
+  const before = readFileSync(join(root, UNITS, "sealift-watch@.service"), "utf8");
+  const refused = install("watch", "--root", root, "--project-root", "/srv/other");
+  t.match(refused, { status: 2, stderr: /Of another project root: .*sealift-watch@\.service, .*sealift\.conf/ });
+  t.equal(readFileSync(join(root, UNITS, "sealift-watch@.service"), "utf8"), before);
+  const moved = install("watch", "--root", root, "--project-root", "/srv/other", "--force", "--json");
   t.equal(moved.status, 0);
-  t.same(new Set(states(moved)), new Set(["outdated", "unchanged"]));
+  t.same(new Set(states(moved)), new Set(["foreign", "unchanged"]));
   t.match(readFileSync(join(root, UNITS, "sealift-watch@.service"), "utf8"), "\nReadWritePaths=/srv/other\n");
   t.end();
 });

@@ -1,6 +1,15 @@
 import { deploymentError } from "../../contract/errors.ts";
 import { type MembershipKind, MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
-import { answers, PROGRAM_TIMEOUT_MS, type Prospect, READY_TIMEOUT_MS, type Sample, supervise } from "./supervisor.ts";
+import { instancesOf, isOneRoot, rootOfUnit } from "../../support/systemd/app-instance.ts";
+import {
+  answers,
+  capital,
+  PROGRAM_TIMEOUT_MS,
+  type Prospect,
+  READY_TIMEOUT_MS,
+  type Sample,
+  supervise,
+} from "./supervisor.ts";
 import { sampleUnit, systemctl, type SystemdScope, unitProperties } from "./systemd-units.ts";
 
 /** Runs applications, whichever program does so. */
@@ -34,7 +43,30 @@ export interface ProcessState {
   membership: MembershipKind | null;
 }
 
-const unitsOf = (id: string) => ({ service: `sealift-app@${id}.service`, socket: `sealift-app@${id}.socket` });
+const serviceOf = (instance: string): string => `sealift-app@${instance}.service`;
+
+/**
+ * Finds the units of an application of a project root: those of its id, or of its id and root.
+ *
+ * @returns their instance; or whose the units of that id are, where another root has them
+ * @throws DeploymentError `supervisor_failed` where systemd cannot be asked
+ */
+export async function instanceOf(
+  scope: SystemdScope,
+  root: string,
+  id: string,
+  signal?: AbortSignal,
+): Promise<{ instance: string; belongsTo?: undefined } | { instance?: undefined; belongsTo: string }> {
+  const [first, further] = instancesOf(id, root);
+  const asked = [first, further].map(serviceOf);
+  const found = await unitProperties(scope, asked, READY_TIMEOUT_MS, signal, ["WorkingDirectory"]);
+  if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
+  const [own, other] = found.map(({ WorkingDirectory }) => rootOfUnit(id, WorkingDirectory));
+  if (own === undefined || isOneRoot(own, root)) return { instance: first };
+  return other !== undefined && isOneRoot(other, root) ? { instance: further } : { belongsTo: own };
+}
+
+const foreign = (id: string, root: string): string => `the unit ${serviceOf(id)} runs ${id} of ${root}`;
 
 /** Time limit of a job: the old process ends, which takes up to its `stop.within`, and a migration runs. */
 const JOB_TIMEOUT_MS = PROGRAM_TIMEOUT_MS + MIGRATION_LIMIT_MS + 600_000;
@@ -43,13 +75,27 @@ const JOB_TIMEOUT_MS = PROGRAM_TIMEOUT_MS + MIGRATION_LIMIT_MS + 600_000;
  * Runs applications by the units of `sealift systemd install app`: a service, and a socket where the operator gave it
  * one. An upgrade restarts the service alone: its socket goes on taking connections.
  */
-export function applicationUnits(scope: SystemdScope): ApplicationRunner {
+export function applicationUnits(scope: SystemdScope, root: string): ApplicationRunner {
+  /** Units by the applications whose they are. */
+  const known = new Map<string, { service: string; socket: string }>();
+  const unitsOf = async (id: string, signal?: AbortSignal): Promise<{ service: string; socket: string }> => {
+    const before = known.get(id);
+    if (before !== undefined) return before;
+    const found = await instanceOf(scope, root, id, signal);
+    if (found.belongsTo !== undefined)
+      throw deploymentError("supervisor_unavailable", `${capital(foreign(id, found.belongsTo))}.`, {
+        hint: `Give this root units of its own: sealift systemd install app ${id} --project-root ${root}.`,
+      });
+    const units = { service: serviceOf(found.instance), socket: `sealift-app@${found.instance}.socket` };
+    known.set(id, units);
+    return units;
+  };
   const run = (signal: AbortSignal | undefined, verb: string, ...units: string[]) =>
     supervise(systemctl(scope, verb, ...units), signal, JOB_TIMEOUT_MS);
 
   /** Reads the states of both units. The socket's is undefined where there is none. */
   const look = async (id: string, signal?: AbortSignal) => {
-    const { service, socket } = unitsOf(id);
+    const { service, socket } = await unitsOf(id, signal);
     const found = await unitProperties(scope, [service, socket], READY_TIMEOUT_MS, signal);
     if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
     const [of, at] = found;
@@ -62,7 +108,7 @@ export function applicationUnits(scope: SystemdScope): ApplicationRunner {
 
   /** Makes a unit that systemd has given up startable again, and opens the socket. */
   const prepare = async (id: string, signal?: AbortSignal): Promise<void> => {
-    const units = unitsOf(id);
+    const units = await unitsOf(id, signal);
     const state = await look(id, signal);
     const failed = [state.service === "failed" ? units.service : "", state.socket === "failed" ? units.socket : ""];
     const given = failed.filter((unit) => unit !== "");
@@ -76,28 +122,30 @@ export function applicationUnits(scope: SystemdScope): ApplicationRunner {
   return {
     ready: (signal) => answers(systemctl(scope, "list-jobs"), signal),
     async prospect(id, signal) {
+      const { belongsTo } = await instanceOf(scope, root, id, signal);
+      if (belongsTo !== undefined) return { lacks: foreign(id, belongsTo), isOpen: false };
       const { socket, loaded = "missing" } = await look(id, signal);
       const isOpen = socket === "active";
-      return loaded === "loaded" ? { isOpen } : { lacks: `the unit ${unitsOf(id).service} is ${loaded}`, isOpen };
+      return loaded === "loaded" ? { isOpen } : { lacks: `the unit ${serviceOf(id)} is ${loaded}`, isOpen };
     },
     async start(id, signal) {
       await prepare(id, signal);
-      await run(signal, "start", unitsOf(id).service);
+      await run(signal, "start", (await unitsOf(id, signal)).service);
     },
     async stop(id, signal) {
-      const { service, socket } = unitsOf(id);
+      const { service, socket } = await unitsOf(id, signal);
       const { socket: state } = await look(id, signal);
       // In one job: a connection in between would start the service again.
       await run(signal, "stop", ...(state === undefined ? [] : [socket]), service);
     },
     async restart(id, signal) {
       await prepare(id, signal);
-      await run(signal, "restart", unitsOf(id).service);
+      await run(signal, "restart", (await unitsOf(id, signal)).service);
     },
-    sample: (id, timeoutMs, signal) => sampleUnit(scope, unitsOf(id).service, timeoutMs, signal),
+    sample: async (id, timeoutMs, signal) => sampleUnit(scope, (await unitsOf(id, signal)).service, timeoutMs, signal),
     async look(id, signal) {
       const more = ["MainPID", "User", "StateChangeTimestamp"];
-      const found = await unitProperties(scope, [unitsOf(id).service], READY_TIMEOUT_MS, signal, more);
+      const found = await unitProperties(scope, [(await unitsOf(id, signal)).service], READY_TIMEOUT_MS, signal, more);
       if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
       const { LoadState, ActiveState = "unknown", NRestarts = 0, MainPID = 0, User, StateChangeTimestamp } = found[0]!;
       const since = new Date(StateChangeTimestamp ?? "");

@@ -27,7 +27,7 @@ export const applicationRunner = ({
   grants,
   systemdScope = "system",
 }: ApplicationSupervisorOptions): ApplicationRunner =>
-  grants.supervisor === "systemd" ? applicationUnits(systemdScope) : servedApplications(layout);
+  grants.supervisor === "systemd" ? applicationUnits(systemdScope, layout.root) : servedApplications(layout);
 
 /**
  * Supervises the applications of a project root by their ids, through systemd's units or `sealift app serve`. A

@@ -84,7 +84,14 @@ export async function applicationLogs(
       lines,
       follow,
     }));
-  const units = ids.map((id) => `sealift-app@${id}`);
+  const { instanceOf } = await import("./application-units.ts");
+  const units = await Promise.all(
+    ids.map(async (id) => {
+      const { instance, belongsTo } = await instanceOf(systemdScope, layout.root, id);
+      if (instance !== undefined) return `sealift-app@${instance}`;
+      throw usageError("usage", `The unit sealift-app@${id} runs ${id} of ${belongsTo}.`);
+    }),
+  );
   return logCommands({ supervisor: "systemd", template: "<id>", units, lines, follow, systemdScope });
 }
 

@@ -23,7 +23,8 @@ type Properties = Partial<
     | "NRestarts"
     | "MainPID"
     | "User"
-    | "StateChangeTimestamp",
+    | "StateChangeTimestamp"
+    | "WorkingDirectory",
     string
   >
 >;

@@ -1,12 +1,17 @@
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
+import { HOST_FOLDER, START } from "../../contract/files/application-names.ts";
 import { hostAndPort } from "../../contract/files/applications.ts";
-import { statsOf } from "../files.ts";
+import { ifThere, namesIn, statsOf } from "../files.ts";
+import { instancesOf, isOneRoot, rootOfUnit, workingDirectory } from "./app-instance.ts";
 import { planFile, sealiftProgram, templateText, type UnitFile, type UnitOptions, unitPath, UNITS } from "./units.ts";
 
 /** Application that systemd is to run. */
 export interface AppUnitOptions extends Pick<UnitOptions, "node" | "packageFolder" | "projectRoot" | "root"> {
   id: string;
+  /** Name of its units: that of {@link instanceFor}. */
+  instance: string;
   /** User who runs it, whom `systemd-sysusers` makes. */
   user: string;
   /** Address that systemd keeps open and hands over, with its name; undefined for none. */
@@ -17,44 +22,80 @@ export interface AppUnitOptions extends Pick<UnitOptions, "node" | "packageFolde
   stop?: { signal: string; within: number } | undefined;
 }
 
-/** Returns the name of the user of an application; undefined where its id makes none. */
-export function defaultUser(id: string): string | undefined {
-  const name = `app-${id.replaceAll(".", "-")}`;
+/** Returns the name of the user of an application; undefined where its instance makes none. */
+export function defaultUser(instance: string): string | undefined {
+  const name = `app-${instance.replaceAll(".", "-")}`;
   return name.length <= 31 ? name : undefined;
+}
+
+/** Returns the drop-in of an instance. */
+const dropInOf = (instance: string): string => `${UNITS}/sealift-app@${instance}.service.d/sealift.conf`;
+
+/**
+ * Returns the name of an application's units on a host: its id, and where another project root has the units of that
+ * id, one that names the root, too.
+ *
+ * @param force takes the units of the id over
+ */
+export async function instanceFor(
+  { id, projectRoot, root }: Pick<AppUnitOptions, "id" | "projectRoot" | "root">,
+  { force }: { force: boolean },
+): Promise<string> {
+  const [first, further] = instancesOf(id, projectRoot);
+  const text = (await ifThere(readFile(join(root, dropInOf(first)), "utf8"))) ?? "";
+  const owner = rootOfUnit(id, /^WorkingDirectory=(.*)$/m.exec(text)?.[1]);
+  return force || owner === undefined || isOneRoot(join(root, owner), join(root, projectRoot)) ? first : further;
+}
+
+/** Finds another application whose units run as a user. @returns its instance */
+export async function otherOfUser(
+  user: string,
+  { instance, root }: Pick<AppUnitOptions, "instance" | "root">,
+): Promise<string | undefined> {
+  for (const name of await namesIn(join(root, UNITS))) {
+    const [, other] = /^sealift-app@(.+)\.service\.d$/.exec(name) ?? [];
+    if (other === undefined || other === instance) continue;
+    const text = (await ifThere(readFile(join(root, dropInOf(other)), "utf8"))) ?? "";
+    if (/^User=(.*)$/m.exec(text)?.[1] === user) return other;
+  }
+  return undefined;
 }
 
 /** Plans the units of an application, its user, and the rule by which the watch may restart it. Writes nothing. */
 export async function planAppUnits(options: AppUnitOptions): Promise<UnitFile[]> {
-  const { id, root, socket } = options;
-  const unit = `${UNITS}/sealift-app@${id}`;
+  const { instance, root, socket } = options;
+  const unit = `${UNITS}/sealift-app@${instance}`;
   const texts: [path: string, text: string][] = [
     [`${UNITS}/sealift-app@.service`, await templateText("sealift-app@.service")],
-    [`${unit}.service.d/sealift.conf`, dropIn(options)],
-    ...(socket === undefined ? [] : [[`${unit}.socket`, socketUnit(id, socket)] as [string, string]]),
-    [addressesPath(id), addressesText(options)],
-    [`/etc/sysusers.d/sealift-app-${id}.conf`, users(options)],
-    [`/etc/tmpfiles.d/sealift-app-${id}.conf`, folders(options)],
+    [dropInOf(instance), dropIn(options)],
+    ...(socket === undefined ? [] : [[`${unit}.socket`, socketUnit(options, socket)] as [string, string]]),
+    [addressesPath(instance), addressesText(options)],
+    [`/etc/sysusers.d/sealift-app-${instance}.conf`, users(options)],
+    [`/etc/tmpfiles.d/sealift-app-${instance}.conf`, folders(options)],
     ["/etc/polkit-1/rules.d/50-sealift-watch.rules", await templateText("50-sealift-watch.rules")],
   ];
-  return Promise.all(texts.map(([path, text]) => planFile(path, text, root)));
+  return Promise.all(texts.map(([path, text]) => planFile(path, text, { root, projectRoot: options.projectRoot })));
 }
 
 /** Describes a socket unit of an earlier call, which would take the address that the application binds itself now. */
-export async function staleSocket({ id, root, socket }: Pick<AppUnitOptions, "id" | "root" | "socket">) {
-  const path = join(root, `${UNITS}/sealift-app@${id}.socket`);
+export async function staleSocket({ instance, root, socket }: Pick<AppUnitOptions, "instance" | "root" | "socket">) {
+  const path = join(root, `${UNITS}/sealift-app@${instance}.socket`);
   if (socket !== undefined || (await statsOf(path)) === undefined) return [];
   return [
-    `${path} is there from an earlier call: \`systemctl disable --now sealift-app@${id}.socket\`, and remove it.`,
+    `${path} is there from an earlier call: \`systemctl disable --now sealift-app@${instance}.socket\`, and remove it.`,
   ];
 }
 
 /** Commands that activate the files, in order. */
-export function appSteps({ id, socket, root }: Pick<AppUnitOptions, "id" | "socket" | "root">): string[] {
-  const units = [...(socket === undefined ? [] : [`sealift-app@${id}.socket`]), `sealift-app@${id}.service`];
+export function appSteps({ instance, socket, root }: Pick<AppUnitOptions, "instance" | "socket" | "root">): string[] {
+  const units = [
+    ...(socket === undefined ? [] : [`sealift-app@${instance}.socket`]),
+    `sealift-app@${instance}.service`,
+  ];
   if (root !== "/") return [`systemctl --root=${root} enable ${units.join(" ")}`];
   return [
     "systemd-sysusers",
-    `systemd-tmpfiles --create sealift-app-${id}.conf`,
+    `systemd-tmpfiles --create sealift-app-${instance}.conf`,
     "systemctl daemon-reload",
     `systemctl enable ${units.join(" ")}`,
     ...(socket === undefined ? [] : [`systemctl start ${units[0]}`]),
@@ -62,39 +103,47 @@ export function appSteps({ id, socket, root }: Pick<AppUnitOptions, "id" | "sock
 }
 
 function dropIn(options: AppUnitOptions): string {
-  const { id, user, socket, stop } = options;
+  const { id, instance, user, socket, stop } = options;
   const projectRoot = unitPath(options.projectRoot);
   return [
     "[Unit]",
-    ...(socket === undefined ? [] : [`Requires=sealift-app@${id}.socket`, `After=sealift-app@${id}.socket`]),
+    installed(options),
+    ...(socket === undefined
+      ? []
+      : [`Requires=sealift-app@${instance}.socket`, `After=sealift-app@${instance}.socket`]),
     "[Service]",
     `User=${user}`,
-    `WorkingDirectory=${projectRoot}/apps/${id}`,
+    `WorkingDirectory=${workingDirectory(id, projectRoot)}`,
     "# Asked at each start, whoever begins it; it gets nothing of the application's settings.",
     `ExecCondition=/usr/bin/env -i ${sealiftProgram(options)} app prepare ${id} --condition --project-root ${projectRoot}`,
     `EnvironmentFile=-${projectRoot}/apps/${id}.env`,
     "# The last one wins: addresses are the operator's, whatever the settings say.",
-    `EnvironmentFile=${addressesPath(id)}`,
+    `EnvironmentFile=${addressesPath(instance)}`,
     ...(stop === undefined ? [] : [`KillSignal=${stop.signal}`, `TimeoutStopSec=${stop.within}`]),
     "# The host's data: outside the application sees an empty folder there, which the agent fills with what a release ships.",
-    `BindPaths=/var/lib/sealift-app/${id}:${projectRoot}/.sealift/data/apps/${id}`,
+    `BindPaths=/var/lib/sealift-app/${instance}:${projectRoot}/.sealift/data/apps/${id}`,
     `InaccessiblePaths=-${projectRoot}/.sealift/state -${projectRoot}/.sealift/trust`,
     "",
   ].join("\n");
 }
 
 /** Path of the file with the addresses of an application, which root owns. */
-const addressesPath = (id: string): string => `/etc/sealift/apps/${id}.env`;
+const addressesPath = (instance: string): string => `/etc/sealift/apps/${instance}.env`;
 
 const addressesText = ({ environment }: AppUnitOptions): string =>
   Object.entries(environment)
     .map(([name, value]) => `${name}=${value}\n`)
     .join("");
 
-const socketUnit = (id: string, [name, address]: readonly [string, string]): string =>
+/** Line by which nothing is started at boot of an application that the running version does not have. */
+const installed = ({ id, projectRoot }: AppUnitOptions): string =>
+  `ConditionPathExists=${workingDirectory(id, unitPath(projectRoot))}/${HOST_FOLDER}/${START}`;
+
+const socketUnit = (options: AppUnitOptions, [name, address]: readonly [string, string]): string =>
   [
     "[Unit]",
-    `Description=Socket of the Sealift application ${id}`,
+    `Description=Socket of the Sealift application ${options.id}`,
+    installed(options),
     "",
     "[Socket]",
     `ListenStream=${listenStream(address)}`,

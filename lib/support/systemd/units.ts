@@ -26,7 +26,8 @@ export interface UnitOptions {
 }
 
 /**
- * Unit file to write, and the state of the existing one: `edited` if Sealift did not write it, or it was changed since.
+ * Unit file to write, and the state of the existing one: `edited` if Sealift did not write it, or it was changed since;
+ * `foreign` if it is of another project root.
  */
 export interface UnitFile {
   /** Path on the host. */
@@ -34,7 +35,7 @@ export interface UnitFile {
   /** Path to write: the same, below the root. */
   target: string;
   content: string;
-  state: "new" | "unchanged" | "outdated" | "edited" | "unreadable";
+  state: "new" | "unchanged" | "outdated" | "foreign" | "edited" | "unreadable";
 }
 
 export const UNITS = "/etc/systemd/system";
@@ -133,7 +134,9 @@ export async function planUnits(options: UnitOptions): Promise<UnitFile[]> {
     ({ services: of, where }) => of.some((service) => services.includes(service)) && where?.(root) !== false,
   );
   return Promise.all(
-    wanted.map(async ({ template, path }) => planFile(path, render(await templateText(template), values), root)),
+    wanted.map(async ({ template, path }) =>
+      planFile(path, render(await templateText(template), values), { root, projectRoot: options.projectRoot }),
+    ),
   );
 }
 
@@ -142,11 +145,22 @@ export const templateText = (name: string): Promise<string> =>
   readFile(join(packageFolder(), "scripts/systemd", name), "utf8");
 
 /** Compares a file with the one that is installed. @param path on the host */
-export async function planFile(path: string, text: string, root: string): Promise<UnitFile> {
+export async function planFile(
+  path: string,
+  text: string,
+  { root, projectRoot }: Pick<UnitOptions, "root" | "projectRoot">,
+): Promise<UnitFile> {
   const content = sealed(text, path.endsWith(".rules") ? "//" : "#");
   const target = join(root, path);
-  return { path, target, content, state: await stateOf(target, content) };
+  return { path, target, content, state: await stateOf(target, content, projectRoot) };
 }
+
+/** Tells whether a text names a project root, or a path in it, outside of comments. */
+const names = (text: string, projectRoot: string): boolean =>
+  text
+    .split("\n")
+    .filter((line) => !/^(?:#|\/\/)/.test(line))
+    .some((line) => line.split(/[\s=:]+/).some((word) => `${word}/`.startsWith(`${projectRoot}/`)));
 
 /**
  * Writes the files planned by {@link planUnits}, each atomically.
@@ -167,6 +181,12 @@ export async function writeUnits(files: readonly UnitFile[], { force }: { force:
       hint: "Move the changes to a drop-in (systemctl edit), which upgrades keep; --force replaces the files.",
     });
   }
+  const foreign = files.filter(({ state }) => state === "foreign").map(({ target }) => target);
+  if (foreign.length > 0 && !force)
+    throw usageError("usage", `Of another project root: ${foreign.join(", ")}.`, {
+      faults: foreign,
+      hint: "One host has one such file. --force replaces it, and the other root is served no longer.",
+    });
   for (const { target, content, state } of files) {
     if (state === "unchanged") continue;
     await makeFolder(dirname(target));
@@ -195,9 +215,7 @@ export function nextSteps(
   const names = services.map((service) => UNIT_NAMES[service].replace("NAME", instance));
   if (resolve(root) !== "/") return names.map((name) => `systemctl --root=${root} enable ${name}`);
   const isReplaced = (service: SystemdService): boolean =>
-    files.some(
-      ({ path, state }) => path.includes(`/sealift-${service}`) && (state === "outdated" || state === "edited"),
-    );
+    files.some(({ path, state }) => path.includes(`/sealift-${service}`) && state !== "new" && state !== "unchanged");
   const hasUser = services.some((service) => service === "runtime" || service === "watch");
   return [
     ...(hasUser ? ["systemd-sysusers", `systemd-tmpfiles --create ${TMPFILES}`] : []),
@@ -251,13 +269,14 @@ const digest = (text: string): string => createHash("sha256").update(text).diges
 const sealed = (text: string, comment: "#" | "//"): string =>
   `${comment} Written by \`sealift systemd install\`; changes belong in a drop-in (sha256 ${digest(text)})\n${text}`;
 
-async function stateOf(path: string, content: string): Promise<UnitFile["state"]> {
+async function stateOf(path: string, content: string, projectRoot: string): Promise<UnitFile["state"]> {
   try {
     if (!(await lstat(path)).isFile()) return "edited";
     const found = await readFile(path, "utf8");
     if (found === content) return "unchanged";
     const seal = SEAL.exec(found);
-    return seal !== null && digest(found.slice(seal[0].length)) === seal[1] ? "outdated" : "edited";
+    if (seal === null || digest(found.slice(seal[0].length)) !== seal[1]) return "edited";
+    return names(content, projectRoot) && !names(found, projectRoot) ? "foreign" : "outdated";
   } catch (error) {
     if (missing(error)) return "new";
     if ((error as NodeJS.ErrnoException).code === "EACCES") return "unreadable";

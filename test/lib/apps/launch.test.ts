@@ -106,7 +106,7 @@ t.test("app serve gives what the launch says", { skip: process.platform !== "lin
 t.test("units of systemd give the same", async (t) => {
   const socket = ["http", "127.0.0.1:3000"] as const;
   const files = await planAppUnits({
-    ...{ id: "web", user: "app-web", socket, environment: { PORT: "3000", HOST: "127.0.0.1" } },
+    ...{ id: "web", instance: "web", user: "app-web", socket, environment: { PORT: "3000", HOST: "127.0.0.1" } },
     ...{ node: "/usr/bin/node", packageFolder: undefined, projectRoot: "/srv/harbour", root: t.testdir({}) },
   });
   const textOf = (path: string): string => files.find((file) => file.path.endsWith(path))!.content;

@@ -32,6 +32,8 @@ t.test("systemd-tmpfiles is asked for our own folders, whatever other packages w
   const steps = nextSteps([], { services: ["watch"], root: "/" }, "blue");
   t.ok(steps.includes("systemd-tmpfiles --create sealift.conf"), steps.join());
   t.ok(
-    appSteps({ id: "web", socket: undefined, root: "/" }).includes("systemd-tmpfiles --create sealift-app-web.conf"),
+    appSteps({ instance: "web", socket: undefined, root: "/" }).includes(
+      "systemd-tmpfiles --create sealift-app-web.conf",
+    ),
   );
 });

@@ -3,15 +3,17 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import t, { type Test } from "tap";
-import { applicationSupervisor } from "../../../../lib/agent/supervisors/applications.ts";
+import { applicationRunner, applicationSupervisor } from "../../../../lib/agent/supervisors/applications.ts";
 import { applicationsFile } from "../../../../lib/contract/files/applications.ts";
 import { SERVE_SOCKET, serveFolder } from "../../../../lib/releases/applications.ts";
 import { layoutOf } from "../../../../lib/releases/layout.ts";
 import { openFolder } from "../../../../lib/releases/open-folder.ts";
+import { instancesOf } from "../../../../lib/support/systemd/app-instance.ts";
 import { recordingProgram } from "../../../support/programs/recording-program.ts";
 import { temporaryFolder } from "../../../support/temporary-folder.ts";
 
 const ADDRESS = "127.0.0.1:1";
+const GRANTS = applicationsFile.parse({ supervisor: "systemd", applications: { web: { listen: { http: ADDRESS } } } });
 
 async function rootWith(t: Test, appYaml: string, supervisor: "systemd" | "serve", address = ADDRESS, deep = "") {
   const layout = layoutOf(join(temporaryFolder(t), deep));
@@ -97,6 +99,39 @@ printf 'LoadState=loaded\\nActiveState=%s\\nNRestarts=%s\\n' "$active" "$restart
       const { supervisor } = await rootWith(t, APP.replace("stays_up: 1s", `${health}stays_up: 4s`), "systemd");
       t.match(await supervisor.check("web", 5_000), fault);
     });
+});
+
+/** systemctl that knows the folder in which the unit of the id runs, and that of the id and the root. */
+const runsIn = (first: string, further: string) =>
+  `case "$*" in *WorkingDirectory*) printf 'LoadState=loaded\\nWorkingDirectory=${first}\\n\\nLoadState=loaded\\nWorkingDirectory=${further}\\n';; *show*) printf 'LoadState=loaded\\nActiveState=active\\nNRestarts=0\\n\\nLoadState=not-found\\n';; esac`;
+
+t.test("the unit of another root is not that of this one", async (t) => {
+  const { layout, supervisor } = await rootWith(t, APP, "systemd");
+  const asked = await recordingProgram(t, "systemctl", runsIn("/srv/two/apps/web", ""));
+  const refused = { code: "supervisor_unavailable", message: /sealift-app@web\.service runs web of \/srv\/two/ };
+  for (const act of ["start", "stop", "restart"] as const) await t.rejects(supervisor[act]("web"), refused, act);
+  await t.rejects(supervisor.check("web", 5_000), refused);
+  t.match(await supervisor.prospect?.("web"), { lacks: /runs web of \/srv\/two/, isOpen: false });
+  await t.rejects(applicationRunner({ layout, grants: GRANTS }).look("web"), refused);
+  t.notOk((await asked()).some((line) => /\b(?:start|stop|restart|reset-failed)\b/.test(line)));
+});
+
+t.test("the unit that names the root is taken where another root has that of the id", async (t) => {
+  const { layout, supervisor } = await rootWith(t, APP, "systemd");
+  const [, further] = instancesOf("web", layout.root);
+  const own = `${layout.root}/apps/web`;
+  const asked = await recordingProgram(t, "systemctl", runsIn("/srv/two/apps/web", own));
+  await supervisor.restart("web");
+  t.match((await asked()).at(-1), `restart sealift-app@${further}.service`);
+  t.match(await supervisor.prospect?.("web"), { isOpen: false });
+
+  const linked = join(temporaryFolder(t), "linked");
+  await symlink(layout.root, linked);
+  const again = await recordingProgram(t, "systemctl", runsIn(`${linked}/apps/web`, ""));
+  await applicationSupervisor({ layout, grants: GRANTS }).restart("web");
+  t.match((await again()).at(-1), "restart sealift-app@web.service", "a root by another path is the same");
+  await recordingProgram(t, "systemctl", runsIn("/opt/own", ""));
+  await applicationSupervisor({ layout, grants: GRANTS }).restart("web");
 });
 
 t.test("app serve", async (t) => {
