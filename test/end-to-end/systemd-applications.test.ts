@@ -1,0 +1,132 @@
+// Only in test:all: systemd boots, and runs applications by their units.
+// Holds: units start what is granted and installed, with the launch of all others (lib/support/systemd/app-units.ts)
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import t from "tap";
+import packageJson from "../../package.json" with { type: "json" };
+import { LAUNCH } from "../../lib/contract/files/launch.ts";
+import { needs } from "../support/programs/optional.ts";
+import { SystemdMachine } from "../support/programs/systemd-machine.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
+import { until } from "../support/until.ts";
+
+const ROOT = "/srv/sealift";
+const RELEASE = `${ROOT}/.sealift/releases/project-p/r1`;
+/** Says what the kernel knows of it, and answers on its socket. */
+const SERVER = `
+const fs = require("node:fs");
+const of = (name) => new RegExp("^" + name + ":\\\\s*(.*)$", "m").exec(fs.readFileSync("/proc/self/status", "latin1"))[1];
+const limit = (name) => new RegExp("^" + name + " +(\\\\S+)", "m").exec(fs.readFileSync("/proc/self/limits", "latin1"))[1];
+fs.writeFileSync("storage/said", JSON.stringify({
+  umask: of("Umask"), noNewPrivileges: of("NoNewPrivs"), core: limit("Max core file size"), files: limit("Max open files"),
+  oom: fs.readFileSync("/proc/self/oom_score_adj", "latin1").trim(), environment: process.env,
+}));
+require("node:http").createServer((q, r) => r.end("answers")).listen({ fd: 3 });
+`;
+const APP = `command: [node, server.js]\nlisten: [http]\ndata: storage\nmigrate: [node, migrate.js]\n`;
+
+const skip = needs("systemd-nspawn", "tar", "curl") || (process.getuid?.() !== 0 && "needs root");
+t.test("systemd runs an application as its unit says", { skip, timeout: 240_000 }, async (t) => {
+  const folder = temporaryFolder(t);
+  execFileSync(process.execPath, ["scripts/build/pack.ts", folder], { stdio: "ignore" });
+  const machine = await SystemdMachine.boot(t, (root) => {
+    const installed = join(root, "usr/lib/sealift");
+    mkdirSync(installed);
+    const tarball = join(folder, `sealift-${packageJson.version}.tgz`);
+    execFileSync("tar", ["--extract", "--strip-components=1", "--directory", installed, "--file", tarball]);
+    copyFileSync(process.execPath, join(root, "usr/lib/sealift-node"));
+  });
+  const run = async (...words: string[]): Promise<string> => {
+    const { code, stdout, stderr } = await machine.run(...words);
+    if (code !== 0) throw new Error(`${words.join(" ")}: ${stderr}${stdout}`);
+    return stdout.trim();
+  };
+  const sealift = (...words: string[]) =>
+    run("/usr/lib/sealift-node", "/usr/lib/sealift/dist/bin/sealift.js", ...words);
+  const write = (path: string, text: string, mode = 0o644): void => {
+    mkdirSync(dirname(machine.path(path)), { recursive: true });
+    writeFileSync(machine.path(path), text, { mode });
+  };
+  const asked = async (): Promise<string> =>
+    (await machine.run("curl", "-s", "--max-time", "5", "http://127.0.0.1:3000/")).stdout;
+  const said = async () => JSON.parse(await run("cat", "/var/lib/sealift-app/web/said")) as Record<string, unknown>;
+  const active = async (unit: string) => (await machine.show(unit, "ActiveState")).ActiveState;
+
+  // As an agent leaves it.
+  const start = "#!/bin/sh\nexec /usr/lib/sealift-node server.js\n";
+  for (const [path, text] of Object.entries({
+    "app.yaml": APP,
+    "server.js": SERVER,
+    "migrate.js": `require("node:fs").writeFileSync("storage/migrated", process.env.GREETING)`,
+    ".sealift/start": start,
+    ".sealift/migrate": start.replace("server", "migrate"),
+  }))
+    write(`${RELEASE}/apps/web/${path}`, text);
+  mkdirSync(machine.path(`${ROOT}/apps`), { recursive: true });
+  symlinkSync("../.sealift/releases/project-p/r1/apps/web", machine.path(`${ROOT}/apps/web`));
+  symlinkSync("../../../../../data/apps/web", machine.path(`${RELEASE}/apps/web/storage`));
+  // A publisher's template: other addresses, and options that our own Node.js refuses.
+  write(`${ROOT}/apps/web.env`, "GREETING=hello\nPORT=9\nHOST=0.0.0.0\nNODE_OPTIONS=--title=app\n", 0o600);
+  const grant = ["systemd", "install", "app", "web", "--listen", "http=127.0.0.1:3000", "--project-root", ROOT];
+  const next = await sealift("systemd", "install", "watch", "--project-root", ROOT).then(() =>
+    sealift(...grant, "--json"),
+  );
+  const { next: steps } = JSON.parse(next.split("\n").at(-1)!) as { next: string[] };
+  for (const step of steps) await run("sh", "-c", step);
+
+  await t.test("it gets what the launch says, and the operator's addresses", async (t) => {
+    await run("systemctl", "start", "sealift-app@web.service");
+    t.equal(await asked(), "answers", await machine.log("sealift-app@web"));
+    const { environment, ...process } = await said();
+    t.match(process, {
+      ...{ umask: LAUNCH.umask, noNewPrivileges: "1", core: "0" },
+      oom: String(LAUNCH.oomScoreAdjust),
+    });
+    t.ok(Number(process.files) <= LAUNCH.openFiles, "or what this machine lets it have");
+    t.match(environment, { PATH: LAUNCH.path, NODE_ENV: LAUNCH.nodeEnv, GREETING: "hello" });
+    t.match(
+      environment,
+      { PORT: "3000", HOST: "127.0.0.1", NODE_OPTIONS: "--title=app" },
+      "addresses win over settings",
+    );
+    t.equal(await run("cat", "/var/lib/sealift-app/web/migrated"), "hello");
+    t.equal(await run("ls", "-A", "/var/lib/sealift-app/web"), "migrated\nsaid", "nothing of ours is in its data");
+    t.match(await sealift("app", "status", "web", "--project-root", ROOT, "--json"), '"membership":"group"');
+  });
+
+  await t.test("a setting that our own program refuses keeps nothing from starting", async (t) => {
+    write(`${ROOT}/apps/web.env`, "GREETING=hello\nNODE_OPTIONS=--no-such-option\n", 0o600);
+    const { stderr } = await machine.run("systemctl", "restart", "sealift-app@web.service");
+    t.match(await machine.log("sealift-app@web"), /--no-such-option is not allowed|bad option/, stderr);
+    t.notMatch(await machine.log("sealift-app@web"), /app prepare.*bad option/);
+    write(`${ROOT}/apps/web.env`, "GREETING=again\n", 0o600);
+    await until(async () => (await asked()) === "answers");
+    t.equal(await run("cat", "/var/lib/sealift-app/web/migrated"), "again", "it comes back by itself");
+  });
+
+  await t.test("without a grant nothing starts it, nor goes on trying", async (t) => {
+    write(`${ROOT}/applications.yaml`, "supervisor: systemd\napplications: {}\n");
+    await machine.run("systemctl", "restart", "sealift-app@web.service");
+    t.equal(await active("sealift-app@web.service"), "inactive", await machine.log("sealift-app@web"));
+    const before = await machine.show("sealift-app@web.service", "NRestarts");
+    await run("sleep", "5");
+    t.match(await machine.show("sealift-app@web.service", "ActiveState", "NRestarts"), {
+      ActiveState: "inactive",
+      ...before,
+    });
+    await sealift(...grant);
+    await run("systemctl", "reset-failed");
+    await run("systemctl", "start", "sealift-app@web.socket");
+    await until(async () => (await asked()) === "answers");
+  });
+
+  await t.test("what a version drops is not started again, and its port takes no connection", async (t) => {
+    await machine.run("systemctl", "stop", "sealift-app@web.socket", "sealift-app@web.service");
+    rmSync(machine.path(`${ROOT}/apps/web`));
+    await machine.run("systemctl", "start", "sealift-app@web.socket");
+    await machine.run("systemctl", "start", "sealift-app@web.service");
+    t.equal(await active("sealift-app@web.service"), "inactive");
+    t.equal(await asked(), "");
+  });
+});
