@@ -2,8 +2,8 @@ import { readdir, readFile, rename, rm, statfs, symlink } from "node:fs/promises
 import { join, resolve } from "node:path";
 import { type TargetName, targetOfName } from "../contract/target.ts";
 import { isDowngrade } from "../contract/versions.ts";
-import { damageOf } from "../releases/contents.ts";
 import { readGrants } from "../releases/applications.ts";
+import { damageOf } from "../releases/contents.ts";
 import { readStanding, sickOf } from "../releases/health.ts";
 import { readJournal } from "../releases/journal.ts";
 import { type Layout, layoutOf } from "../releases/layout.ts";

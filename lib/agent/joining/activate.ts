@@ -1,5 +1,5 @@
 import { deploymentError, type SealiftError } from "../../contract/errors.ts";
-import { childEnvironment, describeFailure,runProgram } from "../base/child-program.ts";
+import { childEnvironment, describeFailure, runProgram } from "../base/child-program.ts";
 import { PROGRAM_TIMEOUT_MS } from "../supervisors/supervisor.ts";
 
 /**

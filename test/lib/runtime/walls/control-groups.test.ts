@@ -14,6 +14,7 @@ import {
 import { join } from "node:path";
 import { pino } from "pino";
 import t from "tap";
+import { spawnEnclosed } from "../../../../lib/runtime/walls/spawn.ts";
 import {
   ControlGroup,
   ControlGroups,
@@ -23,7 +24,6 @@ import {
 } from "../../../../lib/support/control-groups/control-group.ts";
 import { examineGroups, findGroups } from "../../../../lib/support/control-groups/find-groups.ts";
 import { groupPlace } from "../../../../lib/support/control-groups/own-group.ts";
-import { spawnEnclosed } from "../../../../lib/runtime/walls/spawn.ts";
 import { GroupTree } from "../../../support/runtime/group-tree.ts";
 import { actions, isAlive, sandboxed, startHost } from "../../../support/runtime/host.ts";
 import { until } from "../../../support/until.ts";

@@ -1,5 +1,6 @@
 // Holds: when a message is given up, and a webhook disabled (lib/hub/features/webhooks/schedule.ts)
-// Holds: the data and texts of messages (lib/hub/features/webhooks/messages.ts, lib/hub/features/webhooks/outbox-records.ts)
+// Holds: the data and texts of messages (lib/hub/features/webhooks/messages.ts)
+// Holds: the data of messages about hosts (lib/hub/features/webhooks/outbox-records.ts)
 /* oxlint-disable typescript/no-unsafe-argument -- answers are JSON of any shape */
 /* oxlint-disable typescript/no-unsafe-return -- answers are JSON of any shape */
 import { join } from "node:path";
