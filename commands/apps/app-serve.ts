@@ -38,8 +38,10 @@ export class AppServeCommand extends withOptions(appServe) {
     const reload = (): void => void notifier.reload(() => this.#reload(served));
     process.on("SIGHUP", reload);
     try {
-      const { length: applications } = served.statuses();
-      if (this.json) this.print.event({ event: "ready", project_root: resolve(projectRoot), applications });
+      const statuses = served.statuses();
+      const membership = Object.fromEntries(statuses.map(({ id, membership: told }) => [id, told ?? null]));
+      const facts = { project_root: resolve(projectRoot), applications: statuses.length, membership };
+      if (this.json) this.print.event({ event: "ready", ...facts });
       else this.print.line(`ready ${resolve(projectRoot)}`);
       notifier.ready(`Running the applications of ${projectRoot}`);
       await aborted(interruption.signal);

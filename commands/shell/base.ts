@@ -215,7 +215,7 @@ export abstract class SealiftCommand<T extends OptionTable = OptionTable> extend
     if (this.#context !== undefined) this.note(`hub: ${hubUrl} (context ${this.#context})`);
   }
 
-  /** Returns the file of options: `--config`, else sealift.yaml of a folder, this one. @throws UsageError `config_invalid` */
+  /** Returns the file of options: `--config`, else the sealift.yaml of a folder. @throws UsageError `config_invalid` */
   protected async fileLayer(folder?: string): Promise<Layer | undefined> {
     const { optionsFile } = await import("../../lib/options/options-file.ts");
     const given = this.given("config") ?? process.env[variableOf("config")];

@@ -69,6 +69,9 @@ export async function sampleUnit(
   const restarts = Number(NRestarts);
   if (LoadState !== undefined && LoadState !== "loaded") return { fault: `the unit ${unit} is ${LoadState}`, restarts };
   if (ActiveState === "active") return { restarts };
+  // Between an end and the next start; "activating" would read as if it were about to work.
+  if (SubState === "auto-restart")
+    return { fault: `the unit ${unit} has ended (result ${Result}); systemd starts it again`, restarts };
   const more = [SubState, Result && `result ${Result}`].filter(Boolean).join(", ");
   return { fault: `the unit ${unit} is ${ActiveState}${more && ` (${more})`}`, restarts };
 }

@@ -15,6 +15,7 @@ import { readJournal } from "../../../../lib/releases/journal.ts";
 import type { Layout } from "../../../../lib/releases/layout.ts";
 import { holderOf } from "../../../../lib/releases/lock.ts";
 import { readQuarantine } from "../../../../lib/releases/quarantine.ts";
+import { rounds } from "../../../support/effort.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { applicationHost, appSource } from "../../../support/host/application-host.ts";
 import { GRANT_USER } from "../../../support/host/application-root.ts";
@@ -108,6 +109,26 @@ t.test("a port that somebody holds is asked for until it is free", async (t) => 
   t.equal(result.error?.code === "rolled_back", isBack, `it says what is true: ${result.error?.message}`);
   await new Promise((resolve) => squatter.close(resolve));
   await until(async () => (await ask(h.port)) === "one", 60_000);
+});
+
+t.test("what a run says of its way back, somebody else finds, too", async (t) => {
+  const h = await hosted(t);
+  const body = `const state = fs.readFileSync(database, "utf8"); if (state === "down") process.exit(4);
+    state === "up" ? r.end("one") : state === "slow" ? setTimeout(() => r.end("one"), 1500) : r.writeHead(500).end()`;
+  t.match(await h.deploy(h.version("1.0.0", body)), { outcome: "deployed" });
+  const states = ["up", "sick", "down", "slow", "up"];
+  for (let round = 0; round < rounds(4, 100); round++) {
+    const [before, after] = [states[round % 5]!, states[Math.floor(Math.random() * 5)]!];
+    await writeFile(h.database, before);
+    const bad = ["process.exit(1)", "r.writeHead(500).end()", ""][round % 3]!;
+    const going = h.deploy(h.version(`2.0.${round}`, bad));
+    await until(() => h.events.some(({ event }) => event === "rollback.done"));
+    h.events.length = 0;
+    await writeFile(h.database, after);
+    const { error } = await going;
+    const answer = await ask(h.port);
+    t.equal(error?.code === "rolled_back", answer === "one", `${before} → ${after}: ${error?.code}, and ${answer}`);
+  }
 });
 
 t.test("a former release that answers 500 is not back", async (t) => {
