@@ -130,6 +130,7 @@ export const CODES = {
   // Bytes that fail a check
   signature_missing: verification("The artifact came without its signature."),
   signature_invalid: verification("The signature does not verify: these are not the bytes that the signer made."),
+  sealed_invalid: verification("A sealed text was made for another reader, or changed on its way."),
   signer_untrusted: verification("The artifact was signed by another key than the pinned one."),
   ciphertext_truncated: verification("The artifact ends before its nonce and tag are complete."),
   decryption_failed: verification("The GCM tag does not verify: wrong key, or changed bytes."),
