@@ -24,6 +24,8 @@ export class SimulatedHost {
   /** Consecutive polls at which it did not run what it was told. */
   #misses = 0;
   #quarantine: QuarantineEntry[] = [];
+  /** Versions of which a deployment was cut short. */
+  #cutShort = new Set<string>();
 
   constructor(plan: HostPlan, owner: string | undefined, first: string) {
     this.plan = plan;
@@ -94,6 +96,19 @@ export class SimulatedHost {
     return this.#report(version, "success");
   }
 
+  wasCutShort(version: string): boolean {
+    return this.#cutShort.has(version);
+  }
+
+  /** Ends a deployment early: the next poll takes the version again. @returns its report */
+  cutShort(cause: NonNullable<HostReport["cause"]>): Omit<HostReport, "owner"> {
+    const { version } = this.deploying!;
+    this.deploying = undefined;
+    this.#cutShort.add(version);
+    this.#misses = 0;
+    return { ...this.#report(version, this.running === null ? "failed" : "rolled_back"), cause };
+  }
+
   /** Changes the health of what it runs. @returns its report; undefined where nothing changes */
   turn(isUnhealthy: boolean, version: string): Omit<HostReport, "owner"> | undefined {
     const isDone = this.isUnhealthy === isUnhealthy || this.running !== version;
@@ -114,6 +129,7 @@ export class SimulatedHost {
     this.kept = null;
     this.ran = new Set();
     this.#quarantine = [];
+    this.#cutShort = new Set();
     this.deploying = undefined;
     this.trail = [];
     this.#misses = 0;

@@ -209,7 +209,8 @@ export class Hubs {
     const completed = new Date(now).toISOString();
     const facts = {
       ...{ version, host_id: hostId, running_version: running, labels, started_at: completed, completed_at: completed },
-      ...{ error_message: status === "success" ? null : "it is not healthy", steps: undefined },
+      ...{ error_message: status === "success" ? null : (given.cause?.message ?? "it is not healthy") },
+      ...{ code: given.cause?.code, steps: undefined },
       health: { state: given.isUnhealthy ? "unhealthy" : "healthy", since: completed } as const,
     };
     const about = { now, named: isNamed ? hostId : undefined, keyHost: isBound ? hostId : null };

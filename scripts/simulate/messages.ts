@@ -18,6 +18,8 @@ export interface HostReport {
   labels: Record<string, string>;
   version: string;
   status: "success" | "failed" | "rolled_back";
+  /** Why it failed, where the version is not to blame: by a code, or by the words of an older agent. */
+  cause?: { code?: string; message: string };
   running: string | null;
   isUnhealthy: boolean;
   /** Milliseconds by which the hub got it earlier. */

@@ -25,6 +25,14 @@ const LABELS = "features/rollouts/label-waves.ts";
 const WAVES = "gate/waves.ts";
 
 export const MUTATIONS: readonly Mutation[] = [
+  mutation("a version fails only where it is to blame", "features/rollouts/fleet.ts", [
+    'record.status !== "success" && waits === undefined',
+    'record.status !== "success"',
+  ]),
+  mutation("a rollout halts before its first wave, too", DECIDE, [
+    "(status.open > 0 || facts.isPublished)",
+    "status.open > 0",
+  ]),
   mutation("the latest is unyanked", CHANGE, ["is_yanked === 0 && state === null", "state === null"]),
   mutation("open excludes held and rolling", CHANGE, ["is_yanked === 0 && state === null", "is_yanked === 0"]),
   mutation("a gate has what was yanked only if it was taken back", CHANGE, [
@@ -82,7 +90,7 @@ export const MUTATIONS: readonly Mutation[] = [
     ["return { ...still, soakingSince: null }", "return still", DECIDE],
   ),
   mutation("waves open in the window", DECIDE, ["    if (!isOpenAt(rules.window, now))", "    if (false)"]),
-  mutation("failures halt", DECIDE, ["halt !== undefined && status.open > 0", "false"]),
+  mutation("failures halt", DECIDE, ["halt !== undefined && (status.open > 0 || facts.isPublished)", "false"]),
   mutation("a paused rollout halts, too", DECIDE, ["halt !== undefined && ", 'status.state === "running" && halt && ']),
   mutation("the limit is one of hosts in open waves", DECIDE, [
     "sumOf(tally.waves.slice(0, open), ",

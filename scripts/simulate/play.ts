@@ -1,7 +1,7 @@
 /** Plays a plan on virtual time: commands, polls, deployments, reports and decisions, each compared with the oracle. */
 import type { Database } from "../../lib/hub/records/port.ts";
 import { Random } from "../fuzz/random.ts";
-import { isBad, type Turn, turnsAfter } from "./ailments.ts";
+import { cutShortBy, isBad, type Turn, turnsAfter } from "./ailments.ts";
 import { Answers } from "./answers.ts";
 import { Broken, checkStored } from "./checks.ts";
 import { SimulatedHost } from "./host.ts";
@@ -270,11 +270,11 @@ class Game implements Scene {
     const { deploying, owner } = host;
     if (deploying === undefined || host.isDead) return;
     const { version, isBack } = deploying;
-    if (!isBack && !this.oracle.versions.has(version)) {
-      // It was deleted meanwhile: the download answers 404.
-      host.deploying = undefined;
-      return;
-    }
+    // It was deleted meanwhile: the download answers 404.
+    if (!isBack && !this.oracle.versions.has(version)) return void (host.deploying = undefined);
+    const cause = isBack ? undefined : cutShortBy(this.plan, host, version);
+    // The rules of a rollout do not see it: a version that is not to blame has not failed.
+    if (cause !== undefined) return this.#reportLate(host, host.cutShort(cause), null);
     const fails = !isBack && isBad(this.plan, host, version);
     const report = host.finish(fails, this.hubs.now);
     if (!fails) {
