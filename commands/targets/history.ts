@@ -1,5 +1,6 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
+import { blamelessCause, WAIT_WORDS } from "../../lib/contract/surfaces/host-record.ts";
 import type { LocalReport } from "../../lib/contract/surfaces/reports.ts";
 import { targetText } from "../../lib/contract/target.ts";
 import { host } from "../../lib/options/agent.ts";
@@ -14,7 +15,12 @@ const tookMs = ({ started_at: start, completed_at: end }: LocalReport): number =
 const versionOf = (report: LocalReport): string => report.resolved_version ?? report.requested_version;
 
 /** Returns how a deployment ended, or how healthy its release became since. */
-const statusOf = ({ about, health, status }: LocalReport): string => (about === "health" && health?.state) || status;
+function statusOf(report: LocalReport): string {
+  const { about, health, status } = report;
+  if (about === "health" && health !== undefined) return health.state;
+  const cause = blamelessCause(report);
+  return cause === undefined ? status : WAIT_WORDS[cause];
+}
 
 /** Most reports that `report show` searches in each target. */
 const MOST_REPORTS = 10_000;
@@ -116,6 +122,7 @@ function reportLines(report: LocalReport, sizeText: (bytes: number) => string): 
       "step",
       `${id} (${action}): ${ended} in ${ms} ms${fault === null ? "" : `: ${fault}`}`,
     ]),
+    ...(report.log ?? []).map((text): [string, string] => ["log", text]),
   ];
   return lines.map(([name, text]) => `${name.padEnd(9)} ${text}`);
 }

@@ -1,4 +1,6 @@
 import type { ReactNode } from "react";
+import { causeOfCode } from "../contract/blame.ts";
+import { WAIT_WORDS } from "../contract/surfaces/host-record.ts";
 import { placed, rowOf, titlesOf } from "./columns.ts";
 import { Line } from "./line.tsx";
 import { moment, span } from "./text.ts";
@@ -12,6 +14,12 @@ const LOOKS: Record<PastDeployment["status"], readonly [word: string, look: keyo
   failed: ["failed", "bad"],
   rolled_back: ["rolled back", "attention"],
 };
+
+/** Returns the word for a deployment: of one that blames no version, for why it ended. */
+function outcomeOf(status: PastDeployment["status"], code: string | null) {
+  const cause = code === null ? undefined : causeOfCode(code);
+  return cause === undefined ? LOOKS[status] : ([WAIT_WORDS[cause], "attention"] as const);
+}
 
 interface Props<T> {
   rows: readonly T[];
@@ -43,7 +51,7 @@ export function HistoryView({ rows, width, height, scroll, now, titleOf = itself
           when: () => [moment(at, now), "quiet"],
           target: () => [titleOf(target)],
           version: () => [version ?? "–"],
-          outcome: () => LOOKS[status],
+          outcome: () => outcomeOf(status, code),
           took: () => [span(durationMs), "quiet"],
           why: (size) => [(size < ROOM_FOR_SENTENCE ? code : message) ?? ""],
         });
