@@ -1,7 +1,8 @@
 /**
  * `npm start`: the whole way of a project, with the real programs as processes. A hub on embedded storage, keys, the
  * example project published and deployed to a host folder. Needs no configuration and leaves one folder, which it
- * names; interrupted, it leaves nothing. On a terminal it ends with the dashboard, until `q`; elsewhere by itself.
+ * names; interrupted, it leaves nothing. npm itself keeps what it compiles and logs in folders of its own. On a
+ * terminal it ends with the dashboard, until `q`; elsewhere by itself.
  */
 import { randomBytes } from "node:crypto";
 import { chmod, cp, mkdtemp, readdir, readFile, readlink, writeFile } from "node:fs/promises";

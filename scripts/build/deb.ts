@@ -53,6 +53,12 @@ const epoch = Number(
   process.env["SOURCE_DATE_EPOCH"] ?? execFileSync("git", ["log", "-1", "--format=%ct"], { encoding: "utf8" }),
 );
 
+const program = join(target, `sealift-${packageJson.version}-linux-${values.arch}`);
+if (!fs.existsSync(program)) {
+  console.error(`${program} is missing: \`npm run build:sea\` makes it, in the same folder.`);
+  process.exit(1);
+}
+
 const folder = fs.mkdtempSync(join(tmpdir(), "sealift-deb-"));
 
 function write(path: string, content: string | Buffer, mode = 0o644): void {
@@ -66,7 +72,6 @@ function write(path: string, content: string | Buffer, mode = 0o644): void {
 const compressed = (content: string | Buffer): Buffer => gzipSync(content, { level: 9 });
 
 async function fill(): Promise<void> {
-  const program = join(target, `sealift-${packageJson.version}-linux-${values.arch}`);
   fs.mkdirSync(join(folder, "usr/bin"), { recursive: true });
   chmodSync(folder, 0o755);
   fs.copyFileSync(program, join(folder, "usr/bin/sealift"));
@@ -163,6 +168,9 @@ Description: publish plugins to a hub, deploy them to hosts, and run them
 
 const UNITS = "sealift-hub.service sealift-mirror.service sealift-runtime.service 'sealift-watch@*.service'";
 
+/** Units of applications, which `sealift systemd install app` has written: nothing starts them without the program. */
+const APPLICATIONS = "'sealift-app@*.socket' 'sealift-app@*.service' sealift-apps.service";
+
 /** Maintainer scripts: create users and folders, and restart running services. Data stays at a purge. */
 const SCRIPTS: Readonly<Record<string, string>> = {
   postinst: `if [ "$1" = configure ]; then
@@ -177,14 +185,23 @@ const SCRIPTS: Readonly<Record<string, string>> = {
 fi
 `,
   prerm: `if [ "$1" = remove ] && [ -d /run/systemd/system ]; then
-  deb-systemd-invoke stop ${UNITS}
+  deb-systemd-invoke stop ${UNITS} ${APPLICATIONS}
+fi
+if [ "$1" = remove ]; then
+  for link in /etc/systemd/system/*.wants/sealift-app@* /etc/systemd/system/*.wants/sealift-apps.service; do
+    if [ -L "$link" ]; then
+      rm -f "$link"
+      echo "Disabled $(basename "$link"): its program is gone. \`sealift systemd install app\` enables it again."
+    fi
+  done
 fi
 `,
   postrm: `if [ -d /run/systemd/system ]; then systemctl --system daemon-reload; fi
 if [ "$1" = purge ]; then
   rm -rf /var/cache/sealift-mirror /var/cache/private/sealift-mirror
   rmdir --ignore-fail-on-non-empty /etc/sealift/hub /etc/sealift/mirror /etc/sealift 2>/dev/null || :
-  echo "Left in place: /var/lib/sealift-hub, /var/lib/private/sealift-hub and /srv/sealift, with artifacts and keys."
+  echo "Left in place: /var/lib/sealift-hub, /var/lib/private/sealift-hub and /srv/sealift, with artifacts and keys;"
+  echo "/etc/sealift/watch, with the keys of hosts; /etc/credstore/sealift-* and /etc/credstore.encrypted/sealift-*."
 fi
 `,
 };

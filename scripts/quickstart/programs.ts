@@ -44,7 +44,8 @@ export class Programs implements AsyncDisposable {
     );
     const child = spawn(process.execPath, [file, ...args], {
       cwd: this.#folder,
-      env: { ...Object.fromEntries(inherited), ...secrets },
+      // The cache of compiled code goes with the folder, and the one in the home stays as it is.
+      env: { ...Object.fromEntries(inherited), XDG_CACHE_HOME: join(this.#folder, "cache"), ...secrets },
       stdio,
     });
     this.#running.add(child);

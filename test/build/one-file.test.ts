@@ -166,6 +166,14 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
     t.strictSame(sizes(), [0, 5]);
   });
 
+  t.test("without the executable, no Debian package is begun", async (t) => {
+    const place = join(folder, "nothing");
+    mkdirSync(place);
+    const { status, stderr } = spawnSync(process.execPath, ["scripts/build/deb.ts", place], { encoding: "utf8" });
+    t.equal(status, 1);
+    t.match(stderr, /^\S+linux-\w+ is missing: `npm run build:sea` makes it/);
+  });
+
   t.test("its Debian package is the same bytes each time", { skip: needs("dpkg-deb") }, async (t) => {
     const [first, second] = builtTwice("scripts/build/deb.ts").digests;
     t.strictSame(first, second);
@@ -188,8 +196,11 @@ t.test("the single executable is the whole product", { skip: needs("strip"), tim
       "sealift-watch /srv/sealift/plugins",
       "the units are well-formed",
       "# mine",
+      "Disabled sealift-app@web.service: its program is gone",
+      "no application starts without it",
       "removed",
       "its configuration is kept",
+      "/etc/sealift/watch, with the keys of hosts; /etc/credstore/sealift-*",
       "purged",
       "data is left",
     ]);

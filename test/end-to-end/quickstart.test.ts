@@ -1,5 +1,6 @@
 // Only in test:all: somebody types at a terminal, which .ci/run does as an ordinary user.
-import { chmod, readdir, readFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import t from "tap";
 import { blocksOf } from "../support/docs/blocks.ts";
@@ -43,13 +44,16 @@ t.test(
   async (t) => {
     const folder = temporaryFolder(t);
     await chmod(folder, 0o755);
-    await using terminal = await Terminal.run([process.execPath, QUICKSTART], { env: { TMPDIR: folder } });
+    const home = join(folder, "home");
+    await mkdir(home);
+    await using terminal = await Terminal.run([process.execPath, QUICKSTART], { env: { TMPDIR: folder, HOME: home } });
     await terminal.shows(/listening on/, 60_000);
     await terminal.press("C-c");
     const screen = await terminal.shows(/exit 130/, 60_000);
     t.match(screen, /Interrupted\./);
     t.strictSame(await processesOf(folder), []);
-    t.strictSame(await readdir(folder), []);
+    t.strictSame(await readdir(folder), ["home"]);
+    t.strictSame(await readdir(home), [], "not even a cache of compiled code");
   },
 );
 

@@ -22,9 +22,14 @@ inside systemd-analyze verify /lib/systemd/system/sealift-hub.service /lib/syste
 echo "# mine" >>"$top/root/etc/sealift/hub/sealift.yaml"
 inside dpkg --force-confdef --force-confold --install /sealift.deb >/dev/null
 grep mine "$top/root/etc/sealift/hub/sealift.yaml"
-inside dpkg --remove sealift >/dev/null
+wants="$top/root/etc/systemd/system/multi-user.target.wants"
+mkdir -p "$wants" "$top/root/etc/sealift/watch"
+ln -s ../sealift-app@.service "$wants/sealift-app@web.service"
+echo "a key" >"$top/root/etc/sealift/watch/harbour.env"
+inside dpkg --remove sealift | grep -o "Disabled sealift-app@web.service: its program is gone"
+[ ! -L "$wants/sealift-app@web.service" ] && echo "no application starts without it"
 [ ! -e "$top/root/usr/bin/sealift" ] && echo "removed"
 [ -e "$top/root/etc/sealift/hub/sealift.yaml" ] && echo "its configuration is kept"
-inside dpkg --purge sealift >/dev/null 2>&1
-[ ! -e "$top/root/etc/sealift" ] && echo "purged"
+inside dpkg --purge sealift 2>/dev/null | grep -o "/etc/sealift/watch, with the keys of hosts; /etc/credstore/sealift-\*"
+[ ! -e "$top/root/etc/sealift/hub" ] && [ -e "$top/root/etc/sealift/watch/harbour.env" ] && echo "purged"
 [ -d "$top/root/srv/sealift/plugins" ] && echo "data is left"
