@@ -50,12 +50,25 @@ export class AppAllow extends withOptions(appAllow) {
       ...(sameUser && { same_user: true }),
       ...(alone && { alone: true }),
     };
-    if (user !== undefined) await stated.requireUser(user);
+    if (user !== undefined) {
+      await stated.requireUser(user);
+      await this.#requireEntry(resolve(projectRoot), user);
+    }
     const unknown = await stated.compareGrant(layoutOf(resolve(projectRoot)), id, grant);
     if (unknown.length > 0) this.note(`note: the version of ${id} that is installed has no ${unknown.join(", ")}.`);
     await writeGrant(file, "serve", id, grant);
     if (!this.json) this.print.line(file);
     this.note(`Next: sealift app serve --project-root ${resolve(projectRoot)}, or SIGHUP for the one that runs.`);
     return this.done({ id, path: file });
+  }
+
+  /** Requires that the user can enter the project root: its application could not start there. @throws UsageError */
+  async #requireEntry(root: string, user: string): Promise<void> {
+    const { closedFolder } = await import("../../lib/support/entered-folders.ts");
+    const closed = await closedFolder(root, user);
+    if (closed === undefined) return;
+    throw usageError("usage", `The user ${user} cannot enter ${closed}, in which the project root ${root} is.`, {
+      hint: `Open it for others (chmod o+x ${closed}), or put the project root elsewhere, such as into /srv.`,
+    });
   }
 }

@@ -5,6 +5,7 @@ import { usageError } from "../../lib/contract/errors.ts";
 import type { JoinAnswer } from "../../lib/contract/joining/records.ts";
 import type { JoinToken } from "../../lib/contract/joining/token.ts";
 import { join } from "../../lib/options/joining.ts";
+import { isInside } from "../../lib/support/files.ts";
 import { printableLine } from "../../lib/support/printable.ts";
 import { givenAboutHost, PLUGIN_KEY, setAside, writeOnce } from "../deploying/watch-files.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
@@ -72,6 +73,10 @@ export class Join extends withOptions(join) {
     const place = await placeOf(this.options.out, unit);
     // The root of a service belongs to the service's user, and root writes nothing there.
     await this.#checkFolders([...(unit === undefined ? [projectRoot] : []), resolve(place.folder)]);
+    if (unit === undefined && isInside(projectRoot, resolve(place.folder)))
+      this.warn(
+        `The project root ${projectRoot} is inside ${place.folder}, which only you may enter: applications with a user of their own cannot run there. Put it elsewhere with --project-root.`,
+      );
     await this.#consent(hubUrl, projectRoot, invite, place);
     await prepareNetwork({ caFile, usesTls: hubUrl.startsWith("https:") });
     using interrupt = interruptible();

@@ -1,14 +1,17 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { ApplicationRoot, HANDED_OVER } from "../support/host/application-root.ts";
 import { commandLine } from "../support/programs/command-line.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
+const isRoot = process.getuid?.() === 0;
+
 t.test("app allow grants an application to app serve", async (t) => {
   const root = temporaryFolder(t);
+  await chmod(root, 0o755);
   const allow = (...args: string[]) => commandLine(["app", "allow", ...args, "--project-root", root]);
-  const isRoot = process.getuid?.() === 0;
   t.equal((await allow("web", "--listen", "http=3000", ...(isRoot ? [] : ["--same-user"]))).code, 0);
   if (isRoot) t.match(await allow("web", "--same-user"), { code: 2, stderr: /would run it as root.*\n.*--user NAME/ });
   t.equal((await allow("worker", "--user", "nobody")).code, 0);
@@ -55,6 +58,24 @@ t.test(
     const more = await allow("--listen", "http=3000", "--port", "metrics=3001", "--port", "admin=3002");
     t.match(more, { code: 0, stderr: /the version of web that is installed has no admin/ });
     t.match(await readFile(file, "utf8"), "admin: 127.0.0.1:3002");
+  },
+);
+
+t.test(
+  "app allow refuses a user who cannot enter the project root",
+  { skip: isRoot ? false : "needs root" },
+  async (t) => {
+    const closed = temporaryFolder(t);
+    await chmod(closed, 0o700);
+    const root = join(closed, "root");
+    await mkdir(root);
+    const allow = () => commandLine(["app", "allow", "web", "--user", "nobody", "--project-root", root]);
+    const refused = await allow();
+    t.match(refused, { code: 2, stderr: /The user nobody cannot enter \S+, in which the project root/ });
+    t.match(refused.stderr, `chmod o+x ${closed}`);
+    t.equal(existsSync(join(root, "applications.yaml")), false, "nothing was written");
+    await chmod(closed, 0o711);
+    t.match(await allow(), { code: 0 });
   },
 );
 

@@ -38,6 +38,17 @@ async function harbour(t: Test) {
 const keysOf = async (hub: RunningHub): Promise<(string | null)[]> =>
   ((await hub.call("GET", "/devkeys/api-keys")).body.items as { host: string | null }[]).map(({ host }) => host);
 
+t.test("a project root inside the host's private folder is warned of", async (t) => {
+  const { hub, run, invited, joinAs, out } = await harbour(t);
+  const warning = /warning: The project root \S+pier-8\/root is inside .*pier-8, which only you may enter/;
+  const inside = `--project-root ${out("pier-8")}/root --yes`;
+  const joined = await run(
+    `join ${hub.url} --token-file ${await invited()} --host-id pier-8 --out ${out("pier-8")} ${inside}`,
+  );
+  t.match(joined, { code: 0, stderr: warning });
+  t.notMatch((await joinAs("pier-9", await invited())).stderr, /warning/);
+});
+
 t.test("a host joins with the line of an invite, and has all that its watch needs", async (t) => {
   const { hub, id, signer, run, invited, joinAs, out, folder } = await harbour(t);
   const file = await invited(" --uses 2 --label env=prod");
