@@ -48,9 +48,9 @@ export class LogFile extends Writable {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
-    this.#append(this.#told(chunk)).then(done, async () => {
-      // The next write opens the file again.
-      await this.#close();
+    this.#append(chunk).then(done, async () => {
+      // The next write opens the file again, and begins a line.
+      await this.#close().catch(() => undefined);
       done();
     });
   }
@@ -94,20 +94,26 @@ export class LogFile extends Writable {
   }
 
   async #append(chunk: Buffer): Promise<void> {
-    if (this.#file !== undefined && this.#bytes + chunk.length > this.#maxFileBytes) await this.#rotate();
-    if (this.#file === undefined) {
-      await makeFolder(this.#folder, 0o700);
-      this.#file = await open(join(this.#folder, LOG_FILE), "a+", 0o600);
-      this.#bytes = (await this.#file.stat()).size;
-      // An earlier process may have been cut off in the middle of a line.
-      if (this.#bytes > 0 && (await lastByte(this.#file, this.#bytes)) !== 0x0a) await this.#write(Buffer.from("\n"));
-    }
-    await this.#write(chunk);
+    await this.#open(chunk.length);
+    await this.#write(this.#told(chunk));
+  }
+
+  /** Opens a file that these bytes fit into. What is written first to it begins a line. */
+  async #open(bytes: number): Promise<void> {
+    if (this.#file !== undefined && this.#bytes + bytes > this.#maxFileBytes) await this.#rotate();
+    if (this.#file !== undefined) return;
+    this.#line = "";
+    await makeFolder(this.#folder, 0o700);
+    this.#file = await open(join(this.#folder, LOG_FILE), "a+", 0o600);
+    this.#bytes = (await this.#file.stat()).size;
+    // An earlier process, or a full disk, may have cut it off in the middle of a line.
+    if (this.#bytes > 0 && (await lastByte(this.#file, this.#bytes)) !== 0x0a) await this.#write(Buffer.from("\n"));
   }
 
   async #write(chunk: Buffer): Promise<void> {
     const { bytesWritten } = await this.#file!.write(chunk);
     this.#bytes += bytesWritten;
+    if (bytesWritten < chunk.length) throw new Error("the disk is full");
   }
 
   async #rotate(): Promise<void> {

@@ -1,5 +1,5 @@
 // Holds: an application writes no line that reads as one about it (lib/apps/log-file.ts)
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
 import { isRemark, LogFile } from "../../../lib/apps/log-file.ts";
@@ -42,4 +42,22 @@ t.test("a remark begins a line, also after output without an end, and of an earl
   t.match(lines[2], /sealift: started from a release$/);
   await writeFile(join(folder, "log"), "whole\n");
   t.equal((await logged(folder, (log) => log.remark("stopped"))).length, 2);
+});
+
+t.test("a new file, and a disk that took nothing, begin a line", async (t) => {
+  const folder = t.testdir({});
+  const rotated = join(folder, "rotated");
+  const small = new LogFile(rotated, 64);
+  small.write("x".repeat(60));
+  small.write(`${FORGED}\n`);
+  await new Promise<void>((resolve) => small.end(resolve));
+  t.notOk((await readFile(join(rotated, "log"), "utf8")).split("\n").some(isRemark));
+  const full = join(folder, "full");
+  await writeFile(full, "no folder can be made here");
+  const log = new LogFile(full);
+  await new Promise<void>((resolve) => log.write("lost", () => resolve()));
+  await rm(full);
+  log.write(`${FORGED}\n`);
+  await new Promise<void>((resolve) => log.end(resolve));
+  t.notOk((await readFile(join(full, "log"), "utf8")).split("\n").some(isRemark));
 });
