@@ -1,9 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { asSealiftError, deploymentError, type SealiftError } from "../../contract/errors.ts";
+import type { LocalReport } from "../../contract/surfaces/reports.ts";
 import { readInstalled } from "../../releases/applications.ts";
 import { itemOfUnit } from "../../releases/names.ts";
-import type { Release } from "../../releases/release.ts";
+import { type Release, whatRuns } from "../../releases/release.ts";
 import { isApplicationUnit } from "../applications/root-supervisor.ts";
+import { reportOf } from "../reports/draft.ts";
 import type { Supervisor } from "../supervisors/supervisor.ts";
 import type { Deployed, Run } from "./run.ts";
 import { supervisorOf } from "./supervision.ts";
@@ -29,6 +31,8 @@ export class GoneBack extends Error {
   readonly error: SealiftError;
   /** Units that were started again. */
   readonly units: readonly (string | null)[];
+  /** Time at which it was gone back to, ISO 8601: every report of the run has it. */
+  readonly at = new Date().toISOString();
 
   constructor(error: SealiftError, units: readonly (string | null)[]) {
     super(error.message, { cause: error });
@@ -47,17 +51,27 @@ export type Back =
 
 /**
  * Asks all applications of a release that was gone back to, and its units with a health URL, at once and by their own
- * descriptors. Takes at most five minutes.
+ * descriptors. Takes five minutes at most: then one last look at each decides.
+ *
+ * @param limitMs most time, in milliseconds
  */
-export async function askBack(run: Run<Deployed>, { units }: GoneBack, back: Release | undefined): Promise<Back> {
+export async function askBack(
+  run: Run<Deployed>,
+  { units }: GoneBack,
+  back: Release | undefined,
+  limitMs = ASK_LIMIT_MS,
+): Promise<Back> {
   const { layout, options, emit } = run;
   const supervisor = supervisorOf(layout, options.supervisor, back?.items ?? []);
   const asked = units.filter((unit) => isApplicationUnit(unit) || supervisor.asked?.includes(unit) === true);
-  const limit = AbortSignal.timeout(ASK_LIMIT_MS);
+  const limit = AbortSignal.timeout(limitMs);
   const signal = options.signal === undefined ? limit : AbortSignal.any([options.signal, limit]);
-  const faults = await Promise.all(
-    asked.map(async (unit) => [unit ?? "project", await faultOf(run, supervisor, unit, signal)] as const),
-  );
+  const faultOfUnit = async (unit: string | null): Promise<string | undefined> => {
+    const fault = await faultOf(run, supervisor, unit, signal);
+    // A check that was cut short has found nothing yet.
+    return fault !== undefined && limit.aborted ? lastFault(supervisor, unit, options.signal) : fault;
+  };
+  const faults = await Promise.all(asked.map(async (unit) => [unit ?? "project", await faultOfUnit(unit)] as const));
   const silent = faults.filter((entry): entry is readonly [string, string] => entry[1] !== undefined);
   if (options.signal?.aborted === true) return { state: "not_asked" };
   const found = Object.fromEntries(silent);
@@ -79,6 +93,17 @@ async function faultOf(
     await sleep(PAUSE_MS, undefined, { signal }).catch(() => undefined);
   }
 }
+
+/** Looks at a unit once more. @returns what is wrong with it, if anything */
+const lastFault = (
+  supervisor: Supervisor,
+  unit: string | null,
+  signal: AbortSignal | undefined,
+): Promise<string | undefined> =>
+  supervisor.look!(unit, LOOK_MS, signal).then(
+    ({ fault }) => fault,
+    (error: unknown) => wordsOf(error),
+  );
 
 const wordsOf = (error: unknown): string => asSealiftError(error).message.replace(/\.$/, "");
 
@@ -102,6 +127,13 @@ export function errorOfBack({ error }: GoneBack, back: Back): SealiftError {
     // The previous release runs again: its program, run by hand, would only succeed.
     hint: error.code === "supervisor_failed" ? LOGS : (error.hint ?? LOGS),
   });
+}
+
+/** Returns the report of a run that went back, by what was asked afterwards. */
+export async function reportOfBack(run: Run<Deployed>, gone: GoneBack, back: Back): Promise<LocalReport> {
+  const running = await whatRuns(run.layout, run.source.target);
+  const report = reportOf(run, { status: "rolled_back", error: errorOfBack(gone, back), running });
+  return { ...report, completed_at: gone.at };
 }
 
 const LOOK_AT_HOST =

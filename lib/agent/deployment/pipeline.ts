@@ -21,8 +21,8 @@ import { membershipsOf } from "../applications/memberships.ts";
 import type { Emit } from "../base/events.ts";
 import type { OrderedPlan } from "../base/plan.ts";
 import { reportOf } from "../reports/draft.ts";
-import { recordReport, reportName, writeReport } from "../reports/report.ts";
-import { askBack, errorOfBack, GoneBack } from "./ask-back.ts";
+import { recordReport, reportName } from "../reports/report.ts";
+import { askBack, errorOfBack, GoneBack, reportOfBack } from "./ask-back.ts";
 import { recover } from "./interrupted.ts";
 import {
   beginRun,
@@ -152,18 +152,13 @@ async function failed(
 /** Ends a run that went back: what is back is asked, and the report says so. Requires the target's lock alone. */
 async function wentBack(run: Run<Deployed>, gone: GoneBack, previous: Release | undefined): Promise<RunOutcome> {
   const { layout, source } = run;
-  const running = await whatRuns(layout, source.target);
-  const of = (error: SealiftError): LocalReport => reportOf(run, { status: "rolled_back", error, running });
-  const first = of(errorOfBack(gone, { state: "not_asked" }));
-  // A kill while it is asked loses neither the report nor the quarantine.
-  await writeReport(layout, source.target, first).catch(() => undefined);
   // A folder that was installed by hand has become a release in this run.
   const present = await currentRelease(layout, source.target);
   const back = await traced("ask", {}, () => askBack(run, gone, present));
-  const error = errorOfBack(gone, back);
-  const told = { ...of(error), completed_at: first.completed_at };
+  const told = await reportOfBack(run, gone, back);
   if (back.state === "silent" && present !== undefined) await noteSilence(run, present, back.units, told);
   const report = await recordReport(run, told, true);
+  const error = errorOfBack(gone, back);
   return { outcome: "rolled_back", release: previous?.name ?? null, report, previous, error };
 }
 

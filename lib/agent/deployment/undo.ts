@@ -9,8 +9,9 @@ import { undoSwitch } from "../../releases/switch.ts";
 import { statsOf } from "../../support/files.ts";
 import { isApplicationUnit } from "../applications/root-supervisor.ts";
 import type { Emit } from "../base/events.ts";
+import { writeReport } from "../reports/report.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
-import { GoneBack } from "./ask-back.ts";
+import { GoneBack, reportOfBack } from "./ask-back.ts";
 import type { Deployed, Run } from "./run.ts";
 import { pluginsAmong, supervisorOf } from "./supervision.ts";
 
@@ -70,18 +71,19 @@ const hasLauncher = async (layout: Layout, item: Item): Promise<boolean> =>
   (await statsOf(join(layout.link(item), HOST_FOLDER, START))) !== undefined;
 
 /**
- * Reverts a failed deployment: undoes the switch, starts again what ran before, condemns the version, and forgets the
+ * Reverts a failed deployment: condemns the version, undoes the switch, starts again what ran before, and forgets the
  * journal. Nobody is asked yet whether what ran before works.
  *
  * @param condemn judges the version by its error. `switched`: whether the release was current then
  * @returns the error to report, or what was gone back to, where a release had been replaced
  */
 export async function undo(
-  { layout, options, emit }: Run<Deployed>,
+  run: Run<Deployed>,
   journal: Journal,
   error: SealiftError,
   condemn?: (error: SealiftError, switched: boolean) => Promise<void>,
 ): Promise<SealiftError | GoneBack> {
+  const { layout, options, emit } = run;
   const { phase, touched, previous, target, release } = journal.entry;
   const switched = phase === "switching";
   // A full disk may end a switch before its rename: then nothing was replaced, and the release has not failed.
@@ -97,14 +99,26 @@ export async function undo(
       return undefined;
     }
   };
+  // Before anything starts or migrates, which takes its time: a kill meanwhile must not let the version in again.
+  const isCondemned = await (condemn?.(error, switched) ?? Promise.resolve()).then(
+    () => true,
+    () => false,
+  );
   const units = await attempt(async () => {
     await undoSwitch(journal);
     return bringBack(layout, journal.entry, { supervisor: options.supervisor, emit, wasVisible: replaced });
   }, "The next run finishes it.");
-  // Before anybody waits for answers: a kill meanwhile must not lose it.
-  await attempt(async () => condemn?.(error, switched), "The version is not in quarantine.");
-  if (units !== undefined) await attempt(() => journal.clear(), "The next run finishes it.");
+  // The way back has freed what the version took of a full disk.
+  if (!isCondemned) await attempt(async () => condemn?.(error, switched), "The version is not in quarantine.");
+  // What could not be undone is nothing that is back.
+  if (units === undefined) return error;
+  const isBack = replaced && previous !== null && error.code !== "interrupted";
+  const gone = isBack ? new GoneBack(error, units) : undefined;
+  if (gone !== undefined) {
+    const first = await reportOfBack(run, gone, { state: "not_asked" });
+    await writeReport(layout, target, first).catch(() => undefined);
+  }
+  await attempt(() => journal.clear(), "The next run finishes it.");
   if (visible) emit({ event: "rollback.done", release: previous });
-  if (!replaced || previous === null || error.code === "interrupted") return error;
-  return new GoneBack(error, units ?? []);
+  return gone ?? error;
 }

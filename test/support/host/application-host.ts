@@ -20,6 +20,9 @@ export class PretendedApplications {
   /** Ids whose unit is missing. */
   readonly missing = new Set<string>();
   away: string | undefined;
+  /** Work at each start, and at each check, of an application. */
+  onStart: (() => Promise<void>) | undefined;
+  onCheck: (() => Promise<void>) | undefined;
   protected readonly root: string;
   readonly #prepare: (id: string) => Promise<void>;
 
@@ -33,6 +36,7 @@ export class PretendedApplications {
     const start = async (id: string | null): Promise<void> => {
       await access(join(this.root, "apps", id!, ".sealift/start"));
       await this.#prepare(id!);
+      await this.onStart?.();
       this.running.set(id!, await readFile(join(this.root, "apps", id!, "version"), "utf8"));
     };
     const told = (verb: string, act: (id: string | null) => Promise<void>) => (id: string | null) => {
@@ -46,6 +50,7 @@ export class PretendedApplications {
       stop: told("stop", async (id) => void this.running.delete(id!)),
       check: async (id) => {
         this.calls.push(`check ${id}`);
+        await this.onCheck?.();
         return this.faults.get(this.running.get(id!) ?? "nothing");
       },
       prospect: async (id) => ({

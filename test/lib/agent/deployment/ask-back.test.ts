@@ -1,0 +1,28 @@
+// Holds: a check that takes longer than the asking blames nobody (lib/agent/deployment/ask-back.ts)
+import { setTimeout as sleep } from "node:timers/promises";
+import t from "tap";
+import { askBack, GoneBack } from "../../../../lib/agent/deployment/ask-back.ts";
+import { beginRun, DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
+import { deploymentError } from "../../../../lib/contract/errors.ts";
+import { applicationHost, appSource } from "../../../support/host/application-host.ts";
+
+for (const [fault, state] of [
+  [undefined, "answers"],
+  ["it answered 500", "silent"],
+] as const)
+  t.test(`when time is up, a last look decides: ${state}`, async (t) => {
+    const h = await applicationHost(t);
+    t.match(await h.run(appSource("1.0.0")), { outcome: "deployed" });
+    const supervisor = {
+      ...h.pretended.supervisor(),
+      // As `stays_up: 10m` has it.
+      check: (_unit: string | null, _timeoutMs: number, signal?: AbortSignal) =>
+        sleep(600_000, undefined, signal && { signal }),
+      look: async () => ({ restarts: 0, ...(fault !== undefined && { fault }) }),
+    };
+    const options = { ...DEPLOY_DEFAULTS, ...h.options };
+    const choice = { name: "none" as const, applications: async () => supervisor };
+    const run = beginRun(appSource("2.0.0"), { ...options, supervisor: choice }, () => undefined);
+    const gone = new GoneBack(deploymentError("unhealthy", "It answered 500."), ["apps/web"]);
+    t.match(await askBack(run, gone, undefined, 100), { state, ...(fault && { units: { "apps/web": fault } }) });
+  });
