@@ -82,7 +82,8 @@ export class AppServe implements AsyncDisposable {
 
   /** @throws ServeFault */
   async act(id: string, verb: ApplicationVerb): Promise<ApplicationStatus> {
-    if (!this.#applications.has(id) && !(await this.#granted()).includes(id))
+    // What may not run can be stopped all the same: an earlier `app serve` may have left something of it.
+    if (verb !== "stop" && !this.#applications.has(id) && !(await this.#granted()).includes(id))
       throw new ServeFault("not_granted", `${APPLICATIONS_FILE} does not grant ${id}.`);
     const application = this.#known(id);
     await application[verb]();

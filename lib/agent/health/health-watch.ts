@@ -107,7 +107,9 @@ export class HealthWatch {
     const release = await currentRelease(layout, target);
     if (release?.name !== this.#release) this.#begin(release, await readStanding(layout, target));
     if (release === undefined || (await this.#isDeployed())) return;
-    for (const id of await this.#withdrawals.stop(layout, release, options.supervisor, signal))
+    const { stopped, faults } = await this.#withdrawals.stop(layout, release, options.supervisor, signal);
+    for (const fault of faults) this.#hearing.warn(fault);
+    for (const id of stopped)
       this.#hearing.warn(`The application ${id} was stopped: applications.yaml grants it no longer.`);
     const asked = askedUnits(layout, release, options.supervisor);
     const looks = await Promise.all(asked.map(async ({ name, look }) => [name, await look(signal)] as const));
