@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { stat } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import type { Application } from "../contract/files/application.ts";
 import { type Addresses, LAUNCH, portVariables } from "../contract/files/launch.ts";
@@ -12,11 +13,17 @@ const SHARED = ["LANG", "LC_ALL", "TZ"];
 /** Variable by which the processes of an application are found, unless they have taken it off. */
 export const MARK_VARIABLE = "SEALIFT_APPLICATION";
 
-/** Returns what tells an application of a project root from all others of the machine. @param root its real path */
-export const rootKey = (root: string): string => createHash("sha256").update(root).digest("hex").slice(0, 16);
+/**
+ * Returns what tells the applications of a project root from all others of the machine. The folder itself, and not its
+ * path: a container may have another one there, and its processes and control groups are seen from outside.
+ */
+export async function rootKey(root: string): Promise<string> {
+  const { dev, ino } = await stat(root, { bigint: true });
+  return createHash("sha256").update(`${dev}:${ino}`).digest("hex").slice(0, 16);
+}
 
-/** Returns the value of {@link MARK_VARIABLE} for an application of a project root. @param root its real path */
-export const markValue = (root: string, id: string): string => `${rootKey(root)}/${id}`;
+/** Returns the value of {@link MARK_VARIABLE} for an application of a project root. */
+export const markValue = async (root: string, id: string): Promise<string> => `${await rootKey(root)}/${id}`;
 
 /**
  * Returns the environment of an application: its settings over a few variables of the host, and its addresses over

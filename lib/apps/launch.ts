@@ -1,8 +1,7 @@
-import { chmod, realpath } from "node:fs/promises";
-import { join } from "node:path";
+import { chmod } from "node:fs/promises";
 import { LAUNCH } from "../contract/files/launch.ts";
 import { MIGRATION_LIMIT_MS } from "../contract/surfaces/app-serve.ts";
-import { type ApplicationPaths, applicationPaths, serveFolder } from "../releases/applications.ts";
+import { type ApplicationPaths, applicationPaths } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
 import { openFolder } from "../releases/open-folder.ts";
 import { giveFolder } from "../support/owned-folder.ts";
@@ -10,7 +9,7 @@ import { settledWithin } from "../support/within.ts";
 import { ApplicationProcess, endingText, type ProcessOptions } from "./application-process.ts";
 import { applicationEnvironment, markValue } from "./environment.ts";
 import { KeptSockets, requireFree } from "./kept-sockets.ts";
-import { endLeftovers, markProcess, readMark } from "./leftovers.ts";
+import { endLeftovers, markFile, markProcess, readMark } from "./leftovers.ts";
 import type { LogFile } from "./log-file.ts";
 import type { Membership } from "./membership.ts";
 import { seedData } from "./prepare.ts";
@@ -46,7 +45,7 @@ export class Launcher implements Disposable {
     this.#layout = layout;
     this.#id = id;
     this.#paths = applicationPaths(layout, id);
-    this.#markFile = join(serveFolder(layout), `${id}.json`);
+    this.#markFile = markFile(layout, id);
     this.#log = log;
   }
 
@@ -131,7 +130,7 @@ export class Launcher implements Disposable {
     throw new ServeFault("migration_failed", message);
   }
 
-  #mark = async (): Promise<string> => markValue(await realpath(this.#layout.root), this.#id);
+  #mark = (): Promise<string> => markValue(this.#layout.root, this.#id);
 }
 
 /** Returns the variables for a migration, which gets no sockets. */

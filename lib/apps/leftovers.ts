@@ -1,7 +1,12 @@
 import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
+import { pluginId } from "../contract/identifiers.ts";
+import { serveFolder } from "../releases/applications.ts";
 import { readJsonFile, writeJsonFile } from "../releases/json-file.ts";
+import type { Layout } from "../releases/layout.ts";
+import { namesIn } from "../support/files.ts";
 import { MARK_VARIABLE } from "./environment.ts";
 import { endMembers, GONE_LIMIT_MS, type Membership } from "./membership.ts";
 import { allProcesses, bootId, factsOf } from "./processes.ts";
@@ -25,6 +30,17 @@ const processMark = z.looseObject({
 export type ProcessMark = z.output<typeof processMark>;
 
 const POLL_MS = 20;
+const EXTENSION = ".json";
+
+/** Returns the path of the mark of an application. */
+export const markFile = (layout: Layout, id: string): string => join(serveFolder(layout), `${id}${EXTENSION}`);
+
+/** Lists the applications of a project root that have a mark. */
+export const markedApplications = async (layout: Layout): Promise<string[]> =>
+  (await namesIn(serveFolder(layout)))
+    .filter((name) => name.endsWith(EXTENSION))
+    .map((name) => name.slice(0, -EXTENSION.length))
+    .filter((id) => pluginId.safeParse(id).success);
 
 /**
  * Records the leader of an application's process group, and a user of its own. Best effort: a full disk ends nothing.
@@ -66,14 +82,14 @@ export async function endLeftovers(file: string, mark: string, membership: Membe
   const ours = await readMark(file);
   const find = async (): Promise<number[]> => {
     const found: number[] = [];
+    // A number is not used again while its group lives, so another process with it leads a group of its own.
+    const leader = ours === undefined ? undefined : await factsOf(ours.pid);
+    const isOurs = ours !== undefined && (leader === undefined || leader.start === ours.start);
     for (const pid of await allProcesses()) {
       const facts = await factsOf(pid);
       if (facts === undefined || facts.isZombie || pid === process.pid) continue;
-      // A number is not used again while its group lives, so a younger process with it belongs to the group.
-      const isOfGroup =
-        ours !== undefined && facts.group === ours.pid && facts.session === ours.pid && facts.start >= ours.start;
-      const isOther = pid === ours?.pid && facts.start !== ours.start;
-      if ((isOfGroup && !isOther) || (await isMarked(pid, mark))) found.push(pid);
+      const isOfGroup = isOurs && facts.group === ours.pid && facts.session === ours.pid && facts.start >= ours.start;
+      if (isOfGroup || (await isMarked(pid, mark))) found.push(pid);
     }
     return found;
   };

@@ -1,4 +1,4 @@
-import { chmod, realpath } from "node:fs/promises";
+import { chmod, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { deploymentError, usageError } from "../contract/errors.ts";
 import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
@@ -10,9 +10,10 @@ import { openFolder } from "../releases/open-folder.ts";
 import { findMembers, type FoundMembers } from "../support/control-groups/member-groups.ts";
 import { makeFolder } from "../support/files.ts";
 import { listenLocally } from "./control.ts";
-import { rootKey } from "./environment.ts";
+import { markValue, rootKey } from "./environment.ts";
 import type { EmitAppServe } from "./events.ts";
 import { requireBoundSockets } from "./kept-sockets.ts";
+import { endLeftovers, markedApplications, markFile, readMark } from "./leftovers.ts";
 import { ManagedApplication } from "./managed-application.ts";
 import { GONE_LIMIT_MS } from "./membership.ts";
 import { ServeFault } from "./serve-fault.ts";
@@ -62,7 +63,25 @@ export class AppServe implements AsyncDisposable {
         act: (id, verb) => this.act(id, verb),
       }),
     );
+    await this.#endOthers(ids);
     await Promise.all(ids.map((id) => this.#known(id).startAtFirst()));
+  }
+
+  /** Ends what an `app serve` that was killed has left of applications that are granted no longer. */
+  async #endOthers(granted: readonly string[]): Promise<void> {
+    for (const id of await markedApplications(this.#layout)) {
+      if (granted.includes(id)) continue;
+      try {
+        const file = markFile(this.#layout, id);
+        const uid = (await readMark(file))?.uid;
+        const membership = uid === undefined ? undefined : ({ kind: "user", uid } as const);
+        await endLeftovers(file, await markValue(this.#layout.root, id), membership);
+        await rm(file, { force: true });
+      } catch (error) {
+        const { message } = error as Error;
+        this.#emit({ event: "application.failed", id, code: "start_failed", message, restart_ms: null });
+      }
+    }
   }
 
   /** Reads the grants again: starts what does not run, and stops what is granted no longer. @throws UsageError */
@@ -116,7 +135,7 @@ export class AppServe implements AsyncDisposable {
 /** Returns the control groups of a root's applications: only root hands processes over to a group for good. */
 export async function controlGroups({ root }: Layout): Promise<FoundMembers> {
   if (process.getuid?.() !== 0) return { members: undefined, reason: "`app serve` is not root" };
-  return findMembers(`sealift-app-${rootKey(await realpath(root))}`, GONE_LIMIT_MS);
+  return findMembers(`sealift-app-${await rootKey(root)}`, GONE_LIMIT_MS);
 }
 
 const served = (holder: string) =>

@@ -6,7 +6,7 @@ import type { Release } from "../../releases/release.ts";
 import { supervisorOf } from "../deployment/supervision.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 
-/** What became of applications whose grant was withdrawn. */
+/** Applications whose grant was withdrawn, and what became of them. */
 export interface Withdrawn {
   /** Ids that were stopped now. */
   stopped: string[];

@@ -8,7 +8,7 @@ import type { Test } from "tap";
 import { until } from "../until.ts";
 import type { ApplicationRoot } from "./application-root.ts";
 
-const SEALIFT = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
+export const SEALIFT = fileURLToPath(new URL("../../../bin/sealift.ts", import.meta.url));
 
 /** Capabilities that Docker leaves root in a container. */
 const DOCKERS = [
