@@ -53,8 +53,9 @@ function awaitedText({ host_id: host, running_version: running, ...facts }: Awai
 /** Names the hosts that a rollout waits for in one sentence, without its full stop; undefined for none. */
 export function awaitedSentence({ awaited, awaited_hosts: all }: RolloutRecord, now: number): string | undefined {
   if (awaited.length === 0) return undefined;
-  const named = awaited.slice(0, NAMED).map(({ host_id: host, last_heard_at: at }) => {
-    return `${host} (last heard of ${span(Math.max(0, now - Date.parse(at)))} ago)`;
+  const named = awaited.slice(0, NAMED).map(({ host_id: host, last_heard_at: at, waits }) => {
+    const heard = `last heard of ${span(Math.max(0, now - Date.parse(at)))} ago`;
+    return `${host} (${waits === null ? heard : WAIT_TEXTS[waits]})`;
   });
   return `It waits for ${named.join(", ")}${all > named.length ? ` and ${all - named.length} more` : ""}`;
 }
