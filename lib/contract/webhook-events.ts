@@ -93,7 +93,7 @@ const EVENTS = {
       `version ${version} of the trust root ${id} names the signers, published by ${actor}`,
   },
   "host.failed": {
-    when: "a host reports that a deployment has failed or was rolled back",
+    when: "a version fails on a host, or is rolled back there",
     fields: "`version`, `host_id`, `status`: `failed` or `rolled_back`, `error_message` or null",
     sentence: ({ version, host_id: host, status }) =>
       `${host} ${status === "rolled_back" ? "rolled back" : "failed to deploy"} ${version}`,
