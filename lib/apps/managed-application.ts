@@ -68,19 +68,15 @@ export class ManagedApplication {
   /** Lets the old process end, and starts the application from what is installed now. @throws ServeFault */
   restart(): Promise<void> {
     this.#launcher.interrupt();
-    return this.#inTurn(async () => {
-      await this.#end();
-      await this.#startOnPurpose();
-    });
+    return this.#inTurn(() => this.#startOnPurpose());
   }
 
   /** Restarts the application, and goes on trying when its start fails: what is installed now is to run. */
   recover(): Promise<void> {
     this.#launcher.interrupt();
-    return this.#inTurn(async () => {
-      await this.#end();
+    return this.#inTurn(() => {
       this.#beginAnew();
-      await this.#startAgain();
+      return this.#startAgain();
     });
   }
 
@@ -88,7 +84,16 @@ export class ManagedApplication {
   stop(): Promise<void> {
     this.#launcher.interrupt();
     return this.#inTurn(async () => {
-      const killed = await this.#end();
+      let killed: boolean;
+      try {
+        killed = await this.#end();
+      } catch (thrown) {
+        const fault = asFault(thrown);
+        this.#launcher[Symbol.dispose]();
+        this.#become("stopped", fault.message);
+        this.#tellFailure(fault, null);
+        throw fault;
+      }
       this.#launcher[Symbol.dispose]();
       this.#become("stopped");
       this.#emit({ event: "application.stopped", id: this.id, killed });
@@ -134,9 +139,12 @@ export class ManagedApplication {
     return killed;
   }
 
+  /** Lets an old process end, and starts the application. @throws ServeFault */
   async #startOnPurpose(): Promise<void> {
+    if (this.#closed !== undefined) throw new ServeFault("ending", "`sealift app serve` is ending.");
     this.#beginAnew();
     try {
+      await this.#end();
       await this.#start();
     } catch (thrown) {
       const fault = asFault(thrown);
@@ -147,10 +155,11 @@ export class ManagedApplication {
     }
   }
 
-  /** Starts the application by itself; tries again later when that fails. */
+  /** Lets an old process end, and starts the application by itself; tries again later when that fails. */
   async #startAgain(): Promise<void> {
     if (this.#closed !== undefined) return;
     try {
+      await this.#end();
       await this.#start();
     } catch (thrown) {
       const fault = asFault(thrown);

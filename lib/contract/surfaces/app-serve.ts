@@ -12,6 +12,7 @@ export const APP_SERVE_CODES = {
   port_taken: { status: 409, meaning: "Another program listens on an address of the application." },
   migration_failed: { status: 500, meaning: "The application's migration ended with an error or took too long." },
   start_failed: { status: 500, meaning: "The application's program could not be started." },
+  ending: { status: 503, meaning: "`sealift app serve` ends, and starts nothing more (since 0.3.0)." },
   internal: { status: 500, meaning: "A defect in `sealift app serve`: please report it." },
 } as const satisfies Record<string, { status: number; meaning: string }>;
 export type AppServeCode = keyof typeof APP_SERVE_CODES;
