@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { stat } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import type { Application } from "../contract/files/application.ts";
 import { type Addresses, LAUNCH, portVariables } from "../contract/files/launch.ts";
@@ -19,11 +19,26 @@ export const MARK_VARIABLE = "SEALIFT_APPLICATION";
  */
 export async function rootKey(root: string): Promise<string> {
   const { dev, ino } = await stat(root, { bigint: true });
-  return createHash("sha256").update(`${dev}:${ino}`).digest("hex").slice(0, 16);
+  return keyOf(`${dev}:${ino}`);
 }
 
-/** Returns the value of {@link MARK_VARIABLE} for an application of a project root. */
-export const markValue = async (root: string, id: string): Promise<string> => `${await rootKey(root)}/${id}`;
+const keyOf = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
+
+/** Value of {@link MARK_VARIABLE} of an application. */
+export interface ApplicationMark {
+  value: string;
+  /** Value of before 0.3.0, which an application of another root at the same path has, too. */
+  former: string;
+  /** Key and real path of the root. */
+  key: string;
+  path: string;
+}
+
+/** Returns the mark of an application of a project root. */
+export async function markOf(root: string, id: string): Promise<ApplicationMark> {
+  const [key, path] = await Promise.all([rootKey(root), realpath(root)]);
+  return { value: `${key}/${id}`, former: `${keyOf(path)}/${id}`, key, path };
+}
 
 /**
  * Returns the environment of an application: its settings over a few variables of the host, and its addresses over

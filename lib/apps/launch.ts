@@ -7,7 +7,7 @@ import { openFolder } from "../releases/open-folder.ts";
 import { giveFolder } from "../support/owned-folder.ts";
 import { settledWithin } from "../support/within.ts";
 import { ApplicationProcess, endingText, type ProcessOptions } from "./application-process.ts";
-import { applicationEnvironment, markValue } from "./environment.ts";
+import { applicationEnvironment, type ApplicationMark, markOf } from "./environment.ts";
 import { KeptSockets, requireFree } from "./kept-sockets.ts";
 import { endLeftovers, markFile, markProcess, readMark } from "./leftovers.ts";
 import type { LogFile } from "./log-file.ts";
@@ -87,7 +87,7 @@ export class Launcher implements Disposable {
     await this.#giveData(setting);
     const environment = await applicationEnvironment({
       ...{ id: this.#id, app, user, addresses, settings: this.#paths.settings },
-      ...{ sockets: this.#sockets.names, mark: await this.#mark() },
+      ...{ sockets: this.#sockets.names, mark: (await this.#mark()).value },
     });
     await membership.group?.make();
     const common = { folder, user, entrance: membership.group?.entrance, log: this.#log };
@@ -130,7 +130,7 @@ export class Launcher implements Disposable {
     throw new ServeFault("migration_failed", message);
   }
 
-  #mark = (): Promise<string> => markValue(this.#layout.root, this.#id);
+  #mark = (): Promise<ApplicationMark> => markOf(this.#layout.root, this.#id);
 }
 
 /** Returns the variables for a migration, which gets no sockets. */

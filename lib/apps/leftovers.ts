@@ -7,7 +7,7 @@ import { serveFolder } from "../releases/applications.ts";
 import { readJsonFile, writeJsonFile } from "../releases/json-file.ts";
 import type { Layout } from "../releases/layout.ts";
 import { namesIn } from "../support/files.ts";
-import { MARK_VARIABLE } from "./environment.ts";
+import { type ApplicationMark, MARK_VARIABLE, rootKey } from "./environment.ts";
 import { endMembers, GONE_LIMIT_MS, type Membership } from "./membership.ts";
 import { allProcesses, bootId, factsOf } from "./processes.ts";
 import { ServeFault } from "./serve-fault.ts";
@@ -64,19 +64,26 @@ export async function readMark(file: string): Promise<ProcessMark | undefined> {
 }
 
 /** Tells whether a process inherited the mark. Those of other users cannot be looked into. */
-async function isMarked(pid: number, mark: string): Promise<boolean> {
-  const environment = await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "");
-  return `\0${environment}`.includes(`\0${MARK_VARIABLE}=${mark}\0`);
+async function isMarked(pid: number, { value, former, key, path }: ApplicationMark): Promise<boolean> {
+  const environment = `\0${await readFile(`/proc/${pid}/environ`, "latin1").catch(() => "")}`;
+  const has = (mark: string): boolean => environment.includes(`\0${MARK_VARIABLE}=${mark}\0`);
+  if (has(value)) return true;
+  // The former one counts where the process sees the same folder there.
+  return has(former) && (await rootKey(`/proc/${pid}/root${path}`).catch(() => undefined)) === key;
 }
 
 /**
  * Kills every process of an application, and waits until all are gone.
  *
  * @param file record of its last process group
- * @param mark value of the variable in its environment
+ * @param mark what the variable in its environment has
  * @throws ServeFault `start_failed` when one does not end
  */
-export async function endLeftovers(file: string, mark: string, membership: Membership | undefined): Promise<void> {
+export async function endLeftovers(
+  file: string,
+  mark: ApplicationMark,
+  membership: Membership | undefined,
+): Promise<void> {
   const members = membership === undefined ? [] : await endMembers(membership);
   if (members.length > 0) throw notEnding(members);
   const ours = await readMark(file);

@@ -10,7 +10,7 @@ import { openFolder } from "../releases/open-folder.ts";
 import { findMembers, type FoundMembers } from "../support/control-groups/member-groups.ts";
 import { makeFolder } from "../support/files.ts";
 import { listenLocally } from "./control.ts";
-import { markValue, rootKey } from "./environment.ts";
+import { markOf, rootKey } from "./environment.ts";
 import type { EmitAppServe } from "./events.ts";
 import { requireBoundSockets } from "./kept-sockets.ts";
 import { endLeftovers, markedApplications, markFile, readMark } from "./leftovers.ts";
@@ -75,7 +75,7 @@ export class AppServe implements AsyncDisposable {
         const file = markFile(this.#layout, id);
         const uid = (await readMark(file))?.uid;
         const membership = uid === undefined ? undefined : ({ kind: "user", uid } as const);
-        await endLeftovers(file, await markValue(this.#layout.root, id), membership);
+        await endLeftovers(file, await markOf(this.#layout.root, id), membership);
         await rm(file, { force: true });
       } catch (error) {
         const { message } = error as Error;

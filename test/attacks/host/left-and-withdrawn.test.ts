@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t from "tap";
-import { markValue } from "../../../lib/apps/environment.ts";
+import { markOf } from "../../../lib/apps/environment.ts";
 import { endLeftovers, markProcess } from "../../../lib/apps/leftovers.ts";
 import { ApplicationRoot } from "../../support/host/application-root.ts";
 import { noOwnUsers, ownUser, type ServedPlace, ServedRoot } from "../../support/host/served-root.ts";
@@ -50,9 +50,27 @@ t.test("a number that was used again ends nobody", { skip: process.platform !== 
   await markProcess(file, leader.pid!, {});
   const mark = JSON.parse(await readFile(file, "utf8")) as { start: number };
   await writeFile(file, JSON.stringify({ ...mark, start: mark.start - 1 }));
-  await endLeftovers(file, await markValue(root.layout.root, "web"), undefined);
+  await endLeftovers(file, await markOf(root.layout.root, "web"), undefined);
   t.ok(await isAlive(child));
   await markProcess(file, leader.pid!, {});
-  await endLeftovers(file, await markValue(root.layout.root, "web"), undefined);
+  await endLeftovers(file, await markOf(root.layout.root, "web"), undefined);
   t.notOk(await isAlive(child), "but its own group ends");
+});
+
+t.test("what an app serve of before 0.3.0 left is ended", { skip: process.platform !== "linux" }, async (t) => {
+  const root = await ApplicationRoot.make(t);
+  const mark = await markOf(root.layout.root, "web");
+  const file = join(t.testdir({}), "web.json");
+  for (const value of [mark.former, mark.value]) {
+    const child = spawn("/bin/sleep", ["300"], {
+      detached: true,
+      env: { SEALIFT_APPLICATION: value },
+      stdio: "ignore",
+    });
+    const ended = once(child, "exit");
+    await endLeftovers(file, { ...mark, key: "0", value: "0" }, undefined);
+    t.ok(await isAlive(child.pid!), "not that of another root");
+    await endLeftovers(file, mark, undefined);
+    await ended;
+  }
 });
