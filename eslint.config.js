@@ -26,7 +26,14 @@ const featuresOf = (room) =>
  * each other. "." stands for the files in the room's own folder.
  */
 const floors = {
-  artifact: [["."], ["thread"], ["tree"], ["signatures"], ["project", "zip", "statements", "trust", "sealed"], ["delta"]],
+  artifact: [
+    ["."],
+    ["thread"],
+    ["tree"],
+    ["signatures"],
+    ["project", "zip", "statements", "trust", "sealed"],
+    ["delta"],
+  ],
   hub: [
     ["base"],
     ["records", "blobs"],
