@@ -18,6 +18,10 @@ export async function readyApplication(layout: Layout, id: string): Promise<Inst
     throw deploymentError("app_not_allowed", `${APPLICATIONS_FILE} of ${layout.root} does not grant ${id}.`, {
       hint: `\`sudo sealift systemd install app ${id}\` grants it.`,
     });
+  if (grants.supervisor !== "systemd")
+    throw deploymentError("app_not_allowed", `\`app serve\` runs ${id}, by ${APPLICATIONS_FILE} of ${layout.root}.`, {
+      hint: `Disable its unit: \`systemctl disable --now sealift-app@${id}.service\`.`,
+    });
   const installed = await readInstalled(layout, id);
   if (installed === undefined)
     throw deploymentError("app_not_installed", `The application ${id} is not installed in ${layout.root}.`, {

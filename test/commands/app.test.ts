@@ -88,6 +88,9 @@ t.test("app prepare seeds the data and migrates, and a failed migration fails it
     t.match([refused.code, refused.stderr], [1, /app_not_allowed/]);
   }
   await root.grant({ web: {} });
+  const served = await prepare("--condition");
+  t.match([served.code, served.stderr], [1, /app_not_allowed.*app serve/], "no unit starts what app serve runs");
+  await root.grant({ web: {} }, "systemd");
   const absent = await prepare("--condition");
   t.match([absent.code, absent.stderr], [1, /app_not_installed/]);
   const files = {

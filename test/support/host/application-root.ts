@@ -58,10 +58,13 @@ export class ApplicationRoot {
     return release;
   }
 
-  /** Writes the operator's grants, for `app serve`. */
-  async grant(applications: Readonly<Record<string, object>>): Promise<void> {
+  /** Writes the operator's grants. */
+  async grant(
+    applications: Readonly<Record<string, object>>,
+    supervisor: "serve" | "systemd" = "serve",
+  ): Promise<void> {
     const granted = Object.entries(applications).map(([id, grant]) => [id, { ...GRANT_USER, ...grant }]);
-    const content = { supervisor: "serve", applications: Object.fromEntries(granted) as object };
+    const content = { supervisor, applications: Object.fromEntries(granted) as object };
     await writeFile(join(this.layout.root, "applications.yaml"), stringify(content));
   }
 }
