@@ -24,6 +24,7 @@ export class AppServe implements AsyncDisposable {
   readonly #emit: EmitAppServe;
   readonly #applications = new Map<string, ManagedApplication>();
   readonly #held = new AsyncDisposableStack();
+  #isEnding = false;
   #found: FoundMembers = { members: undefined, reason: "not asked yet" };
 
   private constructor(layout: Layout, emit: EmitAppServe) {
@@ -87,6 +88,7 @@ export class AppServe implements AsyncDisposable {
   /** Reads the grants again: starts what does not run, and stops what is granted no longer. @throws UsageError */
   async reload(): Promise<void> {
     const ids = await this.#granted();
+    if (this.#isEnding) return;
     await Promise.all([
       ...[...this.#applications].filter(([id]) => !ids.includes(id)).map(([, application]) => application.stop()),
       ...ids
@@ -102,8 +104,9 @@ export class AppServe implements AsyncDisposable {
   /** @throws ServeFault */
   async act(id: string, verb: ApplicationVerb): Promise<ApplicationStatus> {
     // What may not run can be stopped all the same: an earlier `app serve` may have left something of it.
-    if (verb !== "stop" && !this.#applications.has(id) && !(await this.#granted()).includes(id))
-      throw new ServeFault("not_granted", `${APPLICATIONS_FILE} does not grant ${id}.`);
+    const may = verb === "stop" || this.#applications.has(id) || (await this.#granted()).includes(id);
+    if (!may) throw new ServeFault("not_granted", `${APPLICATIONS_FILE} does not grant ${id}.`);
+    if (this.#isEnding && verb !== "stop") throw new ServeFault("ending", "`sealift app serve` is ending.");
     const application = this.#known(id);
     await application[verb]();
     return application.status;
@@ -111,6 +114,7 @@ export class AppServe implements AsyncDisposable {
 
   /** Ends every application, and closes all sockets. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#isEnding = true;
     await Promise.all([...this.#applications.values()].map((application) => application.close()));
     await this.#held.disposeAsync();
   }

@@ -34,7 +34,10 @@ t.test("nothing starts once everything ends", async (t) => {
   await root.grant({ web: {} });
   const served = await AppServe.start(root.layout, () => undefined);
   await until(() => served.statuses()[0]?.state === "running");
+  await root.install("late", { files: { "server.js": "setInterval(() => {}, 1000)" } });
+  await root.grant({ web: {}, late: {} });
   const ending = served[Symbol.asyncDispose]();
+  await t.rejects(served.act("late", "start"), { code: "ending" });
   for (const verb of ["start", "restart", "recover"] as const) await served.act("web", verb).catch(() => undefined);
   await ending;
   t.match(served.statuses(), [{ state: "stopped", pid: null }]);
