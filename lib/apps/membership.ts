@@ -92,7 +92,17 @@ export async function endMembers({ group, uid }: Membership): Promise<number[]> 
   for (;;) {
     const left = await processesOf(uid);
     if (left.length === 0 || performance.now() > limit) return left;
+    // A container whose processes are at their limit lets no other one start.
+    for (const pid of left) killOne(pid);
     await killAllOf(uid);
+  }
+}
+
+function killOne(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // It has ended meanwhile.
   }
 }
 

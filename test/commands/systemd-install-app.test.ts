@@ -33,7 +33,7 @@ t.test("it writes the unit, the application's own part of it, a socket, a user a
     t.ok(dropIn.split("\n").includes(line), line);
   t.match(
     dropIn,
-    /^ExecCondition=\/usr\/bin\/env -i \S+ .*app prepare web --condition --project-root \/srv\/harbour$/m,
+    /^ExecCondition=\/bin\/sh -c '.*' sh \/usr\/bin\/env -i \S+ .*app prepare web --condition --project-root \/srv\/harbour$/m,
   );
   t.match(read(root, "etc/sealift/apps/web.env"), "PORT=3000\nHOST=127.0.0.1\n");
   t.match(read(root, `${UNITS}/sealift-app@web.socket`), "ListenStream=127.0.0.1:3000\nFileDescriptorName=http\n");

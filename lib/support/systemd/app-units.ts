@@ -115,7 +115,7 @@ function dropIn(options: AppUnitOptions): string {
     `User=${user}`,
     `WorkingDirectory=${workingDirectory(id, projectRoot)}`,
     "# Asked at each start, whoever begins it; it gets nothing of the application's settings.",
-    `ExecCondition=/usr/bin/env -i ${sealiftProgram(options)} app prepare ${id} --condition --project-root ${projectRoot}`,
+    `ExecCondition=${ONLY_NO} /usr/bin/env -i ${sealiftProgram(options)} app prepare ${id} --condition --project-root ${projectRoot}`,
     `EnvironmentFile=-${projectRoot}/apps/${id}.env`,
     "# The last one wins: addresses are the operator's, whatever the settings say.",
     `EnvironmentFile=${addressesPath(instance)}`,
@@ -126,6 +126,12 @@ function dropIn(options: AppUnitOptions): string {
     "",
   ].join("\n");
 }
+
+/**
+ * Words before a condition that answers 77 for "not to start". systemd takes 1 to 254 for that: everything else, such as
+ * a package that is just being replaced, is a failed start, which is tried again.
+ */
+const ONLY_NO = `/bin/sh -c '"$$@"; case $$? in 0) exit 0;; 77) exit 1;; *) exit 255;; esac' sh`;
 
 /** Path of the file with the addresses of an application, which root owns. */
 const addressesPath = (instance: string): string => `/etc/sealift/apps/${instance}.env`;
