@@ -128,8 +128,8 @@ function dropIn(options: AppUnitOptions): string {
 }
 
 /**
- * Words before a condition that answers 77 for "not to start". systemd takes 1 to 254 for that: everything else, such as
- * a package that is just being replaced, is a failed start, which is tried again.
+ * Words before a condition that answers 77 for "not to start". systemd takes 1 to 254 for that. Everything else, such
+ * as a package that is just being replaced, is a failed start here, which is tried again.
  */
 const ONLY_NO = `/bin/sh -c '"$$@"; case $$? in 0) exit 0;; 77) exit 1;; *) exit 255;; esac' sh`;
 
