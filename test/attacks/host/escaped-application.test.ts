@@ -1,5 +1,6 @@
 // Holds: which processes are an application's (lib/apps/membership.ts)
 // Holds: control groups that tell members (lib/support/control-groups/member-groups.ts)
+import { execFileSync, spawn } from "node:child_process";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
@@ -131,5 +132,14 @@ t.test(
     );
     served.process.kill("SIGHUP");
     await until(() => served.events.some(({ message }) => /user of the system/.test(String(message))));
+    const busy = ownUser(t);
+    const uid = Number(execFileSync("id", ["-u", busy], { encoding: "utf8" }));
+    const foreign = spawn("/bin/sleep", ["60"], { uid, gid: uid, stdio: "ignore" });
+    t.teardown(() => foreign.kill("SIGKILL"));
+    await root.grant({ web: { user: busy, alone: true } });
+    served.process.kill("SIGHUP");
+    const refused = new RegExp(`it runs the process ${foreign.pid} already`);
+    await until(() => served.events.some(({ message }) => refused.test(String(message))));
+    t.equal(foreign.exitCode, null, "and nobody ends what is not the application's");
   },
 );
