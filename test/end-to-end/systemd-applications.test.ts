@@ -129,4 +129,42 @@ t.test("systemd runs an application as its unit says", { skip, timeout: 240_000 
     t.equal(await active("sealift-app@web.service"), "inactive");
     t.equal(await asked(), "");
   });
+
+  await t.test("the unit of app serve gives each application a control group of its own", async (t) => {
+    const [root, release] = [ROOT, RELEASE].map((path) => path.replace("/srv/sealift", "/srv/served"));
+    for (const [path, text] of Object.entries({
+      "app.yaml": "command: [node, server.js]\nlisten: [http]\n",
+      ".sealift/start": start,
+    }))
+      write(`${release}/apps/web/${path}`, text);
+    write(
+      `${release}/apps/web/server.js`,
+      `require("node:http").createServer((q, r) => r.end("served")).listen({ fd: 3 });`,
+    );
+    mkdirSync(machine.path(`${root}/apps`), { recursive: true });
+    symlinkSync("../.sealift/releases/project-p/r1/apps/web", machine.path(`${root}/apps/web`));
+    write(
+      `${root}/applications.yaml`,
+      "supervisor: serve\napplications: { web: { user: app-web, listen: { http: 3005 } } }\n",
+    );
+    await sealift("systemd", "install", "apps", "--project-root", root!);
+    await run("systemctl", "daemon-reload");
+    await run("systemctl", "start", "sealift-apps");
+    const served = async (): Promise<string> =>
+      (await machine.run("curl", "-s", "--max-time", "5", "http://127.0.0.1:3005/")).stdout;
+    await until(async () => (await served()) === "served");
+    const status = await sealift("app", "status", "web", "--project-root", root!, "--json");
+    t.match(status, '"membership":"group"', await machine.log("sealift-apps"));
+    const { pid } = JSON.parse(status.split("\n")[0]!) as { pid: number };
+    t.match(await run("cat", `/proc/${pid}/cgroup`), /sealift-apps\.service\/sealift-app-[0-9a-f]+-web/);
+    await run("systemctl", "kill", "--kill-whom=main", "--signal=KILL", "sealift-apps");
+    await machine.until("sealift-apps", "NRestarts", (count) => count === "1");
+    await until(async () => (await served()) === "served");
+    await run("systemctl", "stop", "sealift-apps");
+    t.equal(await served(), "");
+    t.match(await machine.show("sealift-apps", "ActiveState", "Result"), {
+      ActiveState: "inactive",
+      Result: "success",
+    });
+  });
 });

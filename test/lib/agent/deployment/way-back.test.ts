@@ -36,7 +36,7 @@ async function hosted(t: Test, kind: "listen" | "ports" = "listen") {
   const served = await AppServe.start(h.layout, () => undefined);
   t.teardown(() => served[Symbol.asyncDispose]());
   const yaml = (more = ""): string =>
-    `command: [node, server.js]\n${kind}: [http]\nhealth: { http: /, within: 2s, stays_up: 1s }\nstop: { within: 1s }\n${more}`;
+    `command: [node, server.js]\n${kind}: [http]\nhealth: { http: /, within: 5s, stays_up: 1s }\nstop: { within: 1s }\n${more}`;
   const at = kind === "listen" ? "{ fd: 3 }" : "Number(process.env.PORT), process.env.HOST";
   const server = (body: string): string =>
     `const fs = require("node:fs"); const database = ${JSON.stringify(database)};
