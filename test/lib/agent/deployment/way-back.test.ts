@@ -36,7 +36,7 @@ async function hosted(t: Test, kind: "listen" | "ports" = "listen") {
   const served = await AppServe.start(h.layout, () => undefined);
   t.teardown(() => served[Symbol.asyncDispose]());
   const yaml = (more = ""): string =>
-    `command: [node, server.js]\n${kind}: [http]\nhealth: { http: /, within: 5s, stays_up: 1s }\nstop: { within: 1s }\n${more}`;
+    `command: [node, server.js]\n${kind}: [http]\nhealth: { http: /, within: 4s, stays_up: 1s }\nstop: { within: 1s }\n${more}`;
   const at = kind === "listen" ? "{ fd: 3 }" : "Number(process.env.PORT), process.env.HOST";
   const server = (body: string): string =>
     `const fs = require("node:fs"); const database = ${JSON.stringify(database)};
@@ -117,7 +117,7 @@ t.test("what a run says of its way back, somebody else finds, too", async (t) =>
     state === "up" ? r.end("one") : state === "slow" ? setTimeout(() => r.end("one"), 1500) : r.writeHead(500).end()`;
   t.match(await h.deploy(h.version("1.0.0", body)), { outcome: "deployed" });
   const states = ["up", "sick", "down", "slow", "up"];
-  for (let round = 0; round < rounds(4, 100); round++) {
+  for (let round = 0; round < rounds(2, 100); round++) {
     const [before, after] = [states[round % 5]!, states[Math.floor(Math.random() * 5)]!];
     await writeFile(h.database, before);
     const bad = ["process.exit(1)", "r.writeHead(500).end()", ""][round % 3]!;
