@@ -40,7 +40,7 @@ export async function listenLocally(path: string, controlled: Controlled): Promi
   );
   server.maxConnections = MAX_CONNECTIONS;
   server.on("clientError", (_error, socket) => socket.destroy());
-  // Whoever left it has ended: the lock of the root is ours.
+  // Left by an earlier `app serve`, which has ended: the lock of the root is ours.
   await rm(path, { force: true });
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);

@@ -92,7 +92,7 @@ export function guarded(script: string, folder: string, user: RunAs, entrance?: 
 }
 
 /**
- * Returns what a guard reads from its standard input: statements that set variables, and the word that ends them.
+ * Returns the standard input of a guard: statements that set variables, and the word that ends them.
  * Names that are none of a shell do not reach the program.
  */
 export function statementsOf(environment: Readonly<Record<string, string>>): string {

@@ -80,7 +80,7 @@ export class Launcher implements Disposable {
     const { app, folder, user, addresses, membership } = setting;
     await this.end();
     this.#membership = membership;
-    // What an `app serve` that was killed has left in it, too.
+    // An `app serve` that was killed may have left processes in it, too.
     await this.end();
     await this.#sockets.open(Object.fromEntries(app.listen.map((name) => [name, addresses[name]!])));
     for (const name of app.ports) await requireFree(addresses[name]!);

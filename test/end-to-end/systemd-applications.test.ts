@@ -1,14 +1,10 @@
 // Only in test:all: systemd boots, and runs applications by their units.
 // Holds: units start what is granted and installed, with the launch of all others (lib/support/systemd/app-units.ts)
-import { execFileSync } from "node:child_process";
-import { copyFileSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { mkdirSync, rmSync, symlinkSync } from "node:fs";
 import t from "tap";
 import { LAUNCH } from "../../lib/contract/files/launch.ts";
-import packageJson from "../../package.json" with { type: "json" };
 import { needs } from "../support/programs/optional.ts";
 import { SystemdMachine } from "../support/programs/systemd-machine.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
 import { until } from "../support/until.ts";
 
 const ROOT = "/srv/sealift";
@@ -28,26 +24,14 @@ const APP = `command: [node, server.js]\nlisten: [http]\ndata: storage\nmigrate:
 
 const skip = needs("systemd-nspawn", "tar", "curl") || (process.getuid?.() !== 0 && "needs root");
 t.test("systemd runs an application as its unit says", { skip, timeout: 240_000 }, async (t) => {
-  const folder = temporaryFolder(t);
-  execFileSync(process.execPath, ["scripts/build/pack.ts", folder], { stdio: "ignore" });
-  const machine = await SystemdMachine.boot(t, (root) => {
-    const installed = join(root, "usr/lib/sealift");
-    mkdirSync(installed);
-    const tarball = join(folder, `sealift-${packageJson.version}.tgz`);
-    execFileSync("tar", ["--extract", "--strip-components=1", "--directory", installed, "--file", tarball]);
-    copyFileSync(process.execPath, join(root, "usr/lib/sealift-node"));
-  });
+  const machine = await SystemdMachine.withPackage(t);
   const run = async (...words: string[]): Promise<string> => {
     const { code, stdout, stderr } = await machine.run(...words);
     if (code !== 0) throw new Error(`${words.join(" ")}: ${stderr}${stdout}`);
     return stdout.trim();
   };
-  const sealift = (...words: string[]) =>
-    run("/usr/lib/sealift-node", "/usr/lib/sealift/dist/bin/sealift.js", ...words);
-  const write = (path: string, text: string, mode = 0o644): void => {
-    mkdirSync(dirname(machine.path(path)), { recursive: true });
-    writeFileSync(machine.path(path), text, { mode });
-  };
+  const sealift = machine.sealift.bind(machine);
+  const write = machine.write.bind(machine);
   const asked = async (): Promise<string> =>
     (await machine.run("curl", "-s", "--max-time", "5", "http://127.0.0.1:3000/")).stdout;
   const said = async () => JSON.parse(await run("cat", "/var/lib/sealift-app/web/said")) as Record<string, unknown>;

@@ -1,13 +1,8 @@
 // Only in test:all: systemd boots, and restarts what its watchdog has ended.
-import { execFileSync } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
-import { dirname, join } from "node:path";
 import t from "tap";
-import packageJson from "../../package.json" with { type: "json" };
 import { needs } from "../support/programs/optional.ts";
 import { SystemdMachine } from "../support/programs/systemd-machine.ts";
-import { temporaryFolder } from "../support/temporary-folder.ts";
 
 const HUB = "http://127.0.0.1:8787";
 const ROOT = "/srv/sealift";
@@ -28,29 +23,13 @@ t.test(
   "systemd runs hub, watch and runtime by the units that the package writes",
   { skip, timeout: 240_000 },
   async (t) => {
-    const folder = temporaryFolder(t);
-    execFileSync(process.execPath, ["scripts/build/pack.ts", folder], { stdio: "ignore" });
-    const machine = await SystemdMachine.boot(t, (root) => {
-      const installed = join(root, "usr/lib/sealift");
-      mkdirSync(installed);
-      const tarball = join(folder, `sealift-${packageJson.version}.tgz`);
-      execFileSync("tar", ["--extract", "--strip-components=1", "--directory", installed, "--file", tarball]);
-      copyFileSync(process.execPath, join(root, "usr/lib/sealift-node"));
-    });
-    const sealift = async (...words: string[]): Promise<string> => {
-      const program = ["/usr/lib/sealift-node", "/usr/lib/sealift/dist/bin/sealift.js"];
-      const { code, stdout, stderr } = await machine.run(...program, ...words);
-      if (code !== 0) throw new Error(`${words.join(" ")}: ${stderr}${stdout}`);
-      return stdout.trim();
-    };
+    const machine = await SystemdMachine.withPackage(t);
+    const sealift = machine.sealift.bind(machine);
     const systemctl = async (...words: string[]): Promise<void> => {
       const { code, stderr } = await machine.run("systemctl", ...words);
       if (code !== 0) throw new Error(`systemctl ${words.join(" ")}: ${stderr}${await machine.log(words.at(-1)!)}`);
     };
-    const write = (path: string, text: string, mode = 0o644): void => {
-      mkdirSync(dirname(machine.path(path)), { recursive: true });
-      writeFileSync(machine.path(path), text, { mode });
-    };
+    const write = machine.write.bind(machine);
 
     await sealift("systemd", "install");
     for (const program of ["systemd-sysusers", "systemd-tmpfiles --create"]) await machine.run(...program.split(" "));

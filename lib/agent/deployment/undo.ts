@@ -110,7 +110,7 @@ export async function undo(
   }, "The next run finishes it.");
   // The way back has freed what the version took of a full disk.
   if (!isCondemned) await attempt(async () => condemn?.(error, switched), "The version is not in quarantine.");
-  // What could not be undone is nothing that is back.
+  // An undo that failed claims nothing.
   if (units === undefined) return error;
   const isBack = replaced && previous !== null && error.code !== "interrupted";
   const gone = isBack ? new GoneBack(error, units) : undefined;

@@ -1,11 +1,12 @@
 /** A machine whose first process is systemd: this one's files, seen through a layer of its own. Needs root. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import type { Test } from "tap";
 import { within } from "../../../lib/support/within.ts";
+import packageJson from "../../../package.json" with { type: "json" };
 import { temporaryFolder } from "../temporary-folder.ts";
 import type { Ended } from "./command-line.ts";
 
@@ -55,6 +56,33 @@ export class SystemdMachine {
     nspawn.stdin.end("\n");
     await machine.#untilBooted();
     return machine;
+  }
+
+  /** Boots one with this package in `/usr/lib/sealift`, and this Node.js as `/usr/lib/sealift-node`. */
+  static async withPackage(t: Test): Promise<SystemdMachine> {
+    const folder = temporaryFolder(t);
+    execFileSync(process.execPath, ["scripts/build/pack.ts", folder], { stdio: "ignore" });
+    return SystemdMachine.boot(t, (root) => {
+      const installed = join(root, "usr/lib/sealift");
+      mkdirSync(installed);
+      const tarball = join(folder, `sealift-${packageJson.version}.tgz`);
+      execFileSync("tar", ["--extract", "--strip-components=1", "--directory", installed, "--file", tarball]);
+      copyFileSync(process.execPath, join(root, "usr/lib/sealift-node"));
+    });
+  }
+
+  /** Runs `sealift` of {@link withPackage} in it. @throws Error for an exit code other than 0 */
+  async sealift(...words: readonly string[]): Promise<string> {
+    const program = ["/usr/lib/sealift-node", "/usr/lib/sealift/dist/bin/sealift.js"];
+    const { code, stdout, stderr } = await this.run(...program, ...words);
+    if (code !== 0) throw new Error(`${words.join(" ")}: ${stderr}${stdout}`);
+    return stdout.trim();
+  }
+
+  /** Writes one of its files, and missing folders above it. */
+  write(file: string, text: string, mode = 0o644): void {
+    mkdirSync(dirname(this.path(file)), { recursive: true });
+    writeFileSync(this.path(file), text, { mode });
   }
 
   /** Path on this machine of one of its files. */
