@@ -69,20 +69,22 @@ t.test("an application that answers 500 after its deployment is unhealthy after 
   ]);
 });
 
-t.test("one that flaps is reported ill twice in two quiet times, and its last state is told", async (t) => {
+t.test("one that flaps is reported ill once in a quiet time, and its last state is told", async (t) => {
   const h = await sickApplication(t);
   const { w } = await follows(t, h, { everyMs: 50, quietMs: 2_000 });
   const began = performance.now();
   let edges = 0;
-  while (performance.now() - began < 3_600) {
+  while (performance.now() - began < 3_600 || edges < 5) {
     await h.answers(edges % 2 === 0 ? 500 : 200);
     await w.until("health.changed");
     edges++;
   }
-  t.ok(edges > 4, `${edges} changes`);
+  // A slow machine takes longer for as many changes.
+  const quietTimes = 1 + Math.floor((performance.now() - began) / 2_000);
   const told = h.reports.filter(({ about }) => about === "health");
   const ill = told.filter(({ status }) => status === "failed");
-  t.ok(ill.length <= 2 && told.length <= 2 * ill.length, `${told.length} reports, ${ill.length} of illness`);
+  t.ok(ill.length <= quietTimes, `${ill.length} reports of illness in ${edges} changes`);
+  t.ok(told.length <= 2 * ill.length, `${told.length} reports`);
   await h.answers(500);
   if (edges % 2 === 0) await w.until("health.changed");
   await until(() => h.reports.at(-1)?.health?.state === "unhealthy");
