@@ -27,8 +27,8 @@ const OWN = "the host's own rows";
 const OWN_DATA = { ".sealift/data/plugins/shop/own.db": OWN };
 const OWN_APP_DATA = { ".sealift/data/apps/web/own.db": OWN };
 
-const GRANTS = { "applications.yaml": "supervisor: serve\napplications: { web: {}, old: {}, new: {}, newer: {} }\n" };
-const FEWER_GRANTS = { "applications.yaml": "supervisor: serve\napplications: { web: {}, old: {} }\n" };
+const GRANTS = { "applications.yaml": "supervisor: systemd\napplications: { web: {}, old: {}, new: {}, newer: {} }\n" };
+const FEWER_GRANTS = { "applications.yaml": "supervisor: systemd\napplications: { web: {}, old: {} }\n" };
 const WITH_WEB = ["plugins/shop", "apps/web"];
 
 /** Deploys versions before the run, and puts data of the host beside theirs. */

@@ -93,6 +93,7 @@ for (const [shell, completeWith] of Object.entries(shells)) {
     t.strictSame((await complete("sealift", "watch", "plugin:tides", "--no-")).toSorted(), [
       "--no-delta",
       "--no-hints",
+      "--no-log-in-reports",
       "--no-tui",
     ]);
   });
