@@ -31,13 +31,16 @@ export class GoneBack extends Error {
   readonly error: SealiftError;
   /** Units that were started again. */
   readonly units: readonly (string | null)[];
+  /** Applications that somebody has installed by hand: no agent can start or ask them. */
+  readonly byHand: readonly string[];
   /** Time at which it was gone back to, ISO 8601: every report of the run has it. */
   readonly at = new Date().toISOString();
 
-  constructor(error: SealiftError, units: readonly (string | null)[]) {
+  constructor(error: SealiftError, units: readonly (string | null)[], byHand: readonly string[] = []) {
     super(error.message, { cause: error });
     this.error = error;
     this.units = units;
+    this.byHand = byHand;
   }
 }
 
@@ -115,14 +118,18 @@ async function checkMs(layout: Run<Deployed>["layout"], unit: string | null): Pr
 }
 
 /** Returns the error of a run that went back, by what was asked afterwards. */
-export function errorOfBack({ error }: GoneBack, back: Back): SealiftError {
+export function errorOfBack({ error, byHand }: GoneBack, back: Back): SealiftError {
   if (back.state === "silent") {
     const faults = Object.entries(back.units).map(([unit, fault]) => `${unit}: ${fault}`);
     const message = `${error.message} The previous release is installed again, and does not work either: ${faults.join("; ")}.`;
     return deploymentError("not_back", message, { cause: error, faults, hint: LOOK_AT_HOST });
   }
   const asked = back.state === "answers" ? "" : " Whether it works was not asked: a signal ended this run.";
-  return deploymentError("rolled_back", `${error.message} The previous release is back.${asked}`, {
+  const is =
+    byHand.length === 0
+      ? "The previous release is back."
+      : `The previous release is installed again; start ${byHand.join(", ")} yourself, as before.`;
+  return deploymentError("rolled_back", `${error.message} ${is}${asked}`, {
     cause: error,
     // The previous release runs again: its program, run by hand, would only succeed.
     hint: error.code === "supervisor_failed" ? LOGS : (error.hint ?? LOGS),

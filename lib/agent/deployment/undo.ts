@@ -113,7 +113,9 @@ export async function undo(
   // An undo that failed claims nothing.
   if (units === undefined) return error;
   const isBack = replaced && previous !== null && error.code !== "interrupted";
-  const gone = isBack ? new GoneBack(error, units) : undefined;
+  const before = journal.entry.previous_items.filter(isApplication).map(unitKey);
+  const byHand = before.filter((unit) => !units.includes(unit));
+  const gone = isBack ? new GoneBack(error, units, byHand) : undefined;
   if (gone !== undefined) {
     const first = await reportOfBack(run, gone, { state: "not_asked" });
     await writeReport(layout, target, first).catch(() => undefined);

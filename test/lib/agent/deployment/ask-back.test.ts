@@ -1,7 +1,7 @@
 // Holds: a check that takes longer than the asking blames nobody (lib/agent/deployment/ask-back.ts)
 import { setTimeout as sleep } from "node:timers/promises";
 import t from "tap";
-import { askBack, GoneBack } from "../../../../lib/agent/deployment/ask-back.ts";
+import { askBack, errorOfBack, GoneBack } from "../../../../lib/agent/deployment/ask-back.ts";
 import { beginRun, DEPLOY_DEFAULTS } from "../../../../lib/agent/deployment/run.ts";
 import { deploymentError } from "../../../../lib/contract/errors.ts";
 import { applicationHost, appSource } from "../../../support/host/application-host.ts";
@@ -26,3 +26,11 @@ for (const [fault, state] of [
     const gone = new GoneBack(deploymentError("unhealthy", "It answered 500."), ["apps/web"]);
     t.match(await askBack(run, gone, undefined, 100), { state, ...(fault && { units: { "apps/web": fault } }) });
   });
+
+t.test("an application that was installed by hand is not said to be back", (t) => {
+  const gone = new GoneBack(deploymentError("unhealthy", "It answered 500."), [], ["apps/web"]);
+  const { code, message } = errorOfBack(gone, { state: "answers" });
+  t.equal(code, "rolled_back");
+  t.equal(message, "It answered 500. The previous release is installed again; start apps/web yourself, as before.");
+  t.end();
+});
