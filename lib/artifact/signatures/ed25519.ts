@@ -1,4 +1,13 @@
-import { createHash, createPrivateKey, createPublicKey, type Hash, timingSafeEqual, verify } from "node:crypto";
+import {
+  createHash,
+  createPrivateKey,
+  createPublicKey,
+  type Hash,
+  type KeyObject,
+  sign,
+  timingSafeEqual,
+  verify,
+} from "node:crypto";
 import { ed25519 } from "@noble/curves/ed25519.js";
 
 /** Length of a seed in bytes (RFC 8032); so for the next constants. */
@@ -106,11 +115,22 @@ export function isSignedBy(publicKey: Uint8Array, message: Uint8Array, signature
  *
  * @throws RangeError for a seed of another length
  */
-export function publicKeyOf(seed: Uint8Array): Uint8Array {
+export const publicKeyOf = (seed: Uint8Array): Uint8Array =>
+  createPublicKey(privateKeyOf(seed)).export({ format: "der", type: "spki" }).subarray(-PUBLIC_KEY_BYTES);
+
+function privateKeyOf(seed: Uint8Array): KeyObject {
   if (seed.length !== SEED_BYTES) throw new RangeError(`A seed has ${SEED_BYTES} bytes, not ${seed.length}.`);
-  const key = createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });
-  return createPublicKey(key).export({ format: "der", type: "spki" }).subarray(-PUBLIC_KEY_BYTES);
+  return createPrivateKey({ key: Buffer.concat([PKCS8, seed]), format: "der", type: "pkcs8" });
 }
+
+/**
+ * Signs a message that is there whole, deterministically as RFC 8032 says.
+ *
+ * @returns 64 bytes
+ * @throws RangeError for a seed of another length
+ */
+export const signMessage = (seed: Uint8Array, message: Uint8Array): Uint8Array =>
+  sign(null, message, privateKeyOf(seed));
 
 /** Derives the secret scalar and the nonce prefix from a seed (RFC 8032, section 5.1.5). */
 function expand(seed: Uint8Array): { scalar: bigint; prefix: Uint8Array } {

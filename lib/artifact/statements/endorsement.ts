@@ -1,5 +1,5 @@
 import { type Endorsed, endorsement, ENDORSEMENT_TYPE } from "../../contract/statements/statements.ts";
-import { Ed25519Verifier, nonceHash, OnePassSigner } from "../signatures/ed25519.ts";
+import { Ed25519Verifier, signMessage } from "../signatures/ed25519.ts";
 
 /** Returns the bytes that a DSSE signature is over: its pre-authentication encoding. */
 export function preAuthEncoding(type: string, payload: Uint8Array): Buffer {
@@ -11,12 +11,7 @@ const signedBytes = (endorsed: Endorsed): Buffer =>
   preAuthEncoding(ENDORSEMENT_TYPE, Buffer.from(endorsement(endorsed)));
 
 /** Signs a statement as part of its version (docs/contract/statements.md#the-endorsement). @param seed 32 bytes */
-export function endorse(endorsed: Endorsed, seed: Uint8Array): Uint8Array {
-  const bytes = signedBytes(endorsed);
-  using signer = new OnePassSigner(seed, nonceHash(seed).update(bytes).digest());
-  signer.update(bytes);
-  return signer.sign();
-}
+export const endorse = (endorsed: Endorsed, seed: Uint8Array): Uint8Array => signMessage(seed, signedBytes(endorsed));
 
 /** Whether a signer has endorsed a statement. */
 export const isEndorsed = (endorsed: Endorsed, signature: Uint8Array, publicKey: Uint8Array): boolean =>

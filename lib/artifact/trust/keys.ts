@@ -1,9 +1,9 @@
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
 import { usageError } from "../../contract/errors.ts";
 import type { RootKey } from "../../contract/trust/root.ts";
-import { isSignedBy, isUsablePublicKey, nonceHash, OnePassSigner, publicKeyOf } from "../signatures/ed25519.ts";
+import { canonicalJson } from "../../support/documents/canonical-json.ts";
+import { isSignedBy, isUsablePublicKey, publicKeyOf, signMessage } from "../signatures/ed25519.ts";
 import { parsePrivateKey, parsePublicKey } from "../signatures/key-files.ts";
-import { canonicalJson } from "./canonical-json.ts";
 
 /** Matches exactly one PEM block of a public key. */
 const PEM = /^-----BEGIN PUBLIC KEY-----\n(?:[A-Za-z0-9+/=]{1,76}\n){1,8}-----END PUBLIC KEY-----\n?$/;
@@ -103,11 +103,7 @@ export function rootSigner(content: Uint8Array, name: string): RootSigner {
   const seed = parsePrivateKey(content, name);
   return {
     key: ed25519KeyOf(publicKeyOf(seed)),
-    sign(message) {
-      using signer = new OnePassSigner(seed, nonceHash(seed).update(message).digest());
-      signer.update(message);
-      return signer.sign();
-    },
+    sign: (message) => signMessage(seed, message),
   };
 }
 

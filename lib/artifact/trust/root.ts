@@ -2,11 +2,11 @@ import { createHash } from "node:crypto";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { MAX_ROOT_BYTES } from "../../contract/trust/marks.ts";
 import { type RootDocument, rootDocument, type RootKey } from "../../contract/trust/root.ts";
+import { canonicalJson } from "../../support/documents/canonical-json.ts";
 import { faultsOf } from "../../support/documents/faults.ts";
 import type { DocumentLimits } from "../../support/documents/limits.ts";
 import { safelyParsed } from "../../support/documents/safe-parse.ts";
 import { parseSignedJson, roundedNumber } from "../../support/documents/signed-json.ts";
-import { canonicalJson } from "./canonical-json.ts";
 import { type UsableKey, usableKey } from "./keys.ts";
 
 /** Limits of a document: 32 keys and 32 signatures have 400 values, four levels deep. */

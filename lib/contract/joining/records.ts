@@ -1,6 +1,7 @@
 import * as z from "zod";
-import { hostId, projectId, timestamp } from "../identifiers.ts";
+import { hostId, projectId, sha256Hex, timestamp } from "../identifiers.ts";
 import { pageQuery } from "../paging.ts";
+import { MAX_TERMS_BYTES } from "../settings/limits.ts";
 import { labels } from "../surfaces/labels.ts";
 import { signerKey } from "../surfaces/signers.ts";
 import { MAX_ROOT_BYTES } from "../trust/marks.ts";
@@ -13,6 +14,9 @@ const MOST_USES = 100_000;
 
 /** Version of a trust root, as its holders have signed it. */
 const root = z.string().min(1).max(MAX_ROOT_BYTES);
+
+/** Terms of an invite, as the operator has signed them. */
+const terms = z.string().min(1).max(MAX_TERMS_BYTES);
 
 const invitation = z.strictObject({
   /** Number of hosts that may join. */
@@ -28,6 +32,8 @@ const invitation = z.strictObject({
   signers: z.array(signerKey).max(16).optional(),
   /** Trust root for hosts to pin, which names the signers. */
   root: root.optional(),
+  /** Terms that the operator has signed (docs/contract/settings.md#terms). Hubs of 0.2.0 know none. */
+  terms: terms.optional(),
 });
 export const inviteRequest = invitation
   .refine(({ signers = [], root: pinned }) => pinned !== undefined || signers.length > 0, {
@@ -53,6 +59,8 @@ export const inviteRecord = z.object({
   signers: z.array(z.string()),
   /** Version of the trust root that its hosts pin; omitted without one. */
   root: z.object({ id: rootId, version: rootVersion }).optional(),
+  /** SHA-256 of the terms' signed part; omitted without terms. */
+  terms_digest: sha256Hex.optional(),
   expires_at: z.string(),
   created_at: z.string(),
   /** Id of the key that made it. */
@@ -88,6 +96,8 @@ export const joinAnswer = z.object({
   signers: z.array(signerKey),
   /** Trust root for the host to pin; omitted without one. */
   root: root.optional(),
+  /** Terms of the invite, which the host compares with its line; omitted without any. */
+  terms: terms.optional(),
 });
 export type JoinAnswer = z.infer<typeof joinAnswer>;
 

@@ -25,6 +25,7 @@ const SCOPE_WORDS: Record<Scope, string> = {
   keys: "create and revoke keys",
   projects: "create and change projects, approve rollouts",
   stage: "stage versions that others approve",
+  settings: "upload sealed settings for hosts",
   publish: "publish and yank versions, start rollouts",
   deploy: "fetch and decrypt artifacts",
   report: "report deployments",

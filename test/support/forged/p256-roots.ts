@@ -1,7 +1,7 @@
 /** Trust roots with holders whose keys are P-256, as security keys and cards make them. */
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject, sign } from "node:crypto";
-import { canonicalJson } from "../../../lib/artifact/trust/canonical-json.ts";
 import type { RootDocument, RootKey } from "../../../lib/contract/trust/root.ts";
+import { canonicalJson } from "../../../lib/support/documents/canonical-json.ts";
 import { forgedRoot as forgedEd25519Root, type HeldKey, type RootPlan } from "./roots.ts";
 
 export { type HeldKey, heldKey } from "./roots.ts";

@@ -1,7 +1,7 @@
 /** Trust roots, made by hand: also those that `sealift trust` would not make. */
 import { createHash, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
-import { canonicalJson } from "../../../lib/artifact/trust/canonical-json.ts";
 import type { RootDocument, RootKey, SignedRoot } from "../../../lib/contract/trust/root.ts";
+import { canonicalJson } from "../../../lib/support/documents/canonical-json.ts";
 
 /** Ed25519 key as a root names it. */
 export interface PublicKey {

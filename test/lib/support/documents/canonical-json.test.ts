@@ -1,7 +1,7 @@
-// Holds: the canonical JSON of trust roots (lib/artifact/trust/canonical-json.ts)
+// Holds: the canonical JSON of signed texts (lib/support/documents/canonical-json.ts)
 import { Metadata, MetadataKind, Signature } from "@tufjs/models";
 import t from "tap";
-import { canonicalJson } from "../../../../lib/artifact/trust/canonical-json.ts";
+import { canonicalJson } from "../../../../lib/support/documents/canonical-json.ts";
 import { heldKey, rootChain } from "../../../support/forged/roots.ts";
 
 type Json = Parameters<typeof Metadata.fromJSON>[1];
