@@ -53,7 +53,7 @@ const floors = {
     ["sources", "supervisors", "reports", "policy"],
     ["applications"],
     ["deployment"],
-    ["health"],
+    ["health", "settings"],
     ["watch", "upgrade"],
     ["."],
   ],

@@ -23,7 +23,10 @@ export interface DeployTarget {
   options: DeployOptions;
 }
 
-type ProjectValues = Omit<Values<typeof targetOptions.project>, "intervalMs" | "hints" | "fetchAhead">;
+type ProjectValues = Omit<
+  Values<typeof targetOptions.project>,
+  "intervalMs" | "hints" | "fetchAhead" | "operators" | "hostKey" | "hostCard"
+>;
 type MarketplaceValues = Omit<Values<typeof targetOptions.marketplace>, "intervalMs" | "hints" | "fetchAhead">;
 
 /**

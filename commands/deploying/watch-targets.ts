@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { SettingsSource } from "../../lib/agent/settings/follow.ts";
 import type { LogSource } from "../../lib/agent/supervisors/logs.ts";
 import { realRoot } from "../../lib/agent/watch/deployment-queue.ts";
 import { WatchFaults } from "../../lib/agent/watch/faults.ts";
@@ -63,12 +64,12 @@ async function watchTarget(
   layers: readonly Layer[],
   instance: string | undefined,
 ): Promise<WatchedDefinition> {
-  const { values, deployed, connection, poll } = await followed(target, layers, instance);
+  const { values, deployed, connection, poll, settings } = await followed(target, layers, instance);
   const { source, options } = deployed;
   await source("latest").precheck?.(options.supervisor.name);
   const { intervalMs, fetchAhead, hints } = values;
   return {
-    ...{ name, intervalMs, fetchAhead, source, options, poll },
+    ...{ name, intervalMs, fetchAhead, source, options, poll, settings },
     hub: baseUrl(connection.hubUrl),
     fleet: { target, connection },
     hints: hints ? { target: targetText(target), connection } : undefined,
@@ -87,12 +88,47 @@ async function followed({ kind, slug }: Target, layers: readonly Layer[], instan
     const values = await resolveOptions(targetOptions.project, layers);
     const deployed = await projectTarget(values, slug, layers);
     const connection = { ...deployed.connection, ...asking };
-    return { values, deployed, connection, poll: projectPoll(slug, connection) };
+    const settings = await settingsSource(slug, values, connection);
+    return { values, deployed, connection, settings, poll: projectPoll(slug, connection) };
   }
   const values = await resolveOptions(targetOptions.marketplace, layers);
   const deployed = await marketplaceTarget(values, kind, slug, layers);
   const connection = { ...deployed.connection, ...asking };
-  return { values, deployed, connection, poll: marketplacePoll(kind, slug, connection) };
+  return { values, deployed, connection, settings: undefined, poll: marketplacePoll(kind, slug, connection) };
+}
+
+/**
+ * Returns where a project's target takes settings of the fleet from; undefined for a host without a key for them.
+ *
+ * @throws UsageError `usage`, `key_file_invalid`, `config_invalid`
+ */
+async function settingsSource(
+  project: string,
+  {
+    operators: given,
+    hostKey,
+    hostCard,
+  }: Pick<Values<typeof targetOptions.project>, "operators" | "hostKey" | "hostCard">,
+  connection: HubConnection,
+): Promise<SettingsSource | undefined> {
+  if (hostKey === undefined) {
+    if (given === undefined) return undefined;
+    throw usageError("usage", "An operator is named, and this host has no key to which settings could be sealed.", {
+      hint: "`sealift host key` makes one, and says what to write beside it.",
+    });
+  }
+  const [{ hostKeyIn }, { OwnSettingsClient }, { pinnedOperators, readHostCard }] = await Promise.all([
+    import("../../lib/agent/joining/host-key-file.ts"),
+    import("../../lib/client/settings.ts"),
+    import("./pinned-operators.ts"),
+  ]);
+  return {
+    project,
+    key: hostKeyIn(hostKey, "--host-key-file"),
+    operators: await pinnedOperators(given),
+    card: hostCard === undefined ? undefined : await readHostCard(hostCard),
+    client: (signal) => new OwnSettingsClient({ ...connection, signal }, project),
+  };
 }
 
 type SupervisorChoice = Pick<

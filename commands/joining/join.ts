@@ -1,8 +1,8 @@
 import { join as joined, resolve } from "node:path";
 import { Command, Option } from "clipanion";
-import type { WatchUnit } from "../../lib/agent/joining/unit.ts";
+import type { Joined } from "../../lib/agent/joining/join.ts";
+import type { HostFileNames, WatchUnit } from "../../lib/agent/joining/unit.ts";
 import { usageError } from "../../lib/contract/errors.ts";
-import type { JoinAnswer } from "../../lib/contract/joining/records.ts";
 import type { JoinToken } from "../../lib/contract/joining/token.ts";
 import { join } from "../../lib/options/joining.ts";
 import { isInside } from "../../lib/support/files.ts";
@@ -12,20 +12,25 @@ import { interruptible, withOptions } from "../shell/base.ts";
 import { DEPLOY_TIMEOUT_MS } from "../shell/connection.ts";
 
 /** Files of a host, by their names. */
-interface HostFiles {
+interface HostFiles extends HostFileNames {
   folder: string;
-  keys: string;
-  signers: string;
-  root: string;
-  watch: string;
   /** Whether systemd hands the secrets over. */
   isService: boolean;
 }
 
 async function placeOf(out: string, unit: WatchUnit | undefined): Promise<HostFiles> {
   if (unit !== undefined) return { folder: unit.folder, ...unit.names, isService: true };
-  const { HOST_KEYS: keys } = await import("../../lib/agent/starters.ts");
-  return { folder: out, keys, signers: "signer.pub", root: "root.json", watch: "watch.yaml", isService: false };
+  const { HOST_CARD: card, HOST_KEY: key, HOST_KEYS: keys } = await import("../../lib/agent/starters.ts");
+  return {
+    folder: out,
+    keys,
+    key,
+    card,
+    signers: "signer.pub",
+    root: "root.json",
+    watch: "watch.yaml",
+    isService: false,
+  };
 }
 
 export class Join extends withOptions(join) {
@@ -81,9 +86,9 @@ export class Join extends withOptions(join) {
     await prepareNetwork({ caFile, usesTls: hubUrl.startsWith("https:") });
     using interrupt = interruptible();
     await unit?.prepare();
-    const secrets = await hostSecrets(place.folder, place.keys);
+    const secrets = await hostSecrets(place.folder, place);
     let isBack = false;
-    const answer = await joinProject({
+    const joinedAs = await joinProject({
       ...{ hubUrl, invite, hostId, secrets, waitMs, transport: { timeoutMs }, signal: interrupt.signal },
       onReturn: () => {
         isBack = true;
@@ -94,19 +99,22 @@ export class Join extends withOptions(join) {
     });
     const files = [
       secrets.file,
-      ...(await this.#write(answer, hubUrl, projectRoot, place, isBack)),
+      secrets.hostKey.file,
+      ...(await this.#write(joinedAs, hubUrl, projectRoot, place, isBack)),
       ...((await unit?.write()) ?? []),
     ];
     if (!this.json) for (const file of files) this.print.line(file);
+    const { answer, operator, fingerprint } = joinedAs;
     const { host_id, project_id, project_name, labels } = answer;
     this.note(`${host_id} has joined ${printableLine(project_name)} (${project_id}).`);
+    if (operator !== undefined) this.note(`It takes settings of the operator ${operator}.`);
     if (this.options.supervisor === "runtime") this.note(`Put beside it: ${PLUGIN_KEY}.`);
     if (unit === undefined) this.note(`Next: sealift watch --config ${joined(place.folder, place.watch)}`);
     else {
       await unit.start({ warn: this.warn, signal: interrupt.signal });
       this.note(`Its watch runs as ${unit.unit}: systemctl status ${unit.unit}`);
     }
-    return this.done({ host_id, project_id, labels, files });
+    return this.done({ host_id, project_id, labels, files, operator: operator ?? null, key: fingerprint });
   }
 
   /** Reads the invite. @throws UsageError `credential_unreadable` */
@@ -164,7 +172,7 @@ export class Join extends withOptions(join) {
    * @returns the paths of the files
    */
   async #write(
-    answer: JoinAnswer,
+    { answer, card, operator }: Joined,
     hubUrl: string,
     projectRoot: string,
     place: HostFiles,
@@ -182,16 +190,23 @@ export class Join extends withOptions(join) {
     };
     const { folder, watch: file, isService } = place;
     const trusted = place[root === undefined ? "signers" : "root"];
-    const files = { trusted: joined(folder, trusted), watch: joined(folder, file) };
+    const files = { trusted: joined(folder, trusted), card: joined(folder, place.card), watch: joined(folder, file) };
     const keys = isService ? null : place.keys;
     const write = isBack ? setAside : writeOnce;
     await write(files.trusted, root ?? `${signers.join("\n")}\n`);
+    // A repeated join has the same card, unless somebody has renamed the host meanwhile.
+    await setAside(files.card, `${JSON.stringify(card)}\n`);
     await write(
       files.watch,
       starterWatch({
         ...{ hubUrl, projectRoot, targets: [{ kind: "project", slug }], more, keys },
         ...(root === undefined ? { signers: trusted } : { root: trusted }),
         isJoined: true,
+        settings: {
+          host_card: place.card,
+          ...(!isService && { host_key_file: place.key }),
+          ...(operator !== undefined && { operator: [operator] }),
+        },
       }),
     );
     await readWatchFile(files.watch);

@@ -116,6 +116,10 @@ export function scopeOf(plan: InstallPlan, slug: string | undefined, kind: Marke
 
 /** File with the key of a host, as `key create --out` writes it. */
 export const HOST_KEYS = "host.env";
+/** File with the seed of the key to which settings of a host are sealed. */
+export const HOST_KEY = "host.key";
+/** File with the card of a host, and the terms that it came with. */
+export const HOST_CARD = "host.card";
 
 /**
  * Returns the text of a watch.yaml to start from, to be kept beside {@link HOST_KEYS}, `signer.pub`, `signing.secret`
@@ -134,13 +138,24 @@ export function starterWatch(options: {
   root?: string;
   /** Whether the key speaks for this host: hub, key and name then stand at the target, where nothing beats them. */
   isJoined?: boolean;
+  /** Options of a host's card, its key, and the operators whose settings count. */
+  settings?: Readonly<Record<string, string | readonly string[]>>;
 }): string {
-  const { hubUrl, projectRoot, targets, more, keys = HOST_KEYS, signers = "signer.pub", isJoined = false } = options;
+  const {
+    hubUrl,
+    projectRoot,
+    targets,
+    more,
+    keys = HOST_KEYS,
+    signers = "signer.pub",
+    isJoined = false,
+    settings = {},
+  } = options;
   const trust = options.root === undefined ? { signer_public_key: signers } : { root: options.root };
   const keysOf = (option: string) => (keys === null ? {} : { [option]: keys });
   const own = ({ kind, slug }: Target) =>
     kind === "project"
-      ? { ...keysOf("deployment_credential_file"), ...trust }
+      ? { ...keysOf("deployment_credential_file"), ...trust, ...settings }
       : { signing_secret_file: "signing.secret", install_plan: `${slug}.yaml` };
   const caller = { hub_url: hubUrl, ...keysOf("api_key_file") };
   const shared = { project_root: projectRoot, interval: "60s" };

@@ -5,6 +5,7 @@ import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, parsed, path, text, whole } from "./kinds.ts";
 import { group, guarded, type Option, optional, type OptionTable, required, requiredWhen } from "./option.ts";
+import { hostSettings } from "./settings.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
 
 const interval = group("Watch", {
@@ -35,7 +36,7 @@ const own = group("Watch", {
 
 /** Options that a target of the watch may set for itself, by its kind. */
 export const targetOptions = {
-  project: { ...agent, ...projectSource, ...interval, ...ahead },
+  project: { ...agent, ...projectSource, ...interval, ...ahead, ...hostSettings },
   marketplace: { ...agent, ...marketplaceSource, ...interval, ...ahead },
 };
 

@@ -41,6 +41,10 @@ const journalEntry = z.object({
   adopted: z.array(item),
   /** Units whose `.env` file this deployment created. */
   env_files: z.array(unit),
+  /** Units whose `.env` file this run has replaced, and of which it keeps the former one. */
+  replaced_env: z.array(unit).default([]),
+  /** Whether this run changes settings, and no release: its end is no report. */
+  is_settings: z.boolean().default(false),
   /** Units that were stopped, started or restarted; null is the project's own unit. */
   touched: z.array(z.string().nullable()),
   /** Whether the release stood before this run, and so stays when it is undone. */
@@ -99,7 +103,7 @@ export class Journal {
     layout: Layout,
     attempt: Attempt,
     previous: string | null,
-    { keepsRelease = false } = {},
+    { keepsRelease = false, isSettings = false } = {},
   ): Promise<Journal> {
     const journal = new Journal(layout, {
       ...attempt,
@@ -109,6 +113,8 @@ export class Journal {
       previous_items: [],
       adopted: [],
       env_files: [],
+      replaced_env: [],
+      is_settings: isSettings,
       touched: [],
       keeps_release: keepsRelease,
       report: null,

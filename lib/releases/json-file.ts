@@ -17,8 +17,16 @@ export async function readJsonFile<T extends z.ZodType>(path: string, schema: T)
   }
 }
 
-/** Replaces one of Sealift's own JSON files atomically. @param durable whether it is on the disk when this returns */
-export async function writeJsonFile(path: string, value: unknown, { durable = true } = {}): Promise<void> {
+/**
+ * Replaces one of Sealift's own JSON files atomically.
+ *
+ * @param durable whether it is on the disk when this returns
+ */
+export async function writeJsonFile(
+  path: string,
+  value: unknown,
+  { durable = true, mode = 0o644 } = {},
+): Promise<void> {
   await makeFolder(dirname(path));
-  await writeFileAtomic(path, `${JSON.stringify(value)}\n`, { durable });
+  await writeFileAtomic(path, `${JSON.stringify(value)}\n`, { durable, mode });
 }

@@ -60,11 +60,27 @@ function quoted(name: string, value: string): string {
 
 /** Splits a text into the lines before and after those of a setting; the last place of several counts. */
 function around(text: string, name: string): { before: string[]; after: string[] } {
+  const entries = entriesIn(text);
+  const last = entries.findLastIndex(({ key }) => key === name);
+  const linesOf = (some: readonly SettingEntry[]): string[] =>
+    some.filter(({ key }) => key !== name).flatMap(({ lines }) => lines);
+  return last === -1
+    ? { before: linesOf(entries), after: [] }
+    : { before: linesOf(entries.slice(0, last)), after: linesOf(entries.slice(last)) };
+}
+
+/** Part of a text of settings: an assignment with all lines of its value, or another line. */
+export interface SettingEntry {
+  lines: string[];
+  /** Name of the setting; undefined for comments and anything else. */
+  key: string | undefined;
+}
+
+/** Splits a text of settings into its parts. */
+export function entriesIn(text: string): SettingEntry[] {
   const lines = text.split("\n");
   if (lines.at(-1) === "") lines.pop();
-  let before: string[] = [];
-  let after: string[] = [];
-  let isFound = false;
+  const entries: SettingEntry[] = [];
   for (let at = 0; at < lines.length; at++) {
     const [, key, mark = ""] = /^\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(["'`]?)/.exec(lines[at]!) ?? [];
     const begin = at;
@@ -72,16 +88,9 @@ function around(text: string, name: string): { before: string[]; after: string[]
       const end = lines.findIndex((line, index) => index > begin && line.includes(mark));
       if (end !== -1) at = end;
     }
-    const entry = lines.slice(begin, at + 1);
-    if (key !== name) {
-      after.push(...entry);
-      continue;
-    }
-    before = [...before, ...after];
-    after = [];
-    isFound = true;
+    entries.push({ lines: lines.slice(begin, at + 1), key });
   }
-  return isFound ? { before, after } : { before: lines, after: [] };
+  return entries;
 }
 
 /** Tells whether a quoted value ends on its first line. */

@@ -10,12 +10,15 @@ import { isApplication, type Item, type Layout, sameItem } from "./layout.ts";
 import { addLink, linkState, removeOwnLink, replaceLink, syncLinks } from "./links.ts";
 import { itemOfUnit } from "./names.ts";
 import { ADOPTED, currentName, newReleaseName, readRelease, removeRelease } from "./release.ts";
+import { forgetFormerEnvFiles, replaceEnvFile, restoreEnvFiles } from "./replaced-env.ts";
 
 /** Finished release, with what the host gets with it. */
 export interface NewRelease {
   items: readonly Item[];
   /** Unit → prepared `.env` file, put in place where the host has none. */
   envFiles: ReadonlyMap<string, string>;
+  /** Unit → text that replaces its `.env` file. */
+  settings?: ReadonlyMap<string, string>;
 }
 
 /**
@@ -44,7 +47,7 @@ export async function planSwitch(layout: Layout, target: TargetName, items: read
  * @param journal in phase `staging`
  * @returns what was left out: `<section>/<id>/data/<path>` where a plugin's own file is in the way
  */
-export async function switchRelease(journal: Journal, { items, envFiles }: NewRelease): Promise<string[]> {
+export async function switchRelease(journal: Journal, { items, envFiles, settings }: NewRelease): Promise<string[]> {
   const { layout } = journal;
   const { target, release } = journal.entry;
   const adopted = await planSwitch(layout, target, items);
@@ -71,6 +74,7 @@ export async function switchRelease(journal: Journal, { items, envFiles }: NewRe
     }
   }
   for (const [unit, prepared] of envFiles) await placeEnvFile(journal, unit, prepared);
+  for (const [unit, text] of settings ?? []) await replaceEnvFile(journal, unit, text);
   for (const item of items) await addLink(layout, target, item);
   await replaceLink(layout, layout.current(target), layout.currentText(target, release));
   return blocked;
@@ -95,6 +99,7 @@ export async function finishSwitch(journal: Journal): Promise<void> {
   const { target, items, previous_items: before } = journal.entry;
   const dropped = before.filter((old) => !items.some((item) => sameItem(item, old)));
   for (const item of dropped) await removeOwnLink(journal.layout, target, item);
+  await forgetFormerEnvFiles(journal);
   await syncLinks(journal.layout);
 }
 
@@ -116,6 +121,7 @@ export async function undoSwitch(journal: Journal): Promise<void> {
     for (const unit of entry.env_files) await rm(layout.envFile(itemOfUnit(unit)), { force: true });
     await syncLinks(layout);
   }
+  await restoreEnvFiles(journal);
   if (!entry.keeps_release && (await currentName(layout, target)) !== release)
     await removeRelease(layout, target, release);
 }

@@ -56,8 +56,9 @@ t.test("a host joins with the line of an invite, and has all that its watch need
   const began = performance.now();
   const ended = await joinAs("pier-7", file, " --supervisor runtime --runtime-url http://127.0.0.1:9000");
   t.ok(performance.now() - began < 2000, "within two seconds");
-  t.match(ended, { code: 0, stdout: /host\.env\n.*signer\.pub\n.*watch\.yaml\n/, stderr: /pier-7 has joined Harbour/ });
-  t.equal((await stat(join(out("pier-7"), "host.env"))).mode & 0o777, 0o600);
+  t.match(ended, { code: 0, stdout: /host\.env\n.*host\.key\n.*signer\.pub\n.*host\.card\n.*watch\.yaml\n/, stderr: /pier-7 has joined Harbour/ });
+  for (const secret of ["host.env", "host.key"])
+    t.equal((await stat(join(out("pier-7"), secret))).mode & 0o777, 0o600, secret);
   t.equal(await readFile(join(out("pier-7"), "signer.pub"), "utf8"), `${signer}\n`);
   const watch = await readFile(join(out("pier-7"), "watch.yaml"), "utf8");
   for (const line of [
@@ -174,7 +175,7 @@ t.test("with --systemd the watch is a service, whose secrets are credentials", a
   t.match(dropIn, `[Service]\nLoadCredential=api-key:${keys}\nLoadCredential=deployment-credential:${keys}\n`);
   t.match(await readFile(join(units, "sealift-watch@.service"), "utf8"), "\nReadWritePaths=/srv/app\n");
   const own = join(image, "etc/sealift/watch");
-  t.strictSame((await readdir(own)).sort(), ["blue.env", "blue.pub", "blue.yaml"]);
+  t.strictSame((await readdir(own)).sort(), ["blue.card", "blue.env", "blue.key", "blue.pub", "blue.yaml"]);
   const modes = await Promise.all([".", "blue.env", "blue.pub", "blue.yaml"].map((name) => stat(join(own, name))));
   t.strictSame(
     modes.map(({ mode }) => (mode & 0o777).toString(8)),

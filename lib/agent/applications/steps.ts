@@ -15,11 +15,12 @@ const LOOK_SECONDS = 10;
 export function impliedSteps(before: readonly Item[], items: readonly Item[]): InstallStep[] {
   const apps = items.filter(isApplication);
   const dropped = before.filter((item) => isApplication(item) && !apps.some((app) => sameItem(app, item)));
-  return [
-    ...dropped.map((item) => impliedStep("stop", item)),
-    ...apps.flatMap((item) => [impliedStep("restart", item), impliedStep("healthcheck", item)]),
-  ];
+  return [...dropped.map((item) => impliedStep("stop", item)), ...stepsOfChanged(apps)];
 }
+
+/** Returns the steps by which applications get what has changed: each is restarted and checked. */
+export const stepsOfChanged = (apps: readonly Item[]): InstallStep[] =>
+  apps.flatMap((item) => [impliedStep("restart", item), impliedStep("healthcheck", item)]);
 
 function impliedStep(action: "stop" | "restart" | "healthcheck", item: Item): InstallStep {
   const common = { id: `${action}-app-${item.id}`, plugin: unitKey(item), depends_on: [], snapshot: false };

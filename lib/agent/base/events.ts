@@ -50,6 +50,20 @@ export type AgentEvent =
   | { event: "trust.followed"; root_id: string; version: number; signers: string[] }
   /** A version of the trust root could not be had or verified: the host goes on with the one that it has. */
   | { event: "trust.refused"; origin: string; code: Code; message: string }
+  /** Settings of the fleet were verified, and are carried out now. */
+  | { event: "settings.taken"; number: number; operator: string }
+  /** End of that. `units`: applications that were restarted; `ignored`: settings that were not used. */
+  | {
+      event: "settings.done";
+      number: number;
+      state: "applied" | "failed" | "not_back";
+      units: readonly string[];
+      ignored: readonly string[];
+      code: string | null;
+      message: string | null;
+    }
+  /** Settings of the fleet do not count: the host goes on with those that it has. */
+  | { event: "settings.refused"; code: Code; message: string }
   | { event: "steps.planned"; steps: { id: string; action: string; after_switch: boolean }[] }
   | { event: "step.started"; id: string; action: string; plugin: string | null }
   | { event: "step.done"; outcome: StepOutcome }

@@ -1,6 +1,7 @@
 import { chmod, readFile, writeFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { deploymentError } from "../../contract/errors.ts";
+import { splitSettings, type Values, withFleet } from "../../releases/fleet-block.ts";
 import { quotedAlike } from "../../releases/settings-text.ts";
 import { ifThere, readKeyFile } from "../../support/files.ts";
 
@@ -26,6 +27,8 @@ export function requireSettings(missing: readonly MissingSettings[]): void {
   });
 }
 
+const NO_FLEET = { values: {}, written: {} };
+
 export interface EnvFileOptions {
   plugin: string;
   /** Template of the release; undefined for none. */
@@ -42,6 +45,8 @@ export interface EnvFileOptions {
   environment: NodeJS.ProcessEnv;
   /** Whether the program gets nothing else: then this process's environment counts for a new file only. */
   isOnlySource?: boolean;
+  /** Settings of the fleet, and those that were written last; undefined where a fleet gives none. */
+  fleet?: { values: Values; written: Values };
 }
 
 /**
@@ -52,16 +57,25 @@ export interface EnvFileOptions {
  * A template gets only variables that its plugin declares and the operator allows: it cannot obtain the host's
  * `AWS_SECRET_ACCESS_KEY`, and never the agent's own `SEALIFT_API_KEY`.
  *
- * @returns whether a new file was prepared; or every required name without a value, and then none was
+ * The settings of the fleet stand in a block behind the rest. A file with nothing but such a block counts as none.
+ *
+ * @returns whether a new file was prepared, and the text that replaces the host's file, if it changes; or every
+ *   required name without a value, and then neither
  */
-export async function prepareEnvFile(options: EnvFileOptions): Promise<{ isNew: boolean; missing?: MissingSettings }> {
-  const { plugin, required } = options;
+export async function prepareEnvFile(
+  options: EnvFileOptions,
+): Promise<{ isNew: boolean; text?: string; missing?: MissingSettings }> {
+  const { plugin, required, fleet = NO_FLEET } = options;
   const declared = new Set([...required, ...options.optional]);
   const allowed = options.allowed.length === 0 ? declared : new Set(options.allowed);
   const given = (name: string): string | undefined =>
     name.startsWith("SEALIFT_") || !declared.has(name) || !allowed.has(name) ? undefined : options.environment[name];
-  const existing = await ifThere(readKeyFile(options.existing));
-  const content = existing?.toString() ?? seeded(await readTemplate(options), required, given);
+  const existing = (await ifThere(readKeyFile(options.existing)))?.toString();
+  const parts =
+    existing === undefined || options.fleet === undefined ? undefined : splitSettings(existing, fleet.written);
+  const isBare = parts !== undefined && parts.own.trim() === "" && parts.own !== existing;
+  const own = isBare ? undefined : (parts?.own ?? existing);
+  const content = withFleet(own ?? seeded(await readTemplate(options), required, given), fleet.values);
   const values = parseEnv(content);
   const isGiven = (name: string): boolean => options.isOnlySource !== true && (given(name) ?? "") !== "";
   const names = required.filter((name) => (values[name] ?? "") === "" && !isGiven(name));
@@ -69,7 +83,8 @@ export async function prepareEnvFile(options: EnvFileOptions): Promise<{ isNew: 
     const mayBeGiven = options.isOnlySource !== true || existing === undefined;
     return { isNew: false, missing: { plugin, names, file: options.existing, mayBeGiven } };
   }
-  if (existing !== undefined || (options.template === undefined && content.trim() === "")) return { isNew: false };
+  if (existing !== undefined) return { isNew: false, ...(content !== existing && { text: content }) };
+  if (options.template === undefined && content.trim() === "") return { isNew: false };
   await writeFile(options.prepared, content, { flag: "wx", mode: 0o600 });
   await chmod(options.prepared, 0o600);
   return { isNew: true };

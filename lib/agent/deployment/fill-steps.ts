@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
 import { APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import type { InstallStep, Provisioners } from "../../contract/files/install-plan.ts";
+import type { TargetName } from "../../contract/target.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
 import { makeFolder, statsOf } from "../../support/files.ts";
 import type { Applications } from "../applications/descriptors.ts";
@@ -34,6 +35,10 @@ export interface Filling extends StepContext {
   provisioned: Set<string>;
   /** Unit → prepared `.env` file, filled by `write_env` and for applications. */
   envFiles: Map<string, string>;
+  /** Unit → text that replaces its `.env` file at the switch. */
+  settings: Map<string, string>;
+  /** Target that is deployed. */
+  target: TargetName;
 }
 
 /** Runs one step before the switch. */

@@ -61,8 +61,8 @@ export async function install(
   const { plan, implied } = await checkedPlan(run, staged, previous);
   const carried =
     run.isTrial === true ? await withoutPrograms(plan, run.options.provisioners, staged.fetched.tree) : plan;
-  const { items, envFiles } = await fillRelease(run, staged, carried, { journal, previous });
-  return { items, envFiles, plan: { ...plan, after: [...plan.after, ...implied] } };
+  const { items, envFiles, settings } = await fillRelease(run, staged, carried, { journal, previous });
+  return { items, envFiles, settings, plan: { ...plan, after: [...plan.after, ...implied] } };
 }
 
 /**
@@ -109,6 +109,8 @@ async function fillRelease(
     sourceFolders: new Map(),
     provisioned: new Set(),
     envFiles: new Map(),
+    settings: new Map(),
+    target,
     emit: run.emit,
     signal: run.signal,
   };

@@ -22,6 +22,8 @@ import { bringBack } from "./undo.ts";
 export async function endInterrupted(layout: Layout, supervisor: SupervisorChoice, emit: Emit): Promise<void> {
   await recoverJournal(layout, async (entry) => {
     const { target, deployment_id, resolved_version: version, phase, report } = entry;
+    // Settings are no deployment: the host tries them again, and its outcome tells of them.
+    if (entry.is_settings) return void (await bringBack(layout, entry, { supervisor, emit, wasVisible: false }));
     if (phase === "committed") {
       if (report !== null) await writeOnce(layout, target, report);
       emit({ event: "recovery.done", version, deployment_id, outcome: "finished" });

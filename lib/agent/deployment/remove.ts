@@ -2,8 +2,9 @@ import { existsSync } from "node:fs";
 import { readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { LocalReport } from "../../contract/surfaces/reports.ts";
-import { targetName } from "../../contract/target.ts";
+import { type TargetName, targetName } from "../../contract/target.ts";
 import { dropAhead } from "../../releases/ahead.ts";
+import { fleetSettingsName } from "../../releases/fleet-settings.ts";
 import { isApplication, type Item, type Layout } from "../../releases/layout.ts";
 import { removeOwnLink, syncLinks } from "../../releases/links.ts";
 import { unitKey } from "../../releases/names.ts";
@@ -116,7 +117,7 @@ export async function removeTarget(removed: RemovedTarget, options: FewerOptions
 }
 
 /** Removes the state of a target: its quarantine, its pin, a watch's memory. Requires the target's lock. */
-async function removeState(sealift: string, target: string): Promise<void> {
+async function removeState(sealift: string, target: TargetName): Promise<void> {
   const folder = join(sealift, "state");
   const own = [
     `${target}.json`,
@@ -128,6 +129,7 @@ async function removeState(sealift: string, target: string): Promise<void> {
     `policy-${target}.json`,
     `apps-${target}.json`,
     `health-${target}.json`,
+    fleetSettingsName(target),
   ];
   for (const name of (await ifThere(readdir(folder))) ?? []) if (own.includes(name)) await rm(join(folder, name));
 }

@@ -9,6 +9,8 @@ import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } 
 import { currentRelease, listReleases, type Release } from "../../releases/release.ts";
 import { planSwitch } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
+import type { Applications } from "../applications/descriptors.ts";
+import { settingsOfApplications } from "../applications/fleet-settings.ts";
 import { impliedSteps } from "../applications/steps.ts";
 import type { Emit } from "../base/events.ts";
 import { checkSupervised, plannedSteps } from "../base/plan.ts";
@@ -94,7 +96,7 @@ function follow(run: KeptRun, previous: Release | undefined): Promise<RunOutcome
   const { source, layout, options, emit } = run;
   return walkBack(run, previous, {
     unchanged: (running) => unchanged(run, running),
-    replace: async ({ release, ready }) => {
+    replace: async ({ release, apps, ready }) => {
       await using _root = await lockRoot(run);
       await endInterrupted(layout, options.supervisor, emit);
       const attempt = {
@@ -104,7 +106,10 @@ function follow(run: KeptRun, previous: Release | undefined): Promise<RunOutcome
         ...{ started_at: run.startedAt, release: release.name },
       };
       const journal = await Journal.begin(layout, attempt, previous?.name ?? null, { keepsRelease: true });
-      const ending = await switchOver(run, journal, previous, { prepare: async () => ready });
+      const ending = await switchOver(run, journal, previous, {
+        // Each release has those settings of the fleet that it declares.
+        prepare: async () => ({ ...ready, settings: await settingsOfApplications(layout, source.target, apps) }),
+      });
       if (!source.isWithdrawn) await holdBack(run, release, previous);
       return ending;
     },
@@ -115,12 +120,12 @@ function follow(run: KeptRun, previous: Release | undefined): Promise<RunOutcome
 export async function walkBack<T>(
   run: KeptRun,
   previous: Release | undefined,
-  end: WalkEnd<T, { release: Release; ready: ReadyRelease }>,
+  end: WalkEnd<T, { release: Release; apps: Applications; ready: ReadyRelease }>,
 ): Promise<T> {
   const release = await chooseRelease(run, previous);
   run.emit({ event: "resolve.ok", version: release.version, running_version: previous?.version ?? null });
   if (release.name === previous?.name) return await end.unchanged(release);
-  return await end.replace({ release, ready: await readyToGoBack(run, previous, release) });
+  return await end.replace({ release, ...(await readyToGoBack(run, previous, release)) });
 }
 
 /**
@@ -220,7 +225,11 @@ export function earlierRelease(
  * @throws DeploymentError `release_damaged`, `needs_supervisor`, `id_taken`, `app_not_allowed`, and as
  *   {@link admitKept} does
  */
-async function readyToGoBack(run: KeptRun, previous: Release | undefined, release: Release): Promise<ReadyRelease> {
+async function readyToGoBack(
+  run: KeptRun,
+  previous: Release | undefined,
+  release: Release,
+): Promise<{ ready: ReadyRelease; apps: Applications }> {
   const { source, layout, options, emit, signal } = run;
   const { target } = source;
   const supervisor = options.supervisor.name;
@@ -237,7 +246,8 @@ async function readyToGoBack(run: KeptRun, previous: Release | undefined, releas
   checkSupervised({ steps: [...stop, ...after] }, supervisor, "local");
   await planSwitch(layout, target, release.items);
   const { descriptorsIn } = await import("../applications/descriptors.ts");
-  await requireApplications(run, await descriptorsIn(folder, [...startedBy(release)]), previous);
+  const apps = await descriptorsIn(folder, [...startedBy(release)]);
+  await requireApplications(run, apps, previous);
   const [before, now] = await Promise.all([
     previous && itemDigests(layout.release(target, previous.name), previous),
     itemDigests(folder, release),
@@ -249,15 +259,15 @@ async function readyToGoBack(run: KeptRun, previous: Release | undefined, releas
   const idle = new Set(await options.supervisor.make?.([]).idle?.(signal));
   const own = rollbackSteps(previous, release, { changed, idle }, supervisor);
   const started = startedBy(release);
-  const apps = release.items.filter((item) => isApplication(item) && started.has(item.id));
-  const plan = { ...own, after: [...own.after, ...impliedSteps(previous?.items ?? [], apps)] };
+  const items = release.items.filter((item) => isApplication(item) && started.has(item.id));
+  const plan = { ...own, after: [...own.after, ...impliedSteps(previous?.items ?? [], items)] };
   emit({ event: "steps.planned", steps: plannedSteps({ fill: [], ...plan }) });
   if (supervisor === "none") {
     const left = previous === undefined ? "what ran before" : previous.version;
     const message = `No supervisor is chosen, so nothing is restarted: ${left} runs on until something restarts it.`;
     emit({ event: "warning", message });
   }
-  return { items: release.items, envFiles: new Map(), plan };
+  return { ready: { items: release.items, envFiles: new Map(), plan }, apps };
 }
 
 /** Holds back the version that a person has just left, so that no watch deploys it again. */

@@ -91,10 +91,26 @@ export interface Run<S extends Deployed = Source> {
   readonly isTrial?: boolean;
 }
 
+/** Begins a run of a deployment, a rollback or a removal, and tells of it. */
 export function beginRun<S extends Deployed>(source: S, options: DeployOptions, listener: Emit): Run<S> {
+  const run = newRun(source, options, listener);
+  run.emit({
+    event: "deploy.started",
+    kind: source.kind,
+    slug: source.slug,
+    requested_version: source.requestedVersion,
+    deployment_id: run.id,
+    project_root: run.layout.root,
+    ...(source.isRollback === true && { rollback: true }),
+  });
+  return run;
+}
+
+/** Makes a run, of which nothing is told yet. */
+export function newRun<S extends Deployed>(source: S, options: DeployOptions, listener: Emit): Run<S> {
   const layout = layoutOf(absolute(options.projectRoot), options.durability);
   const draft = new ReportDraft();
-  const run: Run<S> = {
+  return {
     id: randomUUID(),
     startedAt: new Date().toISOString(),
     source,
@@ -107,16 +123,6 @@ export function beginRun<S extends Deployed>(source: S, options: DeployOptions, 
       listener(event);
     },
   };
-  run.emit({
-    event: "deploy.started",
-    kind: source.kind,
-    slug: source.slug,
-    requested_version: source.requestedVersion,
-    deployment_id: run.id,
-    project_root: layout.root,
-    ...(source.isRollback === true && { rollback: true }),
-  });
-  return run;
 }
 
 /**

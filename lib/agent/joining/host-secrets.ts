@@ -3,7 +3,8 @@ import { open, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { makePrivateFolder, missing, readFault, readTextFile, syncFolder } from "../../support/files.ts";
-import { HOST_KEYS } from "../starters.ts";
+import { HOST_KEY, HOST_KEYS } from "../starters.ts";
+import { hostKeyFile, type KeptHostKey, renewHostKey } from "./host-key-file.ts";
 
 /** Maximum size of a file of secrets, in bytes. */
 const MAX_BYTES = 4096;
@@ -13,9 +14,11 @@ export interface HostSecrets {
   key: string;
   credential: string;
   file: string;
-  /** Removes the file, if this program has made it. */
+  /** Key to which settings are sealed, in a file of its own. */
+  hostKey: KeptHostKey;
+  /** Removes the files that this program has made. */
   discard(): Promise<void>;
-  /** Replaces key and credential, of which the hub has removed the host. */
+  /** Replaces both keys and the credential, of which the hub has removed the host. */
   renewed(): Promise<HostSecrets>;
 }
 
@@ -27,8 +30,12 @@ const secret = (prefix: string): string => `${prefix}_${randomBytes(32).toString
  *
  * @throws UsageError `credential_unreadable` for a file with other content
  */
-export async function hostSecrets(folder: string, name = HOST_KEYS): Promise<HostSecrets> {
-  const file = join(folder, name);
+export async function hostSecrets(
+  folder: string,
+  { keys, key }: { keys: string; key: string } = { keys: HOST_KEYS, key: HOST_KEY },
+): Promise<HostSecrets> {
+  const file = join(folder, keys);
+  const keyFile = join(folder, key);
   await makePrivateFolder(folder);
   const known = await readTextFile(file, MAX_BYTES).catch((error: unknown) => {
     if (missing(error)) return undefined;
@@ -37,19 +44,29 @@ export async function hostSecrets(folder: string, name = HOST_KEYS): Promise<Hos
       hint: "Run as the user who began to join, or remove the file.",
     });
   });
+  const discarding =
+    (...files: readonly string[]) =>
+    async (): Promise<void> => {
+      for (const made of files) await rm(made, { force: true });
+    };
   const renewed = async (): Promise<HostSecrets> => {
     const next = `${file}.new`;
     await rm(next, { force: true });
     const made = await makeSecrets(next);
+    // First: the key of before is that of a removed host, whatever becomes of the rest.
+    const hostKey = await renewHostKey(keyFile);
     await rename(next, file);
     await syncFolder(folder);
-    // They are new, so a refusal removes the file.
-    return { ...made, file, discard: () => rm(file, { force: true }), renewed };
+    // They are new, so a refusal removes the files.
+    return { ...made, file, hostKey, discard: discarding(file, keyFile), renewed };
   };
-  if (known !== undefined) return { ...secretsIn(known, file), file, discard: () => Promise.resolve(), renewed };
+  const secrets = known === undefined ? undefined : secretsIn(known, file);
+  const hostKey = await hostKeyFile(keyFile);
+  const madeKey = hostKey.isNew ? [keyFile] : [];
+  if (secrets !== undefined) return { ...secrets, file, hostKey, discard: discarding(...madeKey), renewed };
   const made = await makeSecrets(file);
   await syncFolder(folder);
-  return { ...made, file, discard: () => rm(file, { force: true }), renewed };
+  return { ...made, file, hostKey, discard: discarding(file, ...madeKey), renewed };
 }
 
 /** Writes a new file with secrets, which is on the disk before they are used. */

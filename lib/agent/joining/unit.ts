@@ -17,6 +17,18 @@ export interface WatchUnitOptions {
   root: string;
 }
 
+/** Names of the files of a host. */
+export interface HostFileNames {
+  /** Its API key and its deployment credential. */
+  keys: string;
+  /** Seed of the key to which settings are sealed. */
+  key: string;
+  card: string;
+  signers: string;
+  root: string;
+  watch: string;
+}
+
 /** Files of a host whose watch is a systemd service. */
 export class WatchUnit {
   /** Name of the unit. */
@@ -59,9 +71,12 @@ export class WatchUnit {
   }
 
   /** Names of the files in that folder. */
-  get names(): { keys: string; signers: string; root: string; watch: string } {
+  get names(): HostFileNames {
     const name = this.#name;
-    return { keys: `${name}.env`, signers: `${name}.pub`, root: `${name}.root.json`, watch: `${name}.yaml` };
+    return {
+      ...{ keys: `${name}.env`, key: `${name}.key`, card: `${name}.card` },
+      ...{ signers: `${name}.pub`, root: `${name}.root.json`, watch: `${name}.yaml` },
+    };
   }
 
   /** Makes the folder before anything secret is written there. */
@@ -77,8 +92,9 @@ export class WatchUnit {
     await makeFolder(dirname(dropIn));
     await writeFileAtomic(
       dropIn,
-      `# Written by \`sealift join --systemd\`: the key and the credential of this host.\n[Service]\n` +
-        `LoadCredential=api-key:${keys}\nLoadCredential=deployment-credential:${keys}\n`,
+      `# Written by \`sealift join --systemd\`: the keys and the credential of this host.\n[Service]\n` +
+        `LoadCredential=api-key:${keys}\nLoadCredential=deployment-credential:${keys}\n` +
+        `LoadCredential=host-key:${join(CONFIGURATIONS, this.names.key)}\n`,
     );
     return [...this.#files.map(({ target }) => target), dropIn];
   }

@@ -27,6 +27,8 @@ export interface Latest {
   nextAt?: string | null | undefined;
   /** Newest version of the trust root that the hub names; null or undefined for none. */
   rootVersion?: number | null | undefined;
+  /** Counter of the settings that operators have uploaded for the project's hosts; null or undefined for none. */
+  settingsVersion?: number | null | undefined;
 }
 
 export interface TargetFacts {

@@ -23,6 +23,7 @@ const watchState = z.object({
       next: z.string().nullish(),
       nextAt: z.string().nullish(),
       rootVersion: z.int().nullish(),
+      settingsVersion: z.int().nullish(),
     })
     .nullable(),
   /** Name of a project at its hub, as the watch last heard it. */

@@ -3,12 +3,16 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
+import type { AcceptedSettings } from "../../releases/fleet-settings.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { releaseLeft } from "../../releases/quarantine.ts";
 import { readRootMark } from "../../releases/trust-roots.ts";
+import type { AgentEvent } from "../base/events.ts";
 import { deploy } from "../deployment/deploy.ts";
 import { previousRelease } from "../deployment/rollback.ts";
 import type { DeployResult } from "../deployment/run.ts";
+import { applySettings } from "../settings/apply.ts";
+import { FollowedSettings } from "../settings/follow.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
@@ -35,6 +39,7 @@ export class TargetLoop implements AsyncDisposable {
   readonly #record: StateRecord;
   readonly ahead: AheadFetch;
   readonly #trust = new FollowedTrust((event) => this.#context.emit({ ...event, target: this.name }));
+  readonly #settings = new FollowedSettings();
   #target: WatchTarget;
   #asked: TargetFacts["asked"];
   #failures = 0;
@@ -197,6 +202,7 @@ export class TargetLoop implements AsyncDisposable {
 
   async #follow(signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {
     await this.#poll(signal);
+    await this.#followSettings(signal);
     const decision = await this.#decide();
     switch (decision.do) {
       case "nothing": {
@@ -238,6 +244,24 @@ export class TargetLoop implements AsyncDisposable {
       previous_version: (await previousRelease(this.#layout, this.#target.source("latest")))?.version ?? null,
       changed: latest?.version !== before.latest?.version,
     });
+  }
+
+  /** Takes newer settings of the fleet, and carries them out; not while the target is paused. */
+  async #followSettings(signal: AbortSignal): Promise<void> {
+    const { settings: source, options, hub } = this.#target;
+    const { paused, latest } = await this.#memory.read();
+    if (source === undefined || paused) return;
+    const of = this.#source;
+    const emit = (event: AgentEvent): void => this.#context.emit({ ...event, target: this.name });
+    const check = {
+      ...{ layout: this.#layout, source, of, emit, signal, named: latest?.settingsVersion ?? undefined },
+      run: (settings: AcceptedSettings) =>
+        this.#context.deployments.run({ projectRoot: this.#layout.root, hub }, () => {
+          signal.throwIfAborted();
+          return applySettings(of, settings, { ...options, signal }, emit);
+        }),
+    };
+    await this.#settings.followOrTell(check);
   }
 
   async #decide(): Promise<Decision> {

@@ -9,6 +9,7 @@ import { isDowngrade } from "../../contract/versions.ts";
 import type { Layout } from "../../releases/layout.ts";
 import type { DeployOptions } from "../deployment/run.ts";
 import type { HealthTimes } from "../health/health-watch.ts";
+import type { SettingsSource } from "../settings/follow.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Latest } from "./decide.ts";
@@ -52,6 +53,8 @@ export interface WatchTarget {
   /** Returns the source of a version. */
   source: (version: string) => Source;
   options: Omit<DeployOptions, "signal" | "reinstall">;
+  /** Settings of the fleet that this host takes; undefined where it has no key for them. */
+  settings?: SettingsSource | undefined;
 }
 
 /** Context shared by all loops of one watch. */
@@ -112,6 +115,7 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
       const projectName = await client.projectName();
       if (!answer.changed) return { ...answer, projectName };
       const { version, next, withdrawn = null, root_version: rootVersion } = answer.value;
+      const { settings_version: settingsVersion } = answer.value;
       const isTakenBack =
         typeof running === "string" && isDowngrade(running, version) && (await isYanked(client, running));
       return {
@@ -122,6 +126,7 @@ export function projectPoll(projectId: string, connection: HubConnection): Poll 
           ...{ version, identity: null, yanked: isTakenBack ? [running] : [] },
           ...{ withdrawn, next: next?.version ?? null, nextAt: next?.not_before ?? null },
           ...(rootVersion !== undefined && { rootVersion }),
+          ...(settingsVersion !== undefined && { settingsVersion }),
         },
       };
     } catch (error) {

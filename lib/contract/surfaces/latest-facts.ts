@@ -10,4 +10,6 @@ export const latestFacts = {
   withdrawn: versionLabel.optional(),
   /** Newest version of the trust root that names the signers; omitted for a target that follows none. */
   root_version: rootVersion.optional(),
+  /** Counter of uploaded settings of the project's hosts; omitted where there were none. */
+  settings_version: z.int().min(1).optional(),
 };

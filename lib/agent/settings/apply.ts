@@ -1,0 +1,125 @@
+import { blamesVersion } from "../../contract/blame.ts";
+import { EXIT } from "../../contract/codes.ts";
+import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
+import type { SettingsOutcome } from "../../contract/settings/texts.ts";
+import type { AcceptedSettings } from "../../releases/fleet-settings.ts";
+import { type Attempt, Journal } from "../../releases/journal.ts";
+import { itemOfUnit } from "../../releases/names.ts";
+import { currentRelease, type Release } from "../../releases/release.ts";
+import { forgetFormerEnvFiles, replaceEnvFile } from "../../releases/replaced-env.ts";
+import { undoSwitch } from "../../releases/switch.ts";
+import { type Applications, descriptorsIn } from "../applications/descriptors.ts";
+import { settingsOfApplications, valuesOf } from "../applications/fleet-settings.ts";
+import { stepsOfChanged } from "../applications/steps.ts";
+import type { Emit } from "../base/events.ts";
+import { askBack, GoneBack } from "../deployment/ask-back.ts";
+import { startedBy } from "../deployment/hold-applications.ts";
+import { endInterrupted, recover } from "../deployment/interrupted.ts";
+import {
+  type Deployed,
+  type DeployOptions,
+  errorOf,
+  lockRoot,
+  lockTarget,
+  newRun,
+  openRoot,
+  type Run,
+} from "../deployment/run.ts";
+import { runSteps } from "../deployment/steps.ts";
+import { blamed, supervisorOf } from "../deployment/supervision.ts";
+import { bringBack } from "../deployment/undo.ts";
+
+const NO_APPLICATIONS: Applications = new Map();
+
+/** Result of carrying out settings on a host. */
+export interface SettingsResult extends Pick<SettingsOutcome, "state" | "code" | "ignored"> {
+  /** Release that ran with them; null where nothing is installed. */
+  release: string | null;
+  /** Applications that were restarted. */
+  units: readonly string[];
+  error?: SealiftError;
+}
+
+/**
+ * Carries out settings of the fleet: replaces the block of each application whose settings change, restarts those, and
+ * asks them as a deployment does. Settings with which one does not work are taken back, and what was before is asked.
+ * An interruption, a full disk or a supervisor that is not there blames no settings: it is thrown, and they are tried
+ * again.
+ *
+ * @throws DeploymentError of the host, and as runs do
+ */
+export async function applySettings(
+  source: Pick<Deployed, "kind" | "slug" | "target">,
+  settings: AcceptedSettings,
+  options: DeployOptions,
+  listener: Emit,
+): Promise<SettingsResult> {
+  const subject: Deployed = { ...source, requestedVersion: "settings" };
+  await using run = await openRoot(newRun(subject, options, listener));
+  await using _turn = await lockTarget(run);
+  await recover(run);
+  const { layout } = run;
+  const release = await currentRelease(layout, source.target);
+  const folder = release && layout.release(source.target, release.name);
+  const apps = folder === undefined ? NO_APPLICATIONS : await descriptorsIn(folder, [...startedBy(release)]);
+  const ignored = Object.keys(settings.apps).flatMap((id) => valuesOf(settings, id, apps.get(id)?.environment).ignored);
+  const known = { ignored: release === undefined ? [] : ignored, release: release?.name ?? null };
+  const units = [...(await settingsOfApplications(layout, source.target, apps, settings)).keys()];
+  if (release === undefined || units.length === 0) return { ...known, units, state: "applied", code: null };
+  const gone = await replaceSettings(run, settings, release, apps);
+  if (gone === undefined) return { ...known, units, state: "applied", code: null };
+  if (!blamesVersion(gone.error.code) || gone.error.exitCode === EXIT.interrupted) throw gone.error;
+  const back = await askBack(run, gone, release);
+  const state = back.state === "silent" ? "not_back" : "failed";
+  return { ...known, units, state, code: gone.error.code, error: gone.error };
+}
+
+/** Replaces settings, and restarts what reads them, under the root's lock. @returns what was gone back to, if it was */
+async function replaceSettings(
+  run: Run<Deployed>,
+  settings: AcceptedSettings,
+  release: Release,
+  apps: Applications,
+): Promise<GoneBack | undefined> {
+  const { layout, source, options, emit, signal } = run;
+  await using _root = await lockRoot(run);
+  await endInterrupted(layout, options.supervisor, emit);
+  // Somebody may have changed the host's own lines meanwhile.
+  const texts = await settingsOfApplications(layout, source.target, apps, settings);
+  const attempt: Attempt = {
+    v: 1,
+    ...{ deployment_id: run.id, target: source.target, kind: source.kind, slug: source.slug },
+    ...{ host_id: options.hostId, requested_version: source.requestedVersion, resolved_version: release.version },
+    ...{ started_at: run.startedAt, release: release.name },
+  };
+  const journal = await Journal.begin(layout, attempt, release.name, { keepsRelease: true, isSettings: true });
+  try {
+    for (const [unit, text] of texts) await replaceEnvFile(journal, unit, text);
+    const supervisor = supervisorOf(layout, options.supervisor, release.items);
+    const steps = stepsOfChanged([...texts.keys()].map(itemOfUnit));
+    await runSteps(steps, { journal, supervisor, notifiers: options.notifiers, emit, signal });
+    signal.throwIfAborted();
+  } catch (thrown) {
+    const error = await blamed(run, errorOf(run, thrown), journal.entry.touched);
+    return takeBack(run, journal, error);
+  }
+  await forgetFormerEnvFiles(journal);
+  await journal.clear();
+  return undefined;
+}
+
+async function takeBack(run: Run<Deployed>, journal: Journal, error: SealiftError): Promise<GoneBack> {
+  const { layout, options, emit } = run;
+  emit({ event: "rollback.started", reason: error.message });
+  try {
+    await undoSwitch(journal);
+    const units = await bringBack(layout, journal.entry, { supervisor: options.supervisor, emit, wasVisible: false });
+    await journal.clear();
+    emit({ event: "rollback.done", release: journal.entry.release });
+    return new GoneBack(error, units);
+  } catch (thrown) {
+    const { message } = asSealiftError(thrown);
+    emit({ event: "warning", message: `Taking the settings back met a problem: ${message} The next run finishes it.` });
+    throw error;
+  }
+}

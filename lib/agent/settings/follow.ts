@@ -1,0 +1,177 @@
+import type { HostKey } from "../../artifact/sealed/host-key.ts";
+import { openSettings, type SignedSettings, signOutcome } from "../../artifact/sealed/settings.ts";
+import type { OwnSettingsClient } from "../../client/settings.ts";
+import { EXIT } from "../../contract/codes.ts";
+import { artifactError, asSealiftError, SealiftError } from "../../contract/errors.ts";
+import type { CardUpload } from "../../contract/settings/records.ts";
+import { MAX_IGNORED } from "../../contract/settings/texts.ts";
+import {
+  type AcceptedSettings,
+  type FleetSettings,
+  highestNumber,
+  noteNumber,
+  readFleetSettings,
+  writeFleetSettings,
+} from "../../releases/fleet-settings.ts";
+import type { Layout } from "../../releases/layout.ts";
+import { currentName } from "../../releases/release.ts";
+import type { Emit } from "../base/events.ts";
+import type { Deployed } from "../deployment/run.ts";
+import type { SettingsResult } from "./apply.ts";
+
+/** Settings of the fleet as a host takes them: its key, whose they may be, and where they come from. */
+export interface SettingsSource {
+  key: HostKey;
+  /** Public keys of the operators who are pinned, hexadecimal; none for a host that only sends its card. */
+  operators: readonly string[];
+  card: CardUpload | undefined;
+  /** Project whose settings count. */
+  project: string;
+  client(signal: AbortSignal): OwnSettingsClient;
+}
+
+/** One check of a target's settings. */
+export interface SettingsCheck {
+  layout: Layout;
+  source: SettingsSource;
+  of: Pick<Deployed, "kind" | "slug" | "target">;
+  /** Counter that the hub has named; undefined where it names none. */
+  named: number | undefined;
+  emit: Emit;
+  signal: AbortSignal;
+  /** Carries out settings when it is this target's turn. */
+  run: (settings: AcceptedSettings) => Promise<SettingsResult>;
+}
+
+/** Settings of the fleet of one watched target: a newer number is taken by the check that hears of it. */
+export class FollowedSettings {
+  #isCardSent = false;
+  #refused: string | undefined;
+  #trouble: string | undefined;
+
+  /**
+   * Follows settings as {@link follow} does. What goes wrong stands in the way of no version: it is told once, and the
+   * next check tries again.
+   *
+   * @throws the abort of the signal
+   */
+  async followOrTell(check: SettingsCheck): Promise<void> {
+    try {
+      await this.follow(check);
+      this.#trouble = undefined;
+    } catch (thrown) {
+      check.signal.throwIfAborted();
+      const { code, message } = asSealiftError(thrown);
+      if (this.#trouble !== message) check.emit({ event: "settings.refused", code, message });
+      this.#trouble = message;
+    }
+  }
+
+  /** Sends what the hub lacks, takes newer settings, and carries them out. @throws errors of requests and the host */
+  async follow(check: SettingsCheck): Promise<void> {
+    const { source, signal, layout, of } = check;
+    const client = source.client(signal);
+    if (source.card !== undefined && !this.#isCardSent) {
+      // An older hub has no place for it: once the hub is upgraded, this watch may have been, too.
+      await client.sendCard(source.card);
+      this.#isCardSent = true;
+    }
+    if (source.operators.length === 0) return;
+    await sendOutcome(check, client);
+    if (check.named !== undefined && check.named !== (await readFleetSettings(layout, of.target)).seen)
+      await this.#fetch(check, client, check.named);
+    if (await carryOut(check)) await sendOutcome(check, client);
+  }
+
+  async #fetch(check: SettingsCheck, client: OwnSettingsClient, seen: number): Promise<void> {
+    const { layout, of, source, emit } = check;
+    const found = await client.read();
+    const before = await readFleetSettings(layout, of.target);
+    // A hub that has none takes no value away.
+    if (found === undefined) return writeFleetSettings(layout, of.target, { ...before, seen });
+    try {
+      const settings = openSettings(Buffer.from(found.sealed, "base64"), source);
+      const next = await newerOf(layout, of.target, before, settings);
+      if (next !== undefined) {
+        // Before its number: of a kill in between nothing is left but a number that was taken twice.
+        const came_at = new Date().toISOString();
+        await writeFleetSettings(layout, of.target, { ...before, next, failed: null, seen, came_at, behind: false });
+        await noteNumber(layout, of.target, next);
+        this.#refused = undefined;
+        return;
+      }
+      await writeFleetSettings(layout, of.target, { ...before, seen, behind: false });
+    } catch (error) {
+      if (!(error instanceof SealiftError) || error.exitCode !== EXIT.verification) throw error;
+      await writeFleetSettings(layout, of.target, { ...before, seen, behind: error.code === "settings_old" });
+      const { code, message } = error;
+      if (this.#refused !== message) emit({ event: "settings.refused", code, message });
+      this.#refused = message;
+    }
+  }
+}
+
+/**
+ * Returns settings that are newer than all that this host has taken of their operator; undefined for the very ones that
+ * it has.
+ *
+ * @throws ArtifactError `settings_old`
+ */
+async function newerOf(
+  layout: Layout,
+  target: Deployed["target"],
+  { held, next }: FleetSettings,
+  { signed, digest }: SignedSettings,
+): Promise<AcceptedSettings | undefined> {
+  const { operator, to, number, apps } = signed;
+  const known = [held, next].filter((one) => one?.operator === operator && one.to === to);
+  if (known.some((one) => one?.number === number && one.digest === digest)) return undefined;
+  const highest = Math.max(
+    await highestNumber(layout, target, { operator, to }),
+    ...known.map((one) => one?.number ?? 0),
+  );
+  if (number > highest) return { operator, to, number, digest, apps };
+  const what = number === highest ? `other settings of the number ${number}` : `settings of the number ${number}`;
+  throw artifactError("settings_old", `The hub has ${what}, and this host has taken ${highest} already.`, {
+    hint: "Apply them again (`sealift settings apply`): the next ones get a higher number. The host goes on with its own.",
+  });
+}
+
+/** Carries out settings that wait. @returns whether there is an outcome to send */
+async function carryOut({ layout, of, source, emit, run }: SettingsCheck): Promise<boolean> {
+  const { next, failed } = await readFleetSettings(layout, of.target);
+  if (next === null) return false;
+  const current = await currentName(layout, of.target);
+  // What failed with one release may work with another.
+  if (failed !== null && failed.number === next.number && failed.release === (current ?? null)) return false;
+  emit({ event: "settings.taken", number: next.number, operator: next.operator });
+  const { state, code, ignored, release, units, error } = await run(next);
+  const { number, digest, to } = next;
+  const at = new Date().toISOString();
+  const said = { project: source.project, to, number, digest, state, code, ignored: ignored.slice(0, MAX_IGNORED), at };
+  const outcome = { text: signOutcome(said, source.key), sent: false };
+  const before = await readFleetSettings(layout, of.target);
+  // Newer ones may have come while these were carried out.
+  const rest = before.next?.number === number ? null : before.next;
+  const isApplied = state === "applied";
+  const failure = { number, code: code ?? "internal", release };
+  await writeFleetSettings(layout, of.target, {
+    ...before,
+    ...(isApplied ? { held: next, next: rest, failed: null } : { failed: failure }),
+    outcome,
+  });
+  const message = error?.message ?? null;
+  const names = ignored.map(({ name }) => name);
+  emit({ event: "settings.done", number, state, units, ignored: names, code, message });
+  return true;
+}
+
+/** Sends the outcome that the hub does not have yet. */
+async function sendOutcome({ layout, of }: SettingsCheck, client: OwnSettingsClient): Promise<void> {
+  const { outcome } = await readFleetSettings(layout, of.target);
+  if (outcome === null || outcome.sent) return;
+  await client.sendOutcome(outcome.text);
+  const before = await readFleetSettings(layout, of.target);
+  if (before.outcome?.text === outcome.text)
+    await writeFleetSettings(layout, of.target, { ...before, outcome: { ...outcome, sent: true } });
+}

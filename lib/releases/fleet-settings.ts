@@ -1,0 +1,88 @@
+import { join } from "node:path";
+import * as z from "zod";
+import type { TargetName } from "../contract/target.ts";
+import { readJsonFile, writeJsonFile } from "./json-file.ts";
+import type { Layout } from "./layout.ts";
+
+/** Most pairs of an operator and a host key of which the highest number is kept. */
+const MOST_NUMBERS = 16;
+
+const number = z.int().min(1);
+
+/** Settings that this host has opened and verified. */
+const accepted = z.object({
+  operator: z.string(),
+  /** Fingerprint of the host's key that they were sealed to. */
+  to: z.string(),
+  number,
+  /** SHA-256 of what the operator has signed. */
+  digest: z.string(),
+  apps: z.record(z.string(), z.record(z.string(), z.string())),
+});
+export type AcceptedSettings = z.infer<typeof accepted>;
+
+const fleetSettings = z.object({
+  v: z.literal(1),
+  /** Settings that count; null before the first. */
+  held: accepted.nullable(),
+  /** Newer ones that were not carried out yet, or that have failed; null for none. */
+  next: accepted.nullable(),
+  /** Failure of `next`, with the release that failed with them: with another one they are tried again. */
+  failed: z.object({ number, code: z.string(), release: z.string().nullable() }).nullable(),
+  /** Signed outcome of the newest, and whether the hub has it. */
+  outcome: z.object({ text: z.string(), sent: z.boolean() }).nullable(),
+  /** Counter of the project at which the hub was asked last; null before the first. */
+  seen: z.int().nullable(),
+  /** When a higher number came last, ISO 8601. */
+  came_at: z.string().nullable(),
+  /** Whether the hub was found to have only a lower number than this host. */
+  behind: z.boolean().default(false),
+});
+export type FleetSettings = z.infer<typeof fleetSettings>;
+
+export const NO_SETTINGS: FleetSettings = {
+  ...{ v: 1, held: null, next: null, failed: null, outcome: null, seen: null, came_at: null, behind: false },
+};
+
+const numbersFile = z.object({
+  v: z.literal(1),
+  /** Highest number of each operator and host key, the newest first. */
+  numbers: z.array(z.object({ operator: z.string(), to: z.string(), number })),
+});
+
+/** Name of the file, below `.sealift/state`, with the settings of a target: 0600, since it has them opened. */
+export const fleetSettingsName = (target: TargetName): string => `settings-${target}.json`;
+
+const pathOf = ({ sealift }: Layout, name: string): string => join(sealift, "state", name);
+const numbersPath = (layout: Layout, target: TargetName): string => pathOf(layout, `settings-numbers-${target}.json`);
+
+/** Returns the settings of the fleet that a target has on this host. */
+export const readFleetSettings = async (layout: Layout, target: TargetName): Promise<FleetSettings> =>
+  (await readJsonFile(pathOf(layout, fleetSettingsName(target)), fleetSettings)) ?? NO_SETTINGS;
+
+/** Writes them; they are on the disk when this returns. */
+export const writeFleetSettings = (layout: Layout, target: TargetName, settings: FleetSettings): Promise<void> =>
+  writeJsonFile(pathOf(layout, fleetSettingsName(target)), settings, { mode: 0o600 });
+
+/** Returns the highest number that this host has taken of an operator under a key of its own; 0 for none. */
+export async function highestNumber(
+  layout: Layout,
+  target: TargetName,
+  { operator, to }: { operator: string; to: string },
+): Promise<number> {
+  const known = (await readJsonFile(numbersPath(layout, target), numbersFile))?.numbers ?? [];
+  return known.find((one) => one.operator === operator && one.to === to)?.number ?? 0;
+}
+
+/** Notes a number that was taken, before the settings count. No removal of the target takes it away. */
+export async function noteNumber(
+  layout: Layout,
+  target: TargetName,
+  { operator, to, number: taken }: { operator: string; to: string; number: number },
+): Promise<void> {
+  const path = numbersPath(layout, target);
+  const known = (await readJsonFile(path, numbersFile))?.numbers ?? [];
+  const others = known.filter((one) => one.operator !== operator || one.to !== to);
+  const numbers = [{ operator, to, number: taken }, ...others].slice(0, MOST_NUMBERS);
+  await writeJsonFile(path, { v: 1, numbers });
+}
