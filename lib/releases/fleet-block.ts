@@ -56,7 +56,7 @@ export function splitSettings(text: string, written: Values = {}): SplitSettings
   };
 }
 
-const parsed = (text: string): Values => parseEnv(text) as Record<string, string>;
+const parsed = (text: string): Values => ({ ...parseEnv(text) }) as Record<string, string>;
 
 /** Returns the host's own lines with the block of the fleet's settings behind them; without any, with no block. */
 export function withFleet(own: string, fleet: Values): string {
