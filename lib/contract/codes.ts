@@ -79,6 +79,9 @@ export const CODES = {
   other_host: rejected("The key speaks for another host, or the host has a key of its own (403)."),
   host_removed: rejected("The host was removed: the key that spoke for it has been revoked (401)."),
   invite_ended: rejected("The invite has expired, is used up or was revoked (403)."),
+  invite_other_host: rejected(
+    "The terms of the invite name the hosts that may join, and this one is none of them (403).",
+  ),
   name_taken: failed("Another project, plugin or service of the owner has the name (409)."),
   name_lookalike: failed("The name looks like another owner's, and the hub refuses such names (409)."),
   host_taken: failed("Another host of the project has the name (409)."),

@@ -8,6 +8,9 @@ import { MAX_BATCH, MAX_CARD_BYTES, MAX_OUTCOME_BYTES, MAX_SEALED_TEXT, MAX_TERM
 const number = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
 const sealed = z.base64().min(1).max(MAX_SEALED_TEXT);
 
+/** Number that `latest` says: it grows with each upload to the project, by more than one after a pause. */
+export const settingsVersion = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+
 export const cardUpload = z.strictObject({
   /** The card, as the host has signed it. */
   card: z.string().min(1).max(MAX_CARD_BYTES),
@@ -46,8 +49,8 @@ export const settingsUpload = z.strictObject({
 export type SettingsUpload = z.infer<typeof settingsUpload>;
 
 export const settingsUploaded = z.object({
-  /** Number that `latest` says from now on: it grows with each upload to the project. */
-  settings_version: z.int().nonnegative(),
+  /** Number that `latest` says from now on. */
+  settings_version: settingsVersion,
 });
 
 /** The document of the host that asks. */

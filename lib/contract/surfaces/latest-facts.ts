@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { timestamp, versionLabel } from "../identifiers.ts";
+import { settingsVersion } from "../settings/records.ts";
 import { rootVersion } from "../trust/root.ts";
 
 /** Facts beside the version in an answer to "latest": of a version that not every host may have, and of the signers. */
@@ -10,6 +11,6 @@ export const latestFacts = {
   withdrawn: versionLabel.optional(),
   /** Newest version of the trust root that names the signers; omitted for a target that follows none. */
   root_version: rootVersion.optional(),
-  /** Counter of uploaded settings of the project's hosts; omitted where there were none. */
-  settings_version: z.int().min(1).optional(),
+  /** Number that grows with each upload of settings for a project's hosts; omitted before the first. */
+  settings_version: settingsVersion.optional(),
 };

@@ -47,6 +47,7 @@ export function newProject(
     approval_by: null,
     root_id: null,
     root_version: null,
+    settings_version: null,
   };
   return kind === "project" ? project : { ...project, ...detailOf(project, []) };
 }

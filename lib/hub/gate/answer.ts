@@ -42,6 +42,8 @@ export interface HostAnswer {
   withdrawn?: string;
   /** Newest version of the trust root that names the signers. */
   rootVersion?: number;
+  /** Number that grows with each upload of settings for the project's hosts. */
+  settingsVersion?: number;
 }
 
 /** Returns the wave of a host: a new one, and one without a name, is in the last one. */

@@ -17,6 +17,8 @@ interface AskedTarget {
   gate: string | null;
   /** Newest version of the trust root; null for none. Omitted on surface A, whose detail record says it. */
   rootVersion?: number | null;
+  /** Number that grows with each upload of settings; null before the first. Surface A has none. */
+  settingsVersion?: number | null;
   /** Requesting host, where there is a gate and the host is in the view. */
   host: PollingHost | undefined;
 }
@@ -44,8 +46,12 @@ export function answerHost(
   by: AskedBy,
 ): HostAnswer {
   const answer = versionFor(parts, target, request, by);
-  const { rootVersion = null } = target;
-  return rootVersion === null ? answer : { ...answer, rootVersion };
+  const { rootVersion = null, settingsVersion = null } = target;
+  return {
+    ...answer,
+    ...(rootVersion !== null && { rootVersion }),
+    ...(settingsVersion !== null && { settingsVersion }),
+  };
 }
 
 function versionFor(

@@ -3,20 +3,23 @@ import { LRUCache } from "lru-cache";
 import type { HostAnswer } from "./answer.ts";
 
 /** Returns the fields beside the version in an answer to "latest", as they are on the wire. */
-export const answerFields = ({ next, withdrawn, rootVersion }: HostAnswer) => ({
+export const answerFields = ({ next, withdrawn, rootVersion, settingsVersion }: HostAnswer) => ({
   ...(next !== undefined && {
     next: { version: next.version, not_before: new Date(next.notBefore).toISOString() },
   }),
   ...(withdrawn !== undefined && { withdrawn }),
   ...(rootVersion !== undefined && { root_version: rootVersion }),
+  ...(settingsVersion !== undefined && { settings_version: settingsVersion }),
 });
 
-/** Returns the ETag of an answer to "latest"; without a gate and a trust root it is the version alone. */
+/** Returns the ETag of an answer to "latest"; without a gate, a trust root and settings it is the version alone. */
 export function answerEtag(answer: HostAnswer): string {
-  const { version, next, withdrawn, rootVersion } = answer;
+  const { version, next, withdrawn, rootVersion, settingsVersion } = answer;
   const ahead = next === undefined ? "" : `~next=${next.version}~${next.notBefore}`;
   const back = withdrawn === undefined ? "" : `~withdrawn=${withdrawn}`;
-  return `"${version}${ahead}${back}${rootVersion === undefined ? "" : `~root=${rootVersion}`}"`;
+  const root = rootVersion === undefined ? "" : `~root=${rootVersion}`;
+  const settings = settingsVersion === undefined ? "" : `~settings=${settingsVersion}`;
+  return `"${version}${ahead}${back}${root}${settings}"`;
 }
 
 /** Detail record as text, with its ETag. */

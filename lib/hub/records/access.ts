@@ -12,7 +12,7 @@ const KEY = `SELECT ${KEY_COLUMNS} FROM api_keys k WHERE k.hash = ?`;
 const REMOVED = "SELECT k.host FROM api_keys k WHERE k.hash = ? AND k.host IS NOT NULL AND k.revoked_at IS NOT NULL";
 
 const SESSION = `SELECT ${KEY_COLUMNS}, s.project_id, s.expires_at AS session_expires_at, p.latest_version, p.gate,
-    p.root_version, ${POLLING_HOST}
+    p.root_version, p.settings_version, ${POLLING_HOST}
   FROM sessions s JOIN api_keys k ON k.id = s.key_id JOIN projects p ON p.id = s.project_id AND ${CONTROLS}
   ${joinPollingHost("''", "p.id")} WHERE s.hash = ?`;
 
@@ -32,6 +32,7 @@ interface SessionRow extends KeyRow {
   latest_version: string | null;
   gate: string | null;
   root_version: number | null;
+  settings_version: number | null;
 }
 
 /** Live session, with the answer to the request that most sessions make. */
@@ -43,6 +44,8 @@ export interface Session {
   gate: string | null;
   /** Newest version of the trust root that the project follows; null for none. */
   rootVersion: number | null;
+  /** Number that grows with each upload of settings; null before the first. */
+  settingsVersion: number | null;
   /** Polling host, where there is a gate and the host is in the project's view. */
   host: PollingHost | undefined;
 }
@@ -91,6 +94,9 @@ export async function findSession(
   const row = found as SessionRow | undefined;
   if (row === undefined || row.session_expires_at <= now) return undefined;
   const principal = principalOf(row, now);
-  const { project_id: projectId, latest_version: latestVersion, gate, root_version: rootVersion } = row;
-  return principal && { principal, projectId, latestVersion, gate, rootVersion, host: pollingHostOf(found!) };
+  if (principal === undefined) return undefined;
+  const { project_id: projectId, latest_version: latestVersion, gate } = row;
+  const { root_version: rootVersion, settings_version: settingsVersion } = row;
+  const host = pollingHostOf(found!);
+  return { principal, projectId, latestVersion, gate, rootVersion, settingsVersion, host };
 }

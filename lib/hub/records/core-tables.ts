@@ -36,6 +36,8 @@ export const projects = table(
     /** Id of the owner's trust root that names the signers, and its newest version; null for none. */
     root_id: name.nullable(),
     root_version: count.nullable(),
+    /** Number that grows with each upload of settings for its hosts; null before the first. */
+    settings_version: count.nullable(),
   },
   {
     unique: { projects_slug: ["kind", "slug"] },
@@ -43,6 +45,7 @@ export const projects = table(
     added: {
       "0007-approval-rules": { columns: ["approval_by"], indexes: {} },
       "0011-trust-roots": { columns: ["root_id", "root_version"], indexes: {} },
+      "0013-settings": { columns: ["settings_version"], indexes: {} },
     },
   },
 );

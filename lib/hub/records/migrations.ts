@@ -10,9 +10,10 @@ import { type AnyTable, FIRST_MIGRATION } from "./table.ts";
 /** PostgreSQL channel on which hubs announce changed projects. */
 export const CHANGES_CHANNEL = "sealift_changes";
 
-/** Columns of a project on which its answers depend, before 0011-trust-roots and since. */
+/** Columns of a project on which its answers depend, by the migration since which they do. */
 const FIRST_ANSWERS = ["latest_version", "detail_etag", "gate"];
-const ANSWERS = [...FIRST_ANSWERS, "root_version"];
+const ROOT_ANSWERS = [...FIRST_ANSWERS, "root_version"];
+const SETTINGS_ANSWERS = [...ROOT_ANSWERS, "settings_version"];
 
 /** Returns the trigger that announces projects whose columns have changed. */
 function changedTrigger(columns: readonly string[], dialect: Dialect): string {
@@ -32,6 +33,14 @@ function changedTrigger(columns: readonly string[], dialect: Dialect): string {
     ${work}`;
 }
 
+/** Returns a migration's work that lets the trigger announce further columns. */
+const announces =
+  (columns: readonly string[]) =>
+  async (db: Transacted, dialect: Dialect): Promise<void> => {
+    await sql.raw(`drop trigger projects_changed${dialect === "postgres" ? " on projects" : ""}`).execute(db);
+    await sql.raw(changedTrigger(columns, dialect)).execute(db);
+  };
+
 const ANNOUNCING: Record<Dialect, string> = {
   postgres: `create function sealift_changed() returns trigger language plpgsql as
     $$ begin perform pg_notify('${CHANGES_CHANNEL}', new.id); return null; end $$`,
@@ -45,12 +54,10 @@ const WORK: Record<string, (db: Transacted, dialect: Dialect) => Promise<void>> 
     for (const each of [ANNOUNCING[dialect], changedTrigger(FIRST_ANSWERS, dialect)]) await sql.raw(each).execute(db);
   },
   "0002-fleet-lists": renewHosts,
-  async "0011-trust-roots"(db, dialect) {
-    await sql.raw(`drop trigger projects_changed${dialect === "postgres" ? " on projects" : ""}`).execute(db);
-    await sql.raw(changedTrigger(ANSWERS, dialect)).execute(db);
-  },
+  "0011-trust-roots": announces(ROOT_ANSWERS),
   // Hosts whose last report does not blame its version wait. A restored row has its state by its next report.
   "0012-halts": renewHosts,
+  "0013-settings": announces(SETTINGS_ANSWERS),
 };
 
 /** Migrations that compute values of the rows that are there; the others only add columns, tables and indexes. */

@@ -76,21 +76,23 @@ export async function findOwnership(
   return (await statements.first(OWNERSHIP, [id])) as Project | undefined;
 }
 
-const ANSWER = `SELECT p.id, p.owner, p.latest_version, p.gate, p.root_version, ${POLLING_HOST} FROM projects p
+const ANSWER = `SELECT p.id, p.owner, p.latest_version, p.gate, p.root_version, p.settings_version,
+    ${POLLING_HOST} FROM projects p
   ${joinPollingHost("''", "p.id")} WHERE p.id = ? AND p.kind = 'project'`;
 
 /** Reads a project's answer to "latest", and its owner: one indexed read. @param hostId of the polling host */
 export async function findAnswer(statements: PreparedStatements, id: string, hostId?: string) {
   const row = await statements.first(ANSWER, [hostId ?? null, id]);
   if (row === undefined) return undefined;
-  const { owner, latest_version: latestVersion, gate, root_version: rootVersion } = row as unknown as Project;
-  return { id, owner, latestVersion, gate, rootVersion, host: pollingHostOf(row) };
+  const { owner, latest_version: latestVersion, gate, ...versions } = row as unknown as Project;
+  const { root_version: rootVersion, settings_version: settingsVersion } = versions;
+  return { id, owner, latestVersion, gate, rootVersion, settingsVersion, host: pollingHostOf(row) };
 }
 
 /** Returns a text that differs after every change of a project, its versions and what features keep for it. */
 export async function readPulse({ kysely, statements }: Database, id: string): Promise<string> {
   const kept = hooksOf(kysely).flatMap(({ name, pulse }) => (pulse === undefined ? [] : `, ${pulse} AS "${name}"`));
-  const text = `SELECT p.latest_version, p.detail_etag, p.gate, p.root_id, p.root_version${kept.join("")} FROM projects p WHERE p.id = ?`;
+  const text = `SELECT p.latest_version, p.detail_etag, p.gate, p.root_id, p.root_version, p.settings_version${kept.join("")} FROM projects p WHERE p.id = ?`;
   return JSON.stringify(await statements.first(text, [id]), (_key, value: unknown) =>
     typeof value === "bigint" ? Number(value) : value,
   );

@@ -17,9 +17,12 @@ export function takeBackMigrations(path: string): void {
         .replace(/^alter table (\S+) add column (\S+) .*$/s, "alter table $1 drop column $2"),
     );
   using database = new DatabaseSync(path, { timeout: 10_000 });
-  // Since 0011 the trigger names a column that goes.
+  // Since 0011 and 0013 the trigger names columns that go.
   const found = database.prepare("select sql from sqlite_master where name = 'projects_changed'").get();
-  const trigger = String(found?.["sql"]).replace(/, root_version| or new\.root_version is not old\.root_version/g, "");
+  const trigger = String(found?.["sql"]).replace(
+    /, (?:root|settings)_version| or new\.(\w+) is not old\.(?:root|settings)_version/g,
+    "",
+  );
   for (const statement of ["drop trigger projects_changed", ...undone, trigger]) database.exec(statement);
   database.prepare("delete from kysely_migration where name > ?").run(FIRST_MIGRATION);
 }

@@ -1,3 +1,4 @@
+import type { SignedTerms } from "../../../artifact/sealed/terms.ts";
 import type { InviteRecord, InviteRequest } from "../../../contract/joining/records.ts";
 import type { Labels } from "../../../contract/labels.ts";
 import type { RootDocument } from "../../../contract/trust/root.ts";
@@ -8,7 +9,7 @@ import { type Locked, locked } from "../../records/locked.ts";
 import type { PageRange, Queries, Transacted, TransactedIn } from "../../records/port.ts";
 import type { Project } from "../../records/projects.ts";
 import { newestWhere, selectWhere, updateWhere } from "../../records/rows.ts";
-import { type HostInvitesTable, own } from "./tables.ts";
+import { hostInvites, type HostInvitesTable, own } from "./tables.ts";
 
 /** Facts of an invite that are not in the request. */
 interface InviteFacts<In> {
@@ -18,12 +19,14 @@ interface InviteFacts<In> {
   keysEndAt: string | null;
   /** Ends that the keys of its hosts inherit. */
   ends: Ends;
+  /** Terms of the request, which were read before. */
+  terms: SignedTerms | undefined;
   /** Milliseconds since 1970. */
   now: number;
 }
 
 /** Returns the state of an invite. @param now ISO 8601 */
-export function stateOfInvite(row: HostInvitesTable, now: string): InviteRecord["state"] {
+export function stateOfInvite(row: ListedInvite, now: string): InviteRecord["state"] {
   if (row.revoked_at !== null) return "revoked";
   if (row.used >= row.uses) return "used";
   return row.expires_at <= now ? "expired" : "open";
@@ -35,8 +38,11 @@ function rootIn(document: string): InviteRecord["root"] {
   return { id, version };
 }
 
+/** Invite without its terms, which may name a thousand hosts. */
+type ListedInvite = Omit<HostInvitesTable, "terms">;
+
 /** Converts an invite to its form on the wire. @param now ISO 8601 */
-const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
+const inviteRecord = (row: ListedInvite, now: string): InviteRecord => ({
   id: row.id,
   state: stateOfInvite(row, now),
   uses: row.uses,
@@ -46,6 +52,7 @@ const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
   labels: JSON.parse(row.labels) as Labels,
   signers: JSON.parse(row.signers) as string[],
   ...(row.root !== null && { root: rootIn(row.root) }),
+  ...(row.terms_digest !== null && { terms_digest: row.terms_digest }),
   expires_at: row.expires_at,
   created_at: row.created_at,
   created_by: row.created_by,
@@ -55,7 +62,7 @@ const inviteRecord = (row: HostInvitesTable, now: string): InviteRecord => ({
 export async function insertInvite<In>(
   transaction: TransactedIn<In>,
   { uses = 1, expires_at, labels = {}, approve = false, fleet = false, signers = [], root }: InviteRequest,
-  { project, maker, keysEndAt, ends, now }: InviteFacts<In>,
+  { project, maker, keysEndAt, ends, terms, now }: InviteFacts<In>,
 ): Promise<InviteRecord & { token: string }> {
   const token = issue("invite");
   const createdAt = new Date(now).toISOString();
@@ -64,11 +71,14 @@ export async function insertInvite<In>(
     ...{ needs_approval: approve ? 1 : 0, labels: JSON.stringify(labels), signers: JSON.stringify(signers) },
     ...{ expires_at: new Date(expires_at).toISOString(), keys_end_at: keysEndAt, revoked_at: null },
     ...{ created_at: createdAt, created_by: maker.id, ends: storedEnds(ends), may_read: fleet ? 1 : 0 },
-    root: root ?? null,
+    ...{ root: root ?? null, terms: terms?.text ?? null, terms_digest: terms?.digest ?? null },
   };
   await own(transaction).insertInto("host_invites").values(row).execute();
   return { ...inviteRecord(row, createdAt), token };
 }
+
+/** Columns of an invite in a list. */
+const LISTED = Object.keys(hostInvites.rows.shape).filter((column) => column !== "terms") as (keyof ListedInvite)[];
 
 /** Lists invites of a project, newest first. @param now ISO 8601 */
 export async function listInvites(
@@ -77,7 +87,7 @@ export async function listInvites(
   range: PageRange,
   now: string,
 ): Promise<InviteRecord[]> {
-  const rows = await newestWhere(own(db), "host_invites", { project_id: projectId }, range).selectAll().execute();
+  const rows = await newestWhere(own(db), "host_invites", { project_id: projectId }, range).select(LISTED).execute();
   return rows.map((row) => inviteRecord(row, now));
 }
 

@@ -11,6 +11,7 @@ import { selectWhere } from "../../records/rows.ts";
 import { add, enter, hostWithKey } from "./host-records.ts";
 import { countUse, stateOfInvite } from "./invite-records.ts";
 import { type HostInvitesTable, type JoinedHostsTable } from "./tables.ts";
+import { requireNamed } from "./terms.ts";
 
 /** Returns the scopes of the key of a host: with `read` it also sees versions, rollouts and numbers of its fleet. */
 export const scopesOfHost = (mayRead: boolean): Scope[] => [
@@ -44,7 +45,7 @@ const ENDINGS = {
  * Admits a host, or makes it wait for approval. Repeating a join with the same key changes nothing: a host that was cut
  * off gets the same answer, even after the invite has expired or was used up.
  *
- * @throws HubError 403 `invite_ended`; 409 for a name or key that is taken
+ * @throws HubError 403 `invite_ended`, `invite_other_host`; 409 for a name or key that is taken
  */
 export async function join<In>(
   transaction: TransactedIn<In>,
@@ -69,6 +70,7 @@ export async function join<In>(
   if (known !== undefined || used !== undefined)
     throw conflict("The key is in use already. A host makes a key of its own for each invite.");
   const { host_id } = request;
+  requireNamed(invite, host_id);
   const host: JoinedHostsTable = {
     ...{ project_id, host_id, invite_id: invite.id, key_hash, address, created_at: at, machines: "[]" },
     state: invite.needs_approval === 1 ? "pending" : "joined",

@@ -16,6 +16,7 @@ import { lockIfThere } from "../../records/projects.ts";
 import { approveJoined, listJoined, remove, rename } from "./host-records.ts";
 import { findInvite, insertInvite, listInvites, lockInvite, revokeInvites } from "./invite-records.ts";
 import { join, scopesOfHost, taken } from "./join.ts";
+import { termsFor } from "./terms.ts";
 
 const noSuchHost = () => notFound("No host of this name has joined the project, or waits for approval.");
 
@@ -41,13 +42,14 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
       grantableKey(principal, wanted, hub.now());
       if (new Date(body.expires_at).toISOString() <= hub.now()) throw unprocessable("expires_at: lies in the past.");
       const { root } = body;
-      if (root !== undefined) checked(() => anchoredRoot(root, "root"));
+      const pinned = root === undefined ? undefined : checked(() => anchoredRoot(root, "root"));
       const unusable = body.signers?.find((key) => !isUsablePublicKey(Buffer.from(key, "hex")));
       if (unusable !== undefined) throw unprocessable(`signers: no verifier accepts ${unusable}.`);
+      const terms = body.terms === undefined ? undefined : termsFor(body, { text: body.terms, projectId: id, pinned });
       const authority = { principal, projectIds: [id] } as const;
       return audited(hub, request, authority, async (transaction, tell, { caller, targets: [project] }) => {
         const { expiresAt: keysEndAt } = grantableKey(principalOfKey(caller), wanted, hub.now());
-        const facts = { project, maker: caller, keysEndAt, ends: endsToGive(caller), now: hub.clock() };
+        const facts = { project, maker: caller, keysEndAt, ends: endsToGive(caller), terms, now: hub.clock() };
         const invite = await insertInvite(transaction, body, facts);
         const { id: invite_id, uses, expires_at, approve: needsApproval } = invite;
         const inviteFacts = { invite_id, uses, expires_at, approve: needsApproval };
@@ -92,6 +94,7 @@ export function joiningRoutes({ hub, authentication }: MountOptions<Records>): r
           labels: JSON.parse(invite.labels) as Labels,
           signers: JSON.parse(invite.signers) as string[],
           ...(invite.root !== null && { root: invite.root }),
+          ...(invite.terms !== null && { terms: invite.terms }),
         };
       });
     }),

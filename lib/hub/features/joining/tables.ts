@@ -1,9 +1,22 @@
 import * as z from "zod";
+import { readTerms } from "../../../artifact/sealed/terms.ts";
 import { sha256Hex } from "../../../contract/identifiers.ts";
 import { count, json, name, projectId, text, time, yes } from "../../records/columns.ts";
 import { projects } from "../../records/core-tables.ts";
 import type { Queries } from "../../records/port.ts";
-import { type RowOf, table } from "../../records/table.ts";
+import { type AnyRow, type RowOf, table } from "../../records/table.ts";
+
+/** Compares the terms of an invite with the columns that repeat what they say. */
+function termsFault({ terms, terms_digest: digest, project_id }: AnyRow): string | undefined {
+  if (terms === null && digest === null) return undefined;
+  try {
+    const read = readTerms(String(terms));
+    if (read.digest !== digest) return "terms_digest: is another one than that of the terms";
+    return read.signed.project === project_id ? undefined : "terms: are of another project";
+  } catch (error) {
+    return `terms: ${(error as Error).message}`;
+  }
+}
 
 /** Invites for hosts of a project. */
 export const hostInvites = table(
@@ -35,6 +48,9 @@ export const hostInvites = table(
     may_read: yes,
     /** Trust root for its hosts to pin, as its holders have signed it; null for signers. */
     root: json.nullable(),
+    /** Terms that the operator has signed, and SHA-256 of what the signature is over; null for none. */
+    terms: json.nullable(),
+    terms_digest: sha256Hex.nullable(),
   },
   {
     unique: { host_invites_hash_key: ["hash"] },
@@ -45,7 +61,9 @@ export const hostInvites = table(
       "0005-hosts-that-read": { columns: ["may_read"], indexes: {} },
       "0006-ends": { columns: ["ends"], indexes: {} },
       "0011-trust-roots": { columns: ["root"], indexes: {} },
+      "0013-settings": { columns: ["terms", "terms_digest"], indexes: {} },
     },
+    faultOf: termsFault,
   },
 );
 export type HostInvitesTable = RowOf<typeof hostInvites>;
