@@ -89,6 +89,9 @@ export const ACTIONS = {
   "host.clone": { meaning: "two machines or more speak for one host in turn: one was cloned after it had joined" },
   "host.forget": { meaning: "a host was removed from a fleet" },
   "host.label": { meaning: "an operator gave a host labels, or took them back" },
+  "host.card": { meaning: "a host has sent its card: its public keys, signed" },
+  "settings.upload": { meaning: "settings were uploaded, each sealed to its host" },
+  "settings.drop": { meaning: "the card and the settings of a host were removed from the hub; the host keeps its own" },
   "rollout.start": { meaning: "a rollout was started", hearer: "target", event: "rollout.started" },
   "rollout.replace": {
     meaning: "a rollout was replaced by another one",
@@ -236,6 +239,12 @@ export interface ActionFacts {
   "host.clone": OfHost & { addresses: string };
   "host.forget": OfHost;
   "host.label": OfHost & { labels: string | null };
+  /** `before`: fingerprint of the card that it replaces; null for none. */
+  "host.card": OfHost & { fingerprint: string; before: string | null };
+  /** `hosts`: how many. */
+  "settings.upload": { hosts: number; settings_version: number };
+  /** `number`: of the newest document; null for a host that had a card alone. */
+  "settings.drop": OfHost & { number: number | null };
   "rollout.start": OfRolloutVersion;
   "rollout.replace": OfRollout;
   "rollout.open": OfRolloutVersion & { open: number; reason: string | null };

@@ -65,6 +65,8 @@ interface RouteFacts {
   params?: z.ZodObject;
   query?: z.ZodObject;
   body?: z.ZodType;
+  /** Most bytes of the body, where it may be larger than those of most routes. */
+  maxBody?: number;
   /** Whether the body is a form, which the handler reads itself, since parts may be large. */
   form?: true;
   /** Schemas of successful answers, by status. */

@@ -7,6 +7,7 @@ import { pastFailures } from "./features/past-failures/feature.ts";
 import { type PublisherOptions, publishers } from "./features/publishers/feature.ts";
 import { quotas } from "./features/quotas/feature.ts";
 import { rollouts } from "./features/rollouts/feature.ts";
+import { settings } from "./features/settings/feature.ts";
 import { type SignInOptions, signOn } from "./features/sign-on/feature.ts";
 import { staging, type StagingOptions } from "./features/staging/feature.ts";
 import { statements } from "./features/statements/feature.ts";
@@ -32,4 +33,5 @@ export const FEATURES: readonly HubFeature<FeatureOptions>[] = [
   components,
   staging,
   trust,
+  settings,
 ];

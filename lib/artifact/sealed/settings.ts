@@ -98,6 +98,9 @@ const other = (whose: string) =>
 export const signOutcome = (outcome: Omit<SettingsOutcome, "t" | "v">, key: HostKey): string =>
   signText({ t: "sealift-outcome", v: 1, ...outcome }, [key.seed]);
 
+/** Reads what a host says of its settings, whoever has signed it. @throws ArtifactError `outcome_invalid` */
+export const parseOutcome = (text: string): SignedText<SettingsOutcome> => readSigned(text, OUTCOME);
+
 /**
  * Reads what a host says of its settings, and verifies that it does.
  *
@@ -108,7 +111,7 @@ export function readOutcome(
   text: string,
   { ed25519, fingerprint, project }: { ed25519: string; fingerprint: string; project: string },
 ): SettingsOutcome {
-  const outcome = readSigned(text, OUTCOME);
+  const outcome = parseOutcome(text);
   const { signed } = outcome;
   if (outcome.isSignedBy(ed25519) && signed.to === fingerprint && signed.project === project) return signed;
   throw artifactError("outcome_invalid", `What was said of the settings is not signed by the host ${fingerprint}.`, {

@@ -19,3 +19,5 @@ export const MAX_APPLICATIONS = 200;
 export const MAX_BATCH = 200;
 /** Most operators that a host obeys. */
 export const MAX_OPERATORS = 4;
+/** Most bytes of the body of an upload. */
+export const MAX_UPLOAD_BYTES = 16 * 1024 * 1024;

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { hostId, sha256Hex, timestamp } from "../identifiers.ts";
 import { pageQuery } from "../paging.ts";
+import { errorBody } from "../route.ts";
 import { MAX_BATCH, MAX_CARD_BYTES, MAX_OUTCOME_BYTES, MAX_SEALED_TEXT, MAX_TERMS_BYTES } from "./limits.ts";
 
 /** Records of hosts' settings, which the hub keeps and cannot read (docs/contract/settings.md). */
@@ -51,6 +52,12 @@ export type SettingsUpload = z.infer<typeof settingsUpload>;
 export const settingsUploaded = z.object({
   /** Number that `latest` says from now on. */
   settings_version: settingsVersion,
+});
+
+/** Refusal of an upload: nothing of it was taken. */
+export const settingsConflict = errorBody.extend({
+  /** Hosts whose documents do not follow those of the hub, with the numbers that the hub has; null for none. */
+  hosts: z.array(z.object({ host_id: z.string(), number: z.int().nullable() })),
 });
 
 /** The document of the host that asks. */

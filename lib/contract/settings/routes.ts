@@ -1,10 +1,12 @@
 import { page } from "../paging.ts";
 import { noContent, type Route } from "../route.ts";
+import { MAX_UPLOAD_BYTES } from "./limits.ts";
 import {
   cardUpload,
   hostSettings,
   outcomeUpload,
   ownSettings,
+  settingsConflict,
   settingsQuery,
   settingsUpload,
   settingsUploaded,
@@ -21,7 +23,7 @@ export const sendCard = {
   description: "The key must speak for one host. The hub checks the form alone: the operator verifies a card.",
   body: cardUpload,
   ok: { 204: noContent },
-  errors: [400, 401, 403, 404, 409, 415, 422],
+  errors: [400, 401, 403, 404, 415, 422],
 } as const satisfies Route;
 
 export const readOwnSettings = {
@@ -64,8 +66,10 @@ export const uploadSettings = {
   summary: "Upload settings for hosts, each sealed to its own",
   description: "All of them or none: 409 `settings_conflict` where one does not follow the number that the hub has.",
   body: settingsUpload,
+  maxBody: MAX_UPLOAD_BYTES,
   ok: { 200: settingsUploaded },
-  errors: [400, 401, 403, 404, 409, 413, 415, 422],
+  errors: [400, 401, 403, 404, 413, 415, 422],
+  faults: { 409: settingsConflict },
 } as const satisfies Route;
 
 export const dropSettings = {

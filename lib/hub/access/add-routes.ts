@@ -55,13 +55,14 @@ async function addForm(scope: FastifyInstance, url: string, served: Served, auth
 }
 
 function addRoute(app: FastifyInstance, url: string, { route, handle }: Served, authentication: Authentication): void {
-  const { method, query, body, summary, description, tags } = route;
+  const { method, query, body, maxBody, summary, description, tags } = route;
   const params = paramsOf(route);
   const credentials = credentialsOf(route.who);
   app.route({
     method: route.head ? [method, "HEAD"] : method,
     url,
     config: { ...(route.load && CONFIG[route.load]), otherHosts: route.otherHosts ?? "undecided" },
+    ...(maxBody !== undefined && { bodyLimit: maxBody }),
     ...(route.form && { validatorCompiler: unvalidated as never }),
     schema: {
       summary,

@@ -1,0 +1,20 @@
+import type { HubFeature } from "../feature.ts";
+import { dropHost, forgetProject, renameHostSettings } from "./records.ts";
+import { settingsRoutes } from "./routes.ts";
+import { hostSettings, hostTerms } from "./tables.ts";
+
+/** Settings of hosts, which the hub carries and cannot read; cards of hosts, and what hosts say of their settings. */
+export const settings: HubFeature = {
+  name: "settings",
+  tables: [hostSettings, hostTerms],
+  async onAudit(db, { action, subject: project_id, facts }) {
+    if (action === "host.rename") await renameHostSettings(db, { project_id, host_id: facts.from }, facts.to);
+    if (action === "host.remove") await dropHost(db, { project_id, host_id: facts.host_id });
+  },
+  // Hosts whose keys stay go on with their settings, and with the operator whom they have pinned.
+  async onTransfer(transaction, { id }, { keepKeys }) {
+    if (!keepKeys) await forgetProject(transaction, id);
+  },
+  onDelete: (transaction, { id }) => forgetProject(transaction, id),
+  start: () => Promise.resolve({ routes: settingsRoutes }),
+};
