@@ -40,6 +40,7 @@ const PRECISE: Partial<Record<Code, string>> = {
   project_in_use: "`sealift fleet TARGET --state ok` shows hosts; --force deletes it all the same.",
   name_taken: "Choose another name, or take this one all the same with --same-name: commands then need the id.",
   name_lookalike: "Choose a name that differs by more, or ask an administrator to create it and give it to you.",
+  settings_conflict: "Run the command again: it makes new numbers from what the hub has now.",
   wave_empty: "Label hosts first (`sealift fleet label`), or start it with --allow-empty-wave.",
   other_host: "Start it with the --host-id that the key speaks for, or give this host a key of its own.",
   host_removed: "Stop its watch, or join again with another invite (`sealift join`).",

@@ -1,6 +1,7 @@
 import { dirname, join } from "node:path";
 import { parseEnv } from "node:util";
 import type { Descriptor } from "../../contract/files/descriptor.ts";
+import { steersNode } from "../../contract/settings/reserved-names.ts";
 import { ifThere, readKeyFile } from "../../support/files.ts";
 import type { PluginLocation } from "../base/instance.ts";
 import { RuntimeFault } from "../guest/fault.ts";
@@ -64,7 +65,7 @@ export async function pluginEnvironment(
   }
   // Node reads these before any code of the runtime: they would disable the sandbox.
   for (const name of Object.keys(values)) {
-    if (/^(NODE_|LD_|DYLD_|UV_)|^(OPENSSL_CONF|SSLKEYLOGFILE)$/.test(name)) faults.push(`${name} steers Node itself`);
+    if (steersNode(name)) faults.push(`${name} steers Node itself`);
   }
   if (faults.length === 0) return values;
   throw new RuntimeFault("environment_missing", `The plugin's environment is not complete: ${faults.join("; ")}.`);
