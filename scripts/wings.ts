@@ -31,11 +31,12 @@ export const WINGS = {
   },
   host: {
     on: ["ground"],
-    holds: "what runs where versions are made or deployed: publisher, agent, applications, mirror, dashboards",
+    holds: "what runs where versions are made or deployed: publisher, operator, agent, applications, mirror, dashboards",
     rooms: {
       agent: [...GROUND, "client", "releases"],
       apps: [...GROUND, "releases"],
       publisher: [...GROUND, "client"],
+      fleet: [...GROUND, "client", "releases"],
       mirror: [...BASE, "client"],
       tui: [...BASE, "client", "agent"],
     },

@@ -62,6 +62,7 @@ import * as open from "../publishing/open.ts";
 import * as signerCreate from "../publishing/signer-create.ts";
 import { quotas } from "../quotas/feature.ts";
 import { rollouts } from "../rollouts/feature.ts";
+import { settings } from "../settings/feature.ts";
 import { staging } from "../staging/feature.ts";
 import { statements } from "../statements/feature.ts";
 import * as diff from "../targets/diff.ts";
@@ -95,7 +96,7 @@ const FILES: readonly object[] = [
 
 /** Features of the hub that have commands. */
 const FEATURES: readonly CommandFeature[] = [
-  ...[components, joining, publishers, quotas, rollouts, staging, statements, trust, webhooks],
+  ...[components, joining, publishers, quotas, rollouts, settings, staging, statements, trust, webhooks],
 ];
 
 const isCommand = (value: unknown): value is CommandClass =>

@@ -60,6 +60,7 @@ export const CODES = {
   tls_invalid: usage(
     "The hub's TLS certificate or key cannot be read, they do not belong together, or everyone may open the key.",
   ),
+  settings_unreadable: usage("A value of fleet.yaml cannot be read: its file, its variable or its command."),
   upgraded_elsewhere: usage("The program belongs to a package manager, which upgrades it."),
   needs_supervisor: usage("The plan starts, stops, restarts or checks a plugin, and no supervisor was chosen."),
   interrupted: { exit: EXIT.interrupted, meaning: "A signal ended the program; what it was doing was undone." },
@@ -89,6 +90,8 @@ export const CODES = {
   not_found: failed("The hub knows no such project, version, artifact or target (404)."),
   conflict: failed("The request contradicts what the hub already holds (409)."),
   settings_conflict: failed("Settings of a host were uploaded by somebody else meanwhile (409)."),
+  settings_failed: failed("A host could not use its settings; hosts of later waves did not get theirs."),
+  settings_unfinished: tryAgain("Hosts did not say in time what became of their settings."),
   rate_limited: tryAgain("Too many requests (429); the message says when to come back."),
   hub_unavailable: tryAgain("The hub cannot answer now (408 or 5xx)."),
   runtime_unavailable: tryAgain("The runtime cannot answer now, or failed at the request (408 or 5xx)."),

@@ -19,6 +19,7 @@ import * as publishers from "./publishers.ts";
 import * as quotas from "./quotas.ts";
 import * as rollouts from "./rollouts.ts";
 import * as runtime from "./runtime.ts";
+import * as settings from "./settings.ts";
 import * as signOn from "./sign-on.ts";
 import * as sources from "./sources.ts";
 import * as staging from "./staging.ts";
@@ -31,7 +32,7 @@ import * as webhooks from "./webhooks.ts";
 const FILES: readonly object[] = [
   ...[common, connection, login, agent, sources, watch, plan, publish, marketplace, devkeys, inspection, quotas, hub],
   ...[runtime, importing, publishers, staging, statements, signOn, joining, labels, rollouts, operating, webhooks],
-  ...[mirror, apps, trust],
+  ...[mirror, apps, trust, settings],
 ];
 
 const isTable = (value: unknown): value is OptionTable =>

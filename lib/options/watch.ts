@@ -5,7 +5,7 @@ import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
 import { choice, duration, flag, parsed, path, text, whole } from "./kinds.ts";
 import { group, guarded, type Option, optional, type OptionTable, required, requiredWhen } from "./option.ts";
-import { hostSettings } from "./settings.ts";
+import { hostSettings } from "./host-settings.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
 
 const interval = group("Watch", {

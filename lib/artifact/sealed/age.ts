@@ -110,6 +110,16 @@ export function seal(text: Uint8Array, reader: Uint8Array): Buffer {
   return Buffer.concat([head, nonce, ...chunks]);
 }
 
+/** Tells whether a public X25519 key keeps a secret: one of low order does not. @param reader 32 bytes */
+export function isUsableReader(reader: Uint8Array): boolean {
+  try {
+    seal(Buffer.alloc(0), reader);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 const HEADER = new RegExp(
   `^(${VERSION}\\n-> X25519 ([A-Za-z0-9+/]{43})\\n([A-Za-z0-9+/]{43})\\n---) ([A-Za-z0-9+/]{43})\\n`,
 );

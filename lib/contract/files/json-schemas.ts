@@ -2,6 +2,7 @@ import * as z from "zod";
 import { application } from "./application.ts";
 import { applicationsFile } from "./applications.ts";
 import { descriptor } from "./descriptor.ts";
+import { fleetFile } from "./fleet.ts";
 import { installPlan, notifiers, provisioners } from "./install-plan.ts";
 import { integration } from "./integration.ts";
 import { policyFile } from "./policy.ts";
@@ -15,6 +16,7 @@ const FILES = {
   provisioners: { schema: provisioners, title: "Provisioners (provisioners.yaml)" },
   notifiers: { schema: notifiers, title: "Notifiers (notifiers.yaml)" },
   policy: { schema: policyFile, title: "Policy of a host (policy.yaml)" },
+  fleet: { schema: fleetFile, title: "Settings of a fleet (fleet.yaml)" },
   integration: { schema: integration, title: "Runtime configuration (integration.yaml)" },
 } as const;
 

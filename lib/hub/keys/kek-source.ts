@@ -1,7 +1,6 @@
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { join } from "node:path";
 import { type SealiftError, usageError } from "../../contract/errors.ts";
+import { commandOutput } from "../../support/command-output.ts";
 import { type Kek, kekFileVersion, parseKeks, readKekFile } from "./kek-file.ts";
 
 /** Source of the key-encryption keys. */
@@ -60,27 +59,11 @@ const kekCommandSource = (command: string): KekSource => ({
       usageError("credential_unreadable", `The KEK command ${why}.`, {
         hint: "Run it by hand: it prints what a KEK file holds (sealift hub create-kek).",
       });
-    const child = spawn("/bin/sh", ["-c", command], { stdio: ["ignore", "pipe", "inherit"] });
-    const ended = once(child, "close") as Promise<[number | null]>;
-    const impatience = setTimeout(() => child.kill("SIGKILL"), COMMAND_TIMEOUT_MS);
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    try {
-      for await (const chunk of child.stdout as AsyncIterable<Buffer>) {
-        bytes += chunk.length;
-        if (bytes > MAX_OUTPUT_BYTES) {
-          child.kill("SIGKILL");
-          throw unreadable(`printed more than ${MAX_OUTPUT_BYTES} bytes`);
-        }
-        chunks.push(chunk);
-      }
-      const [status] = await ended;
-      if (status === null) throw unreadable(`was ended by a signal, or after ${COMMAND_TIMEOUT_MS / 1000} s`);
-      if (status !== 0) throw unreadable(`failed with exit code ${status}`);
-    } finally {
-      clearTimeout(impatience);
-    }
-    const keks = parseKeks(Buffer.concat(chunks).toString("utf8"));
+    const limits = { timeoutMs: COMMAND_TIMEOUT_MS, maxBytes: MAX_OUTPUT_BYTES };
+    const output = await commandOutput(["/bin/sh", "-c", command], limits).catch((error: Error) => {
+      throw unreadable(error.message);
+    });
+    const keks = parseKeks(output.toString("utf8"));
     if (keks === undefined) throw unreadable("printed something else than KEKs");
     return keks;
   },

@@ -1,0 +1,131 @@
+import { fingerprintIn, invitedCard } from "../artifact/sealed/card.ts";
+import { readTerms, type SignedTerms } from "../artifact/sealed/terms.ts";
+import { artifactError, asSealiftError, type SealiftError } from "../contract/errors.ts";
+import type { HostSettings } from "../contract/settings/records.ts";
+import type { Enrolled, Roll } from "./roll.ts";
+
+/** Host whose card is at the hub and whose key is not in the roll. */
+export interface Arrival {
+  host: Enrolled;
+  /** Whether its invite was for this host alone: then nobody has to confirm it. */
+  isExpected: boolean;
+}
+
+/** State of a host at the hub, seen from the roll. */
+export type HubState =
+  /** Its key and its name are those of the roll. */
+  | { state: "known"; host: Enrolled }
+  | { state: "arrived"; arrival: Arrival }
+  /** It has sent no card. */
+  | { state: "cardless" }
+  /** It came without an invite of an operator: a person may accept its line. */
+  | { state: "unaccepted" }
+  /** Its key was removed for good. */
+  | { state: "removed" }
+  /** Somebody may stand in its place. */
+  | { state: "refused"; error: SealiftError };
+
+/** Row of the hub with what it means. */
+export type Judged = HubState & { row: HostSettings };
+
+/** Operator by whom a roll is judged. */
+interface Judge {
+  /** Public key, hexadecimal. */
+  operator: string;
+  project: string;
+}
+
+/** Returns a reader of terms that verifies each text once: all hosts of an invite bring the same. */
+function termsReader(): (text: string) => SignedTerms {
+  const read = new Map<string, SignedTerms>();
+  return (text) => {
+    const known = read.get(text) ?? readTerms(text);
+    read.set(text, known);
+    return known;
+  };
+}
+
+/** Judges the rows of a hub by the roll. New cards count with terms of the operator, whatever the hub says. */
+export function judged(rows: readonly HostSettings[], roll: Roll, { operator, project }: Judge): Judged[] {
+  const hosts = roll.hosts();
+  const facts: Facts = {
+    ...{ operator, project, read: termsReader(), removed: roll.removed() },
+    byKey: new Map(hosts.map((host) => [host.fingerprint, host])),
+    byName: new Map(hosts.map((host) => [host.name, host])),
+  };
+  const all = rows.map((row): Judged => {
+    try {
+      return { row, ...stateOf(row, facts) };
+    } catch (error) {
+      return { row, state: "refused", error: asSealiftError(error) };
+    }
+  });
+  return withinUses(all, roll, facts.read);
+}
+
+interface Facts extends Judge {
+  read: (text: string) => SignedTerms;
+  removed: ReadonlyMap<string, string>;
+  byKey: ReadonlyMap<string, Enrolled>;
+  byName: ReadonlyMap<string, Enrolled>;
+}
+
+function stateOf({ host_id: name, card: text, terms: termsText }: HostSettings, facts: Facts): HubState {
+  if (text === null) {
+    // Without a card at the hub, as after its restore, a name is that of the roll.
+    const host = facts.byName.get(name);
+    return host === undefined ? { state: "cardless" } : { state: "known", host };
+  }
+  const fingerprint = fingerprintIn(text);
+  if (facts.removed.has(fingerprint)) return { state: "removed" };
+  const host = facts.byKey.get(fingerprint);
+  if (host !== undefined) {
+    if (host.name === name) return { state: "known", host };
+    throw renamed(name, `its key is that of ${host.name} in the roll`);
+  }
+  const former = facts.byName.get(name);
+  if (former !== undefined) throw keyChanged(name, former.fingerprint, fingerprint);
+  const { card, terms } = invitedCard(text, termsText, facts);
+  if (terms === undefined) return { state: "unaccepted" };
+  if (card.signed.name !== name) throw renamed(name, `its card has the name ${card.signed.name}`);
+  const { x25519, ed25519 } = card.signed;
+  const { uses, hosts, labels } = terms.signed;
+  const isExpected = uses === 1 && hosts?.length === 1;
+  const facts_ = { x25519, ed25519, labels, named: isExpected, terms: terms.digest, number: 0 };
+  return { state: "arrived", arrival: { isExpected, host: { fingerprint, name, ...facts_ } } };
+}
+
+/** Refuses all new cards of an invite that more hosts came with than it lets in: nobody can tell which are forged. */
+function withinUses(all: Judged[], roll: Roll, read: (text: string) => SignedTerms): Judged[] {
+  const came = new Map<string, number>();
+  for (const one of all)
+    if (one.state === "arrived") {
+      const terms = one.arrival.host.terms!;
+      came.set(terms, (came.get(terms) ?? roll.usesOf(terms)) + 1);
+    }
+  return all.map((one) => {
+    if (one.state !== "arrived") return one;
+    const count = came.get(one.arrival.host.terms!)!;
+    const { uses } = read(one.row.terms!).signed;
+    if (count <= uses) return one;
+    const message = `The invite of ${one.row.host_id} lets in ${uses}, and ${count} hosts came with it.`;
+    const error = artifactError("card_invalid", message, {
+      hint: `Somebody has its line. \`sealift settings accept ${one.row.host_id} LINE\` takes the line of a host that is yours.`,
+    });
+    return { row: one.row, state: "refused", error };
+  });
+}
+
+const keyChanged = (name: string, before: string, now: string) =>
+  artifactError(
+    "host_key_changed",
+    `${name} has the key ${now.slice(0, 16)}… at the hub, and ${before.slice(0, 16)}… in the roll.`,
+    {
+      hint: `If it was set up anew, \`sealift host key\` prints its line there: sealift settings accept ${name} LINE`,
+    },
+  );
+
+const renamed = (name: string, why: string) =>
+  artifactError("host_renamed", `${name} is another name of a host: ${why}.`, {
+    hint: `If you renamed it, \`sealift host key\` prints its line there: sealift settings accept ${name} LINE`,
+  });
