@@ -11,7 +11,8 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
     details: `
       Writes the unit \`sealift-app@ID\` with a drop-in that names the project root, a user and the addresses, a socket
       unit for the address of \`--listen\`, and the rule by which the watch may restart it. It grants the application in
-      \`applications.yaml\` of the project root, whose comments stay. Nothing is started.
+      \`applications.yaml\` of the project root, whose comments stay. Nothing is started; with \`--now\` its units count
+      at once, and its socket is open.
 
       \`--listen\` is for an application that takes a handed-over socket (\`listen\` of its \`app.yaml\`): systemd keeps it
       open while the application restarts. \`--port\` is for one that listens by itself (\`ports\`).
@@ -34,7 +35,7 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
       import("../../lib/contract/files/launch.ts"),
       import("../../lib/releases/layout.ts"),
     ]);
-    const { listen, port, dryRun, force } = this.options;
+    const { listen, port, dryRun, force, now } = this.options;
     const id = applicationId(this.id);
     if (listen.length > 1)
       throw usageError("usage", "systemd names one socket of an application: give one --listen.", {
@@ -86,7 +87,10 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
     await grants.writeText(path, content);
     const next = appUnits.appSteps(plan);
     if (!this.json) for (const target of [...files.map(({ target }) => target), path]) this.print.line(target);
-    this.note(["Next:", ...next].join("\n  "));
+    if (now) {
+      const { activate } = await import("../../lib/agent/joining/activate.ts");
+      await activate(next, { warn: this.warn });
+    } else this.note(["Next:", ...next].join("\n  "));
     return this.done({
       files: files.map(({ target, state }) => ({ path: target, state })),
       grant: path,

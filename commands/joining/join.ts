@@ -51,6 +51,10 @@ export class Join extends withOptions(join) {
     examples: [
       ["On a terminal, with a look at what it does", "$0 join https://hub.example.org --token-file join.token"],
       [
+        "As a service that runs an application",
+        "$0 join https://hub.example.org --token-file - --yes --systemd shop --project-root /srv/shop --allow web --listen http=3000",
+      ],
+      [
         "From a script",
         "$0 join https://hub.example.org --token-file - --yes --out /etc/sealift/watch --project-root /srv/harbour",
       ],
@@ -74,6 +78,7 @@ export class Join extends withOptions(join) {
     const hubUrl = hubUrlOf(this.url, "HUB");
     const invite = await this.#invite();
     const projectRoot = resolve(this.options.projectRoot);
+    const grant = await this.#grant(projectRoot);
     const unit = await this.#unit(projectRoot);
     const place = await placeOf(this.options.out, unit);
     // The root of a service belongs to the service's user, and root writes nothing there.
@@ -108,6 +113,7 @@ export class Join extends withOptions(join) {
     const { host_id, project_id, project_name, labels } = answer;
     this.note(`${host_id} has joined ${printableLine(project_name)} (${project_id}).`);
     if (operator !== undefined) this.note(`It takes settings of the operator ${operator}.`);
+    if (grant !== undefined) await this.#allow(grant);
     if (this.options.supervisor === "runtime") this.note(`Put beside it: ${PLUGIN_KEY}.`);
     if (unit === undefined) this.note(`Next: sealift watch --config ${joined(place.folder, place.watch)}`);
     else {
@@ -125,6 +131,60 @@ export class Join extends withOptions(join) {
     throw usageError("credential_unreadable", "That is not a token of `sealift host invite`.", {
       hint: "Take the whole line, as it was printed: sjt_…, a full stop and 32 more characters.",
     });
+  }
+
+  /** Returns the command that allows the application of `--allow`. @throws UsageError `usage`, before anything else */
+  async #grant(projectRoot: string): Promise<string[] | undefined> {
+    const { allow, listen, port, user, sameUser, systemd, root } = this.options;
+    if (allow === undefined) {
+      if (listen.length + port.length === 0 && user === undefined && !sameUser) return undefined;
+      throw usageError(
+        "usage",
+        "--listen, --port, --user and --same-user are of the application of --allow: give it, too.",
+      );
+    }
+    const { applicationId } = await import("../apps/application-id.ts");
+    const id = applicationId(allow);
+    const given = [
+      ...listen.flatMap(([name, address]) => ["--listen", `${name}=${address}`]),
+      ...port.flatMap(([name, address]) => ["--port", `${name}=${address}`]),
+      ...(user === undefined ? [] : ["--user", user]),
+      ...["--project-root", projectRoot],
+    ];
+    if (systemd === undefined) return ["app", "allow", id, ...given, ...(sameUser ? ["--same-user"] : [])];
+    if (sameUser)
+      throw usageError("usage", "Under systemd an application has a user of its own: leave --same-user out.");
+    const image = root === "/" ? ["--now"] : ["--root", root];
+    const command = ["systemd", "install", "app", id, ...given];
+    await this.#call([...command, "--dry-run", ...(root === "/" ? [] : ["--root", root])]);
+    return [...command, ...image];
+  }
+
+  /** Allows the application, and has its units count. @throws UsageError `usage` where the command says why */
+  async #allow(command: readonly string[]): Promise<void> {
+    const output = await this.#call(command);
+    if (!this.json) this.print.text(output);
+  }
+
+  /** Runs another command of this program. @returns what it prints. @throws UsageError `usage` where it fails */
+  async #call(command: readonly string[]): Promise<string> {
+    const [{ PassThrough }, { Cli }, { AppAllow }, { SystemdInstallApp }] = await Promise.all([
+      import("node:stream"),
+      import("clipanion"),
+      import("../apps/app-allow.ts"),
+      import("../apps/systemd-install-app.ts"),
+    ]);
+    const cli = Cli.from([AppAllow, SystemdInstallApp], { binaryName: this.cli.binaryName });
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()];
+    const code = await cli.run([...command], { ...this.context, stdout, stderr });
+    const textOf = (stream: { read(): unknown }): string => String((stream.read() as Buffer | null) ?? "");
+    if (code === 0) return textOf(stdout);
+    throw usageError(
+      "usage",
+      `\`sealift ${command.join(" ")}\` failed: ${textOf(stderr)
+        .trim()
+        .replace(/^error: /, "")}`,
+    );
   }
 
   async #unit(projectRoot: string): Promise<WatchUnit | undefined> {

@@ -62,7 +62,8 @@ function addressFrom(written: string): readonly [name: string, address: string] 
   throw new Error(`is a name and an address such as http=127.0.0.1:3000 or http=3000, not ${JSON.stringify(written)}`);
 }
 
-const granting = group("Application", {
+/** Options that say where an application listens, and who runs it. */
+export const granting = group("Application", {
   listen: list({ metavar: "NAME=ADDRESS", help: "Address of a name in `listen`; may be repeated" }, addressFrom),
   port: list({ metavar: "NAME=ADDRESS", help: "Address of a name in `ports`; may be repeated" }, addressFrom),
   user: text({ metavar: "NAME", help: "User who runs it" }),
@@ -79,4 +80,7 @@ export const appAllow = {
 };
 
 /** Options of `systemd install app`. */
-export const systemdApp = { ...granting, ...systemd };
+export const systemdApp = {
+  ...group("Application", { ...granting, now: flag({ help: "Carry out the next steps, too" }) }),
+  ...systemd,
+};

@@ -1,4 +1,5 @@
 import { agent } from "./agent.ts";
+import { granting } from "./apps.ts";
 import { connection, network } from "./connection.ts";
 import { removal } from "./devkeys.ts";
 import { duration, flag, path, several, text, token, whole } from "./kinds.ts";
@@ -45,6 +46,11 @@ export const join = {
     waitMs: duration({ name: "wait", help: "How long to wait for approval", default: 3_600_000 }),
     systemd: text({ metavar: "NAME", help: "Write and start the unit sealift-watch@NAME" }),
     yes: flag({ help: "Join without asking first, for scripts" }),
+  }),
+  ...group("Application", {
+    allow: text({ metavar: "APP", help: "Application that this host runs, with the addresses and user below" }),
+    ...granting,
+    sameUser: flag({ help: "Run it as the user of `app serve`, who reads its keys" }),
   }),
   root: systemd.root,
   out: watchStart.out,

@@ -3,9 +3,9 @@ import { parseListen } from "./addresses.ts";
 import { agent } from "./agent.ts";
 import { connection } from "./connection.ts";
 import * as forms from "./forms.ts";
+import { hostSettings } from "./host-settings.ts";
 import { choice, duration, flag, parsed, path, text, whole } from "./kinds.ts";
 import { group, guarded, type Option, optional, type OptionTable, required, requiredWhen } from "./option.ts";
-import { hostSettings } from "./host-settings.ts";
 import { marketplaceSource, projectSource } from "./sources.ts";
 
 const interval = group("Watch", {
