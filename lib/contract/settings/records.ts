@@ -7,7 +7,8 @@ import { MAX_BATCH, MAX_CARD_BYTES, MAX_OUTCOME_BYTES, MAX_SEALED_TEXT, MAX_TERM
 /** Records of hosts' settings, which the hub keeps and cannot read (docs/contract/settings.md). */
 
 const number = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
-const sealed = z.base64().min(1).max(MAX_SEALED_TEXT);
+// Its length comes first: nothing looks at the letters of a text that is too long.
+const sealed = z.string().min(1).max(MAX_SEALED_TEXT, { abort: true }).base64();
 
 /** Number that `latest` says: it grows with each upload to the project, by more than one after a pause. */
 export const settingsVersion = z.int().min(1).max(Number.MAX_SAFE_INTEGER);

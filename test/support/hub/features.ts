@@ -5,6 +5,7 @@ import { joiningFill } from "./joining.ts";
 import { publisherFill } from "./publishers.ts";
 import { quotaFill } from "./quotas.ts";
 import { rolloutFill } from "./rollouts.ts";
+import { settingsFill } from "./settings.ts";
 import { stagingFill } from "./staging.ts";
 import { statementFill } from "./statements.ts";
 import { trustFill } from "./trust.ts";
@@ -21,6 +22,7 @@ export const FILLS: readonly FeatureFill[] = [
   stagingFill,
   componentFill,
   trustFill,
+  settingsFill,
 ];
 
 /** Options of a hub whose features may ask this machine. */
