@@ -1,18 +1,13 @@
-import { Command } from "clipanion";
-import type { TrustRoot } from "../../lib/artifact/trust/root.ts";
-import type { HubConnection } from "../../lib/client/hub-connection.ts";
-import { usageError } from "../../lib/contract/errors.ts";
 import type { JoinedHost } from "../../lib/contract/joining/records.ts";
 import { labelsText } from "../../lib/contract/labels.ts";
 import { connection } from "../../lib/options/connection.ts";
-import { hostInvite, hostRemoval } from "../../lib/options/joining.ts";
+import { hostRemoval } from "../../lib/options/joining.ts";
 import { managed } from "../hub/managed.ts";
-import { withOptions } from "../shell/base.ts";
 import { showList, timeText } from "../shell/output/listing.ts";
 import { type Connected, resource } from "../shell/resource.ts";
 
 /** Returns the client of invites and hosts of a project. @throws as `idOf` of {@link managed} */
-async function hostsOf(options: Connected, text: string) {
+export async function hostsOf(options: Connected, text: string) {
   const [{ JoiningClient }, { hub, client, idOf }] = await Promise.all([
     import("../../lib/client/joining.ts"),
     managed(options),
@@ -25,80 +20,6 @@ const ofProject = resource("host", ["PROJECT"], hostsOf);
 const ofHost = resource("host", ["PROJECT", "HOST"], (options, project) => hostsOf(options, project));
 const ofInvite = resource("host", ["PROJECT", "INVITE"], (options, project) => hostsOf(options, project));
 const ofNames = resource("host", ["PROJECT", "HOST", "NAME"], (options, project) => hostsOf(options, project));
-
-class HostInvite extends withOptions(hostInvite) {
-  static override paths = [["host", "invite"]];
-  static override usage = Command.Usage({
-    category: "Hub",
-    description: "Invite hosts to a project: they join by themselves",
-    details: `
-      Prints a token, once. Each host that runs \`sealift join HUB --token-file FILE\` with it gets a key that speaks for
-      this host alone. The token carries the fingerprint of the signers, or of the project's trust root if it follows one,
-      so that no hub can name others to a host. With \`--approve\` hosts wait until \`sealift host approve\` lets them in. Their keys deploy and report; with \`--fleet\`
-      they also read versions, rollouts and numbers of the project, for a host with a dashboard.
-    `,
-    examples: [
-      ["Fifty hosts within an hour", "$0 host invite --project harbour --uses 50 --label env=prod > join.token"],
-      ["One host, which somebody looks at first", "$0 host invite --project harbour --approve > join.token"],
-    ],
-  });
-
-  override async run(): Promise<number> {
-    const { project, uses, expiresMs, approve, fleet, labels } = this.options;
-    const [{ joinLine, rootJoinLine }, { client, id, keyService, hub }] = await Promise.all([
-      import("../../lib/contract/joining/token.ts"),
-      hostsOf(this.options, project),
-    ]);
-    const root = await this.#root(hub, id);
-    const signers = root === undefined ? await this.#signers(id, keyService) : [];
-    const { token, ...invite } = await client.invite({
-      // Hubs before 0.2 know no such fields.
-      ...{ uses, approve, ...(root === undefined ? { signers } : { root: root.text }), ...(fleet && { fleet }) },
-      labels: Object.fromEntries(labels),
-      expires_at: new Date(Date.now() + expiresMs).toISOString(),
-    });
-    const line = root === undefined ? joinLine(token, signers) : rootJoinLine(token, root.digest);
-    if (this.json) return this.done({ invite, token: line });
-    const many = uses === 1 ? "One host" : `${uses} hosts`;
-    const pins = root === undefined ? signers.join(", ") : `version ${root.version} of the trust root ${root.id}`;
-    this.note(`${many} may join until ${timeText(invite.expires_at)} (${invite.id}). They pin ${pins}.`);
-    this.note(`On the host: sealift join ${this.options.hubUrl} --token-file FILE`);
-    this.note("The token is shown this once:");
-    this.print.line(line);
-    return 0;
-  }
-
-  /**
-   * Returns the trust root for an invite: the given one, or that of the project at the hub; undefined where there is
-   * none, or where signers are given.
-   */
-  async #root(hub: HubConnection, id: string): Promise<TrustRoot | undefined> {
-    const { root: file, signers } = this.options;
-    if (file !== undefined && signers !== undefined)
-      throw usageError("usage", "--root and --signer-public-key contradict each other: the root names the signers.");
-    if (file !== undefined) return (await import("../trust/keys.ts")).rootIn(file);
-    if (signers !== undefined) return undefined;
-    const { newestRootOf } = await import("../../lib/client/trust-roots.ts");
-    const text = await newestRootOf(hub, id);
-    if (text === undefined) return undefined;
-    return (await import("../../lib/artifact/trust/root.ts")).anchoredRoot(text, "The trust root of the hub");
-  }
-
-  /** Returns the signers for an invite. @throws UsageError `usage` where the project has no signer */
-  async #signers(id: string, client: Awaited<ReturnType<typeof hostsOf>>["keyService"]): Promise<string[]> {
-    const { signers: given } = this.options;
-    if (given !== undefined) {
-      const { publicKeysFrom } = await import("../shell/signer.ts");
-      return (await publicKeysFrom(given)).map((key) => Buffer.from(key).toString("hex"));
-    }
-    const { currentSigners } = await import("../../lib/client/project-signers.ts");
-    const signers = await currentSigners(client, id);
-    if (signers.length > 0) return signers;
-    throw usageError("usage", "Nobody has signed the project yet: hosts would not know whom to trust.", {
-      hint: "Give --signer-public-key signer.pub, register a signer (`sealift signer add`), or publish a version first.",
-    });
-  }
-}
 
 const invites = ofProject("invites", connection, {
   description: "List the invites of a project",
@@ -218,4 +139,4 @@ const remove = ofHost("remove", hostRemoval, {
   },
 });
 
-export const hostCommands = [HostInvite, invites, revoke, list, approve, rename, remove];
+export const hostCommands = [invites, revoke, list, approve, rename, remove];

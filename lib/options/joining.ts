@@ -2,9 +2,10 @@ import { agent } from "./agent.ts";
 import { granting } from "./apps.ts";
 import { connection, network } from "./connection.ts";
 import { removal } from "./devkeys.ts";
-import { duration, flag, path, several, text, token, whole } from "./kinds.ts";
+import { duration, flag, list, path, several, text, token, whole } from "./kinds.ts";
 import { systemd } from "./operating.ts";
 import { group, required } from "./option.ts";
+import { operatorKey } from "./settings.ts";
 import { watchStart } from "./watch.ts";
 
 /** Options of hosts that join, and of the commands that invite and manage them. */
@@ -34,6 +35,8 @@ export const hostInvite = {
       orText: true,
     }),
     root: path({ metavar: "FILE", help: "Trust root that hosts pin", defaultText: "the one that the project follows" }),
+    operatorKey: { ...operatorKey, help: "Private key of the operator whose settings they take" },
+    hosts: list({ name: "host", metavar: "HOST", help: "Name that a host may join with; may be repeated" }, String),
     labels: { ...agent.labels, help: "Label of the hosts, for rollouts; may be repeated" },
   }),
   ...connection,

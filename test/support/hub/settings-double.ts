@@ -6,6 +6,8 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import type { AddressInfo } from "node:net";
 import { json as jsonOf } from "node:stream/consumers";
 import type { Test } from "tap";
+import { readTerms } from "../../../lib/artifact/sealed/terms.ts";
+import { inviteRequest } from "../../../lib/contract/joining/records.ts";
 import {
   cardUpload,
   type HostSettings,
@@ -32,6 +34,8 @@ export interface SettingsDouble {
   onUpload: (documents: SettingsUpload["documents"]) => void;
   /** Whether it takes any number: a hub that forks the truth. */
   takesAll: boolean;
+  /** Way in which it answers an invite with terms: as a hub does, without them, or as a hub that knows none. */
+  terms: { ways: "kept" | "dropped" | "unknown"; text?: string | undefined };
   /** Puts a host there with its card. Its key is `slk_` and its name. */
   put(host: string, card?: string, terms?: string | null): Row;
 }
@@ -57,7 +61,16 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
   const rows = new Map<string, Row>();
   let version = 0;
   const double: SettingsDouble = {
-    ...{ url: "", project: DOUBLE_PROJECT, rows, uploads: [], calls: [], onUpload: () => {}, takesAll: false },
+    ...{
+      url: "",
+      project: DOUBLE_PROJECT,
+      rows,
+      uploads: [],
+      calls: [],
+      onUpload: () => {},
+      takesAll: false,
+      terms: { ways: "kept" },
+    },
     put(host, card, terms) {
       const row = newRow(host, card ?? null, terms ?? null);
       rows.set(host, row);
@@ -101,6 +114,19 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
       ],
       next: null,
     }),
+    "POST /host-invites": async (request) => {
+      const invite = inviteRequest.parse(await jsonOf(request));
+      if (invite.terms !== undefined && double.terms.ways === "unknown")
+        throw new Refused(422, "invalid", 'unknown key "terms"');
+      double.terms.text = invite.terms;
+      const digest = invite.terms !== undefined && double.terms.ways === "kept" && readTerms(invite.terms).digest;
+      return {
+        ...{ id: "inv_1", state: "open", uses: invite.uses, used: 0, approve: false, labels: invite.labels ?? {} },
+        ...{ signers: invite.signers ?? [], expires_at: invite.expires_at, created_at: invite.expires_at },
+        ...{ created_by: "key_1", token: `sjt_${"t".repeat(43)}`, ...(digest !== false && { terms_digest: digest }) },
+      };
+    },
+    "DELETE /host-invites/inv_1": () => Promise.resolve(undefined),
     "GET /settings": (_request, url) => {
       const only = url.searchParams.get("host_id");
       const found = [...rows.values()]
@@ -142,7 +168,9 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
     const known = answers[call];
     if (known === undefined) throw new Refused(404, "not_found", `There is no route ${call}.`);
     const body = await known(request, url);
-    response.writeHead(body === undefined ? 204 : 200, { "content-type": "application/json" });
+    response.writeHead(body === undefined ? 204 : call.endsWith("/host-invites") ? 201 : 200, {
+      "content-type": "application/json",
+    });
     response.end(body && JSON.stringify(body));
   }
 
