@@ -32,6 +32,8 @@ export interface SettingsDouble {
   calls: string[];
   /** Called after each upload: how hosts answer. */
   onUpload: (documents: SettingsUpload["documents"]) => void;
+  /** Called before it looks at the next upload. */
+  beforeUpload: (() => void) | undefined;
   /** Whether it takes any number: a hub that forks the truth. */
   takesAll: boolean;
   /** Way in which it answers an invite with terms: as a hub does, without them, or as a hub that knows none. */
@@ -68,6 +70,7 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
       uploads: [],
       calls: [],
       onUpload: () => {},
+      beforeUpload: undefined,
       takesAll: false,
       terms: { ways: "kept" },
     },
@@ -82,6 +85,8 @@ export async function startSettingsDouble(t: Test): Promise<SettingsDouble> {
     const parsed = settingsUpload.safeParse(body);
     if (!parsed.success) throw new Refused(422, "invalid", parsed.error.message);
     const { documents } = parsed.data;
+    double.beforeUpload?.();
+    double.beforeUpload = undefined;
     for (const { host_id: host, follows } of documents) {
       const row = rows.get(host);
       if (row === undefined) throw new Refused(404, "not_found", `There is no host ${host}.`);
