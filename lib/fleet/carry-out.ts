@@ -60,11 +60,7 @@ export async function carryOut(planned: readonly PlannedHost[], options: ApplyOp
   const { waitMs, allAtOnce, tell } = options;
   const waves = wavesOf(planned, allAtOnce || waitMs === undefined);
   for (const [index, wave] of waves.entries()) {
-    const made: Made[] = [];
-    for (const batch of batchesOf(wave, options)) {
-      await upload(batch, options);
-      made.push(...batch);
-    }
+    const made = await upload(wave, options);
     tell({ event: "uploaded", wave: index + 1, waves: waves.length, hosts: wave.map(({ host }) => host.name) });
     if (waitMs !== undefined) await outcomes(made, waves.slice(index + 1).flat().length, waitMs, options);
   }
@@ -92,27 +88,37 @@ function* batchesOf(wave: readonly PlannedHost[], { roll, operatorSeed }: ApplyO
   if (batch.length > 0) yield batch;
 }
 
-/** Uploads documents. The roll says before that it is about to, and after that it has. */
-async function upload(batch: readonly Made[], { client, roll }: ApplyOptions): Promise<void> {
-  for (const { planned } of batch) roll.put({ ...planned.host, pending: planned.number });
+/**
+ * Uploads the documents of a wave. The roll says before which numbers are about to be used, and after which were: a
+ * program that ends between uploads all of them again.
+ */
+async function upload(wave: readonly PlannedHost[], options: ApplyOptions): Promise<Made[]> {
+  const { client, roll } = options;
+  for (const { host, number } of wave) roll.put({ ...host, pending: number });
   await roll.save();
+  const made: Made[] = [];
   try {
-    await client.upload(batch.map((made) => made.upload));
-  } catch (error) {
-    // Only an answer says for sure that the hub has taken none of them.
-    if (error instanceof SealiftError && error.status !== undefined && error.status < 500) {
-      for (const { planned } of batch) roll.put(planned.host);
-      await roll.save();
+    for (const batch of batchesOf(wave, options)) {
+      await client.upload(batch.map((one) => one.upload));
+      for (const one of batch) record(one, roll);
+      made.push(...batch);
     }
+  } catch (error) {
+    // Only an answer says for sure that the hub has taken none of the batch.
+    const isRefused = error instanceof SealiftError && error.status !== undefined && error.status < 500;
+    if (isRefused) for (const { host } of wave.slice(made.length)) roll.put(host);
     throw error;
+  } finally {
+    await roll.save();
   }
-  for (const { planned, digest: document } of batch) {
-    const { host, number, content } = planned;
-    const { pending: _pending, ...facts } = host;
-    roll.keepContent(content.id!, content.digests as Record<string, Record<string, string>>);
-    roll.put({ ...facts, number, document, content: content.id! });
-  }
-  await roll.save();
+  return made;
+}
+
+/** Notes in the roll that the hub has taken a document. */
+function record({ planned: { host, number, content }, digest: document }: Made, roll: Roll): void {
+  const { pending: _pending, ...facts } = host;
+  roll.keepContent(content.id!, content.digests as Record<string, Record<string, string>>);
+  roll.put({ ...facts, number, document, content: content.id! });
 }
 
 /** Waits until each host has said what became of its document. @param later number of hosts of later waves */
