@@ -23,6 +23,7 @@ const REASONS: Readonly<Record<string, string>> = {
   releases: "layout, lock, journal, switch and recovery of a project root",
   options: "each option once, with its help",
   "web/page": "what all pages share: their frame, parts and forms, and the way to the routes of the hub",
+  support: "files, texts, logs, processes: small helpers of every room, a file each",
   tui: "every dashboard: what it shows, and how",
 };
 

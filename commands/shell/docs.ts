@@ -38,6 +38,7 @@ const PAGES: Record<string, string> = {
   publisher: "ci",
   rollback: "troubleshooting",
   "self-check": "installing",
+  settings: "settings",
   signer: "security",
   stage: "ci",
   "trust-folder": "options",

@@ -17,7 +17,7 @@ export interface Enrolled extends EnrolledHost {
 
 const isRemoved = (host: EnrolledHost | RemovedHost): host is RemovedHost => "removed" in host;
 
-/** The hosts that an operator knows, in memory; `save` makes them durable (docs/contract/settings.md#the-roll). */
+/** The hosts that an operator knows, in memory; `save` makes them durable (docs/settings.md#fleetlock-the-roll). */
 export class Roll {
   readonly file: string;
   readonly #lock: FleetLock;
