@@ -27,6 +27,11 @@ const BODIES: Record<string, object> = {
   "POST /devkeys/api-keys": { name: "more" },
   "POST /devkeys/api-keys/{id}/rotate": {},
   "POST /devkeys/projects/{id}/host-invites": { signers: ["d".repeat(64)], expires_at: "2999-01-01T00:00:00Z" },
+  "PUT /devkeys/projects/{id}/host-card": { card: "{}" },
+  "PUT /devkeys/projects/{id}/host-settings/outcome": { outcome: "{}" },
+  "POST /devkeys/projects/{id}/settings": {
+    documents: [{ host_id: "alpha", to: "e".repeat(64), number: 1, follows: null, sealed: "c2VhbGVk" }],
+  },
   "POST /devkeys/join": {
     ...{ token: "sjt_none", host_id: "alpha", key: `slk_${"k".repeat(43)}` },
     deployment_credential: `sdc_${"c".repeat(43)}`,

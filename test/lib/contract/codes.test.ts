@@ -24,8 +24,8 @@ t.test("exit codes are the table of docs/errors.md", async (t) => {
   t.strictSame(of(6), ["rolled_back"]);
   t.strictSame(of(130), ["interrupted"]);
   t.strictSame(of(3).toSorted(), [
-    ...["forbidden", "host_removed", "invite_ended", "key_missing", "key_rejected", "other_host", "own_approval"],
-    "publisher_differs",
+    ...["forbidden", "host_removed", "invite_ended", "invite_other_host", "key_missing", "key_rejected"],
+    ...["other_host", "own_approval", "publisher_differs"],
   ]);
   for (const code of ["connection_failed", "timed_out", "rate_limited", "hub_unavailable", "root_busy"])
     t.ok(of(75).includes(code), code);

@@ -119,30 +119,31 @@ export async function withSettings(hub: Calls, operatorSeed = randomBytes(32)): 
   };
 }
 
-/** Fills a host with a card, settings and an outcome. */
+/** Fills a host with a card, settings and an outcome, and another one that is dropped. */
 export const settingsFill: FeatureFill = {
   async fill({ hub, done, project: { id } }) {
     const operatorSeed = randomBytes(32);
     const signers = [signerHex()];
-    const facts = { labels: { env: "prod" }, uses: 1, expires_at: soon() };
+    const facts = { labels: { env: "prod" }, uses: 2, expires_at: soon() };
     const terms = makeTerms({ project: id, ...facts, pins: fingerprintOf(signers) }, operatorSeed);
     const at = `/devkeys/projects/${id}`;
     const invite = { signers, ...facts, terms: terms.text };
     const { token } = (await done("POST", `${at}/host-invites`, { json: invite })) as unknown as { token: string };
-    const own = ownSecrets();
-    const name = `sealed${HOSTILE_HOST}`;
-    await done("POST", "/devkeys/join", { json: { token, host_id: name, ...own }, key: null });
-    const key = hostKeyOf(newHostSeed());
-    const card = makeCard({ project: id, name }, key, { digest: terms.digest, seed: terms.secret.seed });
-    const asHost = (path: string, json: object) => hub.call("PUT", `${at}/${path}`, { key: own.key, json });
-    await asHost("host-card", { card, terms: terms.text });
-    const to = key.fingerprint;
-    const document = { project: id, to, number: 1, made_at: soon(), apps: { web: { SECRET: "tide" } } };
-    const sealed = sealSettings(document, key.x25519, operatorSeed).sealed.toString("base64");
-    await done("POST", `${at}/settings`, {
-      json: { documents: [{ host_id: name, to, number: 1, follows: null, sealed }] },
-    });
-    const said = { project: id, to, number: 1, digest: SOME_DIGEST, ignored: [], at: soon() };
-    await asHost("host-settings/outcome", { outcome: signOutcome({ ...said, state: "failed", code: "x" }, key) });
+    for (const name of [`sealed${HOSTILE_HOST}`, "dropped"]) {
+      const own = ownSecrets();
+      await done("POST", "/devkeys/join", { json: { token, host_id: name, ...own }, key: null });
+      const key = hostKeyOf(newHostSeed());
+      const card = makeCard({ project: id, name }, key, { digest: terms.digest, seed: terms.secret.seed });
+      const asHost = (path: string, json: object) => hub.call("PUT", `${at}/${path}`, { key: own.key, json });
+      await asHost("host-card", { card, terms: terms.text });
+      const to = key.fingerprint;
+      const document = { project: id, to, number: 1, made_at: soon(), apps: { web: { SECRET: "tide" } } };
+      const sealed = sealSettings(document, key.x25519, operatorSeed).sealed.toString("base64");
+      const documents = [{ host_id: name, to, number: 1, follows: null, sealed }];
+      await done("POST", `${at}/settings`, { json: { documents } });
+      const said = { project: id, to, number: 1, digest: SOME_DIGEST, ignored: [], at: soon() };
+      await asHost("host-settings/outcome", { outcome: signOutcome({ ...said, state: "failed", code: "x" }, key) });
+    }
+    await done("DELETE", `${at}/settings/dropped`);
   },
 };
