@@ -31,7 +31,8 @@ export const WINGS = {
   },
   host: {
     on: ["ground"],
-    holds: "what runs where versions are made or deployed: publisher, operator, agent, applications, mirror, dashboards",
+    holds:
+      "what runs where versions are made or deployed: publisher, operator, agent, applications, mirror, dashboards",
     rooms: {
       agent: [...GROUND, "client", "releases"],
       apps: [...GROUND, "releases"],

@@ -2,7 +2,7 @@ import { Command, Option } from "clipanion";
 import { type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import { labelsText } from "../../lib/contract/labels.ts";
 import type { Arrival, Judged } from "../../lib/fleet/admission.ts";
-import type { ApplyEvent } from "../../lib/fleet/carry-out.ts";
+import type { ApplyEvent, ApplyOptions } from "../../lib/fleet/carry-out.ts";
 import type { FleetPlan } from "../../lib/fleet/plan.ts";
 import type { Roll } from "../../lib/fleet/roll.ts";
 import { settingsApply } from "../../lib/options/settings.ts";
@@ -134,10 +134,7 @@ export class SettingsApply extends withOptions(settingsApply) {
 
   async #carryOut(
     { planned }: FleetPlan,
-    parts: Pick<
-      Parameters<typeof import("../../lib/fleet/carry-out.ts").carryOut>[1],
-      "client" | "roll" | "operatorSeed"
-    >,
+    parts: Pick<ApplyOptions, "client" | "roll" | "operatorSeed">,
   ): Promise<void> {
     const { allAtOnce, waitMs, noWait } = this.options;
     const { carryOut } = await import("../../lib/fleet/carry-out.ts");

@@ -4,6 +4,9 @@ import type { Roll } from "../../lib/fleet/roll.ts";
 import { managed } from "../hub/managed.ts";
 import type { Connected } from "../shell/resource.ts";
 
+/** Fleet file with its roll, and the client of its project. */
+export type OpenedFleet = Awaited<ReturnType<typeof openFleet>>;
+
 /** Returns a fleet file, its roll, and the client of its project. @throws as `readFleetFile` and `idOf` of `managed` */
 export async function openFleet(options: Connected, file: string) {
   const [{ readFleetFile }, { Roll }, { SettingsClient }] = await Promise.all([
@@ -19,10 +22,7 @@ export async function openFleet(options: Connected, file: string) {
 }
 
 /** Judges all hosts of a project at its hub. @param operator public key, hexadecimal */
-export async function judgedAt(
-  { client, roll }: Awaited<ReturnType<typeof openFleet>>,
-  operator: string,
-): Promise<Judged[]> {
+export async function judgedAt({ client, roll }: OpenedFleet, operator: string): Promise<Judged[]> {
   const { judged } = await import("../../lib/fleet/admission.ts");
   const rows = await Array.fromAsync(client.list());
   return judged(rows, roll, { operator, project: roll.project });

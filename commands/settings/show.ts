@@ -5,6 +5,7 @@ import type { HostState } from "../../lib/fleet/host-states.ts";
 import { settingsShow } from "../../lib/options/settings.ts";
 import { withOptions } from "../shell/base.ts";
 import { showList } from "../shell/output/listing.ts";
+import type { OpenedFleet } from "./fleet.ts";
 
 const WORDS: Record<HostState["state"], string> = {
   applied: "applied",
@@ -75,10 +76,7 @@ async function publicKeyIn(file: string): Promise<string> {
 }
 
 /** Returns the labels of hosts at the hub; none where the key may not list them. */
-async function hubLabels({
-  hub,
-  id,
-}: Awaited<ReturnType<(typeof import("./fleet.ts"))["openFleet"]>>): Promise<Map<string, Labels>> {
+async function hubLabels({ hub, id }: OpenedFleet): Promise<Map<string, Labels>> {
   const { JoiningClient } = await import("../../lib/client/joining.ts");
   const found = new Map<string, Labels>();
   try {
