@@ -59,11 +59,16 @@ async function harbour(t: Test) {
     };
     return { take, key };
   };
-  return { hub, folder, project, run, keyFile, file, joinAs };
+  /** Goes on with a key that has no more than these rights. */
+  const withScopes = async (scopes: readonly string[]) => {
+    const made = await hub.call("POST", "/devkeys/api-keys", { json: { name: "ci", scopes, project_id: project } });
+    process.env["SEALIFT_API_KEY"] = String((made.body as { key?: string }).key);
+  };
+  return { hub, folder, project, run, keyFile, file, joinAs, withScopes };
 }
 
 t.test("settings go from a file to hosts through a hub that cannot read them", async (t) => {
-  const { hub, folder, run, keyFile, file, joinAs, project } = await harbour(t);
+  const { hub, folder, run, keyFile, file, joinAs, project, withScopes } = await harbour(t);
   const seven = await joinAs("pier-7", "--host pier-7 --label env=prod");
   const eight = await joinAs("pier-8", "--label env=prod");
   await writeFile(
@@ -71,6 +76,7 @@ t.test("settings go from a file to hosts through a hub that cannot read them", a
     "project: Harbour\nsettings:\n  - match: { env: prod }\n    apps: { web: { SECRET: swordfish, LEVEL: info } }\n" +
       "  - match: { hosts: [pier-7] }\n    apps: { web: { LEVEL: debug } }\n",
   );
+  await withScopes(["settings", "read"]);
   const apply = `settings apply ${file} --operator-key ${keyFile}`;
   t.match(await run(`${apply} --no-wait --accept-new`), { code: 0, stderr: /Uploaded for 2 hosts\./ });
   t.match(await seven.take(), { number: 1, apps: { web: { SECRET: "swordfish", LEVEL: "debug" } } });
