@@ -1,7 +1,8 @@
 // Only in test:all: applications that fall ill and recover by real time.
 // In a process of its own: it watches processes for seconds.
 /** An application becomes unhealthy during a rollout: hub, watch, `app serve` and the application are real. */
-import t from "tap";
+import t, { type Test } from "tap";
+import { Fleet } from "../../commands/fleets/fleet.ts";
 import { RolloutShow, RolloutStart } from "../../commands/rollouts/rollouts.ts";
 import { RolloutWait } from "../../commands/rollouts/wait.ts";
 import { DEPLOY_DEFAULTS } from "../../lib/agent/deployment/run.ts";
@@ -16,14 +17,12 @@ import { startReceiver } from "../support/hub/receiver.ts";
 import { senderOf } from "../support/hub/webhooks.ts";
 import { runHere } from "../support/programs/run-here.ts";
 
-t.test("an application that answers 500 halts the rollout of its version, and webhooks hear of it once", async (t) => {
+/** A hub, and a watch of one host whose application answers as it is told. */
+async function watched(t: Test, health?: string) {
   const hub = await startHub(t, { rateLimits: false, webhookAllow: ["127.0.0.0/8"] });
   const project = await createProject(hub, ["publish", "projects", "deploy", "report", "read"]);
-  const receiver = await startReceiver(t);
-  const events = ["host.failed", "host.unhealthy", "host.healthy"];
-  await hub.call("POST", "/devkeys/webhooks", { json: { url: receiver.url, events } });
   await project.publish(publication("1.0.0"));
-  const h = await sickApplication(t);
+  const h = await sickApplication(t, health);
   const facts = { hubUrl: hub.url, projectId: project.id };
   const connection = { ...facts, apiKey: project.key, timeoutMs: 20_000, hostId: "edge", labels: {} };
   const target: WatchTarget = {
@@ -37,7 +36,36 @@ t.test("an application that answers 500 halts the rollout of its version, and we
   };
   const w = watching(t, [target], undefined, undefined, { everyMs: 200, quietMs: 1_500 });
   await w.until("deploy.done", { version: "1.0.0", outcome: "deployed" });
+  return { hub, project, h, w };
+}
 
+t.test(
+  "a former release that does not answer is said to be unhealthy by its host's fleet, until it does",
+  async (t) => {
+    const { hub, project, h, w } = await watched(t, "{ http: /healthz, within: 3s, stays_up: 1s }");
+    const fleet = async () => {
+      const at = ["--hub-url", hub.url, "--api-key", project.key, "--json"];
+      const { stdout } = await runHere([Fleet], ["fleet", project.id, ...at]);
+      return JSON.parse(stdout.split("\n")[0]!) as Record<string, unknown>;
+    };
+    await h.answers(500);
+    await project.publish(publication("2.0.0"));
+    t.match(await w.until("deploy.done", { version: "2.0.0" }), { outcome: "rolled_back", code: "not_back" });
+    const sick = await until(fleet, ({ health }) => health !== undefined);
+    t.match(sick, { status: "rolled_back", running_version: "1.0.0", health: { state: "unhealthy" } });
+    t.match(sick["error_message"], /does not work either: apps\/web: .*answered 500/);
+    await h.answers(200);
+    await w.until("health.changed", { state: "healthy" });
+    const well = await until(fleet, ({ health }) => (health as { state?: string } | undefined)?.state !== "unhealthy");
+    t.match(well, { running_version: "1.0.0" });
+  },
+);
+
+t.test("an application that answers 500 halts the rollout of its version, and webhooks hear of it once", async (t) => {
+  const { hub, project, h, w } = await watched(t);
+  const receiver = await startReceiver(t);
+  const events = ["host.failed", "host.unhealthy", "host.healthy"];
+  await hub.call("POST", "/devkeys/webhooks", { json: { url: receiver.url, events } });
   const at = ["--hub-url", hub.url, "--api-key", project.key];
   const sealift = (...words: string[]) => runHere([RolloutStart, RolloutShow, RolloutWait], [...words, ...at]);
   t.equal((await sealift("rollout", "start", project.id, "2.0.0", "--waves", "100%", "--soak", "1h")).code, 0);

@@ -1,7 +1,7 @@
 // Holds: which processes are an application's (lib/apps/membership.ts)
 // Holds: control groups that tell members (lib/support/control-groups/member-groups.ts)
 import { execFileSync, spawn } from "node:child_process";
-import { writeFile } from "node:fs/promises";
+import { chown, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import t, { type Test } from "tap";
 import { actOnApplication } from "../../../lib/client/app-serve-client.ts";
@@ -9,6 +9,7 @@ import { SERVE_SOCKET, serveFolder } from "../../../lib/releases/applications.ts
 import { rounds } from "../../support/effort.ts";
 import { freePort } from "../../support/free-port.ts";
 import { ApplicationRoot } from "../../support/host/application-root.ts";
+import { answers, ERASES, hops, leaves } from "../../support/host/hostile-programs.ts";
 import { ask, noOwnUsers, ownUser, type ServedPlace, ServedRoot } from "../../support/host/served-root.ts";
 import { until } from "../../support/until.ts";
 
@@ -18,23 +19,6 @@ import { until } from "../../support/until.ts";
  */
 
 const HTTP = { listen: ["http"], stop: { within: 1 } };
-const answers = (text: string): string =>
-  `require("node:http").createServer((q, r) => r.end(${JSON.stringify(text)})).listen({ fd: 3 });`;
-
-/** Leaves once, and serves on; the one that left has nothing of the first but the socket. */
-const LEAVES = `${answers("hostile")}
-require("node:child_process").spawn(process.execPath, ["-e", ${JSON.stringify(answers("escaped"))}],
-  { detached: true, env: {}, cwd: "/", stdio: ["ignore", "ignore", "ignore", 3] }).unref();`;
-
-/** Processes that each start a successor in a session of its own, and end. */
-const HOPS = `${LEAVES}
-const hop = 'hop=$1; setsid env -i /bin/sh -c "$hop" sh "$hop" & setsid env -i /bin/sleep 300 &';
-for (let count = 0; count < 4; count++)
-  require("node:child_process").spawn("/bin/sh", ["-c", hop, "sh", hop], { detached: true, env: {}, stdio: "ignore" });`;
-
-/** Writes over its own title and environment, as /proc shows them. */
-const ERASES = `process.title = "x".repeat(4096); ${LEAVES}`;
-
 async function hosted(t: Test, place: ServedPlace, program: string) {
   const root = await ApplicationRoot.make(t);
   const user = ownUser(t);
@@ -61,10 +45,10 @@ async function restart({ layout }: ApplicationRoot): Promise<void> {
 
 const PLACES = { host: "group", container: "user" } as const;
 const CASES: readonly [place: ServedPlace, how: string, program: string][] = [
-  ["host", "leaves its group", LEAVES],
+  ["host", "leaves its group", leaves()],
   ["host", "erases its title", ERASES],
-  ["host", "hops from process to process", HOPS],
-  ["container", "hops from process to process", HOPS],
+  ["host", "hops from process to process", hops()],
+  ["container", "hops from process to process", hops()],
 ];
 
 for (const [place, how, program] of CASES)
@@ -84,7 +68,7 @@ for (const [place, how, program] of CASES)
 
 for (const [place, membership] of Object.entries(PLACES) as [ServedPlace, string][]) {
   t.test(`it ends with its grant, by ${membership}`, { skip: noOwnUsers() }, async (t) => {
-    const { root, port, served } = await hosted(t, place, LEAVES);
+    const { root, port, served } = await hosted(t, place, leaves());
     await root.grant({});
     served.process.kill("SIGHUP");
     await until(() => served.has("application.stopped"));
@@ -95,13 +79,13 @@ for (const [place, membership] of Object.entries(PLACES) as [ServedPlace, string
     `what a killed app serve left is ended by the next one, by ${membership}`,
     { skip: noOwnUsers() },
     async (t) => {
-      const { root, port, served } = await hosted(t, place, HOPS);
+      const { root, port, served } = await hosted(t, place, hops());
       await served.end("SIGKILL");
       await root.install("web", { app: HTTP, files: { "server.js": answers("clean") } });
       const next = await ServedRoot.start(t, root, place);
       await until(async () => (await ask(port)) === "clean");
       t.same([...(await answersOf(port, 30))], ["clean"]);
-      await root.install("web", { app: HTTP, files: { "server.js": LEAVES } });
+      await root.install("web", { app: HTTP, files: { "server.js": leaves() } });
       await restart(root);
       await until(async () => (await answersOf(port, 20)).has("escaped"));
       await next.end("SIGTERM");
@@ -141,5 +125,13 @@ t.test(
     const refused = new RegExp(`it runs the process ${foreign.pid} already`);
     await until(() => served.events.some(({ message }) => refused.test(String(message))));
     t.equal(foreign.exitCode, null, "and nobody ends what is not the application's");
+    // Whoever deploys owns the root.
+    const owner = ownUser(t);
+    await chown(root.layout.root, Number(execFileSync("id", ["-u", owner], { encoding: "utf8" })), 0);
+    await root.grant({ web: { user: owner, alone: true } });
+    served.process.kill("SIGHUP");
+    await until(() =>
+      served.events.some(({ message }) => /but the owner of .* is the same user/.test(String(message))),
+    );
   },
 );

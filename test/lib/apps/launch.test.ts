@@ -1,6 +1,7 @@
 // Holds: what a program of an application gets (lib/contract/files/launch.ts)
 // Holds: programs before it get nothing of its settings (lib/apps/guard.ts)
 // Holds: units write the same launch (lib/support/systemd/app-units.ts)
+import { spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -206,4 +207,7 @@ t.test("settings never stand in the arguments of a process", { skip: process.pla
 t.test("a neighbour reads nothing of an application's data", { skip: !("user" in GRANT_USER) }, async (t) => {
   const { data } = await saidBy(t, "", {}, { data: "storage" });
   t.equal(statSync(data).mode & 0o077, 0);
+  const reads = (uid: number) => spawnSync("/bin/cat", [join(data, "made")], { uid, gid: uid, cwd: "/" });
+  t.equal(reads(statSync(data).uid).status, 0, "its own user does");
+  t.match(reads(statSync(data).uid - 1), { status: 1, stderr: /Permission denied/ });
 });

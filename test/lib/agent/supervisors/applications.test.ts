@@ -177,6 +177,17 @@ t.test("app serve", async (t) => {
     const two = await serve(t, () => refuse("port_taken"));
     await t.rejects(two.supervisor.restart("web"), { code: "supervisor_unavailable" });
   });
+  await t.test("an app serve of before 0.3.0, which cannot go on trying, restarts it", async (t) => {
+    const unknown: [number, object] = [404, { error: { code: "not_found", message: "There is no such route." } }];
+    const { supervisor, calls } = await serve(t, (path) =>
+      path.endsWith("recover") ? unknown : [200, { ...web, state: "running", error: null }],
+    );
+    await supervisor.recover!("web");
+    t.same(calls, ["POST /v1/applications/web/recover", "POST /v1/applications/web/restart"]);
+    const refused = await serve(t, () => [500, { error: { code: "start_failed", message: "It failed." } }]);
+    await t.rejects(refused.supervisor.recover!("web"), { message: "It failed." });
+    t.equal(refused.calls.length, 1, "only that is a reason to ask for less");
+  });
   await t.test("an application that does not run is unhealthy", async (t) => {
     const { supervisor } = await serve(t, () => [200, status("waiting", "it ended with exit code 3")]);
     t.match(
