@@ -1,16 +1,8 @@
 import { deploymentError } from "../../contract/errors.ts";
 import { type MembershipKind, MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
 import { instancesOf, isOneRoot, rootOfUnit } from "../../support/systemd/app-instance.ts";
-import {
-  answers,
-  capital,
-  PROGRAM_TIMEOUT_MS,
-  type Prospect,
-  READY_TIMEOUT_MS,
-  type Sample,
-  supervise,
-} from "./supervisor.ts";
-import { sampleUnit, systemctl, type SystemdScope, unitProperties } from "./systemd-units.ts";
+import { answers, capital, PROGRAM_TIMEOUT_MS, type Prospect, READY_TIMEOUT_MS, type Sample } from "./supervisor.ts";
+import { actOnUnits, askUnits, sampleUnit, systemctl, type SystemdScope } from "./systemd-units.ts";
 
 /** Runs applications, whichever program does so. */
 export interface ApplicationRunner {
@@ -49,7 +41,7 @@ const serviceOf = (instance: string): string => `sealift-app@${instance}.service
  * Finds the units of an application of a project root: those of its id, or of its id and root.
  *
  * @returns their instance; or whose the units of that id are, where another root has them
- * @throws DeploymentError `supervisor_failed` where systemd cannot be asked
+ * @throws DeploymentError `supervisor_unavailable` where systemd cannot be asked
  */
 export async function instanceOf(
   scope: SystemdScope,
@@ -59,8 +51,7 @@ export async function instanceOf(
 ): Promise<{ instance: string; belongsTo?: undefined } | { instance?: undefined; belongsTo: string }> {
   const [first, further] = instancesOf(id, root);
   const asked = [first, further].map(serviceOf);
-  const found = await unitProperties(scope, asked, READY_TIMEOUT_MS, signal, ["WorkingDirectory"]);
-  if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
+  const found = await askUnits(scope, asked, READY_TIMEOUT_MS, signal, ["WorkingDirectory"]);
   const [own, other] = found.map(({ WorkingDirectory }) => rootOfUnit(id, WorkingDirectory));
   if (own === undefined || isOneRoot(own, root)) return { instance: first };
   return other !== undefined && isOneRoot(other, root) ? { instance: further } : { belongsTo: own };
@@ -91,14 +82,12 @@ export function applicationUnits(scope: SystemdScope, root: string): Application
     return units;
   };
   const run = (signal: AbortSignal | undefined, verb: string, ...units: string[]) =>
-    supervise(systemctl(scope, verb, ...units), signal, JOB_TIMEOUT_MS);
+    actOnUnits(scope, verb, units, signal, JOB_TIMEOUT_MS);
 
   /** Reads the states of both units. The socket's is undefined where there is none. */
   const look = async (id: string, signal?: AbortSignal) => {
     const { service, socket } = await unitsOf(id, signal);
-    const found = await unitProperties(scope, [service, socket], READY_TIMEOUT_MS, signal);
-    if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
-    const [of, at] = found;
+    const [of, at] = await askUnits(scope, [service, socket], READY_TIMEOUT_MS, signal);
     return {
       service: of?.ActiveState,
       socket: at?.LoadState === "loaded" ? at.ActiveState : undefined,
@@ -145,9 +134,8 @@ export function applicationUnits(scope: SystemdScope, root: string): Application
     sample: async (id, timeoutMs, signal) => sampleUnit(scope, (await unitsOf(id, signal)).service, timeoutMs, signal),
     async look(id, signal) {
       const more = ["MainPID", "User", "StateChangeTimestamp"];
-      const found = await unitProperties(scope, [(await unitsOf(id, signal)).service], READY_TIMEOUT_MS, signal, more);
-      if (typeof found === "string") throw deploymentError("supervisor_failed", `${found}.`);
-      const { LoadState, ActiveState = "unknown", NRestarts = 0, MainPID = 0, User, StateChangeTimestamp } = found[0]!;
+      const [found] = await askUnits(scope, [(await unitsOf(id, signal)).service], READY_TIMEOUT_MS, signal, more);
+      const { LoadState, ActiveState = "unknown", NRestarts = 0, MainPID = 0, User, StateChangeTimestamp } = found!;
       const since = new Date(StateChangeTimestamp ?? "");
       return {
         state: LoadState === undefined || LoadState === "loaded" ? ActiveState : LoadState,

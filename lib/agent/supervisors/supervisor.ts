@@ -1,4 +1,4 @@
-import { deploymentError } from "../../contract/errors.ts";
+import { deploymentError, type SealiftError } from "../../contract/errors.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { childEnvironment, describeFailure, type ProgramResult, runProgram } from "../base/child-program.ts";
 import type { SystemdScope } from "./systemd-units.ts";
@@ -93,19 +93,23 @@ export async function supervise(
   command: readonly [string, ...string[]],
   signal?: AbortSignal,
   timeoutMs = PROGRAM_TIMEOUT_MS,
-): Promise<ProgramResult> {
+): Promise<void> {
+  const { error } = await tryToSupervise(command, signal, timeoutMs);
+  if (error !== undefined) throw error;
+}
+
+/** Runs a supervisor's own program. @returns its failure, if any, and whether its time was up */
+export async function tryToSupervise(
+  command: readonly [string, ...string[]],
+  signal?: AbortSignal,
+  timeoutMs = PROGRAM_TIMEOUT_MS,
+): Promise<{ error?: SealiftError; timedOut?: boolean }> {
   const result = await runProgram({ command, env: childEnvironment(), timeoutMs, ...(signal && { signal }) });
   signal?.throwIfAborted();
-  if (result.code !== 0) {
-    throw deploymentError(
-      "supervisor_failed",
-      `\`${command.join(" ")}\` failed: ${describeFailure(result, timeoutMs)}.`,
-      {
-        hint: "Run it by hand to see why.",
-      },
-    );
-  }
-  return result;
+  if (result.code === 0) return {};
+  const message = `\`${command.join(" ")}\` failed: ${describeFailure(result, timeoutMs)}.`;
+  const error = deploymentError("supervisor_failed", message, { hint: "Run it by hand to see why." });
+  return { error, timedOut: result.timedOut };
 }
 
 /** Runs a query of a supervisor's program, with a time limit. Its times are in UTC. */

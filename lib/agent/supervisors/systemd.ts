@@ -1,6 +1,6 @@
 import { unitChecks } from "./settling.ts";
-import { answers, supervise, type Supervisor, type UnitHealth, unitName } from "./supervisor.ts";
-import { sampleUnit, systemctl, type SystemdScope } from "./systemd-units.ts";
+import { answers, type Supervisor, type UnitHealth, unitName } from "./supervisor.ts";
+import { actOnUnits, sampleUnit, systemctl, type SystemdScope } from "./systemd-units.ts";
 
 export interface SystemdOptions extends UnitHealth {
   /** Template of the names; `<id>` is the plugin. */
@@ -10,9 +10,8 @@ export interface SystemdOptions extends UnitHealth {
 
 /** Supervises systemd units through `systemctl`. Healthy: active, without a restart, for a while. */
 export function systemdSupervisor({ template, scope, ...health }: SystemdOptions): Supervisor {
-  const act = (verb: string) => async (plugin: string | null, signal?: AbortSignal) => {
-    await supervise(systemctl(scope, verb, unitName(template, plugin)), signal);
-  };
+  const act = (verb: string) => (plugin: string | null, signal?: AbortSignal) =>
+    actOnUnits(scope, verb, [unitName(template, plugin)], signal);
   return {
     ready: (signal) => answers(systemctl(scope, "list-jobs"), signal),
     start: act("start"),

@@ -28,11 +28,43 @@ t.test("systemd", async (t) => {
       "--user --no-ask-password restart sealift-project",
     ]);
   });
-  await t.test("a failing systemctl fails the step with what it said", async (t) => {
-    await recordingProgram(t, "systemctl", "echo 'Unit not found.' >&2; exit 5");
-    await t.rejects(systemdSupervisor({ scope: "system", staysUpMs: 100 }).start("tides"), {
-      code: "supervisor_failed",
-      message: /Unit not found/,
+  const failing: [title: string, state: string][] = [
+    ["is not there", "echo LoadState=not-found; echo ActiveState=inactive"],
+    ["has failed", "echo LoadState=loaded; echo ActiveState=failed; echo Result=exit-code"],
+    ["systemd starts again", "echo LoadState=loaded; echo ActiveState=activating; echo Result=exit-code"],
+    ["systemd has started again", "echo LoadState=loaded; echo ActiveState=active; echo NRestarts=1"],
+    [
+      "its condition held",
+      "echo ActiveState=failed; echo Result=signal; echo 'ExecCondition={ code=exited ; status=0 }'",
+    ],
+  ];
+  for (const [title, state] of failing)
+    await t.test(`a failing systemctl fails the step with what it said, where the unit ${title}`, async (t) => {
+      await recordingProgram(t, "systemctl", `case "$*" in *show*) ${state};; *) echo 'It failed.' >&2; exit 1;; esac`);
+      await t.rejects(systemdSupervisor({ scope: "system", staysUpMs: 100 }).start("tides"), {
+        code: "supervisor_failed",
+        message: /It failed/,
+      });
+    });
+  const away: [title: string, show: string][] = [
+    ["it does not answer", "exit 1"],
+    ["the unit has not failed", "echo LoadState=loaded; echo ActiveState=active; echo Result=success"],
+    ["a condition was killed", "echo ActiveState=failed; echo 'ExecCondition={ code=killed ; status=9/KILL }'"],
+    ["a condition could not be run", "echo Result=exit-code; echo 'ExecCondition={ code=exited ; status=255 }'"],
+  ];
+  for (const [title, show] of away)
+    await t.test(`systemd is asked again for a while where ${title}`, async (t) => {
+      // The first three calls meet it so, as while it executes itself anew.
+      const script = `echo x >> $STATE/n; [ $(wc -l < $STATE/n) -gt 3 ] || case "$*" in *show*) ${show};; *) exit 1;; esac`;
+      await recordingProgram(t, "systemctl", script);
+      await systemdSupervisor({ scope: "system", staysUpMs: 100 }).restart("tides");
+    });
+  await t.test("a systemd that lets nobody do it is no fault of a version", async (t) => {
+    const script = `case "$*" in *show*) echo LoadState=loaded; echo ActiveState=active;; *) echo 'Access denied' >&2; exit 4;; esac`;
+    await recordingProgram(t, "systemctl", script);
+    await t.rejects(systemdSupervisor({ scope: "system", staysUpMs: 100 }).restart("tides"), {
+      code: "supervisor_unavailable",
+      message: /Access denied/,
     });
   });
   const states: [string, string, RegExp | undefined][] = [
@@ -52,7 +84,6 @@ t.test("systemd", async (t) => {
       "echo x >> $STATE/n; echo LoadState=loaded; echo ActiveState=active; echo NRestarts=$(wc -l < $STATE/n)",
       /restarted 1 times/,
     ],
-    ["an unreachable systemd is not", "exit 1", /exit code 1/],
   ];
   for (const [title, script, fault] of states) {
     await t.test(title, async (t) => {
@@ -62,6 +93,11 @@ t.test("systemd", async (t) => {
       else t.match(found, fault);
     });
   }
+  await t.test("a systemd that cannot be asked says nothing of a unit", async (t) => {
+    await recordingProgram(t, "systemctl", "exit 1");
+    const check = systemdSupervisor({ scope: "system", staysUpMs: 100 }).check("tides", 500);
+    await t.rejects(check, { code: "supervisor_unavailable", message: /exit code 1/ });
+  });
   await t.test("a unit that ends after a while is not healthy", async (t) => {
     const script =
       "echo x >> $STATE/n; echo LoadState=loaded; echo NRestarts=0; [ $(wc -l < $STATE/n) -lt 4 ] && echo ActiveState=active || echo ActiveState=inactive";
@@ -85,7 +121,9 @@ t.test("systemd", async (t) => {
   await t.test("a check that hangs ends with its time-out", async (t) => {
     await recordingProgram(t, "systemctl", "sleep 30");
     const started = Date.now();
-    t.match(await systemdSupervisor({ scope: "system", staysUpMs: 100 }).check("tides", 300), /longer than 0.3 s/);
+    await t.rejects(systemdSupervisor({ scope: "system", staysUpMs: 100 }).check("tides", 300), {
+      ...{ code: "supervisor_unavailable", message: /longer than 0.3 s/ },
+    });
     t.ok(Date.now() - started < 7_000);
   });
 });
