@@ -1,6 +1,9 @@
 // Holds: which processes are an application's (lib/apps/membership.ts)
 // In a process of its own: it runs programs that end and begin again and again.
+import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import t, { type Test } from "tap";
 import { deploy } from "../../../lib/agent/deployment/deploy.ts";
 import { DEPLOY_DEFAULTS } from "../../../lib/agent/deployment/run.ts";
@@ -12,6 +15,7 @@ import { appSource } from "../../support/host/application-host.ts";
 import { ApplicationRoot } from "../../support/host/application-root.ts";
 import { answers, HOPPERS, hops } from "../../support/host/hostile-programs.ts";
 import { ask, noOwnUsers, ownUser, type ServedPlace, ServedRoot } from "../../support/host/served-root.ts";
+import { commandLine } from "../../support/programs/command-line.ts";
 
 /** A version whose processes hop does not start or does not work, and the one before comes back: alone. */
 
@@ -75,3 +79,26 @@ for (const place of ["host", "container"] as const) {
     t.equal((await h.processes()).length, 1, "all of it ends with the version");
   });
 }
+
+t.test("an application with the user of app serve is said to be told by nothing", { skip: noOwnUsers() }, async (t) => {
+  const root = await ApplicationRoot.make(t);
+  const user = ownUser(t);
+  const { uid } = (await findUser(user))!;
+  const port = await freePort();
+  // It may enter any group that its user may.
+  const moves = `for (const at of ["/sys/fs/cgroup/cgroup.procs", "/sys/fs/cgroup/unified/cgroup.procs"])
+    try { require("node:fs").writeFileSync(at, "0"); } catch {}`;
+  await root.install("web", { app: { listen: ["http"] }, files: { "server.js": `${moves} ${answers("same")}` } });
+  const grant = { same_user: true, listen: { http: port } };
+  await writeFile(
+    join(root.layout.root, "applications.yaml"),
+    JSON.stringify({ supervisor: "serve", applications: { web: grant } }),
+  );
+  execFileSync("chown", ["--recursive", "--no-dereference", `${uid}:${uid}`, root.layout.root]);
+  const served = await ServedRoot.start(t, root, uid);
+  if (served.process.exitCode !== null) return t.comment("another user cannot read the program here");
+  t.ok(served.has("application.started", { membership: "none", same_user: true }), JSON.stringify(served.events));
+  t.equal(await ask(port), "same");
+  const status = await commandLine(["app", "status", "web", "--project-root", root.layout.root, "--json"]);
+  t.match(status.stdout, '"membership":"none"');
+});

@@ -19,9 +19,11 @@ const DOCKERS = [
 /** Place of an `app serve`: on this machine, or as root of a container, whose control groups are read-only. */
 export type ServedPlace = "host" | "container";
 
-/** The words before a program that put it into a place. */
-function placed(place: ServedPlace, words: readonly string[]): string[] {
+/** The words before a program that put it into a place, or run it as an ordinary user. */
+function placed(place: ServedPlace | number, words: readonly string[]): string[] {
   if (place === "host") return [...words];
+  if (typeof place === "number")
+    return ["setpriv", "--reuid", String(place), "--regid", String(place), "--clear-groups", ...words];
   const readOnly = `for at in $(awk '$3 == "cgroup2" { print $2 }' /proc/mounts); do mount -o remount,bind,ro "$at"; done`;
   return [
     ...["unshare", "--mount", "sh", "-c", `${readOnly}; exec "$@"`, "sh"],
@@ -48,8 +50,8 @@ export class ServedRoot {
     child.stderr!.resume();
   }
 
-  /** Starts it, and waits until it is ready; the test ends it. */
-  static async start(t: Test, root: ApplicationRoot, place: ServedPlace = "host"): Promise<ServedRoot> {
+  /** Starts it, and waits until it is ready; the test ends it. @param place a number is that of an ordinary user */
+  static async start(t: Test, root: ApplicationRoot, place: ServedPlace | number = "host"): Promise<ServedRoot> {
     const words = [process.execPath, SEALIFT, "app", "serve", "--json", "--project-root", root.layout.root];
     const [file, ...args] = placed(place, words);
     const served = new ServedRoot(spawn(file!, args, { stdio: ["ignore", "pipe", "pipe"] }));

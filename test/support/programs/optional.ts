@@ -69,6 +69,7 @@ export const OPTIONAL = {
   "mkfs.btrfs": from("btrfs-progs"),
   "mkfs.xfs": from("xfsprogs", "-V"),
   openssl: from("openssl", "version"),
+  pkcheck: from("polkitd"),
   promtool: from("prometheus"),
   python3: from("python3"),
   "python3-cryptography": { ...from("python3-cryptography", "-c", "import cryptography"), program: "python3" },
