@@ -49,9 +49,12 @@ t.test("a number that was used again ends nobody", { skip: process.platform !== 
   const file = join(t.testdir({}), "web.json");
   await markProcess(file, leader.pid!, {});
   const mark = JSON.parse(await readFile(file, "utf8")) as { start: number };
-  await writeFile(file, JSON.stringify({ ...mark, start: mark.start - 1 }));
-  await endLeftovers(file, await markOf(root.layout.root, "web"), undefined);
-  t.ok(await isAlive(child));
+  // Another process of this boot, or one of an earlier boot that began as long after it.
+  for (const other of [{ start: mark.start - 1 }, { boot: "00000000-0000-0000-0000-000000000000" }]) {
+    await writeFile(file, JSON.stringify({ ...mark, ...other }));
+    await endLeftovers(file, await markOf(root.layout.root, "web"), undefined);
+    t.ok(await isAlive(child), JSON.stringify(other));
+  }
   await markProcess(file, leader.pid!, {});
   await endLeftovers(file, await markOf(root.layout.root, "web"), undefined);
   t.notOk(await isAlive(child), "but its own group ends");

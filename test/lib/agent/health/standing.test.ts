@@ -25,6 +25,15 @@ t.test("three misses in a row are unhealthy since the first, and one answer is h
   t.end();
 });
 
+t.test("a unit that was unhealthy stays so until it answers, also for a watch that has just started", (t) => {
+  t.match(looks(0, "a", "b", "c", "d"), { fault: "d", since: at(1) });
+  // What an earlier watch has left of it.
+  const found: UnitHealth = { misses: 0, since: at(0), restarts: Number.MAX_SAFE_INTEGER, fault: "a" };
+  t.match(afterLook(found, { fault: "b", restarts: 0 }, at(9)), { misses: 1, fault: "b" }, "one miss is enough");
+  t.match(afterLook(found, { restarts: 0 }, at(9)), { misses: 0, fault: undefined });
+  t.end();
+});
+
 t.test("a release is unhealthy while a unit is, since the first of them", (t) => {
   const well = looks(0);
   const [first, second] = [looks(0, "a", "b", "c"), looks(0, 0, "x", "y", "z")];
