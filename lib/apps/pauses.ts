@@ -3,7 +3,7 @@
  * time for the start: what kept an application from starting may be gone for a minute at most until it answers.
  */
 const FIRST_PAUSE_MS = 1_000;
-const LONGEST_PAUSE_MS = 45_000;
+const LONGEST_PAUSE_MS = 30_000;
 /** Time after which an application counts as working, in milliseconds: its next end is a first one. */
 const STEADY_MS = 60_000;
 
