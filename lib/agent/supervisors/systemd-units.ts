@@ -104,7 +104,10 @@ export async function actOnUnits(
     const [service] = await askUnits(scope, units.slice(-1), READY_TIMEOUT_MS, signal, ["ExecCondition"]);
     if (hasFailed(service!)) throw error;
     if (performance.now() >= end)
-      throw deploymentError("supervisor_unavailable", error.message, { cause: error, hint: error.hint });
+      throw deploymentError("supervisor_unavailable", error.message, {
+        cause: error,
+        hint: "Run it by hand to see why.",
+      });
     await sleep(AWAY_PAUSE_MS, undefined, signal && { signal });
   }
 }
