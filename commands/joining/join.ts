@@ -1,5 +1,5 @@
 import { join as joined, resolve } from "node:path";
-import { Command, Option } from "clipanion";
+import { Cli, Command, Option } from "clipanion";
 import type { Joined } from "../../lib/agent/joining/join.ts";
 import type { HostFileNames, WatchUnit } from "../../lib/agent/joining/unit.ts";
 import { usageError } from "../../lib/contract/errors.ts";
@@ -168,9 +168,8 @@ export class Join extends withOptions(join) {
 
   /** Runs another command of this program. @returns what it prints. @throws UsageError `usage` where it fails */
   async #call(command: readonly string[]): Promise<string> {
-    const [{ PassThrough }, { Cli }, { AppAllow }, { SystemdInstallApp }] = await Promise.all([
+    const [{ PassThrough }, { AppAllow }, { SystemdInstallApp }] = await Promise.all([
       import("node:stream"),
-      import("clipanion"),
       import("../apps/app-allow.ts"),
       import("../apps/systemd-install-app.ts"),
     ]);

@@ -64,7 +64,8 @@ export function withFleet(own: string, fleet: Values): string {
     .toSorted(([a], [b]) => (a < b ? -1 : 1))
     .map(([name, value]) => `${name}=${quotedAlike(value)!}\n`);
   if (lines.length === 0) return own;
-  return `${own === "" || own.endsWith("\n") ? own : `${own}\n`}${BEGIN}\n${lines.join("")}${END}\n`;
+  const before = own.trim() === "" ? "" : own.endsWith("\n") ? own : `${own}\n`;
+  return `${before}${BEGIN}\n${lines.join("")}${END}\n`;
 }
 
 /** Setting that is not used, with the code of the reason. */
