@@ -3,9 +3,7 @@ import { deploymentError } from "../../lib/contract/errors.ts";
 import { appRunner } from "../../lib/options/apps.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt } from "../targets/targets.ts";
-
-/** Time limit of one look at the application, in milliseconds; `health` of its app.yaml limits the whole check. */
-const LOOK_MS = 10_000;
+import { requireHealthy } from "./require-healthy.ts";
 
 export class AppRestart extends withOptions(appRunner) {
   static override paths = [["app", "restart"]];
@@ -43,13 +41,13 @@ export class AppRestart extends withOptions(appRunner) {
     const { refusal } = await mayStart({ layout, apps, supervisor: choice, signal: interrupt.signal });
     if (refusal !== undefined) throw notAllowed(refusal.message, refusal.faults);
     const supervisor = await supervisorOfRoot(layout, choice);
+    if ((await supervisor.passes?.(id)) === true)
+      throw deploymentError("app_stopped", `${id} is stopped, and a restart leaves it so.`, {
+        hint: `\`sealift app start ${id}\` starts it.`,
+      });
     await supervisor.restart(id, interrupt.signal);
     this.note(`${id} was restarted`);
-    const fault = await supervisor.check(id, LOOK_MS, interrupt.signal);
-    if (fault !== undefined)
-      throw deploymentError("unhealthy", `${id} is not healthy: ${fault}.`, {
-        hint: `See \`sealift app logs ${id}\`.`,
-      });
+    await requireHealthy(supervisor, id, interrupt.signal);
     if (!this.json) this.print.line(`${id} is healthy`);
     return this.done({ id });
   }

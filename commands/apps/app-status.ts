@@ -23,6 +23,7 @@ export class AppStatus extends withOptions(appRunner) {
       same_user: true,
       membership: true,
       addresses: true,
+      stopped_since: true,
       healthy: true,
       fault: true,
     });
@@ -78,6 +79,7 @@ function linesOf(application: ApplicationState, root: string): string[] {
   if (pid !== null) say("process", `${pid}, ${counted(restarts, "restart")}${user === null ? "" : `, user ${user}`}`);
   const given = Object.entries(addresses).map(([name, at]) => `${name} ${at}`);
   if (given.length > 0) say("addresses", given.join(", "));
+  if (application.stopped_since !== null) say("stopped", `by an operator: \`sealift app start ${id}\` ends that`);
   if (healthy === true) say("health", "works");
   else if (fault !== null) say("health", `does not work: ${fault}`);
   if (application.membership === "none")

@@ -3,6 +3,7 @@ import type { HostFactIn } from "../../lib/contract/facts/host-shown.ts";
 import {
   lastHeard,
   shownVersion,
+  stoppedText,
   triedVersion,
   troubleOf,
   unhealthyText,
@@ -19,7 +20,8 @@ const CELLS: Record<HostFactIn<"line">, (host: FleetHost, stale: boolean) => str
   running_signer: ({ running_signer: signer }) => signerText(signer).padEnd(17),
   status: (host, stale) => (stale ? "stale" : reportedText(host)).padEnd(11),
   completed_at: ({ completed_at: time }) => timeText(time ?? "").padEnd(20),
-  error_message: (host, stale) => (stale ? silenceText(host) : undefined) ?? troubleText(host),
+  error_message: (host, stale) =>
+    [(stale ? silenceText(host) : undefined) ?? troubleText(host), stoppedText(host)].filter(Boolean).join("; "),
 };
 
 /** Formats a host as one line, whatever it has put into its report. @param stale whether it was silent for too long */

@@ -6,7 +6,9 @@ import * as appLogs from "../apps/app-logs.ts";
 import * as appPrepare from "../apps/app-prepare.ts";
 import * as appRestart from "../apps/app-restart.ts";
 import * as appServe from "../apps/app-serve.ts";
+import * as appStart from "../apps/app-start.ts";
 import * as appStatus from "../apps/app-status.ts";
+import * as appStop from "../apps/app-stop.ts";
 import * as appTest from "../apps/app-test.ts";
 import * as systemdInstallApp from "../apps/systemd-install-app.ts";
 import { components } from "../components/feature.ts";
@@ -82,7 +84,8 @@ import type { CommandFeature } from "./feature.ts";
 /** Modules of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[contexts, login, trustFolder],
-  ...[appAllow, appEnv, appInit, appLogs, appPrepare, appRestart, appServe, appStatus, appTest, systemdInstallApp],
+  ...[appAllow, appEnv, appInit, appLogs, appPrepare, appRestart, appServe, appStart, appStatus, appStop, appTest],
+  systemdInstallApp,
   ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
   ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetWait],
   ...[diff, history, logs, pin, releases, remove, rollback, status],

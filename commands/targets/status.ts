@@ -101,7 +101,7 @@ function factsOf(status: TargetStatus, why: Why | undefined, apps: readonly Unit
     ahead: ahead && { version: ahead.version, bytes: ahead.bytes, at: ahead.at, not_before: ahead.notBefore },
     last_report: lastReport ?? null,
     unhealthy: status.unhealthy,
-    applications: apps.map(({ unit, fault = null }) => ({ unit, fault })),
+    applications: apps.map(({ unit, fault = null, stopped = null }) => ({ unit, fault, stopped_since: stopped })),
     why: reason === undefined ? null : { reason: reason.reason, version: reason.version, message: reason.message },
     ...(status.root !== undefined && { trust_root: status.root }),
   };
@@ -122,7 +122,9 @@ function linesOf(
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(11)} ${text}`);
   if (status.unhealthy !== null)
     say("unhealthy", `since ${timeText(status.unhealthy.since)}: ${status.unhealthy.message}`);
-  for (const { unit, fault } of apps) say(unit, fault === undefined ? "works" : `does not work: ${fault}`);
+  for (const { unit, fault, stopped } of apps)
+    if (stopped !== undefined) say(unit, `stopped by an operator since ${timeText(stopped)}`);
+    else say(unit, fault === undefined ? "works" : `does not work: ${fault}`);
   if (latest !== null && latest !== running?.version) say("latest", latest);
   const reason = reasonOf(why);
   if (reason !== undefined)

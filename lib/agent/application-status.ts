@@ -3,6 +3,7 @@ import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
 import { knownApplications, readGrants, readInstalled } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
 import { readRelease } from "../releases/release.ts";
+import { stoppedSince } from "../releases/stopped.ts";
 import type { ProcessState } from "./supervisors/application-units.ts";
 import { applicationRunner, applicationSupervisor } from "./supervisors/applications.ts";
 import type { SystemdScope } from "./supervisors/systemd-units.ts";
@@ -19,7 +20,9 @@ export interface ApplicationState extends Omit<ProcessState, "sameUser"> {
   same_user: boolean;
   /** Addresses that the operator gives it, by name. */
   addresses: Readonly<Record<string, string>>;
-  /** Whether it works now; null where nothing is installed or nobody may run it. */
+  /** Time since when an operator has it stopped (`sealift app stop`); null for one that may run. */
+  stopped_since: string | null;
+  /** Whether it works now; null where nothing is installed, nobody may run it, or it is stopped on purpose. */
   healthy: boolean | null;
   /** Reason why it does not work, if any. */
   fault: string | null;
@@ -48,6 +51,7 @@ export async function* applicationStates(
   for (const id of ids.length > 0 ? ids : await knownApplications(layout)) {
     const grant = grants?.applications[id];
     const installed = await readInstalled(layout, id);
+    const stopped = await stoppedSince(layout, id);
     const release = installed && (await readRelease(layout, installed.target, installed.release));
     let found = UNASKED;
     let error: SealiftError | undefined;
@@ -61,12 +65,15 @@ export async function* applicationStates(
       error = asSealiftError(thrown);
     }
     const { sameUser, ...process } = found;
-    const fault = error?.message ?? null;
+    const fault = stopped === undefined ? (error?.message ?? null) : null;
     const application = {
       ...{ id, ...process, same_user: sameUser, version: release?.version ?? null, addresses: grant?.listen ?? {} },
-      healthy: installed === undefined || grant === undefined ? null : fault === null,
+      ...(stopped !== undefined && process.pid === null && { state: "stopped", since: stopped }),
+      stopped_since: stopped ?? null,
+      healthy: installed === undefined || grant === undefined || stopped !== undefined ? null : fault === null,
       fault: fault?.replace(/\.$/, "") ?? null,
     };
-    yield { application, ...(installed !== undefined && error !== undefined && { error }) };
+    const isIll = installed !== undefined && stopped === undefined;
+    yield { application, ...(isIll && error !== undefined && { error }) };
   }
 }

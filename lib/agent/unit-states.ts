@@ -7,6 +7,7 @@ import { readGrants } from "../releases/applications.ts";
 import { isApplication, type Layout } from "../releases/layout.ts";
 import { unitKey } from "../releases/names.ts";
 import { currentRelease, namedUnits, type Release } from "../releases/release.ts";
+import { stoppedSince } from "../releases/stopped.ts";
 import { applicationSupervisor } from "./supervisors/applications.ts";
 import type { Supervisor, SupervisorChoice } from "./supervisors/supervisor.ts";
 
@@ -20,6 +21,8 @@ export interface UnitState {
   /** Plugin, `apps/<id>`, or `project`. */
   unit: string;
   fault: string | undefined;
+  /** Since when an operator has it stopped, ISO 8601; undefined for one that is to run. */
+  stopped?: string | undefined;
 }
 
 /**
@@ -42,7 +45,10 @@ export async function* unitStates(layout: Layout, choice: SupervisorChoice): Asy
     for (const plugin of plannedUnits(release, ofPlugins))
       yield { target, ...(await stateOf(plugin ?? "project", plugin, ofPlugins!)) };
     for (const item of ofApplications === undefined ? [] : release.items.filter(isApplication))
-      yield { target, ...(await stateOf(unitKey(item), item.id, ofApplications!)) };
+      yield {
+        ...{ target, ...(await stateOf(unitKey(item), item.id, ofApplications!)) },
+        stopped: await stoppedSince(layout, item.id),
+      };
   }
 }
 

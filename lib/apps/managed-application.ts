@@ -3,6 +3,7 @@ import type { ApplicationStatus } from "../contract/surfaces/app-serve.ts";
 import { applicationPaths } from "../releases/applications.ts";
 import { readJournal } from "../releases/journal.ts";
 import type { Layout } from "../releases/layout.ts";
+import { stoppedSince } from "../releases/stopped.ts";
 import type { FoundMembers } from "../support/control-groups/member-groups.ts";
 import { type ApplicationProcess, endingText } from "./application-process.ts";
 import type { EmitAppServe } from "./events.ts";
@@ -145,7 +146,7 @@ export class ManagedApplication {
     this.#beginAnew();
     try {
       await this.#end();
-      await this.#start();
+      if (!(await this.#staysStopped())) await this.#start();
     } catch (thrown) {
       const fault = asFault(thrown);
       // Sockets stay open: whoever asked goes back to another release, or stops it.
@@ -160,13 +161,22 @@ export class ManagedApplication {
     if (this.#closed !== undefined) return;
     try {
       await this.#end();
-      await this.#start();
+      if (!(await this.#staysStopped())) await this.#start();
     } catch (thrown) {
       const fault = asFault(thrown);
       const isWaiting = fault.code !== "not_granted" && fault.code !== "not_installed";
       this.#become(isWaiting ? "waiting" : "stopped", fault.message);
       this.#tellFailure(fault, isWaiting ? this.#comeBackLater() : null);
     }
+  }
+
+  /** Closes the sockets of an application that an operator has stopped. @returns whether one has */
+  async #staysStopped(): Promise<boolean> {
+    if ((await stoppedSince(this.#layout, this.id)) === undefined) return false;
+    this.#launcher[Symbol.dispose]();
+    this.#become("stopped");
+    this.#emit({ event: "application.stopped", id: this.id, killed: false });
+    return true;
   }
 
   #tellFailure({ code, message }: ServeFault, restart_ms: number | null): void {

@@ -216,6 +216,7 @@ export const CODES = {
   target_watched: tryAgain("Another watch follows the target in this project root."),
   app_not_installed: failed("The project root has no such application installed."),
   migration_failed: failed("The migration of an application ended with an error."),
+  app_stopped: failed("An operator has the application stopped (`sealift app stop`)."),
   apps_served: tryAgain("Another `sealift app serve` runs the applications of this project root."),
   journal_unreadable: failed(
     "The journal of a deployment that was cut short is damaged or of another version of Sealift; nothing was touched.",

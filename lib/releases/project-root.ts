@@ -149,7 +149,7 @@ interface Inside {
 const INSIDE: Inside = {
   current: { "*": "link" },
   releases: { "*": { "*": "folder" } },
-  state: { "*": "file" },
+  state: { stopped: { "*": "file" }, "*": "file" },
   reports: { "*": { "*": "file" } },
   outbox: { "*": { "*": "file" } },
   trust: { "*": "file" },

@@ -5,6 +5,7 @@ import {
   isInTrouble,
   isStale,
   STALE_MS,
+  stoppedText,
   troubleOf,
   unhealthyText,
   WAIT_WORDS,
@@ -110,13 +111,14 @@ export class FleetModel {
     const fresh: HostRow[] = [];
     for (const host of hosts) {
       const { version, tried, error, signer, unhealthySince, waits } = hostView(host);
+      const trouble = [error, stoppedText(host)].filter(Boolean).join("; ");
       const row: HostRow = {
         id: owned(host.host_id),
         version: this.#shared(version),
         tried: tried === null ? null : this.#shared(tried),
         status: statusOf(host, unhealthySince !== undefined, (text) => this.#shared(text)),
         at: Date.parse(host.completed_at ?? "") || 0,
-        error: error ? this.#shared(printable(error).slice(0, ERROR_LENGTH)) : null,
+        error: trouble === "" ? null : this.#shared(printable(trouble).slice(0, ERROR_LENGTH)),
         signer: signer && this.#shared(signer),
         waits,
         stale: isStale(host, this.#staleMs, now),

@@ -117,7 +117,7 @@ t.test("history says what became unhealthy after its deployment, and healthy aga
       units: { "plugins/a": "it hangs" },
     };
     const now = new Date(Date.now() + 60_000 * (index + 1)).toISOString();
-    const report = healthReport(release, standing, earlier, now, { kind, slug, host_id: "host" });
+    const report = healthReport(release, standing, earlier, now, [], { kind, slug, host_id: "host" });
     await writeReport(layout, GIVEN_TARGET, report);
   }
   t.match((await run("history")).stdout.trim().split("\n"), [

@@ -105,6 +105,41 @@ t.test("systemd runs an application as its unit says", { skip, timeout: 240_000 
     await until(async () => (await asked()) === "answers");
   });
 
+  await t.test("what is stopped is started by nobody, nor by a boot or a connection", async (t) => {
+    t.match(await sealift("app", "stop", "web", "--project-root", ROOT), /^web is stopped$/m);
+    const stopped = async (why: string): Promise<void> => {
+      t.equal(await active("sealift-app@web.service"), "inactive", why);
+      t.equal(await active("sealift-app@web.socket"), "inactive", why);
+      t.equal(await asked(), "", why);
+    };
+    await stopped("at once");
+    // As a boot does, and an older agent.
+    await run("systemctl", "start", "sealift-app@web.socket", "sealift-app@web.service");
+    await stopped("started by hand");
+    await run("systemctl", "restart", "sealift-app@web.service");
+    await stopped("restarted");
+    t.equal(await run("stat", "--format=%U", `${ROOT}/.sealift/state/stopped/web`), "sealift-watch");
+    const status = await sealift("app", "status", "web", "--project-root", ROOT, "--json");
+    t.match(status.split("\n")[0], '"state":"stopped"');
+    t.match(
+      await machine.run(
+        "/usr/lib/sealift-node",
+        "/usr/lib/sealift/dist/bin/sealift.js",
+        "app",
+        "restart",
+        "web",
+        "--project-root",
+        ROOT,
+      ),
+      {
+        ...{ code: 1, stderr: /\(app_stopped\)/ },
+      },
+    );
+    t.match(await sealift("app", "start", "web", "--project-root", ROOT), /^web is healthy$/m);
+    t.equal(await asked(), "answers");
+    t.equal(await active("sealift-app@web.socket"), "active");
+  });
+
   await t.test("what a version drops is not started again, and its port takes no connection", async (t) => {
     await machine.run("systemctl", "stop", "sealift-app@web.socket", "sealift-app@web.service");
     rmSync(machine.path(`${ROOT}/apps/web`));

@@ -5,6 +5,7 @@ import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
 import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
 import { readGrants } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
+import { stoppedSince } from "../../releases/stopped.ts";
 import { capital, type SupervisorChoice } from "../supervisors/supervisor.ts";
 import type { Applications } from "./descriptors.ts";
 import { requirePrograms } from "./programs.ts";
@@ -44,7 +45,8 @@ export async function admitApplications(request: ApplicationsToRun): Promise<Ref
   if (refusal !== undefined) return refusal;
   await requirePrograms(apps, signal);
   for (const [id, app] of apps)
-    if (!running.has(id)) await requireFreePorts(id, opened.has(id) ? app.ports : addressNames(app), grants!);
+    if (!running.has(id) && (await stoppedSince(request.layout, id)) === undefined)
+      await requireFreePorts(id, opened.has(id) ? app.ports : addressNames(app), grants!);
   return undefined;
 }
 

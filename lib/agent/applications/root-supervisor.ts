@@ -3,6 +3,7 @@ import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
 import { readGrants } from "../../releases/applications.ts";
 import { isApplication, type Layout } from "../../releases/layout.ts";
 import { itemOfUnit } from "../../releases/names.ts";
+import { passingStopped } from "../supervisors/stopped-applications.ts";
 import type { Supervisor, SupervisorChoice } from "../supervisors/supervisor.ts";
 
 /** True for the key of an application's unit. */
@@ -15,7 +16,7 @@ export const isApplicationUnit = (unit: string | null): unit is string =>
  * @throws DeploymentError `app_not_allowed` without that file; UsageError `config_invalid`
  */
 export async function supervisorOfRoot(layout: Layout, choice: SupervisorChoice): Promise<Supervisor> {
-  if (choice.applications !== undefined) return choice.applications(layout);
+  if (choice.applications !== undefined) return passingStopped(layout, await choice.applications(layout));
   const grants = await readGrants(layout);
   if (grants === undefined)
     throw deploymentError("app_not_allowed", `There is no ${APPLICATIONS_FILE} in ${layout.root}.`, {
@@ -39,6 +40,9 @@ export function withApplications(plugins: Supervisor, layout: Layout, choice: Su
         : plugins[verb](unit, signal);
   return {
     ...plugins,
+    passes: async (unit) =>
+      isApplicationUnit(unit) &&
+      (await (await supervisorOfRoot(layout, choice)).passes?.(itemOfUnit(unit).id)) === true,
     start: act("start"),
     stop: act("stop"),
     restart: act("restart"),

@@ -11,7 +11,7 @@ import type { OrderedPlan } from "../base/plan.ts";
 import type { Fetched } from "../sources/source.ts";
 import { prepareEnvFile, requireSettings } from "./env-file.ts";
 import { provision, provisionedBy, provisionerOf } from "./provision.ts";
-import { pluginOf, runStep, type StepContext } from "./steps.ts";
+import { pluginOf, type Ran, runStep, type StepContext } from "./steps.ts";
 
 /** Context of steps that fill a release from a verified tree. */
 export interface Filling extends StepContext {
@@ -42,7 +42,7 @@ export interface Filling extends StepContext {
 }
 
 /** Runs one step before the switch. */
-export async function runFillStep(step: InstallStep, context: Filling): Promise<void> {
+export async function runFillStep(step: InstallStep, context: Filling): Promise<Ran> {
   const { plugins, extensions } = context.fetched;
   switch (step.action) {
     case "install_plugin": {

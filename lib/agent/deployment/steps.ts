@@ -12,6 +12,9 @@ import { capital, type Supervisor } from "../supervisors/supervisor.ts";
 /** Delay before the second attempt of a healthcheck, in milliseconds; each further one waits longer. */
 const RETRY_DELAY_MS = 1_000;
 
+/** End of a step: one of a unit that an operator has stopped does nothing. */
+export type Ran = void | "stopped";
+
 /** Context of steps around the switch. */
 export interface StepContext {
   /** Journal in which units are recorded before they are touched. */
@@ -31,7 +34,7 @@ export interface StepContext {
 export async function runSteps<C extends StepContext>(
   steps: readonly InstallStep[],
   context: C,
-  run: (step: InstallStep, context: C) => Promise<void> = runStep,
+  run: (step: InstallStep, context: C) => Promise<Ran> = runStep,
 ): Promise<void> {
   for (const step of steps) {
     context.signal.throwIfAborted();
@@ -40,7 +43,7 @@ export async function runSteps<C extends StepContext>(
 }
 
 /** Does the work of a step, and emits events before and after. @throws the error of the work */
-async function tellStep(step: InstallStep, emit: Emit, work: () => Promise<void>): Promise<void> {
+async function tellStep(step: InstallStep, emit: Emit, work: () => Promise<Ran>): Promise<void> {
   emit({ event: "step.started", id: step.id, action: step.action, plugin: pluginOf(step) });
   const started = performance.now();
   const finish = (status: StepOutcome["status"], message: string | null): void => {
@@ -55,8 +58,9 @@ async function tellStep(step: InstallStep, emit: Emit, work: () => Promise<void>
   };
   const facts = { "sealift.step": step.id, "sealift.plugin": pluginOf(step) ?? undefined };
   try {
-    await traced(`step ${step.action}`, facts, work);
-    finish("done", null);
+    const ran = await traced(`step ${step.action}`, facts, work);
+    if (ran === "stopped") finish("skipped", "an operator has stopped it");
+    else finish("done", null);
   } catch (error) {
     finish("failed", error instanceof Error ? error.message : String(error));
     throw error;
@@ -68,8 +72,10 @@ export const pluginOf = (step: InstallStep): string | null =>
   ("plugin" in step ? step.plugin : undefined) ?? ("extension" in step ? step.extension : undefined) ?? null;
 
 /** Runs one step around the switch. Other steps only mark progress, or were done before. */
-export async function runStep(step: InstallStep, context: StepContext): Promise<void> {
+export async function runStep(step: InstallStep, context: StepContext): Promise<Ran> {
   const { supervisor, signal } = context;
+  const starts = step.action === "start" || step.action === "restart" || step.action === "healthcheck";
+  if (starts && (await supervisor.passes?.(step.plugin ?? null)) === true) return "stopped";
   switch (step.action) {
     case "start":
     case "stop":

@@ -7,6 +7,7 @@ import type { Layout } from "../../releases/layout.ts";
 import { acquireLock } from "../../releases/lock.ts";
 import { itemOfUnit } from "../../releases/names.ts";
 import { currentRelease, type Release } from "../../releases/release.ts";
+import { stoppedUnits } from "../../releases/stopped.ts";
 import { isApplicationUnit } from "../applications/root-supervisor.ts";
 import { healthReport, REPORTS_READ } from "../reports/health-report.ts";
 import { readReports, removeReport, reportName, writeReport } from "../reports/report.ts";
@@ -64,6 +65,8 @@ export class HealthWatch {
   #release: string | undefined;
   #units = new Map<string, UnitHealth>();
   readonly #withdrawals = new Withdrawals();
+  /** Units that the last report says are stopped; undefined before it was read. */
+  #stopped: readonly string[] | undefined;
   #wasSick = false;
   #warned: string | undefined;
 
@@ -115,15 +118,17 @@ export class HealthWatch {
     const looks = await Promise.all(asked.map(async ({ name, look }) => [name, await look(signal)] as const));
     // A look during a switch may have met either release.
     if ((await this.#isDeployed()) || (await currentRelease(layout, target))?.name !== release.name) return;
+    const units = await stoppedUnits(layout, release.items);
     const now = new Date().toISOString();
     this.#units = new Map(looks.map(([name, sample]) => [name, afterLook(this.#units.get(name), sample, now)]));
-    await this.#conclude(release, now);
+    await this.#conclude(release, units, now);
   }
 
   /** Begins with another release: of that one only what an earlier watch found still holds. */
   #begin(release: Release | undefined, found: Standing | undefined): void {
     const { since = "", units = {} } = found ?? {};
     this.#release = release?.name;
+    this.#stopped = undefined;
     this.#units = new Map(
       Object.entries(units).map(([name, fault]) => [name, { misses: 0, since, restarts: UNKNOWN_RESTARTS, fault }]),
     );
@@ -133,7 +138,7 @@ export class HealthWatch {
     this.#wasSick = isSick;
   }
 
-  async #conclude(release: Release, now: string): Promise<void> {
+  async #conclude(release: Release, stopped: readonly string[], now: string): Promise<void> {
     const { layout, target } = this.#patient;
     const before = await readStanding(layout, target);
     const found = standingOf(release.name, this.#units, before, now);
@@ -143,11 +148,13 @@ export class HealthWatch {
       this.#wasSick = state === "unhealthy";
       this.#hearing.changed({ state, since, message: this.#wasSick ? troubleText(found) : null });
     } else if (before !== undefined && !sameKeys(before.units, units)) await writeStanding(layout, target, found);
-    if (tellIn(found, Date.parse(now), this.#times.quietMs) === 0) await this.#tell(release, found, now);
+    const isNews = !sameNames(stopped, await this.#toldStopped());
+    if (isNews || tellIn(found, Date.parse(now), this.#times.quietMs) === 0)
+      await this.#tell(release, found, stopped, now);
   }
 
   /** Writes the report, unless somebody deploys the target: then the next round looks again. */
-  async #tell(release: Release, found: Standing, now: string): Promise<void> {
+  async #tell(release: Release, found: Standing, stopped: readonly string[], now: string): Promise<void> {
     const { layout, target, kind, slug, options } = this.#patient;
     const lock = await acquireLock(layout.targetLock(target), { waitMs: 0 }).catch((thrown: unknown) => {
       if (asSealiftError(thrown).code === "root_busy") return undefined;
@@ -157,16 +164,23 @@ export class HealthWatch {
     await using _turn = lock;
     if ((await currentRelease(layout, target))?.name !== release.name) return;
     const earlier = await readReports(layout, target, REPORTS_READ);
-    const report = healthReport(release, found, earlier, now, { kind, slug, host_id: options.hostId });
+    const report = healthReport(release, found, earlier, now, stopped, { kind, slug, host_id: options.hostId });
     const log = await this.#logOf(found);
     await writeReport(layout, target, { ...report, ...(log.length > 0 && { log }) });
     await writeStanding(layout, target, {
       ...found,
       told: { state: found.state, at: now, report: reportName(report) },
     });
+    this.#stopped = stopped;
     // The earlier report is out of date, whether or not the hub has it.
     if (found.told !== undefined) await removeReport(layout, target, found.told.report);
     this.#hearing.reported();
+  }
+
+  /** Returns what the last report says is stopped; a deployment may have written one since. */
+  async #toldStopped(): Promise<readonly string[]> {
+    const { layout, target } = this.#patient;
+    return (this.#stopped ??= (await readReports(layout, target, 1))[0]?.health?.stopped ?? []);
   }
 
   /** Returns the last lines of the first unhealthy application; none if its operator wants no logs in reports. */
@@ -185,5 +199,5 @@ export class HealthWatch {
   }
 }
 
-const sameKeys = (a: object, b: object): boolean =>
-  Object.keys(a).toSorted().join() === Object.keys(b).toSorted().join();
+const sameNames = (a: readonly string[], b: readonly string[]): boolean => a.toSorted().join() === b.toSorted().join();
+const sameKeys = (a: object, b: object): boolean => sameNames(Object.keys(a), Object.keys(b));

@@ -12,6 +12,7 @@ export const REPORTS_READ = 50;
  * Returns the report of a change of health: a deployment report of what runs, which every hub understands. An unhealthy
  * release is `failed`, with its version running (docs/contract/agent.md).
  *
+ * @param stopped units that an operator has stopped
  * @param earlier reports of the target, newest first; the last deployment of the release among them gives its facts
  * @param now ISO 8601
  */
@@ -20,6 +21,7 @@ export function healthReport(
   standing: Standing,
   earlier: readonly LocalReport[],
   now: string,
+  stopped: readonly string[],
   host: Pick<LocalReport, "host_id" | "kind" | "slug">,
 ): LocalReport {
   const { state, since } = standing;
@@ -36,7 +38,7 @@ export function healthReport(
     code: isUnhealthy ? "unhealthy" : null,
     ...{ repo, artifact_sha256, signer, plugins, steps, bytes: 0, warnings: [] },
     ...runningFields(runningOf(release)),
-    health: { state, since },
+    health: { state, since, ...(stopped.length > 0 && { stopped: [...stopped] }) },
     about: "health",
   };
 }

@@ -10,6 +10,8 @@ import { makeDurableFolder, syncNames } from "../../releases/durability.ts";
 import { healthIn, readStanding } from "../../releases/health.ts";
 import { readJsonFile } from "../../releases/json-file.ts";
 import type { Layout } from "../../releases/layout.ts";
+import { currentRelease } from "../../releases/release.ts";
+import { stoppedUnits } from "../../releases/stopped.ts";
 import { readRootMark } from "../../releases/trust-roots.ts";
 import { namesIn, statsOf, syncFolder, writeFileAtomic } from "../../support/files.ts";
 import type { Reported } from "./draft.ts";
@@ -21,7 +23,7 @@ import type { Reported } from "./draft.ts";
  * @returns its path
  */
 export async function writeReport(layout: Layout, target: TargetName, of: LocalReport): Promise<string> {
-  const health = of.health ?? healthIn(await readStanding(layout, target));
+  const health = of.health ?? (await healthOf(layout, target, of));
   const root = await readRootMark(layout, target);
   const report = { ...of, ...(health !== undefined && { health }), ...(root !== undefined && { trust_root: root }) };
   const name = reportName(report);
@@ -31,6 +33,13 @@ export async function writeReport(layout: Layout, target: TargetName, of: LocalR
   await markUnsent(layout, target, name);
   await writeFileAtomic(path, `${JSON.stringify(report, null, 2)}\n`);
   return path;
+}
+
+/** Returns the health of what runs, as far as that was asked, and what an operator has stopped of it. */
+async function healthOf(layout: Layout, target: TargetName, { completed_at: at }: LocalReport) {
+  const health = healthIn(await readStanding(layout, target));
+  const stopped = await stoppedUnits(layout, (await currentRelease(layout, target))?.items ?? []);
+  return stopped.length === 0 ? health : { ...(health ?? { state: "healthy" as const, since: at }), stopped };
 }
 
 /** True when the report of a deployment is written, whichever run wrote it. Archived ones are not looked at. */

@@ -7,6 +7,7 @@ import { type ApplicationRunner, applicationUnits } from "./application-units.ts
 import { probe } from "./probe.ts";
 import { servedApplications } from "./served-applications.ts";
 import { look, type Looking, settles } from "./settling.ts";
+import { passingStopped } from "./stopped-applications.ts";
 import type { Supervisor } from "./supervisor.ts";
 import type { SystemdScope } from "./systemd-units.ts";
 
@@ -48,7 +49,7 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
     return { sample: () => runner.sample(id, timeoutMs, signal), ask: url && ((ms) => probe(url, signal, ms)) };
   };
 
-  return {
+  return passingStopped(layout, {
     ready: (signal) => runner.ready(signal),
     start: act("start"),
     stop: act("stop"),
@@ -70,7 +71,7 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
         ? { fault: notInstalled(id), restarts: 0 }
         : look(looking(installed, id, timeoutMs, signal), installed.app.health.within * 1000);
     },
-  };
+  });
 }
 
 const notInstalled = (id: string): string => `the application ${id} is not installed`;

@@ -19,6 +19,8 @@ export interface Supervisor {
   restart(plugin: string | null, signal?: AbortSignal): Promise<void>;
   /** Restarts a unit; where the supervisor can, one that does not start is tried again. Default: `restart`. */
   recover?(plugin: string | null, signal?: AbortSignal): Promise<void>;
+  /** Tells whether an operator keeps a unit stopped: it is neither started nor asked. */
+  passes?(plugin: string | null): Promise<boolean>;
   /** Looks at what the host has for an application that does not run yet. */
   prospect?(id: string, signal?: AbortSignal): Promise<Prospect>;
   /** Lists the plugins that are stopped on purpose, where the supervisor knows plugins beyond any plan. */

@@ -16,6 +16,9 @@ export const HOST_FOLDER = ".sealift";
 export const START = "start";
 export const MIGRATE = "migrate";
 
+/** Folder of a project root with an empty file for each application that an operator has stopped. */
+export const STOPPED_FOLDER = ".sealift/state/stopped";
+
 /** Template in an application's folder for its settings on a host. */
 export const SETTINGS_TEMPLATE = ".env.template";
 

@@ -24,6 +24,12 @@ export const UNHEALTHY = "unhealthy: ";
 export const tellsUnhealthy = ({ error_message: message }: Pick<Trouble, "error_message">): boolean =>
   message?.startsWith(UNHEALTHY) === true;
 
+/** Describes what an operator has stopped on a host: `stopped: apps/web`. Undefined for nothing. */
+export function stoppedText({ health }: Pick<Trouble, "health">): string | undefined {
+  const { stopped = [] } = health ?? {};
+  return stopped.length === 0 ? undefined : `stopped: ${stopped.join(", ")}`;
+}
+
 /**
  * Returns since when a host is unhealthy, ISO 8601, if it is. Records of hubs that do not know health have it in their
  * message.

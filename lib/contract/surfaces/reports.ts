@@ -25,7 +25,14 @@ export const reportedCode = z
   .catch(undefined);
 
 /** Health of the running version after its deployment; omitted by a host that does not ask it. */
-export const healthField = z.object({ state: z.enum(HEALTH_STATES), since: timestamp }).optional();
+export const healthField = z
+  .object({
+    state: z.enum(HEALTH_STATES),
+    since: timestamp,
+    /** Units that an operator has stopped, which are not unhealthy: `apps/web`. Omitted for none (since 0.3.0). */
+    stopped: z.array(z.string().max(256)).max(1000).optional().catch(undefined),
+  })
+  .optional();
 
 /** Fleet that the key may see, and the number of its hosts. */
 export const fleetSummary = z.object({

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { HOST_FOLDER, START } from "../../contract/files/application-names.ts";
+import { HOST_FOLDER, START, STOPPED_FOLDER } from "../../contract/files/application-names.ts";
 import { hostAndPort } from "../../contract/files/applications.ts";
 import { ifThere, namesIn, statsOf } from "../files.ts";
 import { instancesOf, isOneRoot, rootOfUnit, workingDirectory } from "./app-instance.ts";
@@ -108,6 +108,7 @@ function dropIn(options: AppUnitOptions): string {
   return [
     "[Unit]",
     installed(options),
+    mayRun(options),
     ...(socket === undefined
       ? []
       : [`Requires=sealift-app@${instance}.socket`, `After=sealift-app@${instance}.socket`]),
@@ -145,11 +146,16 @@ const addressesText = ({ environment }: AppUnitOptions): string =>
 const installed = ({ id, projectRoot }: AppUnitOptions): string =>
   `ConditionPathExists=${workingDirectory(id, unitPath(projectRoot))}/${HOST_FOLDER}/${START}`;
 
+/** Line by which nothing is started of an application that an operator has stopped. */
+const mayRun = ({ id, projectRoot }: AppUnitOptions): string =>
+  `ConditionPathExists=!${unitPath(projectRoot)}/${STOPPED_FOLDER}/${id}`;
+
 const socketUnit = (options: AppUnitOptions, [name, address]: readonly [string, string]): string =>
   [
     "[Unit]",
     `Description=Socket of the Sealift application ${options.id}`,
     installed(options),
+    mayRun(options),
     "",
     "[Socket]",
     `ListenStream=${listenStream(address)}`,

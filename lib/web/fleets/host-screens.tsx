@@ -3,7 +3,7 @@ import type { ReactNode } from "react";
 import { type FormedFactIn, partsOf } from "../../contract/facts/host-shown.ts";
 import * as routes from "../../contract/fleets/routes.ts";
 import { listReports } from "../../contract/reports/routes.ts";
-import { blamelessCause, WAIT_TEXTS } from "../../contract/surfaces/host-record.ts";
+import { blamelessCause, stoppedText, WAIT_TEXTS } from "../../contract/surfaces/host-record.ts";
 import type { ReportRecord } from "../../contract/surfaces/marketplace.ts";
 import type { StepOutcome } from "../../contract/surfaces/reports.ts";
 import { may } from "../../hub/base/principal.ts";
@@ -45,7 +45,11 @@ type Fact = (host: FleetHost) => ReactNode;
 const FACTS: Record<Exclude<FormedFactIn<"host page">, Apart>, Fact> = {
   state: (host) => <StateBadge of={host} />,
   health: ({ unhealthySince: since }) => (since === undefined ? undefined : <Time at={since} />),
-  running_version: ({ version }) => <span className="num">{version}</span>,
+  running_version: ({ version, record }) => (
+    <>
+      <span className="num">{version}</span> {stoppedText(record)}
+    </>
+  ),
   running_signer: ({ signer }) => (typeof signer === "string" ? <KeyName hex={signer} /> : undefined),
   version: ({ tried }) => (tried === null ? undefined : <span className="num">{tried}</span>),
   completed_at: ({ completedAt }) => <Time at={completedAt} />,

@@ -72,8 +72,10 @@ t.test("a dropped application is stopped, and comes back when the version fails"
   h.pretended.calls.length = 0;
   h.pretended.faults.set("1.1.0", "it ended");
   await h.run(appSource("1.1.0", ["web"]));
-  const back = ["restart api", "restart web", "check api", "check web"];
-  t.strictSame(h.pretended.calls, ["stop api", "restart web", "check web", ...back], "what is back is asked");
+  const back = ["restart api", "restart web"];
+  const { calls } = h.pretended;
+  t.strictSame(calls.slice(0, -2), ["stop api", "restart web", "check web", ...back]);
+  t.strictSame(calls.slice(-2).toSorted(), ["check api", "check web"], "what is back is asked, all at once");
   t.strictSame(Object.fromEntries(h.pretended.running), { web: "1.0.0", api: "1.0.0" });
   await h.run(appSource("1.2.0", ["web"]));
   t.strictSame([...h.pretended.running], [["web", "1.2.0"]]);

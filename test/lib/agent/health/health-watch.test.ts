@@ -8,6 +8,7 @@ import type { HealthTimes } from "../../../../lib/agent/health/health-watch.ts";
 import { inspectTarget } from "../../../../lib/agent/target-status.ts";
 import type { LocalReport } from "../../../../lib/contract/surfaces/reports.ts";
 import { readDeployed } from "../../../../lib/releases/deployed.ts";
+import { noteStopped } from "../../../../lib/releases/stopped.ts";
 import { GIVEN_TARGET } from "../../../support/host/given-source.ts";
 import { sickApplication } from "../../../support/host/sick-application.ts";
 import { givenTarget, watching } from "../../../support/host/watching.ts";
@@ -129,4 +130,34 @@ t.test("a withdrawn grant ends its application, and a new one starts it again", 
   await writeFile(file, granted);
   await h.served.reload();
   t.match(await w.until("health.changed"), { state: "healthy" });
+});
+
+t.test("what an operator stops is reported at once, and is not unhealthy", async (t) => {
+  const h = await sickApplication(t);
+  const { w, target } = await follows(t, h);
+  await h.answers("gone");
+  await w.until("health.changed", { state: "unhealthy" });
+  await noteStopped(h.layout, "web", true);
+  await h.served.act("web", "stop");
+  await w.until("health.changed", { state: "healthy" });
+  await until(() => h.reports.at(-1)?.health?.state === "healthy");
+  t.match(h.reports.at(-1), {
+    ...{ status: "success", running_version: "1.0.0", error_message: null },
+    health: { state: "healthy", stopped: ["apps/web"] },
+  });
+  t.comment("a version that comes meanwhile says so, too, and once");
+  const before = h.reports.length;
+  await w.stop();
+  target.publish("2.0.0");
+  const again = watching(t, [target], undefined, undefined, TIMES);
+  await again.until("deploy.done", { outcome: "deployed" });
+  await until(() => h.reports.length > before);
+  t.match(h.reports.at(-1), { status: "success", running_version: "2.0.0", health: { stopped: ["apps/web"] } });
+  await sleep(4 * TIMES.everyMs);
+  t.equal(h.reports.length, before + 1);
+  await h.answers(200);
+  await noteStopped(h.layout, "web", false);
+  await h.served.act("web", "start");
+  await until(() => h.reports.at(-1)?.health?.stopped === undefined);
+  t.match(h.reports.at(-1), { status: "success", health: { state: "healthy", stopped: undefined } });
 });

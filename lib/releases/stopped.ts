@@ -1,0 +1,76 @@
+import { chown, realpath, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { deploymentError } from "../contract/errors.ts";
+import { STOPPED_FOLDER } from "../contract/files/application-names.ts";
+import { makeFolder, namesIn, statsOf } from "../support/files.ts";
+import { syncNames } from "./durability.ts";
+import { isApplication, type Item, type Layout } from "./layout.ts";
+import { unitKey } from "./names.ts";
+import { type OpenFolder, openFolder } from "./open-folder.ts";
+import { isForeignRoot } from "./project-root.ts";
+
+/**
+ * An operator stops an application by an empty file `.sealift/state/stopped/<id>`: nothing starts it while that is
+ * there (docs/contract/application.md#stopped).
+ */
+const [, STATE, STOPPED] = STOPPED_FOLDER.split("/") as [string, string, string];
+
+/** Path of the file that keeps an application stopped, below the folder of a project root's state. */
+export const stoppedPath = (sealift: string, id: string): string => join(sealift, STATE, STOPPED, id);
+
+/** Returns since when an operator has an application stopped, ISO 8601; undefined for one that may run. */
+export const stoppedSince = async ({ sealift }: Layout, id: string): Promise<string | undefined> =>
+  (await statsOf(stoppedPath(sealift, id)))?.mtime.toISOString();
+
+/** Returns the units of those of some items that an operator has stopped, sorted: `apps/web`. */
+export async function stoppedUnits({ sealift }: Layout, items: readonly Item[]): Promise<string[]> {
+  const apps = items.filter(isApplication);
+  const names = apps.length === 0 ? [] : await namesIn(join(sealift, STATE, STOPPED));
+  return apps
+    .filter(({ id }) => names.includes(id))
+    .map(unitKey)
+    .toSorted();
+}
+
+/**
+ * Notes that an application is to be stopped, or may run again; also after a power cut. Root may do so in another
+ * user's folder: links there are not followed, and new files are that user's.
+ *
+ * @returns whether that has changed anything
+ * @throws DeploymentError `root_unusable` where something else stands in the place
+ */
+export async function noteStopped(layout: Layout, id: string, stopped: boolean): Promise<boolean> {
+  await makeFolder(layout.sealift);
+  const isForeign = await isForeignRoot(layout, { allowForeignRoot: true });
+  await using sealift = await entered(isForeign ? layout.sealift : await realpath(layout.sealift), layout.sealift);
+  await using state = await within(sealift, STATE, layout);
+  await using folder = await within(state, STOPPED, layout);
+  const file = folder.path(id);
+  if (((await statsOf(file)) !== undefined) === stopped) return false;
+  if (stopped) {
+    await writeFile(file, "", { flag: "wx", mode: 0o644 });
+    await giveTo(file, folder);
+  } else await rm(file);
+  await syncNames(layout, folder.path("."));
+  return true;
+}
+
+/** Opens a folder in an open one, and makes it if it is missing. */
+async function within(parent: OpenFolder, name: string, layout: Layout): Promise<OpenFolder> {
+  const made = await makeFolder(parent.path(name));
+  if (made !== undefined) await giveTo(parent.path(name), parent);
+  return entered(parent.path(name), join(layout.sealift, name));
+}
+
+/** Gives what root has made to the owner of the folder around it, who deploys there. */
+async function giveTo(path: string, around: OpenFolder): Promise<void> {
+  if (process.getuid?.() !== 0) return;
+  const { uid, gid } = await stat(around.path("."));
+  await chown(path, uid, gid);
+}
+
+const entered = (path: string, shown: string): Promise<OpenFolder> =>
+  openFolder(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== "ENOTDIR" && error.code !== "ELOOP") throw error;
+    throw deploymentError("root_unusable", `${shown} is not a folder.`, { hint: "Remove what stands in its place." });
+  });
