@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { LAUNCH } from "../contract/files/launch.ts";
+import { OF_THE_SHELL } from "../contract/files/setting-names.ts";
 import type { RunAs } from "./user.ts";
 
 /**
@@ -30,20 +31,6 @@ exec < /dev/null
 [ "$1" = "told" ] || exit 125
 if [ -n "$LISTEN_FDS" ]; then LISTEN_PID=$$; export LISTEN_PID; fi
 exec /bin/sh "$0"`;
-
-/** Names that shells keep for themselves: setting them would end the shell. */
-const OF_THE_SHELL = new Set([
-  "BASHOPTS",
-  "EUID",
-  "GROUPS",
-  "IFS",
-  "LINENO",
-  "OPTIND",
-  "PPID",
-  "SHELLOPTS",
-  "UID",
-  "_",
-]);
 
 /** Environment of the programs of a guard. */
 export const GUARD_ENVIRONMENT = { PATH: LAUNCH.path };

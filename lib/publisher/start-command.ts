@@ -1,5 +1,5 @@
 import { closeSync, existsSync, openSync, readSync, realpathSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { basename, join, relative, sep } from "node:path";
 import { virtualEnvironmentFault } from "../artifact/project/application-faults.ts";
 import { usageError } from "../contract/errors.ts";
 
@@ -13,6 +13,8 @@ export interface PackageStart {
 
 /** Word of a start script that no shell has to read. */
 const PLAIN_WORD = /^[\w./@=:,+%-]+$/;
+/** Variable of an address, which `app.yaml` takes in words. */
+const ADDRESS = /\$(?:PORT|HOST)(?![A-Za-z0-9_])/g;
 const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 /** Program of a package that sets variables, and then starts another program. */
 const SETS_VARIABLES = "cross-env";
@@ -32,7 +34,8 @@ export function startCommand(folder: string, given: readonly string[], facts: Pa
   const [program, ...rest] = given;
   const fault = program === undefined ? undefined : virtualEnvironmentFault(program);
   if (fault !== undefined) throw usageError("usage", `${program}: ${fault}.`);
-  if (program !== undefined) return [program, ...rest];
+  if (program !== undefined)
+    return given[0] === "node" ? [program, ...rest] : [...givenProgram(folder, program), ...rest];
   const start = facts?.scripts?.start?.trim();
   if (start !== undefined && start !== "") return scriptCommand(folder, start);
   const isThere = (path: string | undefined): path is string => path !== undefined && existsSync(join(folder, path));
@@ -43,10 +46,16 @@ export function startCommand(folder: string, given: readonly string[], facts: Pa
   throw usageError("usage", `Nothing in ${folder} says how its program is started.`, { hint: HINT });
 }
 
+/** Returns the file behind a name of npm's, such as `next`, and any other program as it is given. */
+const givenProgram = (folder: string, program: string): Words =>
+  (/^(?:\.\/)?(?:node_modules\/\.bin\/)?[^/]+$/.test(program) && installedProgram(folder, basename(program))) || [
+    program,
+  ];
+
 /** Returns a start script as a command. @throws UsageError `usage` for one that a shell has to read */
 function scriptCommand(folder: string, start: string): Words {
   const [name = "", ...rest] = start.split(/\s+/);
-  if (![name, ...rest].every((word) => PLAIN_WORD.test(word)) || ASSIGNMENT.test(name))
+  if (![name, ...rest].every((word) => PLAIN_WORD.test(word.replaceAll(ADDRESS, "0"))) || ASSIGNMENT.test(name))
     throw usageError("usage", `The start script of ${folder} needs a shell: ${start}.`, { hint: HINT });
   return resolved(folder, start, [name, ...rest]);
 }

@@ -107,6 +107,7 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
   const found = { health: undefined as string | undefined, isRooted: false, handedOver: false, bound: false };
   const variables = new Set<string>();
   const started = startCommand(folder, command, facts);
+  found.bound = started.some((word) => /\$PORT(?![A-Za-z0-9_])/.test(word));
   for (const text of sourcesIn(folder, started)) {
     found.health ??= HEALTH_PATH.exec(text)?.[1];
     found.isRooted ||= ROOT_PATH.test(text);

@@ -6,6 +6,12 @@ export const PROBE_TIMEOUT_MS = 5_000;
 /** Most bytes of an answer that are read: a healthy server must not see its answer cut short for want of a few. */
 const MAX_BODY_BYTES = 64 * 1024;
 
+/** Form of what is wrong with a program that answers an error of its own. 503 says "not yet", and is none. */
+const SERVER_ERROR = / answered 5(?!03$)\d\d$/;
+
+/** Tells whether a fault of {@link probe} is an answer by which a program says that it fails. */
+export const isServerError = (fault: string): boolean => SERVER_ERROR.test(fault);
+
 /**
  * Asks a program of this host once over HTTP whether it works: a GET whose answer is 2xx or 3xx. Follows no redirect.
  *

@@ -1,12 +1,16 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { counted } from "../../support/counted.ts";
-import { probe } from "./probe.ts";
+import { isServerError, probe } from "./probe.ts";
 import { type Sample, SAMPLE_INTERVAL_MS, type Supervisor, type UnitHealth } from "./supervisor.ts";
 
 /** Time between the first two questions for an answer, in milliseconds; it doubles up to that of samples. */
 const FIRST_PAUSE_MS = 100;
 /** Shortest time limit of an answer, in milliseconds: a look that waits for nothing asks once all the same. */
 const LEAST_ANSWER_MS = 1_000;
+
+/** Errors of its own in a row, and the least time over which a program answers them, until it has failed. */
+const LAST_ERROR = 3;
+const ERRORS_MS = 2_000;
 
 /** Ways to see whether a unit works. */
 export interface Looking {
@@ -50,6 +54,7 @@ export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Sett
     const seconds = Math.max(1, Math.round((performance.now() - started) / 1000));
     return fault ?? `it was restarted ${restarts - first.restarts} times within ${counted(seconds, "second")}`;
   };
+  const errors = { count: 0, since: started };
   for (let pauseMs = FIRST_PAUSE_MS; ; pauseMs = Math.min(2 * pauseMs, SAMPLE_INTERVAL_MS)) {
     // The first answer may take what is left of the time, and each later one as long as the first.
     const leftMs = withinMs - (performance.now() - started);
@@ -58,6 +63,10 @@ export async function settles({ sample, ask, withinMs, staysUpMs, signal }: Sett
     // An end says more than the silence that follows it.
     const trouble = troubleIn(await sample());
     if (trouble !== undefined) return trouble;
+    if (!isServerError(fault)) errors.count = 0;
+    else if (errors.count++ === 0) errors.since = performance.now();
+    if (errors.count >= LAST_ERROR && performance.now() - errors.since >= ERRORS_MS)
+      return `${fault}, ${counted(errors.count, "time")} in a row`;
     if (performance.now() - started >= withinMs) return `${fault}, for ${counted(withinMs / 1000, "second")}`;
     await pause(pauseMs);
   }

@@ -1,5 +1,6 @@
 import { posix } from "node:path";
-import { type Application } from "../../contract/files/application.ts";
+import { addressVariables, unknownVariables } from "../../contract/files/address-variables.ts";
+import { addressNames, type Application } from "../../contract/files/application.ts";
 import { HOST_FOLDER } from "../../contract/files/application-names.ts";
 
 /** Kind of a member of an application's folder; undefined where there is none. */
@@ -13,7 +14,14 @@ export type Found = "folder" | "file" | "program" | undefined;
  */
 export function applicationFaults(app: Application, at: (path: string) => Found): string[] {
   const faults: string[] = [];
+  const names = addressNames(app);
+  const { required, optional, values } = app.environment;
+  const settings = [...required, ...optional, ...Object.keys(values)];
   for (const [key, command] of Object.entries({ command: app.command, migrate: app.migrate })) {
+    for (const name of unknownVariables(command?.slice(1) ?? [], addressVariables(names), settings))
+      faults.push(
+        `${key}: $${name} is the variable of no name in listen or ports${names.length === 0 ? "" : ` (${names.join(", ")})`}`,
+      );
     const [program] = command ?? [];
     const fault = program?.includes("/") === true ? programFault(posix.normalize(program), app, at) : undefined;
     if (fault !== undefined) faults.push(`${key}: ${fault}`);

@@ -1,8 +1,8 @@
 import validRange from "semver/ranges/valid.js";
 import * as z from "zod";
 import { dataFolder, pathInside, PLAIN_LINE } from "./application-paths.ts";
-import { environmentNames } from "./manifest.ts";
 import { seconds } from "./seconds.ts";
+import { settingNames } from "./setting-names.ts";
 
 /** Program of a command: a name on a fixed PATH, or a file of the application's folder (with a `/`). */
 const program = pathInside("must be a program's name, or a path inside the application's folder").refine(
@@ -33,14 +33,6 @@ export const socketName = z
   .regex(/^[a-z][a-z0-9-]{0,31}$/, "must be 1 to 32 of a-z, 0-9 and -, starting with a letter");
 
 const socketNames = z.array(socketName).max(16);
-
-/** Names of the settings that an application reads. */
-const settingNames = environmentNames
-  .refine(
-    ({ required, optional }) => [...required, ...optional].every((name) => name.length <= 128),
-    "has a name of more than 128 characters",
-  )
-  .refine(({ required, optional }) => required.length + optional.length <= 256, "must have at most 256 names");
 
 const health = z.strictObject({
   /** Path that answers 2xx or 3xx when the application works. Without it, running for `stays_up` is enough. */

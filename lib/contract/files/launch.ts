@@ -1,3 +1,4 @@
+import { variableEnds } from "./address-variables.ts";
 import { hostAndPort } from "./applications.ts";
 
 /**
@@ -25,13 +26,10 @@ export type Addresses = Readonly<Record<string, string>>;
 /** Returns `PORT` and `HOST` of the first address, and those of each by its name: `PORT_METRICS`, `HOST_METRICS`. */
 export function portVariables(addresses: Addresses): Record<string, string> {
   const variables: Record<string, string> = {};
-  for (const [name, at] of Object.entries(addresses)) {
-    const { host, port } = hostAndPort(at);
-    const suffix = `_${name.toUpperCase().replaceAll("-", "_")}`;
-    for (const end of variables.PORT === undefined ? ["", suffix] : [suffix]) {
-      variables[`PORT${end}`] = String(port);
-      variables[`HOST${end}`] = host;
-    }
+  for (const [name, end] of variableEnds(Object.keys(addresses))) {
+    const { host, port } = hostAndPort(addresses[name]!);
+    variables[`PORT${end}`] = String(port);
+    variables[`HOST${end}`] = host;
   }
   return variables;
 }

@@ -11,6 +11,24 @@ async function served(t: Test, listener: Parameters<typeof createServer>[1]): Pr
   return [new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/healthz`), server];
 }
 
+t.test("three errors of its own in a row end the wait, and 503 does not", async (t) => {
+  const running = async () => ({ restarts: 0 });
+  const asking = (...answers: string[]) => {
+    let at = 0;
+    return async () => `GET http://x/ ${answers[Math.min(at++, answers.length - 1)]}`;
+  };
+  const begun = performance.now();
+  const limits = { withinMs: 20_000, staysUpMs: 100 };
+  t.match(
+    await settles({ sample: running, ask: asking("failed: ECONNREFUSED", "answered 500", "answered 502"), ...limits }),
+    /answered 502, [345] times in a row$/,
+  );
+  t.ok(performance.now() - begun < 10_000);
+  const short = { withinMs: 3_500, staysUpMs: 100 };
+  t.match(await settles({ sample: running, ask: asking("answered 503"), ...short }), /answered 503, for/);
+  t.match(await settles({ sample: running, ask: asking("answered 404"), ...short }), /answered 404, for/);
+});
+
 t.test("an answer of 2xx or 3xx is healthy, and no redirect is followed", async (t) => {
   let asked = 0;
   const [url] = await served(t, (_request, response) => {
