@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { appAllow } from "../../lib/options/apps.ts";
+import { appAllow, limitsOf } from "../../lib/options/apps.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class AppAllow extends withOptions(appAllow) {
@@ -49,6 +49,7 @@ export class AppAllow extends withOptions(appAllow) {
       ...(user !== undefined && { user }),
       ...(sameUser && { same_user: true }),
       ...(alone && { alone: true }),
+      limits: limitsOf(this.options),
     };
     if (user !== undefined) {
       await stated.requireUser(user);

@@ -1,5 +1,6 @@
 import { Command } from "clipanion";
 import type { AppServeEvent } from "../../lib/apps/events.ts";
+import { LIMIT_WORDS } from "../../lib/contract/files/limit-forms.ts";
 import { appServe } from "../../lib/options/apps.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { aborted } from "../shell/serve.ts";
@@ -40,7 +41,10 @@ export class AppServeCommand extends withOptions(appServe) {
     try {
       const statuses = served.statuses();
       const membership = Object.fromEntries(statuses.map(({ id, membership: told }) => [id, told ?? null]));
-      const facts = { project_root: resolve(projectRoot), applications: statuses.length, membership };
+      const unenforced = Object.fromEntries(
+        statuses.flatMap(({ id, unenforced: names = [] }) => (names.length === 0 ? [] : [[id, names]])),
+      );
+      const facts = { project_root: resolve(projectRoot), applications: statuses.length, membership, unenforced };
       if (this.json) this.print.event({ event: "ready", ...facts });
       else this.print.line(`ready ${resolve(projectRoot)}`);
       notifier.ready(`Running the applications of ${projectRoot}`);
@@ -72,7 +76,9 @@ function lineOf(event: AppServeEvent): string {
     case "application.started": {
       const who = event.same_user ? `${event.user}, who can read the agent's keys and settings` : event.user;
       const told = event.reason === undefined ? "" : `; membership ${event.membership}: ${event.reason}`;
-      return `started as process ${event.pid}, user ${who} (release ${event.release})${told}`;
+      const void_ = (event.unenforced ?? []).map((name) => LIMIT_WORDS[name]).join(", ");
+      const limits = void_ === "" ? "" : `; its limit of ${void_} does nothing: ${event.unlimited}`;
+      return `started as process ${event.pid}, user ${who} (release ${event.release})${told}${limits}`;
     }
     case "application.ended":
       return `${event.message}; it is started again in ${inSeconds(event.restart_ms)}`;

@@ -2,12 +2,14 @@ import { Command, Option } from "clipanion";
 import type { ApplicationState } from "../../lib/agent/application-status.ts";
 import { worstExit } from "../../lib/contract/codes.ts";
 import { SealiftError } from "../../lib/contract/errors.ts";
+import { LIMIT_WORDS } from "../../lib/contract/files/limit-forms.ts";
 import { appRunner } from "../../lib/options/apps.ts";
 import { counted } from "../../lib/support/counted.ts";
 import { withOptions } from "../shell/base.ts";
 import { timeText } from "../shell/output/listing.ts";
 import { fieldsOf } from "../shell/output/records.ts";
 import { projectRootAt } from "../targets/targets.ts";
+import { limitsText, usageText } from "./limit-text.ts";
 
 export class AppStatus extends withOptions(appRunner) {
   static override paths = [["app", "status"]];
@@ -23,6 +25,9 @@ export class AppStatus extends withOptions(appRunner) {
       same_user: true,
       membership: true,
       addresses: true,
+      limits: true,
+      unenforced: true,
+      used: true,
       stopped_since: true,
       healthy: true,
       fault: true,
@@ -79,6 +84,11 @@ function linesOf(application: ApplicationState, root: string): string[] {
   if (pid !== null) say("process", `${pid}, ${counted(restarts, "restart")}${user === null ? "" : `, user ${user}`}`);
   const given = Object.entries(addresses).map(([name, at]) => `${name} ${at}`);
   if (given.length > 0) say("addresses", given.join(", "));
+  const { used, limits, unenforced } = application;
+  if (used !== null) say("uses", usageText(used, limits));
+  else if (limitsText(limits) !== "") say("limits", limitsText(limits));
+  for (const name of unenforced)
+    say("limits", `that of ${LIMIT_WORDS[name]} does nothing here: no control group enforces it`);
   if (application.stopped_since !== null) say("stopped", `by an operator: \`sealift app start ${id}\` ends that`);
   if (healthy === true) say("health", "works");
   else if (fault !== null) say("health", `does not work: ${fault}`);

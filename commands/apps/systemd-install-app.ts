@@ -1,6 +1,6 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
-import { systemdApp } from "../../lib/options/apps.ts";
+import { limitsOf, systemdApp } from "../../lib/options/apps.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class SystemdInstallApp extends withOptions(systemdApp) {
@@ -60,12 +60,14 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
       environment: portVariables(addresses),
       stop: await this.#stop(id),
     };
-    const files = await appUnits.planAppUnits(plan);
-    const { compareGrant } = await import("../../lib/releases/stated-grant.ts");
-    const unknown = await compareGrant(layoutOf(join(place.root, place.projectRoot)), id, { listen: addresses });
     const path = join(place.root, place.projectRoot, "applications.yaml");
     const before = await grants.readText(path);
-    const content = grants.withGrant(path, before, "systemd", id, { user, listen: addresses });
+    const grant = { user, listen: addresses, limits: limitsOf(this.options) };
+    const content = grants.withGrant(path, before, "systemd", id, grant);
+    const limits = grants.limitsIn(path, content, id);
+    const files = await appUnits.planAppUnits({ ...plan, limits });
+    const { compareGrant } = await import("../../lib/releases/stated-grant.ts");
+    const unknown = await compareGrant(layoutOf(join(place.root, place.projectRoot)), id, { listen: addresses });
     const warnings = [
       ...units.hiddenPaths(place),
       ...(await appUnits.staleSocket(plan)),

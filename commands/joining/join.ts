@@ -135,7 +135,7 @@ export class Join extends withOptions(join) {
 
   /** Returns the command that allows the application of `--allow`. @throws UsageError `usage`, before anything else */
   async #grant(projectRoot: string): Promise<string[] | undefined> {
-    const { allow, listen, port, user, sameUser, systemd, root } = this.options;
+    const { allow, listen, port, user, sameUser, memoryMax, cpu, tasks, systemd, root } = this.options;
     if (allow === undefined) {
       if (listen.length + port.length === 0 && user === undefined && !sameUser) return undefined;
       throw usageError(
@@ -149,6 +149,9 @@ export class Join extends withOptions(join) {
       ...listen.flatMap(([name, address]) => ["--listen", `${name}=${address}`]),
       ...port.flatMap(([name, address]) => ["--port", `${name}=${address}`]),
       ...(user === undefined ? [] : ["--user", user]),
+      ...Object.entries({ "--memory-max": memoryMax, "--cpu": cpu, "--tasks": tasks }).flatMap(([name, value]) =>
+        value === undefined ? [] : [name, String(value)],
+      ),
       ...["--project-root", projectRoot],
     ];
     if (systemd === undefined) return ["app", "allow", id, ...given, ...(sameUser ? ["--same-user"] : [])];

@@ -1,5 +1,6 @@
 import { asSealiftError, deploymentError, type SealiftError } from "../contract/errors.ts";
 import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
+import type { AppLimits } from "../contract/files/limit-forms.ts";
 import { knownApplications, readGrants, readInstalled } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
 import { readRelease } from "../releases/release.ts";
@@ -20,6 +21,8 @@ export interface ApplicationState extends Omit<ProcessState, "sameUser"> {
   same_user: boolean;
   /** Addresses that the operator gives it, by name. */
   addresses: Readonly<Record<string, string>>;
+  /** Limits that the operator sets. */
+  limits: AppLimits;
   /** Time since when an operator has it stopped (`sealift app stop`); null for one that may run. */
   stopped_since: string | null;
   /** Whether it works now; null where nothing is installed, nobody may run it, or it is stopped on purpose. */
@@ -30,7 +33,7 @@ export interface ApplicationState extends Omit<ProcessState, "sameUser"> {
 
 const UNASKED: ProcessState = {
   ...{ state: "unknown", since: null, pid: null, restarts: 0, user: null },
-  ...{ sameUser: false, membership: null },
+  ...{ sameUser: false, membership: null, used: null, unenforced: [] },
 };
 
 /**
@@ -69,6 +72,9 @@ export async function* applicationStates(
     const application = {
       ...{ id, ...process, same_user: sameUser, version: release?.version ?? null, addresses: grant?.listen ?? {} },
       ...(stopped !== undefined && process.pid === null && { state: "stopped", since: stopped }),
+      limits: grant?.limits ?? {},
+      // Where systemd has tasks of its own to limit, that is no limit of the grant.
+      unenforced: process.unenforced.filter((name) => grant?.limits?.[name] !== undefined),
       stopped_since: stopped ?? null,
       healthy: installed === undefined || grant === undefined || stopped !== undefined ? null : fault === null,
       fault: fault?.replace(/\.$/, "") ?? null,

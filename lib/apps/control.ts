@@ -12,7 +12,7 @@ import { ServeFault } from "./serve-fault.ts";
 
 /** Applications, as the surface shows and commands them. */
 export interface Controlled {
-  statuses(): ApplicationStatus[];
+  statuses(): Promise<ApplicationStatus[]>;
   /** Resolves when it is done. @throws ServeFault */
   act(id: string, verb: ApplicationVerb): Promise<ApplicationStatus>;
 }
@@ -78,7 +78,7 @@ async function answer(controlled: Controlled, request: IncomingMessage, response
 }
 
 async function route(controlled: Controlled, { method, url = "" }: IncomingMessage): Promise<unknown> {
-  if (method === "GET" && url === APP_SERVE_PATHS.status) return { applications: controlled.statuses() };
+  if (method === "GET" && url === APP_SERVE_PATHS.status) return { applications: await controlled.statuses() };
   const [id = "", verb = ""] = url.startsWith(`${APP_SERVE_PATHS.status}/`)
     ? url.slice(APP_SERVE_PATHS.status.length + 1).split("/")
     : [];

@@ -1,3 +1,4 @@
+import type { LimitName } from "../contract/files/limit-forms.ts";
 import type { MembershipKind } from "../contract/surfaces/app-serve.ts";
 
 /** Event of `sealift app serve` at work. Names and fields are stable: programs read them as NDJSON. */
@@ -13,6 +14,9 @@ export type AppServeEvent =
       membership: MembershipKind;
       /** Why not by a control group; left out for one. */
       reason?: string;
+      /** Limits of its grant that nothing enforces here, and why; left out for none. */
+      unenforced?: readonly LimitName[];
+      unlimited?: string;
     }
   /** A process has ended by itself. `restart_ms`: pause until it is started again. */
   | { event: "application.ended"; id: string; message: string; restart_ms: number }

@@ -1,5 +1,6 @@
 import { chmod } from "node:fs/promises";
 import { LAUNCH } from "../contract/files/launch.ts";
+import type { LimitName } from "../contract/files/limit-forms.ts";
 import { MIGRATION_LIMIT_MS } from "../contract/surfaces/app-serve.ts";
 import { type ApplicationPaths, applicationPaths } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
@@ -10,6 +11,7 @@ import { ApplicationProcess, endingText, type ProcessOptions } from "./applicati
 import { applicationEnvironment, type ApplicationMark, markOf } from "./environment.ts";
 import { KeptSockets, requireFree } from "./kept-sockets.ts";
 import { endLeftovers, markFile, markProcess, readMark } from "./leftovers.ts";
+import { limited } from "./limits.ts";
 import type { LogFile } from "./log-file.ts";
 import type { Membership } from "./membership.ts";
 import { seedData } from "./prepare.ts";
@@ -26,6 +28,8 @@ const MIGRATION_END_MS = 5_000;
 export interface Launched {
   process: ApplicationProcess;
   setting: Setting;
+  /** Limits that nothing enforces here. */
+  unenforced: LimitName[];
 }
 
 /** Launches one application again and again: its sockets stay, and nothing of an earlier launch does. */
@@ -90,13 +94,14 @@ export class Launcher implements Disposable {
       ...{ sockets: this.#sockets.names, mark: (await this.#mark()).value },
     });
     await membership.group?.make();
+    const unenforced = await limited(setting);
     const common = { folder, user, entrance: membership.group?.entrance, log: this.#log };
     if (app.migrate !== undefined)
       migrated(await this.#migrate({ ...common, environment: withoutSockets(environment) }));
     const script = { script: START_SCRIPT, sockets: this.#sockets.descriptors };
     const started = await ApplicationProcess.start({ ...common, environment, ...script });
     void markProcess(this.#markFile, started.pid, membership);
-    return { process: started, setting };
+    return { process: started, setting, unenforced };
   }
 
   /** Seeds the data folder, and gives it to the user alone. */

@@ -1,4 +1,5 @@
 import { SealiftError } from "../contract/errors.ts";
+import type { LimitName } from "../contract/files/limit-forms.ts";
 import type { ApplicationStatus } from "../contract/surfaces/app-serve.ts";
 import { applicationPaths } from "../releases/applications.ts";
 import { readJournal } from "../releases/journal.ts";
@@ -8,6 +9,7 @@ import type { FoundMembers } from "../support/control-groups/member-groups.ts";
 import { type ApplicationProcess, endingText } from "./application-process.ts";
 import type { EmitAppServe } from "./events.ts";
 import { Launcher } from "./launch.ts";
+import { usedNow } from "./limits.ts";
 import { LogFile } from "./log-file.ts";
 import { Pauses } from "./pauses.ts";
 import { ServeFault } from "./serve-fault.ts";
@@ -26,6 +28,7 @@ export class ManagedApplication {
   #work: Promise<unknown> = Promise.resolve();
   #process: ApplicationProcess | undefined;
   #setting: Setting | undefined;
+  #unenforced: readonly LimitName[] = [];
   #state: ApplicationStatus["state"] = "stopped";
   #since = new Date();
   #restarts = 0;
@@ -44,14 +47,22 @@ export class ManagedApplication {
   }
 
   get status(): ApplicationStatus {
-    const { user, release, addresses, membership } = this.#setting ?? {};
+    const { user, release, addresses, membership, limits } = this.#setting ?? {};
     return {
       ...{ id: this.id, state: this.#state, since: this.#since.toISOString(), restarts: this.#restarts },
       ...{ pid: this.#process?.pid ?? null, release: release ?? null, error: this.#error },
       ...{ user: user?.name ?? "", same_user: user !== undefined && user.ids === undefined },
       ...(membership !== undefined && { membership: membership.kind }),
       addresses: addresses ?? {},
+      ...(limits !== undefined && { limits, unenforced: this.#unenforced }),
     };
+  }
+
+  /** Returns its status, and what it uses now. */
+  async use(): Promise<ApplicationStatus> {
+    const { pid } = this.#process ?? {};
+    if (pid === undefined || this.#setting === undefined) return this.status;
+    return { ...this.status, used: await usedNow(this.#setting.membership, pid) };
   }
 
   /** Starts the application, unless it runs. @throws ServeFault */
@@ -189,10 +200,11 @@ export class ManagedApplication {
     this.#become("starting");
     const facts = { found: this.#found, ranAlone: await this.#launcher.ranAlone() };
     this.#setting = await readSetting(this.#layout, this.id, facts);
-    const { process, setting } = await this.#launcher.launch(this.#setting, (duration_ms) =>
+    const { process, setting, unenforced } = await this.#launcher.launch(this.#setting, (duration_ms) =>
       this.#emit({ event: "application.migrated", id: this.id, duration_ms }),
     );
     const { release, user, membership } = setting;
+    this.#unenforced = unenforced;
     this.#process = process;
     this.#pauses.begin();
     this.#become("running");
@@ -202,6 +214,7 @@ export class ManagedApplication {
       ...{ event: "application.started", id: this.id, pid: process.pid, release, user: user.name },
       ...{ same_user: user.ids === undefined, membership: membership.kind },
       ...(membership.reason !== undefined && { reason: membership.reason }),
+      ...(unenforced.length > 0 && { unenforced, unlimited: whyUnlimited(this.#found) }),
     });
   }
 
@@ -241,6 +254,10 @@ export class ManagedApplication {
     }
   }
 }
+
+/** Returns why limits do nothing here. */
+const whyUnlimited = (found: FoundMembers): string =>
+  found.members === undefined ? found.reason : (found.unlimited ?? "its control group has no such controller");
 
 function asFault(thrown: unknown): ServeFault {
   if (thrown instanceof ServeFault) return thrown;

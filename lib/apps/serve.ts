@@ -60,7 +60,7 @@ export class AppServe implements AsyncDisposable {
     const opened = this.#held.use(await openFolder(folder));
     this.#held.use(
       await listenLocally(opened.path(SERVE_SOCKET), {
-        statuses: () => this.statuses(),
+        statuses: () => Promise.all([...this.#applications.values()].map((application) => application.use())),
         act: (id, verb) => this.act(id, verb),
       }),
     );

@@ -1,6 +1,7 @@
 import { addressNames, type Application } from "../contract/files/application.ts";
 import type { ApplicationGrant } from "../contract/files/applications.ts";
 import type { Addresses } from "../contract/files/launch.ts";
+import type { AppLimits } from "../contract/files/limit-forms.ts";
 import { type InstalledApplication, readGrants, readInstalled } from "../releases/applications.ts";
 import type { Layout } from "../releases/layout.ts";
 import type { FoundMembers } from "../support/control-groups/member-groups.ts";
@@ -15,6 +16,8 @@ export interface Setting extends InstalledApplication {
   /** Addresses by name, those of handed-over sockets first. */
   addresses: Addresses;
   membership: Membership;
+  /** Limits that the operator sets. */
+  limits: AppLimits;
 }
 
 /** Facts of a host that a setting depends on, beside its files. */
@@ -38,7 +41,7 @@ export async function readSetting(layout: Layout, id: string, facts: SettingFact
   const others = user.ids === undefined ? new Map<number, string>() : await usersBeside(layout, id, grants);
   const ranBefore = facts.ranAlone !== undefined && facts.ranAlone === user.ids?.uid;
   const membership = await membershipOf({ ...{ id, user, grant, others, ranBefore }, found: facts.found });
-  return { ...installed, user, addresses, membership };
+  return { ...installed, user, addresses, membership, limits: grant.limits ?? {} };
 }
 
 /** Returns the ids of users that are no application's alone, each with who else has it. */

@@ -1,8 +1,9 @@
+import { type AppLimits, CPU_FORM, MEMORY, MEMORY_FORM, TASKS_FORM } from "../contract/files/limit-forms.ts";
 import { canonicalAddress } from "../contract/files/socket-address.ts";
 import { host, hostChange, supervision } from "./agent.ts";
 import { connection, hubIfKnown } from "./connection.ts";
 import { logs } from "./inspection.ts";
-import { flag, list, path, text } from "./kinds.ts";
+import { flag, list, parsed, path, text } from "./kinds.ts";
 import { systemd } from "./operating.ts";
 import { group, optional } from "./option.ts";
 import { packing } from "./packing.ts";
@@ -62,11 +63,46 @@ function addressFrom(written: string): readonly [name: string, address: string] 
   throw new Error(`is a name and an address such as http=127.0.0.1:3000 or http=3000, not ${JSON.stringify(written)}`);
 }
 
+/** Reads a limit as `applications.yaml` does. @throws Error whose message continues "--memory-max …" */
+function checked<T>(value: T, isGood: boolean, form: string, written: string): T {
+  if (isGood) return value;
+  throw new Error(`${form.replace(/^must be/, "is")}, not ${JSON.stringify(written)}`);
+}
+
+const memoryFrom = (text: string): string => checked(text, MEMORY.test(text), MEMORY_FORM, text);
+const cpuFrom = (text: string): number => {
+  const value = /^\d{1,4}(?:\.\d{1,2})?$/.test(text) ? Number(text) : 0;
+  return checked(value, value >= 0.01 && value <= 1024, CPU_FORM, text);
+};
+const tasksFrom = (text: string): number => {
+  const value = /^\d{1,7}$/.test(text) ? Number(text) : 0;
+  return checked(value, value >= 1 && value <= 1_000_000, TASKS_FORM, text);
+};
+
+/** Limits of an operator for one application. */
+const limiting = {
+  memoryMax: parsed({ metavar: "SIZE", help: "Memory that it may have, such as 512M" }, memoryFrom),
+  cpu: parsed({ metavar: "NUMBER", help: "Processors that it may have, such as 1.5" }, cpuFrom),
+  tasks: parsed({ metavar: "NUMBER", help: "Processes and threads that it may have" }, tasksFrom),
+};
+
+/** Returns the limits that options state. */
+export const limitsOf = (given: {
+  memoryMax?: string | undefined;
+  cpu?: number | undefined;
+  tasks?: number | undefined;
+}): AppLimits => ({
+  ...(given.memoryMax !== undefined && { memory: given.memoryMax }),
+  ...(given.cpu !== undefined && { cpu: given.cpu }),
+  ...(given.tasks !== undefined && { tasks: given.tasks }),
+});
+
 /** Options that say where an application listens, and who runs it. */
 export const granting = group("Application", {
   listen: list({ metavar: "NAME=ADDRESS", help: "Address of a name in `listen`; may be repeated" }, addressFrom),
   port: list({ metavar: "NAME=ADDRESS", help: "Address of a name in `ports`; may be repeated" }, addressFrom),
   user: text({ metavar: "NAME", help: "User who runs it" }),
+  ...limiting,
 });
 
 /** Options of `app allow`. */

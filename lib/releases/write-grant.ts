@@ -4,6 +4,7 @@ import { Document, parseDocument } from "yaml";
 import { usageError } from "../contract/errors.ts";
 import { type ApplicationGrant, type ApplicationsFile, applicationsFile } from "../contract/files/applications.ts";
 import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
+import type { AppLimits } from "../contract/files/limit-forms.ts";
 import { ifThere, makeFolder, writeFileAtomic } from "../support/files.ts";
 import { parseYaml } from "../support/yaml-file.ts";
 
@@ -36,14 +37,22 @@ export function withGrant(
         },
       );
   }
-  for (const [key, value] of Object.entries(grant))
+  const { limits = {}, ...others } = grant;
+  for (const [key, value] of Object.entries(others))
     document.setIn(["applications", id, key], document.createNode(value));
+  // Each by itself: others that were given before stay.
+  for (const [key, value] of Object.entries(limits))
+    document.setIn(["applications", id, "limits", key], document.createNode(value));
   const granted = document.getIn(["applications", id]);
   if (granted === undefined) document.setIn(["applications", id], document.createNode({}));
   const written = `${text === undefined ? `${SCHEMA_COMMENT("applications")}\n` : ""}${document.toString()}`;
   parseYaml(written, applicationsFile, path);
   return written;
 }
+
+/** Returns the limits of an application in the text of a file of grants, those of earlier calls included. */
+export const limitsIn = (path: string, text: string, id: string): AppLimits =>
+  parseYaml(text, applicationsFile, path).applications[id]?.limits ?? {};
 
 /** Reads the text of a file of grants; undefined without one. */
 export const readText = (path: string): Promise<string | undefined> => ifThere(readFile(path, "utf8"));

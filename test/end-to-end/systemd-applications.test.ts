@@ -52,7 +52,22 @@ t.test("systemd runs an application as its unit says", { skip, timeout: 240_000 
   symlinkSync("../../../../../data/apps/web", machine.path(`${RELEASE}/apps/web/storage`));
   // A publisher's template: other addresses, and options that our own Node.js refuses.
   write(`${ROOT}/apps/web.env`, "GREETING=hello\nPORT=9\nHOST=0.0.0.0\nNODE_OPTIONS=--title=app\n", 0o600);
-  const grant = ["systemd", "install", "app", "web", "--listen", "http=127.0.0.1:3000", "--project-root", ROOT];
+  const grant = [
+    "systemd",
+    "install",
+    "app",
+    "web",
+    "--listen",
+    "http=127.0.0.1:3000",
+    "--project-root",
+    ROOT,
+    "--memory-max",
+    "512M",
+    "--cpu",
+    "1.5",
+    "--tasks",
+    "100",
+  ];
   const next = await sealift("systemd", "install", "watch", "--project-root", ROOT).then(() =>
     sealift(...grant, "--json"),
   );
@@ -77,6 +92,21 @@ t.test("systemd runs an application as its unit says", { skip, timeout: 240_000 
     t.equal(await run("cat", "/var/lib/sealift-app/web/migrated"), "hello");
     t.equal(await run("ls", "-A", "/var/lib/sealift-app/web"), "migrated\nsaid", "nothing of ours is in its data");
     t.match(await sealift("app", "status", "web", "--project-root", ROOT, "--json"), '"membership":"group"');
+    t.match(await machine.show("sealift-app@web.service", "MemoryMax", "CPUQuotaPerSecUSec", "TasksMax"), {
+      ...{ MemoryMax: "536870912", CPUQuotaPerSecUSec: "1.500000s", TasksMax: "100" },
+    });
+    const status = JSON.parse(
+      (await sealift("app", "status", "web", "--project-root", ROOT, "--json")).split("\n")[0]!,
+    ) as { unenforced: string[]; limits: object };
+    t.strictSame(status.limits, { memory: "512M", cpu: 1.5, tasks: 100 });
+    // What the kernel of this machine has no controller for is said.
+    const { ControlGroup: group } = await machine.show("sealift-app@web.service", "ControlGroup");
+    for (const [name, file] of Object.entries({ memory: "memory.max", cpu: "cpu.max", tasks: "pids.max" }))
+      t.equal(
+        (await machine.run("test", "-e", `/sys/fs/cgroup${group}/${file}`)).code !== 0,
+        status.unenforced.includes(name),
+        name,
+      );
   });
 
   await t.test("a setting that our own program refuses keeps nothing from starting", async (t) => {

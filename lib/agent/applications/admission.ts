@@ -3,6 +3,7 @@ import { deploymentError } from "../../contract/errors.ts";
 import { addressNames } from "../../contract/files/application.ts";
 import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
 import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
+import { beyond } from "../../contract/files/limit-forms.ts";
 import { readGrants } from "../../releases/applications.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { stoppedSince } from "../../releases/stopped.ts";
@@ -86,9 +87,12 @@ function refusalBy(grants: ApplicationsFile | undefined, apps: Applications): Re
   for (const [id, app] of apps) {
     const grant = grants?.applications[id];
     if (grant === undefined) faults.push(`the application ${id} is not allowed to run`);
-    else
+    else {
       for (const name of addressNames(app))
         if (grant.listen[name] === undefined) faults.push(`the application ${id} has no address for ${name}`);
+      for (const more of beyond(app.limits ?? {}, grant.limits ?? {}))
+        faults.push(`the application ${id} asks for ${more}`);
+    }
   }
   if (faults.length === 0) return undefined;
   const where = grants === undefined ? `there is no ${APPLICATIONS_FILE}` : `by ${APPLICATIONS_FILE}`;

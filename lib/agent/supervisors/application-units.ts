@@ -1,8 +1,10 @@
 import { deploymentError } from "../../contract/errors.ts";
+import type { LimitName, Usage } from "../../contract/files/limit-forms.ts";
 import { type MembershipKind, MIGRATION_LIMIT_MS } from "../../contract/surfaces/app-serve.ts";
 import { instancesOf, isOneRoot, rootOfUnit } from "../../support/systemd/app-instance.ts";
 import { answers, capital, PROGRAM_TIMEOUT_MS, type Prospect, READY_TIMEOUT_MS, type Sample } from "./supervisor.ts";
 import { actOnUnits, askUnits, sampleUnit, systemctl, type SystemdScope } from "./systemd-units.ts";
+import { unitUsage, USAGE_PROPERTIES } from "./unit-usage.ts";
 
 /** Runs applications, whichever program does so. */
 export interface ApplicationRunner {
@@ -33,6 +35,10 @@ export interface ProcessState {
   sameUser: boolean;
   /** Way in which its processes are told from others; null where that is not known. */
   membership: MembershipKind | null;
+  /** Use of the machine now; null where that is not known. */
+  used: Usage | null;
+  /** Limits that nothing enforces here. */
+  unenforced: readonly LimitName[];
 }
 
 const serviceOf = (instance: string): string => `sealift-app@${instance}.service`;
@@ -133,7 +139,7 @@ export function applicationUnits(scope: SystemdScope, root: string): Application
     },
     sample: async (id, timeoutMs, signal) => sampleUnit(scope, (await unitsOf(id, signal)).service, timeoutMs, signal),
     async look(id, signal) {
-      const more = ["MainPID", "User", "StateChangeTimestamp"];
+      const more = ["MainPID", "User", "StateChangeTimestamp", ...USAGE_PROPERTIES];
       const [found] = await askUnits(scope, [(await unitsOf(id, signal)).service], READY_TIMEOUT_MS, signal, more);
       const { LoadState, ActiveState = "unknown", NRestarts = 0, MainPID = 0, User, StateChangeTimestamp } = found!;
       const since = new Date(StateChangeTimestamp ?? "");
@@ -146,6 +152,7 @@ export function applicationUnits(scope: SystemdScope, root: string): Application
         sameUser: false,
         // systemd puts each service into a control group of its own.
         membership: "group",
+        ...unitUsage(found!),
       };
     },
   };

@@ -66,9 +66,13 @@ export function servedApplications(layout: Layout): ApplicationRunner {
     async look(id, signal) {
       const found = await find(id, READY_TIMEOUT_MS, signal);
       if (found === undefined)
-        return { state: "stopped", since: null, pid: null, restarts: 0, user: null, sameUser: false, membership: null };
+        return {
+          ...{ state: "stopped", since: null, pid: null, restarts: 0, user: null, sameUser: false, membership: null },
+          ...{ used: null, unenforced: [] },
+        };
       const { state, since, pid, restarts, user, same_user: sameUser, membership = null } = found;
-      return { state, since, pid, restarts, user: user || null, sameUser, membership };
+      const { used = null, unenforced = [] } = found;
+      return { state, since, pid, restarts, user: user || null, sameUser, membership, used, unenforced };
     },
   };
 }

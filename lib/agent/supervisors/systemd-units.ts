@@ -2,6 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../../contract/errors.ts";
 import { describeFailure } from "../base/child-program.ts";
 import { inquire, PROGRAM_TIMEOUT_MS, READY_TIMEOUT_MS, type Sample, tryToSupervise } from "./supervisor.ts";
+import type { USAGE_PROPERTIES } from "./unit-usage.ts";
 
 export type SystemdScope = "system" | "user";
 
@@ -27,7 +28,8 @@ type Properties = Partial<
     | "User"
     | "StateChangeTimestamp"
     | "WorkingDirectory"
-    | "ExecCondition",
+    | "ExecCondition"
+    | (typeof USAGE_PROPERTIES)[number],
     string
   >
 >;

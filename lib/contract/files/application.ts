@@ -1,5 +1,6 @@
 import validRange from "semver/ranges/valid.js";
 import * as z from "zod";
+import { appLimits } from "./app-limits.ts";
 import { dataFolder, pathInside, PLAIN_LINE } from "./application-paths.ts";
 import { seconds } from "./seconds.ts";
 import { settingNames } from "./setting-names.ts";
@@ -76,6 +77,8 @@ export const application = z
     /** Folder that belongs to the host and outlives releases. */
     data: dataFolder.optional(),
     environment: settingNames.prefault({}),
+    /** Limits under which it has to have room, which the operator may refuse (since 0.3.0). */
+    limits: appLimits.optional(),
     stop: z
       .strictObject({
         signal: z.enum(["SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2"]).default("SIGTERM"),

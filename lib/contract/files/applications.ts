@@ -1,6 +1,7 @@
 import { isIPv4 } from "node:net";
 import * as z from "zod";
 import { pluginId } from "../identifiers.ts";
+import { appLimits } from "./app-limits.ts";
 import { socketName } from "./application.ts";
 import { canonicalAddress } from "./socket-address.ts";
 
@@ -40,6 +41,8 @@ const grant = z.strictObject({
   alone: z.boolean().default(false),
   /** Name in `listen` or `ports` of `app.yaml` → its address. */
   listen: z.record(socketName, address).default({}),
+  /** Limits that the operator sets (since 0.3.0). */
+  limits: appLimits.optional(),
 });
 
 /**

@@ -1,4 +1,6 @@
 import * as z from "zod";
+import { appLimits, usage } from "../files/app-limits.ts";
+import { LIMIT_NAMES } from "../files/limit-forms.ts";
 import { pluginId } from "../identifiers.ts";
 
 /** Local surface of `sealift app serve`, over a unix socket in the project root (docs/applications.md). */
@@ -47,6 +49,10 @@ export const applicationStatus = z.looseObject({
   membership: z.enum(MEMBERSHIPS).optional(),
   /** Sockets and ports by name, each with its address. */
   addresses: z.record(z.string(), z.string()),
+  /** Limits of its grant, those of them that nothing enforces here, and what it uses now (since 0.3.0). */
+  limits: appLimits.optional().catch(undefined),
+  unenforced: z.array(z.enum(LIMIT_NAMES)).readonly().optional().catch(undefined),
+  used: usage.optional().catch(undefined),
   /** Why it does not run, or how it last ended. */
   error: z.string().nullable(),
 });

@@ -28,7 +28,7 @@ export interface GroupBounds extends GroupLimits {
 const MAX_TASKS = 128;
 const MEGABYTE = 1024 * 1024;
 /** Length of the kernel's accounting periods for the processor, in microseconds. */
-const CPU_PERIOD_US = 100_000;
+export const CPU_PERIOD_US = 100_000;
 /** Pauses between attempts to remove a group, whose last process may not be reaped yet, in milliseconds. */
 const REMOVAL_PAUSES_MS = [5, 10, 20, 50, 100, 200, 500, 1000];
 

@@ -24,7 +24,7 @@ export const describeGroups = (found: FoundGroups): string =>
     : `no control groups: ${found.reason}`;
 
 /** Returns the available controllers. @throws Error when there are none */
-async function controllersIn(folder: string, more: readonly Controller[] = []): Promise<Controller[]> {
+export async function controllersIn(folder: string, more: readonly Controller[] = []): Promise<Controller[]> {
   const there = (await readFile(join(folder, "cgroup.controllers"), "latin1")).trim().split(/\s+/);
   const usable = CONTROLLERS.filter((controller) => there.includes(controller));
   if (usable.length > 0) return [...usable, ...more.filter((controller) => there.includes(controller))];
@@ -44,7 +44,7 @@ function isDescendant(pid: number): boolean {
 }
 
 /** Moves this process, and those that it has started, into a leaf of its group. @throws Error when others are in it */
-async function makeRoom(folder: string): Promise<void> {
+export async function makeRoom(folder: string): Promise<void> {
   const pids = (await readFile(join(folder, "cgroup.procs"), "latin1")).split("\n").filter(Boolean).map(Number);
   if (!pids.every(isDescendant)) throw new Error(`other processes are in its control group; ${DELEGATE}`);
   const leaf = join(folder, OWN_LEAF);

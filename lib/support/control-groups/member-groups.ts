@@ -3,6 +3,7 @@ import { basename, dirname, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { ifThere } from "../files.ts";
 import { killGroup, membersOf } from "./control-group.ts";
+import { enableLimits } from "./member-limits.ts";
 import { type GroupPlace, OWN_LEAF, ownPlace } from "./own-group.ts";
 
 /**
@@ -11,7 +12,9 @@ import { type GroupPlace, OWN_LEAF, ownPlace } from "./own-group.ts";
  */
 
 /** Groups, or why there are none. */
-export type FoundMembers = { members: MemberGroups } | { members: undefined; reason: string };
+export type FoundMembers =
+  | { members: MemberGroups; /** Why they limit nothing, if so. */ unlimited?: string | undefined }
+  | { members: undefined; reason: string };
 
 /** Time between two looks at a group that is ending, in milliseconds. */
 const POLL_MS = 10;
@@ -96,7 +99,8 @@ export async function findMembers(owner: string, limitMs: number, place?: GroupP
       await left.end(limitMs);
       await left.remove();
     }
-    return { members: new MemberGroups(parent, owner) };
+    const unlimited = place === undefined ? await enableLimits(parent) : undefined;
+    return { members: new MemberGroups(parent, owner), unlimited };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
     const isDenied = code === "EACCES" || code === "EPERM" || code === "EROFS";

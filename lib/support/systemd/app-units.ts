@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
 import { HOST_FOLDER, START, STOPPED_FOLDER } from "../../contract/files/application-names.ts";
 import { hostAndPort } from "../../contract/files/applications.ts";
+import type { AppLimits } from "../../contract/files/limit-forms.ts";
 import { ifThere, namesIn, statsOf } from "../files.ts";
 import { instancesOf, isOneRoot, rootOfUnit, workingDirectory } from "./app-instance.ts";
 import { planFile, sealiftProgram, templateText, type UnitFile, type UnitOptions, unitPath, UNITS } from "./units.ts";
@@ -18,6 +19,8 @@ export interface AppUnitOptions extends Pick<UnitOptions, "node" | "packageFolde
   socket: readonly [name: string, address: string] | undefined;
   /** Variables that tell the application its addresses. */
   environment: Readonly<Record<string, string>>;
+  /** Limits that the operator sets. */
+  limits?: AppLimits | undefined;
   /** Signal and time of an installed `app.yaml` to end; undefined before the first deployment. */
   stop?: { signal: string; within: number } | undefined;
 }
@@ -120,6 +123,7 @@ function dropIn(options: AppUnitOptions): string {
     `EnvironmentFile=-${projectRoot}/apps/${id}.env`,
     "# The last one wins: addresses are the operator's, whatever the settings say.",
     `EnvironmentFile=${addressesPath(instance)}`,
+    ...limitLines(options.limits ?? {}),
     ...(stop === undefined ? [] : [`KillSignal=${stop.signal}`, `TimeoutStopSec=${stop.within}`]),
     "# The host's data: outside the application sees an empty folder there, which the agent fills with what a release ships.",
     `BindPaths=/var/lib/sealift-app/${instance}:${projectRoot}/.sealift/data/apps/${id}`,
@@ -127,6 +131,13 @@ function dropIn(options: AppUnitOptions): string {
     "",
   ].join("\n");
 }
+
+/** Lines of the operator's limits. */
+const limitLines = ({ memory, cpu, tasks }: AppLimits): string[] => [
+  ...(memory === undefined ? [] : [`MemoryMax=${memory}`, "MemorySwapMax=0"]),
+  ...(cpu === undefined ? [] : [`CPUQuota=${Math.round(cpu * 100)}%`]),
+  ...(tasks === undefined ? [] : [`TasksMax=${tasks}`]),
+];
 
 /**
  * Words before a condition that answers 77 for "not to start". systemd takes 1 to 254 for that. Everything else, such

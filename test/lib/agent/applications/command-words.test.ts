@@ -46,7 +46,7 @@ t.test("a command has the addresses of the host in its words, and the version's 
   };
   const source = appSource("1.0.0", ["web"], JSON.stringify(app), { "apps/web/server.js": SERVER });
   const deployed = await h.run(source, { supervisor: { name: "none" } });
-  t.match(deployed, { outcome: "deployed" }, deployed.error?.message);
+  t.match(deployed, { outcome: "deployed" }, String(deployed.error?.message));
   t.strictSame(JSON.parse(await ask(port)), {
     words: [
       ...[`--at=127.0.0.1:${port}/x`, "::1", `[${metrics}]`, "$PORTAL", "$HOME", "${PORT}"],
