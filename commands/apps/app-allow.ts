@@ -1,6 +1,8 @@
 import { Command, Option } from "clipanion";
 import { usageError } from "../../lib/contract/errors.ts";
 import { appAllow, limitsOf } from "../../lib/options/apps.ts";
+import type { Layout } from "../../lib/releases/layout.ts";
+import type { StatedGrant } from "../../lib/releases/write-grant.ts";
 import { withOptions } from "../shell/base.ts";
 
 export class AppAllow extends withOptions(appAllow) {
@@ -15,52 +17,110 @@ export class AppAllow extends withOptions(appAllow) {
       \`sealift systemd install app\` writes the grant. \`--alone\` has the kernel tell its processes by their user where
       there are no control groups. Addresses are those of names in \`listen\` and \`ports\` of \`app.yaml\`, and replace
       those of an earlier grant: give one for each name that the installed version has.
+
+      \`--from\` names what asks: an \`app.yaml\`, the folder of an application, or a project with \`apps/\`. Names that
+      have no address yet get free ports from 3000 on, and limits that it asks for are granted. All of it is shown, and
+      written once somebody agrees.
     `,
     examples: [
       ["As root, with a user of its own", "$0 app allow web --listen http=127.0.0.1:3000 --user web"],
+      ["What a release asks", "$0 app allow --from apps/web/app.yaml --user web"],
       ["On a laptop", "$0 app allow web --port http=3000 --same-user"],
     ],
   });
 
-  id = Option.String({ name: "ID" });
+  id = Option.String({ name: "ID", required: false });
 
   override async run(): Promise<number> {
-    const [{ join, resolve }, { APPLICATIONS_FILE }, { writeGrant }, { applicationId }, stated, { layoutOf }] =
-      await Promise.all([
-        import("node:path"),
-        import("../../lib/contract/files/application-names.ts"),
-        import("../../lib/releases/write-grant.ts"),
-        import("./application-id.ts"),
-        import("../../lib/releases/stated-grant.ts"),
-        import("../../lib/releases/layout.ts"),
-      ]);
-    const { projectRoot, user, sameUser, alone } = this.options;
-    const listen = [...this.options.listen, ...this.options.port];
+    const [{ join, resolve }, { APPLICATIONS_FILE }, { writeGrant }, stated, { layoutOf }] = await Promise.all([
+      import("node:path"),
+      import("../../lib/contract/files/application-names.ts"),
+      import("../../lib/releases/write-grant.ts"),
+      import("../../lib/releases/stated-grant.ts"),
+      import("../../lib/releases/layout.ts"),
+    ]);
+    const root = resolve(this.options.projectRoot);
+    const file = join(root, APPLICATIONS_FILE);
+    this.#requireUsable();
+    const { user } = this.options;
+    if (user !== undefined) {
+      await stated.requireUser(user);
+      await this.#requireEntry(root, user);
+    }
+    const grants = await this.#grants(layoutOf(root));
+    for (const [id, grant] of grants) {
+      const unknown = await stated.compareGrant(layoutOf(root), id, grant);
+      if (unknown.length > 0) this.note(`note: the version of ${id} that is installed has no ${unknown.join(", ")}.`);
+    }
+    for (const [id, grant] of grants) await writeGrant(file, "serve", id, grant);
+    if (!this.json) this.print.line(file);
+    this.note(`Next: sealift app serve --project-root ${root}, or SIGHUP for the one that runs.`);
+    const ids = [...grants.keys()];
+    return this.done({ ...(ids.length === 1 && { id: ids[0] }), path: file, grants: Object.fromEntries(grants) });
+  }
+
+  /** @throws UsageError `usage` for a user that is none of the application's own */
+  #requireUsable(): void {
+    const { user, sameUser, alone } = this.options;
+    const whose = this.id ?? "an application";
     if (sameUser && user === undefined && process.getuid?.() === 0)
-      throw usageError("usage", `As root, ${this.id} needs a user of its own: --same-user would run it as root.`, {
+      throw usageError("usage", `As root, ${whose} needs a user of its own: --same-user would run it as root.`, {
         hint: "Give --user NAME, or run this and `sealift app serve` as an ordinary user.",
       });
     if (alone && user === undefined)
-      throw usageError("usage", `--alone says that a user runs nothing but ${this.id}: give --user NAME, too.`);
-    const id = applicationId(this.id);
-    const file = join(resolve(projectRoot), APPLICATIONS_FILE);
-    const grant = {
-      ...(listen.length > 0 && { listen: Object.fromEntries(listen) }),
+      throw usageError("usage", `--alone says that a user runs nothing but ${whose}: give --user NAME, too.`);
+  }
+
+  /** Returns the grants to write, by id. @throws UsageError `usage` where nobody has agreed to them */
+  async #grants(layout: Layout): Promise<Map<string, StatedGrant>> {
+    const { user, sameUser, alone, from } = this.options;
+    const listen = Object.fromEntries([...this.options.listen, ...this.options.port]);
+    const common = {
       ...(user !== undefined && { user }),
       ...(sameUser && { same_user: true }),
       ...(alone && { alone: true }),
-      limits: limitsOf(this.options),
     };
-    if (user !== undefined) {
-      await stated.requireUser(user);
-      await this.#requireEntry(resolve(projectRoot), user);
+    const { applicationId } = await import("./application-id.ts");
+    const id = this.id === undefined ? undefined : applicationId(this.id);
+    const limits = limitsOf(this.options);
+    if (from !== undefined) return this.#asked(layout, id, from, { ...common, listen, limits });
+    if (id === undefined) throw usageError("usage", "Give the id of an application, or what asks by --from app.yaml.");
+    return new Map([[id, { ...common, limits, ...(Object.keys(listen).length > 0 && { listen }) }]]);
+  }
+
+  /** Returns grants for what a release asks, once somebody has agreed. */
+  async #asked(
+    layout: Layout,
+    only: string | undefined,
+    from: string,
+    { listen = {}, limits, ...given }: StatedGrant,
+  ): Promise<Map<string, StatedGrant>> {
+    const [asking, { readGrants }, { grantLines }, { canAnswer, confirm }] = await Promise.all([
+      import("../../lib/agent/applications/asked-grants.ts"),
+      import("../../lib/releases/applications.ts"),
+      import("./grant-text.ts"),
+      import("../shell/output/confirm.ts"),
+    ]);
+    const before = await readGrants(layout);
+    const taken = asking.takenPorts(before);
+    const grants = new Map<string, StatedGrant>();
+    for (const [id, app] of await asking.askedApplications(from, only)) {
+      const known = before?.applications[id];
+      const isRoot = process.getuid?.() === 0;
+      const hasUser = given.user !== undefined || known?.user !== undefined;
+      if (isRoot && !hasUser)
+        throw usageError("usage", `As root, ${id} needs a user of its own.`, { hint: "Give --user NAME." });
+      const asked = await asking.grantFor(app, known, listen, taken);
+      const own = hasUser || given.same_user === true || known?.same_user === true ? {} : { same_user: true };
+      const grant = { ...asked, ...own, ...given, limits: { ...asked.limits, ...limits } };
+      grants.set(id, grant);
+      for (const line of grantLines(id, app, { ...known, ...grant })) this.note(line);
     }
-    const unknown = await stated.compareGrant(layoutOf(resolve(projectRoot)), id, grant);
-    if (unknown.length > 0) this.note(`note: the version of ${id} that is installed has no ${unknown.join(", ")}.`);
-    await writeGrant(file, "serve", id, grant);
-    if (!this.json) this.print.line(file);
-    this.note(`Next: sealift app serve --project-root ${resolve(projectRoot)}, or SIGHUP for the one that runs.`);
-    return this.done({ id, path: file });
+    if (this.options.yes) return grants;
+    if (!canAnswer(this.context))
+      throw usageError("usage", "Nothing was allowed: nobody is here to agree.", { hint: "Add --yes to allow it." });
+    if (await confirm(this.context, "Allow it?")) return grants;
+    throw usageError("usage", "Nothing was allowed.");
   }
 
   /** Requires that the user can enter the project root: its application could not start there. @throws UsageError */

@@ -111,6 +111,11 @@ export const appAllow = {
     ...granting,
     sameUser: flag({ help: "Run it as the user of `app serve`, who reads its keys" }),
     alone: flag({ help: "The user runs nothing else: its processes are told by it" }),
+    from: path({
+      metavar: "PATH",
+      help: "Allow what a release asks: app.yaml, an application's folder, or a project's",
+    }),
+    yes: flag({ help: "Allow it without asking, for scripts" }),
   }),
   ...host,
 };

@@ -34,7 +34,6 @@ t.test("app allow writes limits, each by itself, and refuses others", async (t) 
       ["--memory-max", "512"],
       ["--memory-max", "0M"],
       ["--memory-max", "512m"],
-      ["--memory-max", "-1G"],
     ],
     ...[
       ["--cpu", "0"],
@@ -119,8 +118,7 @@ t.test("app serve limits where a control group can, and says where it cannot", a
 
 t.test("limits are written as the kernel reads them, and taken away with the grant", async (t) => {
   const folder = temporaryFolder(t);
-  for (const file of ["memory.max", "memory.swap.max", "cpu.max", "pids.max"])
-    await writeFile(join(folder, file), "max");
+  for (const file of ["memory.max", "memory.swap.max", "cpu.max", "pids.max"]) await writeFile(join(folder, file), "");
   const read = async (file: string): Promise<string> => readFile(join(folder, file), "utf8");
   t.strictSame(await limitGroup(folder, { memoryBytes: 1024, cpu: 0.25, tasks: 9 }), []);
   t.strictSame(await Promise.all(["memory.max", "memory.swap.max", "cpu.max", "pids.max"].map(read)), [
