@@ -7,7 +7,7 @@ import { listSourceTree } from "../artifact/tree/source-tree.ts";
 import { usageError } from "../contract/errors.ts";
 import { type Application, application } from "../contract/files/application.ts";
 import { APPLICATION_FILE } from "../contract/files/application-names.ts";
-import { SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
+import { addressedSchemaComment, installedSchema, SCHEMA_COMMENT } from "../contract/files/json-schemas.ts";
 import { pluginId } from "../contract/identifiers.ts";
 import { YAML_LIMITS } from "../support/documents/limits.ts";
 import { safelyParsed } from "../support/documents/safe-parse.ts";
@@ -36,6 +36,8 @@ interface ProgramFacts {
   health: string | undefined;
   /** Variables that its sources read. */
   environment: string[];
+  /** Whether its packages have the schema of `app.yaml`. */
+  hasSchema: boolean;
 }
 
 /** Largest source that is searched, in bytes; larger ones are bundles. */
@@ -124,6 +126,7 @@ function programFacts(folder: string, command: readonly string[]): ProgramFacts 
     address,
     health: address === undefined ? undefined : (found.health ?? (found.isRooted ? "/" : undefined)),
     environment: [...variables].toSorted(),
+    hasSchema: existsSync(join(folder, installedSchema("app"))),
   };
 }
 
@@ -138,9 +141,9 @@ export function applicationIdOf(folder: string): string | undefined {
 }
 
 /** Returns the text of an `app.yaml` to start from, with the comment by which editors find its schema. */
-function starterApplication({ command, node, address, health, environment }: ProgramFacts): string {
+function starterApplication({ command, node, address, health, environment, hasSchema }: ProgramFacts): string {
   const lines = [
-    SCHEMA_COMMENT("app"),
+    hasSchema ? SCHEMA_COMMENT("app") : addressedSchemaComment("app"),
     "# A file of this folder with a slash, or a program of the host. No shell reads it.",
   ];
   const add = (key: string, value: unknown): void => {

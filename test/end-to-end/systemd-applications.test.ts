@@ -23,7 +23,7 @@ require("node:http").createServer((q, r) => r.end("answers")).listen({ fd: 3 });
 const APP = `command: [node, server.js]\nlisten: [http]\ndata: storage\nmigrate: [node, migrate.js]\n`;
 
 const skip = needs("systemd-nspawn", "tar", "curl") || (process.getuid?.() !== 0 && "needs root");
-t.test("systemd runs an application as its unit says", { skip, timeout: 240_000 }, async (t) => {
+t.test("systemd runs an application as its unit says", { skip, timeout: 480_000 }, async (t) => {
   const machine = await SystemdMachine.withPackage(t);
   const run = async (...words: string[]): Promise<string> => {
     const { code, stdout, stderr } = await machine.run(...words);

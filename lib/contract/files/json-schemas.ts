@@ -22,6 +22,17 @@ const FILES = {
 
 export type SchemaName = keyof typeof FILES;
 
+/** Folder of this package with the schemas, and its address for whoever has not installed the package. */
+const SCHEMAS = "docs/schemas";
+const SCHEMAS_ADDRESS = `https://github.com/sealift/sealift/raw/HEAD/${SCHEMAS}`;
+
+/** Path of a file's schema in a folder whose packages have this one. */
+export const installedSchema = (name: SchemaName): string => `node_modules/sealift/${SCHEMAS}/${name}.schema.json`;
+
+/** Returns the comment by which editors find a file's schema where this package is not installed. */
+export const addressedSchemaComment = (name: SchemaName): string =>
+  `# yaml-language-server: $schema=${SCHEMAS_ADDRESS}/${name}.schema.json`;
+
 /** Returns the comment by which editors' YAML language server finds a file's schema. */
 export const SCHEMA_COMMENT = (name: SchemaName | "watch"): string =>
   `# yaml-language-server: $schema=./node_modules/sealift/docs/schemas/${name}.schema.json`;
