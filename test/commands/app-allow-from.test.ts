@@ -105,7 +105,11 @@ t.test("what cannot be read or has no id is named, and nothing is written", asyn
   await writeFile(join(project, "apps/web/app.yaml"), "command: []\n");
   t.match(await allow(["--from", join(project, "apps/web"), "--yes", ...USER]), { code: 2, stderr: /command/ });
   t.match(await allow([]), { code: 2, stderr: /id of an application.*--from/ });
-  if (isRoot) t.match(await allow(["--from", join(project, "apps/worker"), "--yes"]), { code: 2, stderr: /needs a user of its own/ });
+  if (isRoot)
+    t.match(await allow(["--from", join(project, "apps/worker"), "--yes"]), {
+      code: 2,
+      stderr: /needs a user of its own/,
+    });
   t.notOk(existsSync(file));
   t.match(await allow(["web", "--from", join(root, "app.yaml"), ...USER, "--yes"]), { code: 0 });
   t.strictSame(Object.keys(await grants()), ["web"]);
