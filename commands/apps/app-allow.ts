@@ -26,6 +26,7 @@ export class AppAllow extends withOptions(appAllow) {
       ["As root, with a user of its own", "$0 app allow web --listen http=127.0.0.1:3000 --user web"],
       ["What a release asks", "$0 app allow --from apps/web/app.yaml --user web"],
       ["On a laptop", "$0 app allow web --port http=3000 --same-user"],
+      ["Another program of web, with its user, settings and data", "$0 app allow worker --of web"],
     ],
   });
 
@@ -41,7 +42,7 @@ export class AppAllow extends withOptions(appAllow) {
     ]);
     const root = resolve(this.options.projectRoot);
     const file = join(root, APPLICATIONS_FILE);
-    this.#requireUsable();
+    await this.#requireUsable();
     const { user } = this.options;
     if (user !== undefined) {
       await stated.requireUser(user);
@@ -60,25 +61,28 @@ export class AppAllow extends withOptions(appAllow) {
   }
 
   /** @throws UsageError `usage` for a user that is none of the application's own */
-  #requireUsable(): void {
-    const { user, sameUser, alone } = this.options;
+  async #requireUsable(): Promise<void> {
+    const { user, sameUser, alone, of } = this.options;
     const whose = this.id ?? "an application";
     if (sameUser && user === undefined && process.getuid?.() === 0)
       throw usageError("usage", `As root, ${whose} needs a user of its own: --same-user would run it as root.`, {
         hint: "Give --user NAME, or run this and `sealift app serve` as an ordinary user.",
       });
+    if (of !== undefined && (user !== undefined || sameUser || alone))
+      throw (await import("./application-id.ts")).hasNoUser(whose, of);
     if (alone && user === undefined)
       throw usageError("usage", `--alone says that a user runs nothing but ${whose}: give --user NAME, too.`);
   }
 
   /** Returns the grants to write, by id. @throws UsageError `usage` where nobody has agreed to them */
   async #grants(layout: Layout): Promise<Map<string, StatedGrant>> {
-    const { user, sameUser, alone, from } = this.options;
+    const { user, sameUser, alone, of, from } = this.options;
     const listen = Object.fromEntries([...this.options.listen, ...this.options.port]);
     const common = {
       ...(user !== undefined && { user }),
       ...(sameUser && { same_user: true }),
       ...(alone && { alone: true }),
+      ...(of !== undefined && { of }),
     };
     const { applicationId } = await import("./application-id.ts");
     const id = this.id === undefined ? undefined : applicationId(this.id);

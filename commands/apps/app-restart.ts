@@ -1,5 +1,5 @@
 import { Command, Option } from "clipanion";
-import { deploymentError } from "../../lib/contract/errors.ts";
+import { deploymentError, usageError } from "../../lib/contract/errors.ts";
 import { appRunner } from "../../lib/options/apps.ts";
 import { interruptible, withOptions } from "../shell/base.ts";
 import { projectRootAt } from "../targets/targets.ts";
@@ -37,6 +37,10 @@ export class AppRestart extends withOptions(appRunner) {
     // Before anything is stopped.
     const installed = await readInstalled(layout, id);
     if (installed === undefined) throw deploymentError("app_not_installed", `The application ${id} is not installed.`);
+    if (installed.app.schedule !== undefined)
+      throw usageError("usage", `${id} is a job, and begins at its times.`, {
+        hint: "`sealift app status` says when.",
+      });
     const apps = new Map([[id, installed.app]]);
     const { refusal } = await mayStart({ layout, apps, supervisor: choice, signal: interrupt.signal });
     if (refusal !== undefined) throw notAllowed(refusal.message, refusal.faults);

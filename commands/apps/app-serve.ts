@@ -86,6 +86,12 @@ function lineOf(event: AppServeEvent): string {
       return `migrated in ${inSeconds(event.duration_ms)}`;
     case "application.stopped":
       return event.killed ? "killed: it did not end in time" : "stopped";
+    case "job.begun":
+      return `begun as a job, due ${event.due} (release ${event.release})`;
+    case "job.ended":
+      return event.message === null ? "the job went well" : `the job failed: ${event.message}`;
+    case "job.skipped":
+      return `left out at ${event.due}: the run before goes on`;
     case "application.failed":
       return `${event.message}${event.restart_ms === null ? "" : ` It is tried again in ${inSeconds(event.restart_ms)}.`}`;
   }

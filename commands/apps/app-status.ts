@@ -31,6 +31,9 @@ export class AppStatus extends withOptions(appRunner) {
       stopped_since: true,
       healthy: true,
       fault: true,
+      next: true,
+      last: true,
+      outcome: true,
     });
   static override usage = Command.Usage({
     category: "Applications",
@@ -82,6 +85,9 @@ function linesOf(application: ApplicationState, root: string): string[] {
   const say = (what: string, text: string): void => void lines.push(`  ${what.padEnd(9)} ${text}`);
   say("version", version ?? "none is installed");
   if (pid !== null) say("process", `${pid}, ${counted(restarts, "restart")}${user === null ? "" : `, user ${user}`}`);
+  const { next, last, outcome } = application;
+  if (next !== null) say("next", timeText(next));
+  if (last !== null) say("last", `${timeText(last)}: ${outcome}`);
   const given = Object.entries(addresses).map(([name, at]) => `${name} ${at}`);
   if (given.length > 0) say("addresses", given.join(", "));
   const { used, limits, unenforced } = application;

@@ -106,6 +106,8 @@ function lineOf(event: AppTestEvent, sizeText: (bytes: number) => string): strin
       return line("listens", `on ${event.message}`);
     case "trial.stayed_up":
       return line("stayed up", `for ${inSeconds(event.duration_ms)}`);
+    case "trial.ended":
+      return line("ended", `well, after ${inSeconds(event.duration_ms)}`);
     case "trial.stopped":
       return line("stopped", `${inSeconds(event.duration_ms)} after ${event.signal}`);
   }

@@ -20,3 +20,7 @@ export async function knownApplication(layout: Layout, text: string): Promise<st
     hint: known.length === 0 ? "None is installed or granted there." : `It has ${known.join(", ")}.`,
   });
 }
+
+/** Returns the error for an application that is of another one and is to have a user all the same. */
+export const hasNoUser = (id: string, of: string) =>
+  usageError("usage", `${id} is of ${of}, and runs as its user.`, { hint: "Give --of, or a user of its own." });

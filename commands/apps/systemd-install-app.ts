@@ -19,6 +19,7 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
     `,
     examples: [
       ["With a socket that stays open", "$0 systemd install app web --listen http=127.0.0.1:3000"],
+      ["Another program of web, with its user, settings and data", "$0 systemd install app worker --of web"],
       ["One that listens by itself", "$0 systemd install app web --port http=3000 --user web"],
     ],
   });
@@ -43,12 +44,8 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
       });
     const place = units.ofThisProgram({ services: [], ...this.options });
     const instance = await appUnits.instanceFor({ id, ...place }, { force });
-    const user = this.options.user ?? appUnits.defaultUser(instance);
-    if (user === undefined || !/^[a-z_][a-z0-9_-]{0,30}$/.test(user))
-      throw usageError("usage", `${JSON.stringify(user ?? id)} makes no user's name.`, {
-        hint: "Give another --user.",
-      });
-    await requireOwnUser(user, { instance, root: place.root }, force);
+    const base = await this.#base(id, place);
+    const user = base?.user ?? (await this.#ownUser(id, { instance, root: place.root }));
     const addresses = Object.fromEntries([...listen, ...port]);
     const socket = listen[0];
     const plan = {
@@ -56,13 +53,17 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
       id,
       instance,
       user,
+      base,
       socket,
       environment: portVariables(addresses),
       stop: await this.#stop(id),
     };
     const path = join(place.root, place.projectRoot, "applications.yaml");
     const before = await grants.readText(path);
-    const grant = { user, listen: addresses, limits: limitsOf(this.options) };
+    const grant = {
+      ...(base === undefined ? { user } : { of: base.id }),
+      ...{ listen: addresses, limits: limitsOf(this.options) },
+    };
     const content = grants.withGrant(path, before, "systemd", id, grant);
     const limits = grants.limitsIn(path, content, id);
     const files = await appUnits.planAppUnits({ ...plan, limits });
@@ -98,6 +99,35 @@ export class SystemdInstallApp extends withOptions(systemdApp) {
       grant: path,
       warnings,
       next,
+    });
+  }
+
+  /** Returns the user of an application that is of no other. @throws UsageError `usage` */
+  async #ownUser(id: string, place: { instance: string; root: string }): Promise<string> {
+    const { defaultUser } = await import("../../lib/support/systemd/app-units.ts");
+    const user = this.options.user ?? defaultUser(place.instance);
+    if (user === undefined || !/^[a-z_][a-z0-9_-]{0,30}$/.test(user))
+      throw usageError("usage", `${JSON.stringify(user ?? id)} makes no user's name.`, {
+        hint: "Give another --user.",
+      });
+    await requireOwnUser(user, place, this.options.force);
+    return user;
+  }
+
+  /** Returns the application that this one is of, with its units; undefined for none. @throws UsageError `usage` */
+  async #base(id: string, { projectRoot, root }: { projectRoot: string; root: string }) {
+    const { of, user } = this.options;
+    if (of === undefined) return undefined;
+    if (user !== undefined) throw (await import("./application-id.ts")).hasNoUser(id, of);
+    const [{ applicationId }, { instanceFor, userOfUnit }] = await Promise.all([
+      import("./application-id.ts"),
+      import("../../lib/support/systemd/app-units.ts"),
+    ]);
+    const instance = await instanceFor({ id: applicationId(of), projectRoot, root }, { force: false });
+    const shared = await userOfUnit({ instance, root });
+    if (shared !== undefined) return { id: of, instance, user: shared };
+    throw usageError("usage", `This host has no units of ${of}, whose user, settings and data ${id} shares.`, {
+      hint: `First: sealift systemd install app ${of}.`,
     });
   }
 

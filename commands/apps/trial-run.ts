@@ -1,6 +1,4 @@
 import type { TrialPlace } from "../../lib/agent/applications/trial-place.ts";
-import { healthUrl } from "../../lib/agent/supervisors/applications.ts";
-import { probe } from "../../lib/agent/supervisors/probe.ts";
 import { settles } from "../../lib/agent/supervisors/settling.ts";
 import type { AppServeEvent, AppTestEvent } from "../../lib/apps/events.ts";
 import { requireBoundSockets } from "../../lib/apps/kept-sockets.ts";
@@ -10,6 +8,10 @@ import { controlGroups } from "../../lib/apps/serve.ts";
 import { ServeFault } from "../../lib/apps/serve-fault.ts";
 import { deploymentError, type SealiftError, usageError } from "../../lib/contract/errors.ts";
 import type { Application } from "../../lib/contract/files/application.ts";
+import { isJob } from "../../lib/contract/files/application-kinds.ts";
+import { healthUrl } from "../../lib/releases/health-url.ts";
+import { probe } from "../../lib/support/network/probe.ts";
+import { runJob } from "./trial-job.ts";
 
 /**
  * Runs an application once as a host would: migration, start, health, and its end. Leaves no process.
@@ -22,6 +24,12 @@ export async function runTrial(
   { layout, grants }: TrialPlace,
   { emit, signal }: { emit: (event: AppTestEvent) => void; signal: AbortSignal },
 ): Promise<void> {
+  if (isJob(app)) {
+    await runJob(id, layout, { emit, signal }).catch((fault: unknown) => {
+      throw asError(fault);
+    });
+    return;
+  }
   if (app.listen.length > 0) requireBoundSockets();
   let killed = false;
   const hear = (event: AppServeEvent): void => {

@@ -5,6 +5,7 @@ import * as appInit from "../apps/app-init.ts";
 import * as appLogs from "../apps/app-logs.ts";
 import * as appPrepare from "../apps/app-prepare.ts";
 import * as appRestart from "../apps/app-restart.ts";
+import * as appRun from "../apps/app-run.ts";
 import * as appServe from "../apps/app-serve.ts";
 import * as appStart from "../apps/app-start.ts";
 import * as appStatus from "../apps/app-status.ts";
@@ -84,7 +85,8 @@ import type { CommandFeature } from "./feature.ts";
 /** Modules of commands: every command that one of them exports counts. */
 const FILES: readonly object[] = [
   ...[contexts, login, trustFolder],
-  ...[appAllow, appEnv, appInit, appLogs, appPrepare, appRestart, appServe, appStart, appStatus, appStop, appTest],
+  ...[appAllow, appEnv, appInit, appLogs, appPrepare, appRestart, appRun, appServe],
+  ...[appStart, appStatus, appStop, appTest],
   systemdInstallApp,
   ...[deployMarketplace, deployProject, plan, watch, watchConsent, watchControl, watchInit],
   ...[fleet, fleetAdoption, fleetForget, fleetLabel, fleetWait],

@@ -1,7 +1,11 @@
 import { asSealiftError, deploymentError, type SealiftError } from "../contract/errors.ts";
+import { isJob } from "../contract/files/application-kinds.ts";
 import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
+import { grantOf } from "../contract/files/applications.ts";
 import type { AppLimits } from "../contract/files/limit-forms.ts";
-import { knownApplications, readGrants, readInstalled } from "../releases/applications.ts";
+import { type InstalledApplication, knownApplications, readGrants, readInstalled } from "../releases/applications.ts";
+import { dueAt, iso } from "../releases/due.ts";
+import { type JobRecord, readJob } from "../releases/jobs.ts";
 import type { Layout } from "../releases/layout.ts";
 import { readRelease } from "../releases/release.ts";
 import { stoppedSince } from "../releases/stopped.ts";
@@ -29,6 +33,12 @@ export interface ApplicationState extends Omit<ProcessState, "sameUser"> {
   healthy: boolean | null;
   /** Reason why it does not work, if any. */
   fault: string | null;
+  /** Next time of a job; null for a program that runs all the time, and for a job that may not run. */
+  next: string | null;
+  /** Time at which a job was begun last; null for never. */
+  last: string | null;
+  /** End of that run: `well`, `running`, or why it failed. */
+  outcome: string | null;
 }
 
 const UNASKED: ProcessState = {
@@ -52,16 +62,17 @@ export async function* applicationStates(
   const runner = setting && applicationRunner(setting);
   const supervisor = setting && applicationSupervisor(setting);
   for (const id of ids.length > 0 ? ids : await knownApplications(layout)) {
-    const grant = grants?.applications[id];
+    const grant = grantOf(grants?.applications, id);
     const installed = await readInstalled(layout, id);
     const stopped = await stoppedSince(layout, id);
     const release = installed && (await readRelease(layout, installed.target, installed.release));
+    const job = installed !== undefined && isJob(installed.app) ? await readJob(layout, id) : undefined;
     let found = UNASKED;
     let error: SealiftError | undefined;
     try {
       if (runner === undefined || supervisor === undefined || grant === undefined)
         throw deploymentError("app_not_allowed", `${APPLICATIONS_FILE} does not grant ${id}.`);
-      found = await runner.look(id);
+      found = installed !== undefined && isJob(installed.app) ? ofJob(job) : await runner.look(id);
       const fault = installed && (await supervisor.look?.(id, LOOK_MS))?.fault;
       if (fault !== undefined) error = deploymentError("unhealthy", fault);
     } catch (thrown) {
@@ -78,8 +89,29 @@ export async function* applicationStates(
       stopped_since: stopped ?? null,
       healthy: installed === undefined || grant === undefined || stopped !== undefined ? null : fault === null,
       fault: fault?.replace(/\.$/, "") ?? null,
+      ...timesOf(grant === undefined ? undefined : installed?.app, job, Date.now()),
     };
     const isIll = installed !== undefined && stopped === undefined;
     yield { application, ...(isIll && error !== undefined && { error }) };
   }
+}
+
+/** Returns the state of a job, whose runs are processes of their own. */
+const ofJob = (job: JobRecord | undefined): ProcessState => {
+  const run = job?.run;
+  const isRunning = run?.ended === null;
+  return { ...UNASKED, state: isRunning ? "running" : "waiting", since: isRunning ? run.begun : (run?.ended ?? null) };
+};
+
+/** Returns the times of a job, as its record tells them. */
+function timesOf(
+  app: InstalledApplication["app"] | undefined,
+  job: JobRecord | undefined,
+  now: number,
+): Pick<ApplicationState, "next" | "last" | "outcome"> {
+  if (app?.schedule === undefined) return { next: null, last: null, outcome: null };
+  const { next } = dueAt({ ...app, schedule: app.schedule }, job, now, false);
+  const run = job?.run ?? null;
+  const outcome = run === null ? null : run.ended === null ? "running" : (run.fault ?? "well");
+  return { next: next === undefined ? null : iso(next), last: run?.begun ?? null, outcome };
 }

@@ -13,6 +13,7 @@ import { installPlan } from "../contract/files/install-plan.ts";
 import { PLAN_FILE } from "../contract/files/manifest.ts";
 import { writeFileAtomic } from "../support/files.ts";
 import { parseYaml } from "../support/yaml-file.ts";
+import { projectAround } from "./applications/trial-source.ts";
 import { itemsOfSource, starterPlan } from "./starters.ts";
 
 /** Project that is to publish an application. */
@@ -49,6 +50,28 @@ export function initialProject(of: {
     });
   const root = isPlaced ? dirname(dirname(folder)) : (of.out ?? join(folder, "deploy"));
   return { ...{ root, projectId, id, folder }, link: isPlaced ? undefined : join(root, APPLICATIONS_FOLDER, id) };
+}
+
+/**
+ * Places an application that is of another one: in the project that publishes that one's folder.
+ *
+ * @param folder of the program, or of the project
+ * @throws UsageError `usage` where no project has that application
+ */
+export function initialOf(of: {
+  folder: string;
+  id: string;
+  projectId: string;
+  out: string | undefined;
+  base: string;
+}): InitialProject {
+  const { folder, id, projectId, base } = of;
+  const root = of.out ?? projectAround(folder);
+  if (root === undefined || !existsSync(join(root, APPLICATIONS_FOLDER, base, APPLICATION_FILE)))
+    throw usageError("usage", `No project of ${root ?? folder} has the application ${base}.`, {
+      hint: "Make it first, by `sealift app init`, or name the folder of the project with --out.",
+    });
+  return { root, projectId, id, folder: join(root, APPLICATIONS_FOLDER, id), link: undefined };
 }
 
 /** Texts of files in an application's folder. */

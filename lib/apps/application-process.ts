@@ -19,6 +19,8 @@ export interface ProcessOptions {
   /** Descriptors of this process that become 3 and up. */
   sockets: readonly number[];
   log: LogFile;
+  /** Called once its process is there, before its program is started. */
+  begun?: () => Promise<void>;
 }
 
 /** End of a process. */
@@ -50,7 +52,7 @@ export class ApplicationProcess {
 
   /** Starts a script of a release. @throws ServeFault `start_failed` */
   static async start(options: ProcessOptions): Promise<ApplicationProcess> {
-    const { script, folder, environment, user, entrance, sockets, log } = options;
+    const { script, folder, environment, user, entrance, sockets, log, begun } = options;
     const { file, args, ids } = guarded(script, folder, user, entrance);
     const child = spawn(file, args, {
       cwd: "/",
@@ -68,6 +70,7 @@ export class ApplicationProcess {
     if (failed !== undefined)
       throw new ServeFault("start_failed", `The program could not be started: ${failed.message}.`, { cause: failed });
     const started = new ApplicationProcess(child, log);
+    await begun?.();
     child.stdin!.end(statementsOf(environment));
     return started;
   }

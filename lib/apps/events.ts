@@ -1,8 +1,10 @@
 import type { LimitName } from "../contract/files/limit-forms.ts";
 import type { MembershipKind } from "../contract/surfaces/app-serve.ts";
+import type { JobEvent } from "../releases/job-scheduler.ts";
 
 /** Event of `sealift app serve` at work. Names and fields are stable: programs read them as NDJSON. */
 export type AppServeEvent =
+  | JobEvent
   | {
       event: "application.started";
       id: string;
@@ -43,4 +45,6 @@ export type AppTestEvent =
   | { event: "trial.listens"; port: number; message: string }
   /** It went on for `health.stays_up`. */
   | { event: "trial.stayed_up"; duration_ms: number }
+  /** A job ended well. */
+  | { event: "trial.ended"; duration_ms: number }
   | { event: "trial.stopped"; signal: string; duration_ms: number };

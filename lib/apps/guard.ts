@@ -32,6 +32,25 @@ exec < /dev/null
 if [ -n "$LISTEN_FDS" ]; then LISTEN_PID=$$; export LISTEN_PID; fi
 exec /bin/sh "$0"`;
 
+/**
+ * Prepares a program that somebody has typed in the same way. It keeps the standard input of whoever typed it, so its
+ * variables come by the next descriptor.
+ */
+const PREPARE_TYPED = `cd "$1" 2>/dev/null || {
+  echo "sealift: the user $2 may not enter $1: open the folders above it for others (chmod o+x)." >&2
+  exit 126
+}
+umask ${LAUNCH.umask}
+ulimit -c ${LAUNCH.coreBytes}
+ulimit -n ${LAUNCH.openFiles} 2>/dev/null
+{ echo ${LAUNCH.oomScoreAdjust} > /proc/self/oom_score_adj; } 2>/dev/null
+shift 2
+eval "$(cat <&3)"
+exec 3<&-
+[ "$sealift_told" = told ] || exit 125
+unset sealift_told
+exec "$@"`;
+
 /** Environment of the programs of a guard. */
 export const GUARD_ENVIRONMENT = { PATH: LAUNCH.path };
 
@@ -67,8 +86,20 @@ export interface Guarded {
  * @param script relative to `folder`
  * @param entrance file of the control group to enter; needs {@link setpriv}, and root
  */
-export function guarded(script: string, folder: string, user: RunAs, entrance?: string): Guarded {
-  const inner = ["/bin/sh", "-c", PREPARE, script, folder, user.name];
+export const guarded = (script: string, folder: string, user: RunAs, entrance?: string): Guarded =>
+  guardedBy([PREPARE, script, folder, user.name], user, entrance);
+
+/**
+ * Returns the program that starts words as they were typed. Its variables come by descriptor 3
+ * ({@link typedStatementsOf}).
+ *
+ * @param entrance as for {@link guarded}
+ */
+export const guardedTyped = (words: readonly string[], folder: string, user: RunAs, entrance?: string): Guarded =>
+  guardedBy([PREPARE_TYPED, "sh", folder, user.name, ...words], user, entrance);
+
+function guardedBy(shell: readonly string[], user: RunAs, entrance: string | undefined): Guarded {
+  const inner = ["/bin/sh", "-c", ...shell];
   const path = setpriv();
   if (path === undefined) return { file: inner[0]!, args: inner.slice(1), ids: user.ids };
   const change =
@@ -82,9 +113,16 @@ export function guarded(script: string, folder: string, user: RunAs, entrance?: 
  * Returns the standard input of a guard: statements that set variables, and the word that ends them.
  * Names that are none of a shell do not reach the program.
  */
-export function statementsOf(environment: Readonly<Record<string, string>>): string {
+export const statementsOf = (environment: Readonly<Record<string, string>>): string =>
+  `${exportsOf(environment)}set -- told\n`;
+
+/** Returns the variables for {@link guardedTyped}: its words stay. */
+export const typedStatementsOf = (environment: Readonly<Record<string, string>>): string =>
+  `${exportsOf(environment)}sealift_told=told\n`;
+
+function exportsOf(environment: Readonly<Record<string, string>>): string {
   const lines = Object.entries(environment)
     .filter(([name]) => /^[A-Za-z_][A-Za-z0-9_]*$/.test(name) && !OF_THE_SHELL.has(name))
     .map(([name, value]) => `command export ${name}='${value.replaceAll("'", `'\\''`)}'\n`);
-  return `${lines.join("")}set -- told\n`;
+  return lines.join("");
 }

@@ -88,9 +88,9 @@ export class Launcher implements Disposable {
     await this.end();
     await this.#sockets.open(Object.fromEntries(app.listen.map((name) => [name, addresses[name]!])));
     for (const name of app.ports) await requireFree(addresses[name]!);
-    await this.#giveData(setting);
+    await giveOwnData(this.#layout, this.#id, setting);
     const environment = await applicationEnvironment({
-      ...{ id: this.#id, app, user, addresses, settings: this.#paths.settings },
+      ...{ id: this.#id, app, user, addresses, settings: this.#settings(setting) },
       ...{ sockets: this.#sockets.names, mark: (await this.#mark()).value },
     });
     await membership.group?.make();
@@ -102,15 +102,6 @@ export class Launcher implements Disposable {
     const started = await ApplicationProcess.start({ ...common, environment, ...script });
     void markProcess(this.#markFile, started.pid, membership);
     return { process: started, setting, unenforced };
-  }
-
-  /** Seeds the data folder, and gives it to the user alone. */
-  async #giveData(setting: Setting): Promise<void> {
-    if (setting.app.data === undefined) return;
-    await seedData(this.#layout, this.#id, setting);
-    if (setting.user.ids !== undefined) await giveFolder(this.#paths.data, setting.user.ids);
-    await using data = await openFolder(this.#paths.data);
-    await chmod(data.path("."), LAUNCH.dataMode);
   }
 
   /** Runs the migration of a release to its end. @returns milliseconds @throws ServeFault `migration_failed` */
@@ -135,7 +126,21 @@ export class Launcher implements Disposable {
     throw new ServeFault("migration_failed", message);
   }
 
+  /** Path of its settings: those of the application that it is of, if it is of one. */
+  #settings = ({ app: { of } }: Setting): string =>
+    of === undefined ? this.#paths.settings : applicationPaths(this.#layout, of).settings;
+
   #mark = (): Promise<ApplicationMark> => markOf(this.#layout.root, this.#id);
+}
+
+/** Seeds the data folder of an application that has one, and gives it to its user alone. */
+export async function giveOwnData(layout: Layout, id: string, setting: Setting): Promise<void> {
+  if (setting.app.data === undefined) return;
+  const { data: folder } = applicationPaths(layout, id);
+  await seedData(layout, id, setting);
+  if (setting.user.ids !== undefined) await giveFolder(folder, setting.user.ids);
+  await using data = await openFolder(folder);
+  await chmod(data.path("."), LAUNCH.dataMode);
 }
 
 /** Returns the variables for a migration, which gets no sockets. */

@@ -1,5 +1,6 @@
 import { SealiftError } from "../contract/errors.ts";
 import type { LimitName } from "../contract/files/limit-forms.ts";
+import { isJob } from "../contract/files/application-kinds.ts";
 import type { ApplicationStatus } from "../contract/surfaces/app-serve.ts";
 import { applicationPaths } from "../releases/applications.ts";
 import { readJournal } from "../releases/journal.ts";
@@ -8,6 +9,7 @@ import { stoppedSince } from "../releases/stopped.ts";
 import type { FoundMembers } from "../support/control-groups/member-groups.ts";
 import { type ApplicationProcess, endingText } from "./application-process.ts";
 import type { EmitAppServe } from "./events.ts";
+import type { Kin, Relative } from "./kin.ts";
 import { Launcher } from "./launch.ts";
 import { usedNow } from "./limits.ts";
 import { LogFile } from "./log-file.ts";
@@ -16,7 +18,7 @@ import { ServeFault } from "./serve-fault.ts";
 import { readSetting, type Setting } from "./setting.ts";
 
 /** One application of a project root: its state, and what is to be done when its process ends. */
-export class ManagedApplication {
+export class ManagedApplication implements Relative {
   readonly id: string;
   readonly #layout: Layout;
   readonly #found: FoundMembers;
@@ -24,6 +26,9 @@ export class ManagedApplication {
   readonly #log: LogFile;
   readonly #launcher: Launcher;
   readonly #pauses = new Pauses();
+  readonly #kin: Kin | undefined;
+  /** Ends a wait for the application that this one is of. */
+  #waiting = new AbortController();
   /** Work in turn: starts and stops never overlap. */
   #work: Promise<unknown> = Promise.resolve();
   #process: ApplicationProcess | undefined;
@@ -36,12 +41,16 @@ export class ManagedApplication {
   /** End of everything, once `close` was called. */
   #closed: Promise<void> | undefined;
 
-  /** @param found control groups, or why there are none */
-  constructor(layout: Layout, id: string, emit: EmitAppServe, found: FoundMembers) {
+  /**
+   * @param found control groups, or why there are none
+   * @param kin those that are of it, and the one that it is of
+   */
+  constructor(layout: Layout, id: string, emit: EmitAppServe, found: FoundMembers, kin?: Kin) {
     this.id = id;
     this.#layout = layout;
     this.#found = found;
     this.#emit = emit;
+    this.#kin = kin;
     this.#log = new LogFile(applicationPaths(layout, id).logs);
     this.#launcher = new Launcher(layout, id, this.#log);
   }
@@ -79,13 +88,13 @@ export class ManagedApplication {
 
   /** Lets the old process end, and starts the application from what is installed now. @throws ServeFault */
   restart(): Promise<void> {
-    this.#launcher.interrupt();
+    this.#interrupt();
     return this.#inTurn(() => this.#startOnPurpose());
   }
 
   /** Restarts the application, and goes on trying when its start fails: what is installed now is to run. */
   recover(): Promise<void> {
-    this.#launcher.interrupt();
+    this.#interrupt();
     return this.#inTurn(() => {
       this.#beginAnew();
       return this.#startAgain();
@@ -94,7 +103,7 @@ export class ManagedApplication {
 
   /** Stops the application, and closes its sockets. */
   stop(): Promise<void> {
-    this.#launcher.interrupt();
+    this.#interrupt();
     return this.#inTurn(async () => {
       let killed: boolean;
       try {
@@ -117,6 +126,29 @@ export class ManagedApplication {
     return (this.#closed ??= this.stop().then(() => new Promise<void>((resolve) => this.#log.end(resolve))));
   }
 
+  /** Ends the process until `goOn`: the application that this one is of ends, too. */
+  pause(): Promise<void> {
+    this.#interrupt();
+    return this.#inTurn(async () => {
+      if (this.#state === "stopped") return;
+      await this.#end().catch((thrown: unknown) => this.#tellFailure(asFault(thrown), null));
+      this.#become("waiting");
+    });
+  }
+
+  /** Starts the application again after a `pause`, and tries again later when that fails. */
+  goOn(): void {
+    void this.#inTurn(async () => {
+      if (this.#state === "waiting") await this.#startAgain();
+    });
+  }
+
+  /** Ends a migration, and a wait for another application, of a start that is under way. */
+  #interrupt(): void {
+    this.#waiting.abort();
+    this.#launcher.interrupt();
+  }
+
   #inTurn(work: () => Promise<void>): Promise<void> {
     const done = this.#work.then(work);
     this.#work = done.catch(() => undefined);
@@ -137,6 +169,7 @@ export class ManagedApplication {
   /** Lets the process end, and kills what it or an earlier one left behind. @returns whether it had to be killed */
   async #end(): Promise<boolean> {
     this.#pauses.cancel();
+    await this.#kin?.pause();
     const running = this.#process;
     this.#process = undefined;
     if (running === undefined) {
@@ -200,6 +233,10 @@ export class ManagedApplication {
     this.#become("starting");
     const facts = { found: this.#found, ranAlone: await this.#launcher.ranAlone() };
     this.#setting = await readSetting(this.#layout, this.id, facts);
+    if (isJob(this.#setting.app))
+      throw new ServeFault("not_installed", `${this.id} is a job, which runs at its times.`);
+    this.#waiting = new AbortController();
+    await this.#kin?.baseWorks(this.#waiting.signal);
     const { process, setting, unenforced } = await this.#launcher.launch(this.#setting, (duration_ms) =>
       this.#emit({ event: "application.migrated", id: this.id, duration_ms }),
     );
@@ -216,6 +253,7 @@ export class ManagedApplication {
       ...(membership.reason !== undefined && { reason: membership.reason }),
       ...(unenforced.length > 0 && { unenforced, unlimited: whyUnlimited(this.#found) }),
     });
+    this.#kin?.goOn();
   }
 
   #onEnd(ended: ApplicationProcess, message: string): void {

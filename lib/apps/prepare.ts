@@ -1,9 +1,18 @@
 import { spawn } from "node:child_process";
+import { setTimeout as sleep } from "node:timers/promises";
 import { deploymentError } from "../contract/errors.ts";
+import { isJob } from "../contract/files/application-kinds.ts";
 import { APPLICATIONS_FILE, APPLICATIONS_FOLDER } from "../contract/files/application-names.ts";
+import { type ApplicationsFile, grantOf } from "../contract/files/applications.ts";
 import { type InstalledApplication, readGrants, readInstalled } from "../releases/applications.ts";
 import { giveData } from "../releases/data-folders.ts";
+import { healthUrl } from "../releases/health-url.ts";
 import type { Layout } from "../releases/layout.ts";
+import { probe } from "../support/network/probe.ts";
+
+/** Time between two questions to an application that others wait for, and the least that an answer may take. */
+const PAUSE_MS = 200;
+const LEAST_ANSWER_MS = 1_000;
 
 /**
  * Makes an installed application ready to start, as its own user: what its release ships is in the host's data folder.
@@ -14,7 +23,8 @@ import type { Layout } from "../releases/layout.ts";
  */
 export async function readyApplication(layout: Layout, id: string): Promise<InstalledApplication> {
   const grants = await readGrants(layout);
-  if (grants?.applications[id] === undefined)
+  const grant = grantOf(grants?.applications, id);
+  if (grants === undefined || grant === undefined)
     throw deploymentError("app_not_allowed", `${APPLICATIONS_FILE} of ${layout.root} does not grant ${id}.`, {
       hint: `\`sudo sealift systemd install app ${id}\` grants it.`,
     });
@@ -27,8 +37,38 @@ export async function readyApplication(layout: Layout, id: string): Promise<Inst
     throw deploymentError("app_not_installed", `The application ${id} is not installed in ${layout.root}.`, {
       hint: "Deploy a version that has it; `sealift status` shows what is installed.",
     });
+  if (installed.app.of !== grant.of)
+    throw deploymentError(
+      "app_not_allowed",
+      `${id} is of ${installed.app.of ?? "nobody"}, and ${APPLICATIONS_FILE} says otherwise.`,
+      {
+        hint: HOW_TO_GRANT(id, installed.app.of),
+      },
+    );
   await seedData(layout, id, installed);
+  if (grant.of !== undefined && !isJob(installed.app)) await baseAnswers(layout, grants, grant.of);
   return installed;
+}
+
+const HOW_TO_GRANT = (id: string, of: string | undefined): string =>
+  `\`sudo sealift systemd install app ${id}${of === undefined ? "" : ` --of ${of}`}\` grants it.`;
+
+/**
+ * Waits until the application that another one is of answers, where it has a health path. systemd has started it.
+ *
+ * @throws DeploymentError `unhealthy`
+ */
+async function baseAnswers(layout: Layout, grants: ApplicationsFile, base: string): Promise<void> {
+  const installed = await readInstalled(layout, base);
+  const url = installed && healthUrl(grants, base, installed.app);
+  if (url === undefined) return;
+  const limit = performance.now() + installed!.app.health.within * 1000;
+  for (;;) {
+    const fault = await probe(url, undefined, Math.max(LEAST_ANSWER_MS, Math.ceil(limit - performance.now())));
+    if (fault === undefined) return;
+    if (performance.now() >= limit) throw deploymentError("unhealthy", `${base} does not work: ${fault}.`);
+    await sleep(PAUSE_MS);
+  }
 }
 
 /**

@@ -4,6 +4,9 @@ import { deploymentError, usageError } from "../contract/errors.ts";
 import { APPLICATIONS_FILE } from "../contract/files/application-names.ts";
 import type { ApplicationStatus, ApplicationVerb } from "../contract/surfaces/app-serve.ts";
 import { readGrants, SERVE_SOCKET, serveFolder } from "../releases/applications.ts";
+import { installedJobs, isSwitching } from "../releases/installed-jobs.ts";
+import { JobScheduler } from "../releases/job-scheduler.ts";
+import { recordedJobs } from "../releases/jobs.ts";
 import type { Layout } from "../releases/layout.ts";
 import { acquireLock } from "../releases/lock.ts";
 import { openFolder } from "../releases/open-folder.ts";
@@ -13,23 +16,31 @@ import { listenLocally } from "./control.ts";
 import { markOf, rootKey } from "./environment.ts";
 import type { EmitAppServe } from "./events.ts";
 import { requireBoundSockets } from "./kept-sockets.ts";
+import { Families } from "./kin.ts";
 import { endLeftovers, markedApplications, markFile, readMark } from "./leftovers.ts";
 import { ManagedApplication } from "./managed-application.ts";
 import { GONE_LIMIT_MS } from "./membership.ts";
 import { ServeFault } from "./serve-fault.ts";
+import { ServedJobs } from "./served-jobs.ts";
 
 /** Applications of a project root, while they run. */
 export class AppServe implements AsyncDisposable {
   readonly #layout: Layout;
   readonly #emit: EmitAppServe;
   readonly #applications = new Map<string, ManagedApplication>();
+  readonly #families: Families;
   readonly #held = new AsyncDisposableStack();
+  readonly #launcher: ServedJobs;
+  readonly #ending = new AbortController();
+  #schedule: Promise<void> | undefined;
   #isEnding = false;
   #found: FoundMembers = { members: undefined, reason: "not asked yet" };
 
   private constructor(layout: Layout, emit: EmitAppServe) {
     this.#layout = layout;
     this.#emit = emit;
+    this.#families = new Families(layout, this.#applications);
+    this.#launcher = new ServedJobs(layout, () => this.#found);
   }
 
   /**
@@ -65,7 +76,26 @@ export class AppServe implements AsyncDisposable {
       }),
     );
     await this.#endOthers(ids);
-    await Promise.all(ids.map((id) => this.#known(id).startAtFirst()));
+    await this.#startAtFirst(ids);
+    await this.#scheduled(ids);
+  }
+
+  /** Runs jobs at their times, until this ends. */
+  async #scheduled(ids: readonly string[]): Promise<void> {
+    await this.#launcher.clearAll([...new Set([...ids, ...(await recordedJobs(this.#layout))])]);
+    const scheduler = new JobScheduler({
+      ...{ layout: this.#layout, launcher: this.#launcher, emit: this.#emit, owns: () => true },
+      jobs: async () => {
+        const grants = (await isSwitching(this.#layout)) ? undefined : await this.#granted();
+        return grants && (await installedJobs(this.#layout, grants));
+      },
+    });
+    const warn = (message: string): void =>
+      this.#emit({ event: "application.failed", id: "jobs", code: "internal", message, restart_ms: null });
+    this.#schedule = scheduler.run(this.#ending.signal, warn).then(async () => {
+      await this.#launcher.end();
+      await scheduler.settle();
+    });
   }
 
   /** Ends what an `app serve` that was killed has left of applications that are granted no longer. */
@@ -91,10 +121,22 @@ export class AppServe implements AsyncDisposable {
     if (this.#isEnding) return;
     await Promise.all([
       ...[...this.#applications].filter(([id]) => !ids.includes(id)).map(([, application]) => application.stop()),
-      ...ids
-        .filter((id) => ["stopped", "failed"].includes(this.#known(id).status.state))
-        .map((id) => this.#known(id).startAtFirst()),
+      this.#startAtFirst(ids.filter((id) => ["stopped", "failed"].includes(this.#known(id).status.state))),
     ]);
+  }
+
+  /** Starts applications, each of a family after the one that it is of. */
+  async #startAtFirst(granted: readonly string[]): Promise<void> {
+    const jobs = new Set((await installedJobs(this.#layout, granted)).map(({ id }) => id));
+    const ids = granted.filter((id) => !jobs.has(id));
+    const start = (id: string): Promise<void> => this.#known(id).startAtFirst();
+    const families = Map.groupBy(ids, (id) => this.#families.headOf(id));
+    await Promise.all(
+      [...families].map(async ([head, members]) => {
+        if (members.includes(head)) await start(head);
+        await Promise.all(members.filter((id) => id !== head).map(start));
+      }),
+    );
   }
 
   statuses(): ApplicationStatus[] {
@@ -115,6 +157,8 @@ export class AppServe implements AsyncDisposable {
   /** Ends every application, and closes all sockets. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isEnding = true;
+    this.#ending.abort();
+    await this.#schedule;
     await Promise.all([...this.#applications.values()].map((application) => application.close()));
     await this.#held.disposeAsync();
   }
@@ -122,7 +166,10 @@ export class AppServe implements AsyncDisposable {
   async #granted(): Promise<string[]> {
     const file = join(this.#layout.root, APPLICATIONS_FILE);
     const grants = await readGrants(this.#layout);
-    if (grants?.supervisor === "serve") return Object.keys(grants.applications);
+    if (grants?.supervisor === "serve") {
+      this.#families.note(grants);
+      return Object.keys(grants.applications);
+    }
     const why = grants === undefined ? "There is no" : "systemd runs the applications of";
     throw usageError("config_invalid", `${why} ${file}.`, {
       hint: "`sealift app allow ID` grants an application, to be run by `sealift app serve`.",
@@ -130,9 +177,11 @@ export class AppServe implements AsyncDisposable {
   }
 
   #known(id: string): ManagedApplication {
-    const found = this.#applications.get(id) ?? new ManagedApplication(this.#layout, id, this.#emit, this.#found);
-    this.#applications.set(id, found);
-    return found;
+    const found = this.#applications.get(id);
+    if (found !== undefined) return found;
+    const made = new ManagedApplication(this.#layout, id, this.#emit, this.#found, this.#families.kinOf(id));
+    this.#applications.set(id, made);
+    return made;
   }
 }
 

@@ -1,5 +1,5 @@
 import { addressNames, type Application } from "../contract/files/application.ts";
-import type { ApplicationGrant } from "../contract/files/applications.ts";
+import { type ApplicationGrant, grantOf } from "../contract/files/applications.ts";
 import type { Addresses } from "../contract/files/launch.ts";
 import type { AppLimits } from "../contract/files/limit-forms.ts";
 import { type InstalledApplication, readGrants, readInstalled } from "../releases/applications.ts";
@@ -31,18 +31,29 @@ export interface SettingFacts {
 /** Reads what is installed and what the operator grants. @throws ServeFault */
 export async function readSetting(layout: Layout, id: string, facts: SettingFacts): Promise<Setting> {
   const grants = (await readGrants(layout))?.applications ?? {};
-  const grant = grants[id];
+  const grant = grantOf(grants, id);
   if (grant === undefined) throw new ServeFault("not_granted", `applications.yaml does not grant ${id}.`);
   const installed = await readInstalled(layout, id);
   if (installed === undefined)
     throw new ServeFault("not_installed", `${id} is not installed here: its first deployment starts it.`);
+  if (installed.app.of !== grant.of)
+    throw new ServeFault(
+      "not_granted",
+      `${id} is of ${installed.app.of ?? "nobody"}, and applications.yaml says otherwise.`,
+    );
   const user = await userOf(id, grant);
   const addresses = addressesOf(id, installed.app, grant);
   const others = user.ids === undefined ? new Map<number, string>() : await usersBeside(layout, id, grants);
-  const ranBefore = facts.ranAlone !== undefined && facts.ranAlone === user.ids?.uid;
-  const membership = await membershipOf({ ...{ id, user, grant, others, ranBefore }, found: facts.found });
+  // Its user runs the application that it is of already.
+  const ranBefore = grant.of !== undefined || (facts.ranAlone !== undefined && facts.ranAlone === user.ids?.uid);
+  const told = await membershipOf({ ...{ id, user, grant, others, ranBefore }, found: facts.found });
+  const membership = grant.of === undefined ? told : ofAnother(told, grant.of);
   return { ...installed, user, addresses, membership, limits: grant.limits ?? {} };
 }
+
+/** Returns the membership of one that is of another: a user of both tells the members of that one only. */
+const ofAnother = ({ uid, ...told }: Membership, base: string): Membership =>
+  uid === undefined ? told : { ...told, reason: `${told.reason}; it ends with ${base}` };
 
 /** Returns the ids of users that are no application's alone, each with who else has it. */
 async function usersBeside(
@@ -52,9 +63,10 @@ async function usersBeside(
 ): Promise<Map<number, string>> {
   const users = new Map<number, string>();
   for (const [other, grant] of Object.entries(grants)) {
+    // Those of one family have one user.
+    if (other === id || (grant.of ?? other) === (grants[id]?.of ?? id)) continue;
     // One whose user is not to be had runs nothing.
-    if (other === id) continue;
-    const ids = await userOf(other, grant).then(
+    const ids = await userOf(other, grantOf(grants, other) ?? grant).then(
       (user) => user.ids,
       () => undefined,
     );

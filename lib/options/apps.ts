@@ -16,6 +16,8 @@ export const appInit = {
     folder: path({ help: "Folder of the program", default: "." }),
     id: text({ metavar: "ID", help: "Its name on hosts", defaultText: "that of its package or folder" }),
     out: path({ help: "Folder of the project to make", defaultText: "deploy in the application's folder" }),
+    of: text({ metavar: "ID", help: "Application of the project whose folder the command runs in" }),
+    schedule: text({ metavar: "CRON", help: "Times at which it runs, such as '30 3 * * *', in UTC" }),
   }),
   hubUrl: hubIfKnown,
   apiKey: optional(connection.apiKey),
@@ -39,6 +41,9 @@ export const appEnv = { ...hostChange };
 
 /** Options of commands that ask the program which runs a root's applications. */
 export const appRunner = { ...host, systemdScope: supervision.systemdScope };
+
+/** Options of `app run`. */
+export const appRun = { ...hostChange, systemdScope: supervision.systemdScope };
 
 /** Options of `app logs`. */
 export const appLogs = { ...appRunner, follow: logs.follow, lines: logs.lines };
@@ -103,6 +108,7 @@ export const granting = group("Application", {
   port: list({ metavar: "NAME=ADDRESS", help: "Address of a name in `ports`; may be repeated" }, addressFrom),
   user: text({ metavar: "NAME", help: "User who runs it" }),
   ...limiting,
+  of: text({ metavar: "ID", help: "Application whose user, settings and data it shares" }),
 });
 
 /** Options of `app allow`. */

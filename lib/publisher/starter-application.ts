@@ -70,24 +70,60 @@ const VARIABLE = /\b(?:process\.env(?:\.|\[\s*["'`])|os\.environ(?:\.get\(|\[)\s
 /** Variables of the host and of the shell, which are not settings. */
 const OF_THE_HOST = new Set(["PORT", "HOST", "PATH", "HOME", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"]);
 
+/** Kind of an application that a person asks for. */
+interface Kind {
+  /** Application whose folder it shares. */
+  of: string | undefined;
+  schedule: string | undefined;
+}
+
 /**
  * Returns the text of a program's `app.yaml`, the one that is there or one to start from, and its addresses' names.
  *
+ * @param folder of the program
+ * @param own folder of its `app.yaml`
  * @param command given by a person; otherwise that of its package
  * @throws UsageError `config_invalid` for a file that is not valid; `usage` where no command is found; `source_*` for a
  *   folder that cannot be packed
  */
-export async function initialDescriptor(folder: string, command: readonly string[]): Promise<Starter> {
-  const file = join(folder, APPLICATION_FILE);
+export async function initialDescriptor(
+  folder: string,
+  own: string,
+  command: readonly string[],
+  kind: Kind,
+): Promise<Starter> {
+  const file = join(own, APPLICATION_FILE);
   const text = await ifThere(readTextFile(file, YAML_LIMITS.maxBytes));
   if (text !== undefined) {
     const { listen, ports } = parseYaml(text, application, file);
     return { text, template: undefined, notes: [], listen, ports };
   }
+  if (kind.of !== undefined || kind.schedule !== undefined) return otherKind(folder, command, kind);
   const facts = programFacts(folder, command);
   const [listen, ports] = facts.address === "handed over" ? [[ADDRESS], []] : [[], facts.address ? [ADDRESS] : []];
   return { text: starterApplication(facts), ...pythonRoad(folder), listen, ports };
 }
+
+/** Returns the descriptor of a job, or of a program that is of another application. @throws UsageError */
+function otherKind(folder: string, command: readonly string[], { of, schedule }: Kind): Starter {
+  if (of !== undefined && command.length === 0)
+    throw usageError("usage", `A program that is of ${of} has a command of its own.`, {
+      hint: `Give it after two dashes: -- node worker.js, in the folder of ${of}.`,
+    });
+  const lines = [SCHEMA_COMMENT("app")];
+  if (of !== undefined)
+    lines.push(`# Runs in the folder of ${of}, as its user and with its settings and data.`, `of: ${of}`);
+  lines.push(`command: ${flow(startCommand(folder, command, readPackage(folder)))}`);
+  if (schedule === undefined) lines.push(`health: { within: 30s, stays_up: 10s }`);
+  else lines.push("# In UTC; `timezone: Europe/Vienna` says otherwise.", `schedule: ${flow(schedule)}`, "within: 1h");
+  const text = `${lines.join("\n")}\n`;
+  parseYaml(text, application, APPLICATION_FILE);
+  const python = of === undefined ? pythonRoad(folder) : { template: undefined, notes: [] };
+  return { text, ...python, listen: [], ports: [] };
+}
+
+/** Writes a value on one line. */
+const flow = (value: unknown): string => stringify(value, { collectionStyle: "flow", lineWidth: 0 }).trim();
 
 /** Says how packages of Python travel along, where the program has some: installed into a folder that is packed. */
 function pythonRoad(folder: string): Pick<Starter, "template" | "notes"> {
@@ -147,7 +183,7 @@ function starterApplication({ command, node, address, health, environment, hasSc
     "# A file of this folder with a slash, or a program of the host. No shell reads it.",
   ];
   const add = (key: string, value: unknown): void => {
-    lines.push(`${key}: ${stringify(value, { collectionStyle: "flow", lineWidth: 0 }).trim()}`);
+    lines.push(`${key}: ${flow(value)}`);
   };
   add("command", command);
   if (command[0] === "node") add("needs", { node: node ?? ">=20" });

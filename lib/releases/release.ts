@@ -208,11 +208,18 @@ export function outdatedReleases(releases: readonly Release[], running: string |
  * Removes old releases of a target ({@link outdatedReleases}). Reports and data are kept.
  *
  * @param keep versions to keep, including the running one; at least 1
+ * @param inUse releases in which a program runs that no deployment ends: a later deployment removes them
  * @returns the names of the removed ones
  */
-export async function collectReleases(layout: Layout, target: TargetName, keep: number): Promise<string[]> {
+export async function collectReleases(
+  layout: Layout,
+  target: TargetName,
+  keep: number,
+  inUse: ReadonlySet<string> = new Set(),
+): Promise<string[]> {
   const releases = await listReleases(layout, target);
-  const old = outdatedReleases(releases, await currentName(layout, target), keep).map(({ name }) => name);
+  const outdated = outdatedReleases(releases, await currentName(layout, target), keep).map(({ name }) => name);
+  const old = outdated.filter((name) => !inUse.has(name));
   for (const name of old) await removeRelease(layout, target, name);
   return old;
 }

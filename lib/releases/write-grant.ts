@@ -37,6 +37,11 @@ export function withGrant(
         },
       );
   }
+  // One that is of another application has that one's user, and one with a user is of nobody.
+  const replaced =
+    grant.of !== undefined ? ["user", "same_user", "alone"] : grant.user || grant.same_user ? ["of"] : [];
+  for (const key of replaced)
+    if (document.hasIn(["applications", id, key])) document.deleteIn(["applications", id, key]);
   const { limits = {}, ...others } = grant;
   for (const [key, value] of Object.entries(others))
     document.setIn(["applications", id, key], document.createNode(value));

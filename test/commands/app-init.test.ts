@@ -151,6 +151,44 @@ t.test("a second application is added to the project and its plan, which keeps i
   t.equal(await commandIn(join(root, "other")), "", "nothing is written");
 });
 
+t.test("another program of an application is added to its project and plan", async (t) => {
+  const { folder } = await init(t, { "package.json": "{}", "server.js": "", "worker.js": "" });
+  const added = await initIn(folder, "--id", "worker", "--of", "web", "--", "node", "worker.js");
+  t.match(added, { code: 0, stdout: /sealift systemd install app worker --of web/ }, added.stderr);
+  t.match(added.stderr, /Try it here: sealift app test deploy\/apps\/worker/);
+  const descriptor = await readFile(join(folder, "deploy/apps/worker/app.yaml"), "utf8");
+  t.match(parse(descriptor), { of: "web", command: ["node", "worker.js"] });
+  t.match(parse(await readFile(join(folder, "deploy/deployment/install.yaml"), "utf8")), {
+    steps: [{}, { app: "web" }, { app: "worker" }],
+  });
+  const job = await initIn(
+    folder,
+    "--id",
+    "night",
+    "--of",
+    "web",
+    "--schedule",
+    "30 3 * * *",
+    "--",
+    "node",
+    "night.js",
+  );
+  t.equal(job.code, 0, job.stderr);
+  t.match(parse(await readFile(join(folder, "deploy/apps/night/app.yaml"), "utf8")), {
+    ...{ of: "web", schedule: "30 3 * * *" },
+  });
+  for (const [words, message] of [
+    [["--of", "web", "--", "node", "x.js"], /has a name of its own/],
+    [["--id", "x", "--of", "web"], /has a command of its own/],
+    [["--id", "x", "--of", "nobody", "--", "node", "x.js"], /No project of .* has the application nobody/],
+    [
+      ["--id", "x", "--of", "web", "--schedule", "* * * * * *", "--", "node", "x.js"],
+      /schedule: must have five fields/,
+    ],
+  ] as const)
+    t.match(await initIn(folder, ...words), { code: 2, stderr: message }, words.join(" "));
+});
+
 t.test("a program of Python is told how its packages travel along", async (t) => {
   const files = {
     "requirements.txt": "flask\n",

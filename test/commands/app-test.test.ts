@@ -208,3 +208,32 @@ t.test("a trial packs what a publication with its options and its project's seal
   for (const folder of [root, join(root, "apps/web")]) t.equal((await trial(t, folder)).code, 0, folder);
   t.match(await trial(t, root, "--max-entries", "3"), { code: 2, stderr: /holds more than 3 files/ });
 });
+
+t.test("another program of an application, and a job, are tried in its folder and with its settings", async (t) => {
+  const root = project(t, "ANSWER=200\nGREETING=hello\n");
+  const add = (id: string, app: object): void => {
+    mkdirSync(join(root, "apps", id));
+    writeFileSync(join(root, "apps", id, "app.yaml"), stringify(app));
+    const plan = join(root, "deployment/install.yaml");
+    writeFileSync(plan, `${readFileSync(plan, "utf8")}  - {id: install-${id}, action: install_app, app: ${id}}\n`);
+  };
+  writeFileSync(
+    join(root, "apps/web/other.js"),
+    `
+    console.log(process.env.GREETING, require("node:fs").readdirSync("storage"));
+    if (process.argv[2] === "fails") process.exit(4);
+    if (process.argv[2] === "stays") setInterval(() => {}, 1000);`,
+  );
+  const command = ["node", "other.js"];
+  add("worker", { of: "web", command: [...command, "stays"], health: { within: 1, stays_up: 1 } });
+  add("night", { of: "web", command, schedule: "30 3 * * *" });
+  add("failing", { of: "web", command: [...command, "fails"], schedule: "30 3 * * *" });
+  const tried = (id: string) => commandLine(["app", "test", join(root, "apps", id)], { cwd: root });
+  t.match(await tried("worker"), { code: 0, stdout: /stayed up/ });
+  t.match(await tried("night"), { code: 0, stdout: /ended +well/ });
+  t.match(await tried("failing"), {
+    code: 1,
+    stdout: /hello \[ 'seed' \]/,
+    stderr: /The job failing failed: it ended with exit code 4/,
+  });
+});

@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import { join } from "node:path";
 import t, { type Test } from "tap";
+import { parse } from "yaml";
 import { freePort } from "../support/free-port.ts";
 import { ApplicationRoot, HANDED_OVER } from "../support/host/application-root.ts";
 import { commandLine } from "../support/programs/command-line.ts";
@@ -118,6 +119,27 @@ t.test("a user is that of one application, and none of the system", async (t) =>
   t.match(await install(root, "c", "--user", "ours"), { code: 2, stderr: /--force if both are to share it/ });
   t.equal((await install(root, "c", "--user", "ours", "--force")).code, 0);
   t.equal((await install(root, "a.b")).code, 0, "its own user is no other's");
+});
+
+t.test("one that is of another application has that one's user, settings and data, and ends before it", async (t) => {
+  const root = temporaryFolder(t);
+  t.match(await install(root, "worker", "--of", "web"), { code: 2, stderr: /no units of web/ });
+  await install(root, "web", "--port", "http=3000", "--user", "shop");
+  t.match(await install(root, "worker", "--of", "web", "--user", "other"), { code: 2, stderr: /runs as its user/ });
+  const { code, stderr } = await install(root, "worker", "--of", "web");
+  t.equal(code, 0, stderr);
+  const dropIn = read(root, `${UNITS}/sealift-app@worker.service.d/sealift.conf`);
+  for (const line of [
+    ...["Wants", "After", "PartOf"].map((key) => `${key}=sealift-app@web.service`),
+    ...["User=shop", "WorkingDirectory=/srv/harbour/apps/worker", "EnvironmentFile=-/srv/harbour/apps/web.env"],
+    ...["StateDirectory=sealift-app/web", "Environment=HOME=%S/sealift-app/web"],
+    "BindPaths=/var/lib/sealift-app/web:/srv/harbour/.sealift/data/apps/web",
+  ])
+    t.match(dropIn, `\n${line}\n`);
+  t.match(parse(read(root, "srv/harbour/applications.yaml")), {
+    applications: { web: { user: "shop" }, worker: { of: "web" } },
+  });
+  t.equal((await install(root, "web", "--port", "http=3000", "--user", "shop")).code, 0, "again");
 });
 
 t.test("nothing is started, nor listens, where the running version has no such application", async (t) => {

@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { deploymentError } from "../../contract/errors.ts";
-import { addressNames } from "../../contract/files/application.ts";
+import { addressNames, type Application } from "../../contract/files/application.ts";
 import { APPLICATIONS_FILE } from "../../contract/files/application-names.ts";
 import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
 import { beyond } from "../../contract/files/limit-forms.ts";
@@ -83,21 +83,30 @@ export async function mayStart(
 }
 
 function refusalBy(grants: ApplicationsFile | undefined, apps: Applications): Refusal | undefined {
-  const faults: string[] = [];
-  for (const [id, app] of apps) {
-    const grant = grants?.applications[id];
-    if (grant === undefined) faults.push(`the application ${id} is not allowed to run`);
-    else {
-      for (const name of addressNames(app))
-        if (grant.listen[name] === undefined) faults.push(`the application ${id} has no address for ${name}`);
-      for (const more of beyond(app.limits ?? {}, grant.limits ?? {}))
-        faults.push(`the application ${id} asks for ${more}`);
-    }
-  }
+  const faults = [...apps].flatMap(([id, app]) => grantFaults(grants?.applications ?? {}, id, app));
   if (faults.length === 0) return undefined;
   const where = grants === undefined ? `there is no ${APPLICATIONS_FILE}` : `by ${APPLICATIONS_FILE}`;
   const message = `${capital(faults.join("; "))} (${where} in the project root).`;
   return { message, faults, isLasting: true };
+}
+
+/** Returns what an operator's grants lack for an application. */
+function grantFaults(granted: ApplicationsFile["applications"], id: string, app: Application): string[] {
+  const grant = granted[id];
+  if (grant === undefined) return [`the application ${id} is not allowed to run`];
+  // Otherwise a version would give itself the settings and data of another program.
+  if (grant.of !== app.of) {
+    const may = grant.of === undefined ? "one of its own" : `one that is of ${grant.of}`;
+    return [`the application ${id} is of ${app.of ?? "nobody"} in this version, and allowed to run as ${may}`];
+  }
+  if (grant.of !== undefined && granted[grant.of] === undefined)
+    return [`the application ${id} is of ${grant.of}, which is not allowed to run`];
+  return [
+    ...addressNames(app)
+      .filter((name) => grant.listen[name] === undefined)
+      .map((name) => `the application ${id} has no address for ${name}`),
+    ...beyond(app.limits ?? {}, grant.limits ?? {}).map((more) => `the application ${id} asks for ${more}`),
+  ];
 }
 
 /** Requires that nobody answers where an application is to listen. @throws DeploymentError `port_taken` */

@@ -1,5 +1,6 @@
 import { lstatSync } from "node:fs";
 import { join } from "node:path";
+import { familyFaults, folderOwner } from "../../artifact/project/application-families.ts";
 import { applicationFaults, type Found } from "../../artifact/project/application-faults.ts";
 import { artifactError, type SealiftError } from "../../contract/errors.ts";
 import { type Application, application } from "../../contract/files/application.ts";
@@ -26,8 +27,12 @@ const invalid = (id: string, faults: string[]): SealiftError => {
  */
 export async function arrivingApplications(tree: string, ids: readonly string[]): Promise<Applications> {
   const found = await descriptorsIn(tree, ids);
+  for (const [id, fault] of familyFaults(found)) throw invalid(id, [fault]);
+  const kindIn = (id: string) => (path: string) => kindAt(join(tree, APPLICATIONS_FOLDER, id, path));
   for (const [id, app] of found) {
-    const faults = applicationFaults(app, (path) => kindAt(join(tree, APPLICATIONS_FOLDER, id, path)));
+    const shared = folderOwner(found, id);
+    const { data } = found.get(shared)!;
+    const faults = applicationFaults({ ...app, data }, kindIn(shared), kindIn(id));
     if (faults.length > 0) throw invalid(id, faults);
   }
   return found;

@@ -3,13 +3,16 @@ import { join } from "node:path";
 import { deploymentError } from "../../contract/errors.ts";
 import { addressVariables, type WordPart, wordParts } from "../../contract/files/address-variables.ts";
 import { addressNames, type Application } from "../../contract/files/application.ts";
-import { APPLICATIONS_FOLDER, HOST_FOLDER, MIGRATE, START } from "../../contract/files/application-names.ts";
+import { isJob, RUN_SECONDS } from "../../contract/files/application-kinds.ts";
+import { APPLICATIONS_FOLDER, HOST_FOLDER, MIGRATE, RUN, START } from "../../contract/files/application-names.ts";
 import type { Applications } from "./descriptors.ts";
-import { programAt } from "./programs.ts";
+import { LIMITER, programAt } from "./programs.ts";
+
+type Words = readonly [string, ...string[]];
 
 /**
- * Writes the programs that start and migrate applications into their folders: `.sealift/start`, and `.sealift/migrate`
- * where they migrate (docs/contract/application.md#the-launcher).
+ * Writes the programs that start and migrate applications into their folders: `.sealift/start`, or `.sealift/run` of a
+ * job, and `.sealift/migrate` where they migrate (docs/contract/application.md#the-launcher).
  *
  * @param release folder of the release
  * @param folders in which programs are looked for; default those of hosts
@@ -17,13 +20,31 @@ import { programAt } from "./programs.ts";
  */
 export async function writeLaunchers(release: string, apps: Applications, folders?: string): Promise<void> {
   for (const [id, app] of apps) {
-    const { command, migrate } = app;
+    const { command, migrate, of } = app;
     const folder = join(release, APPLICATIONS_FOLDER, id, HOST_FOLDER);
     await mkdir(folder);
-    for (const [name, words] of Object.entries({ [START]: command, [MIGRATE]: migrate }))
+    for (const [name, words] of Object.entries({ [isJob(app) ? RUN : START]: command, [MIGRATE]: migrate }))
       if (words !== undefined)
-        await writeFile(join(folder, name), await launcherOf(words, app, folders), { flag: "wx", mode: 0o755 });
+        await writeFile(
+          join(folder, name),
+          await launcherOf(words, app, { folders, of, limit: isJob(app) ? limitOf(app) : [] }),
+          { flag: "wx", mode: 0o755 },
+        );
   }
+}
+
+/** Returns the words before the command of a job that end it: by its signal, and a while later by force. */
+const limitOf = ({ within = RUN_SECONDS, stop }: Application): string[] => [
+  ...[LIMITER, "-s", stop.signal.replace("SIG", ""), "-k", String(stop.within), String(within)],
+];
+
+interface LauncherFacts {
+  /** Folders in which programs are looked for; default those of hosts. */
+  folders?: string | undefined;
+  /** Application of the same release in whose folder the command runs instead. */
+  of?: string | undefined;
+  /** Words before it, of another program; none if empty. */
+  limit?: readonly string[];
 }
 
 /**
@@ -31,18 +52,26 @@ export async function writeLaunchers(release: string, apps: Applications, folder
  * of its addresses in words get their values, and its own defaults count where the host sets nothing.
  */
 export async function launcherOf(
-  [name, ...words]: readonly [string, ...string[]],
+  [name, ...words]: Words,
   app: Pick<Application, "listen" | "ports" | "environment">,
-  folders?: string,
+  { folders, of, limit: [limiter, ...limits] = [] }: LauncherFacts = {},
 ): Promise<string> {
-  const program = name.includes("/") ? `./${name.replace(/^(?:\.\/+)*/, "")}` : await programAt(name, folders);
-  if (program === undefined) throw deploymentError("needs_unmet", `The program ${name} is gone.`);
+  const found = async (program: string): Promise<string> => {
+    if (program.includes("/")) return `./${program.replace(/^(?:\.\/+)*/, "")}`;
+    const path = await programAt(program, folders);
+    if (path === undefined) throw deploymentError("needs_unmet", `The program ${program} is gone.`);
+    return path;
+  };
+  const before = limiter === undefined ? [] : [await found(limiter), ...limits];
+  // Through the folder itself: a link to it may lead to another release by now.
+  const enter = of === undefined ? "" : `cd -P ${quoted(`../${of}`)} || exit 126\n`;
   const defaults = Object.entries(app.environment.values).map(
     ([variable, value]) => `[ -n "\${${variable}+x}" ] || ${variable}=${quoted(value)}; export ${variable}\n`,
   );
   const variables = addressVariables(addressNames(app));
   const written = words.map((word) => wordParts(word, variables).map(partText).join(""));
-  return `#!/bin/sh\n${defaults.join("")}exec ${[quoted(program), ...written].join(" ")}\n`;
+  const program = [...before, await found(name)].map(quoted);
+  return `#!/bin/sh\n${enter}${defaults.join("")}exec ${[...program, ...written].join(" ")}\n`;
 }
 
 /** Writes a part of a word. The shell puts a value there as it is, and reads no word of the version. */

@@ -4,12 +4,15 @@ import { join } from "node:path";
 import coerce from "semver/functions/coerce.js";
 import satisfies from "semver/functions/satisfies.js";
 import { deploymentError } from "../../contract/errors.ts";
+import { isJob } from "../../contract/files/application-kinds.ts";
 import { printable } from "../../support/printable.ts";
 import { childEnvironment, describeFailure, runProgram } from "../base/child-program.ts";
 import type { Applications } from "./descriptors.ts";
 
 /** Folders in which the programs of applications are looked for, whatever the agent's own PATH. */
 export const PROGRAM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/** Program that ends the run of a job in time. */
+export const LIMITER = "timeout";
 /** Time limit for a program to state its version, in milliseconds. */
 const VERSION_TIMEOUT_MS = 10_000;
 
@@ -35,8 +38,11 @@ export async function programAt(name: string, folders = PROGRAM_PATH): Promise<s
  */
 export async function requirePrograms(apps: Applications, signal: AbortSignal, folders = PROGRAM_PATH): Promise<void> {
   const faults: string[] = [];
-  for (const [id, { command, migrate, needs }] of apps) {
-    const started = [command[0], migrate?.[0]].flatMap((name) => (name?.includes("/") === false ? [name] : []));
+  for (const [id, app] of apps) {
+    const { command, migrate, needs } = app;
+    const started = [command[0], migrate?.[0], isJob(app) ? LIMITER : undefined].flatMap((name) =>
+      name?.includes("/") === false ? [name] : [],
+    );
     for (const name of new Set([...started, ...Object.keys(needs)])) {
       const fault = await faultOf(name, needs[name], folders, signal);
       if (fault !== undefined) faults.push(`${id} needs ${name}${needs[name] ? ` ${needs[name]}` : ""}: ${fault}`);

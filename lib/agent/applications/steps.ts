@@ -1,5 +1,5 @@
 import type { InstallStep } from "../../contract/files/install-plan.ts";
-import { isApplication, type Item, sameItem } from "../../releases/layout.ts";
+import { type Item, sameItem } from "../../releases/layout.ts";
 import { unitKey } from "../../releases/names.ts";
 
 /** Time limit of a look at an application's process, in seconds; `health` of its app.yaml limits the whole check. */
@@ -9,13 +9,15 @@ const LOOK_SECONDS = 10;
  * Returns the steps that installing applications implies, after those of the plan: dropped ones are stopped, then each
  * is restarted and checked. They stand in no plan and no record.
  *
- * @param before items of the release that ran
- * @param items of the release that is switched to
+ * @param before applications of the release that ran, as `servicesIn` lists them
+ * @param apps those of the release that is switched to
  */
-export function impliedSteps(before: readonly Item[], items: readonly Item[]): InstallStep[] {
-  const apps = items.filter(isApplication);
-  const dropped = before.filter((item) => isApplication(item) && !apps.some((app) => sameItem(app, item)));
-  return [...dropped.map((item) => impliedStep("stop", item)), ...stepsOfChanged(apps)];
+export function impliedSteps(before: readonly Item[], apps: readonly Item[]): InstallStep[] {
+  const dropped = before.filter((item) => !apps.some((app) => sameItem(app, item)));
+  return [
+    ...dropped.toReversed().map((item) => impliedStep("stop", item)),
+    ...stepsOfChanged(apps),
+  ];
 }
 
 /** Returns the steps by which applications get what has changed: each is restarted and checked. */

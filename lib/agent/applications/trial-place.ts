@@ -15,7 +15,7 @@ import { removeTree } from "../../releases/open-folder.ts";
 import { makeFolder, othersReach } from "../../support/files.ts";
 import { writeLaunchers } from "./launchers.ts";
 import { PROGRAM_PATH, programAt, requirePrograms } from "./programs.ts";
-import { copyPacked, makePassable, trialSettings, type TrialSource } from "./trial-source.ts";
+import { copyPacked, familyOf, makePassable, trialSettings, type TrialSource } from "./trial-source.ts";
 
 const TARGET = "project-trial";
 const RELEASE = "trial";
@@ -50,6 +50,7 @@ export interface TrialPlace extends AsyncDisposable {
 export async function trialPlace(source: TrialSource, { envFile, user, signal }: TrialOptions): Promise<TrialPlace> {
   const { id, app, packed } = source;
   const apps = new Map([[id, app]]);
+  const family = new Map(familyOf(source).map((one) => [one, packed.apps.get(one) ?? app]));
   const settings = await trialSettings(source, envFile);
   await requirePrograms(apps, signal, PROGRAM_FOLDERS);
   const notes = [...packed.notes, ...(await programNotes(app))];
@@ -63,7 +64,7 @@ export async function trialPlace(source: TrialSource, { envFile, user, signal }:
   // As root the application runs as another user, who has to reach the copy.
   await chmod(root, 0o711);
   const layout = layoutOf(root, "none");
-  const item: Item = { section: APPLICATIONS_FOLDER, id, data: app.data };
+  const items = [...family].map(([one, { data }]): Item => ({ section: APPLICATIONS_FOLDER, id: one, data }));
   const release = layout.release(TARGET, RELEASE);
   const folders = [
     layout.sealift,
@@ -76,12 +77,14 @@ export async function trialPlace(source: TrialSource, { envFile, user, signal }:
   await makeFolder(serveFolder(layout), 0o700);
 
   const copied = await copyPacked(source, release, signal);
-  await reserveData(layout, TARGET, RELEASE, item);
+  for (const item of items) await reserveData(layout, TARGET, RELEASE, item);
   await writeLaunchers(release, apps, PROGRAM_FOLDERS);
   await symlink(layout.currentText(TARGET, RELEASE), layout.current(TARGET));
-  await symlink(layout.linkText(TARGET, item), layout.link(item));
-  await giveData(layout, TARGET, RELEASE, item);
-  await writeFile(applicationPaths(layout, id).settings, settings, { mode: 0o600 });
+  for (const item of items) {
+    await symlink(layout.linkText(TARGET, item), layout.link(item));
+    await giveData(layout, TARGET, RELEASE, item);
+  }
+  await writeFile(applicationPaths(layout, app.of ?? id).settings, settings, { mode: 0o600 });
   const grants = await trialGrants(id, app, user);
   // YAML holds JSON.
   await writeJsonFile(join(root, APPLICATIONS_FILE), grants, { durable: false });
@@ -108,8 +111,10 @@ async function trialGrants(id: string, app: Application, user: string | undefine
   const names = addressNames(app);
   const ports = await freePorts(names.length);
   const listen = Object.fromEntries(names.map((name, index) => [name, ports[index]!]));
-  const grant = { ...(user === undefined ? { same_user: true } : { user }), listen };
-  return applicationsFile.parse({ supervisor: "serve", applications: { [id]: grant } });
+  const own = user === undefined ? { same_user: true } : { user };
+  const applications =
+    app.of === undefined ? { [id]: { ...own, listen } } : { [app.of]: own, [id]: { of: app.of, listen } };
+  return applicationsFile.parse({ supervisor: "serve", applications });
 }
 
 /** Returns ports of 127.0.0.1 that nobody listens on now. */

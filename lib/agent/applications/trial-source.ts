@@ -73,9 +73,14 @@ export function trialSource(folder: string, choice: PackingChoice): TrialSource 
  *
  * @throws DeploymentError `env_missing` with every required name that has no value; UsageError `usage`
  */
-export async function trialSettings({ id, app, project }: TrialSource, file: string | undefined): Promise<Buffer> {
+export async function trialSettings(
+  { id, app, project, packed }: TrialSource,
+  file: string | undefined,
+): Promise<Buffer> {
   // It may be a link to the folder of a repository, which is where its author looks.
-  const folder = realpathSync(join(project, APPLICATIONS_FOLDER, id));
+  const shared = app.of ?? id;
+  const folder = realpathSync(join(project, APPLICATIONS_FOLDER, shared));
+  const { environment } = packed.apps.get(shared) ?? app;
   const own = join(folder, TEST_SETTINGS);
   const content =
     file === undefined
@@ -84,37 +89,42 @@ export async function trialSettings({ id, app, project }: TrialSource, file: str
           throw usageError("usage", `The settings ${file} cannot be read: ${readFault(error)}.`, { cause: error });
         });
   const values = parseEnv(content?.toString() ?? "");
-  const empty = app.environment.required.filter((name) => (values[name] ?? "") === "");
+  const empty = environment.required.filter((name) => (values[name] ?? "") === "");
   if (empty.length === 0) return content ?? Buffer.alloc(0);
   throw deploymentError("env_missing", `${id} needs values for ${empty.join(", ")}.`, {
     hint: `Give values for a trial in ${file ?? own}${file === undefined ? ", which is never packed, or name a file with --env-file" : ""}.`,
   });
 }
 
-/** Copies what is packed of an application into a folder of a release, with the modes that hosts give files. */
+/** Returns the applications whose folders a trial needs: the one that it is of first. */
+export const familyOf = ({ id, app }: TrialSource): string[] => (app.of === undefined ? [id] : [app.of, id]);
+
+/** Copies what is packed of an application and its base into a folder of a release, with the modes of hosts. */
 export async function copyPacked(
-  { id, project, packed }: TrialSource,
+  source: TrialSource,
   release: string,
   signal: AbortSignal,
 ): Promise<{ files: number; bytes: number }> {
-  const { members } = packed.tree;
-  const place = join(release, APPLICATIONS_FOLDER, id);
-  await makePassable(dirname(place));
-  await makePassable(place);
+  const { members } = source.packed.tree;
   let files = 0;
   let bytes = 0;
-  for (const index of members.within(`${APPLICATIONS_FOLDER}/${id}`)) {
-    signal.throwIfAborted();
-    const { path, type, executable, size } = members.at(index);
-    const to = join(release, path);
-    if (type === "folder") {
-      await makePassable(to);
-      continue;
+  for (const id of familyOf(source)) {
+    const place = join(release, APPLICATIONS_FOLDER, id);
+    await makePassable(dirname(place));
+    await makePassable(place);
+    for (const index of members.within(`${APPLICATIONS_FOLDER}/${id}`)) {
+      signal.throwIfAborted();
+      const { path, type, executable, size } = members.at(index);
+      const to = join(release, path);
+      if (type === "folder") {
+        await makePassable(to);
+        continue;
+      }
+      await copyFile(join(source.project, path), to, constants.COPYFILE_FICLONE);
+      await chmod(to, executable ? 0o755 : 0o644);
+      files++;
+      bytes += size;
     }
-    await copyFile(join(project, path), to, constants.COPYFILE_FICLONE);
-    await chmod(to, executable ? 0o755 : 0o644);
-    files++;
-    bytes += size;
   }
   return { files, bytes };
 }

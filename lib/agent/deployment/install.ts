@@ -5,7 +5,7 @@ import { INTEGRATION_FILE } from "../../contract/files/manifest.ts";
 import { type ContentsOptions, writeContents } from "../../releases/contents.ts";
 import { reserveData } from "../../releases/data-folders.ts";
 import type { Attempt } from "../../releases/journal.ts";
-import { ATTEMPT_FILE, isApplication } from "../../releases/layout.ts";
+import { ATTEMPT_FILE, isApplication, type Item } from "../../releases/layout.ts";
 import { nextMoment, type Release, writeRelease } from "../../releases/release.ts";
 import { REST_FOLDER, SourceFolders } from "../../releases/source-folders.ts";
 import { planSwitch } from "../../releases/switch.ts";
@@ -39,11 +39,25 @@ async function checkedPlan(
   checkSupervised(fetched.plan, run.options.supervisor.name, fetched.planOrigin);
   await planSwitch(run.layout, attempt.target, plannedItems(plan));
   run.emit({ event: "verify.ok", check: "plan" });
-  const implied = impliedSteps(previous?.items ?? [], plannedItems(plan));
+  const implied = await impliedBy(run, fetched.tree, plannedItems(plan), previous);
   run.emit({ event: "steps.planned", steps: plannedSteps({ ...plan, after: [...plan.after, ...implied] }) });
   const warning = run.options.supervisor.name === "none" ? undefined : unnoticed(plan);
   if (warning !== undefined) run.emit({ event: "warning", message: warning });
   return { plan, implied };
+}
+
+/** Returns the steps that the applications of a tree imply; none without applications, whose code is not loaded. */
+async function impliedBy(
+  { layout, source: { target } }: Run,
+  tree: string,
+  items: readonly Item[],
+  previous: Release | undefined,
+): Promise<InstallStep[]> {
+  const before = previous?.items ?? [];
+  if (![...before, ...items].some(isApplication)) return [];
+  const { servicesIn } = await import("../applications/services.ts");
+  const former = previous === undefined ? [] : await servicesIn(layout.release(target, previous.name), before);
+  return impliedSteps(former, await servicesIn(tree, items));
 }
 
 /** Finished release, with its whole plan. */

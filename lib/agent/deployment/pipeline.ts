@@ -17,6 +17,7 @@ import {
 } from "../../releases/release.ts";
 import { finishSwitch, type NewRelease, switchRelease } from "../../releases/switch.ts";
 import { traced } from "../../support/work.ts";
+import { releasesInUse } from "../applications/in-use.ts";
 import { membershipsOf } from "../applications/memberships.ts";
 import type { Emit } from "../base/events.ts";
 import type { OrderedPlan } from "../base/plan.ts";
@@ -272,7 +273,8 @@ async function settle(run: Run<Deployed>, journal: Journal, report: LocalReport)
   try {
     await releaseFromQuarantine(layout, target, version!);
     await forgetRights(layout, target);
-    const removed = await collectReleases(layout, target, options.keepReleases);
+    const inUse = await releasesInUse(layout, target, options.supervisor.systemdScope);
+    const removed = await collectReleases(layout, target, options.keepReleases, inUse);
     if (removed.length > 0) emit({ event: "collect.done", removed });
   } catch (error) {
     emit({ event: "warning", message: `Old releases could not be removed: ${(error as Error).message}.` });

@@ -4,7 +4,7 @@ import { type TargetName, targetName } from "../../contract/target.ts";
 import { damagedFile, itemDigests } from "../../releases/contents.ts";
 import { readDeployed } from "../../releases/deployed.ts";
 import { Journal } from "../../releases/journal.ts";
-import { isApplication, type Layout } from "../../releases/layout.ts";
+import type { Layout } from "../../releases/layout.ts";
 import { heldBack, OPERATOR, quarantine, type QuarantineEntry, readQuarantine } from "../../releases/quarantine.ts";
 import { currentRelease, listReleases, type Release } from "../../releases/release.ts";
 import { planSwitch } from "../../releases/switch.ts";
@@ -259,8 +259,10 @@ async function readyToGoBack(
   const idle = new Set(await options.supervisor.make?.([]).idle?.(signal));
   const own = rollbackSteps(previous, release, { changed, idle }, supervisor);
   const started = startedBy(release);
-  const items = release.items.filter((item) => isApplication(item) && started.has(item.id));
-  const plan = { ...own, after: [...own.after, ...impliedSteps(previous?.items ?? [], items)] };
+  const { servicesIn } = await import("../applications/services.ts");
+  const former = previous === undefined ? [] : await servicesIn(layout.release(target, previous.name), previous.items);
+  const services = (await servicesIn(folder, release.items)).filter(({ id }) => started.has(id));
+  const plan = { ...own, after: [...own.after, ...impliedSteps(former, services)] };
   emit({ event: "steps.planned", steps: plannedSteps({ fill: [], ...plan }) });
   if (supervisor === "none") {
     const left = previous === undefined ? "what ran before" : previous.version;

@@ -1,4 +1,5 @@
 import { asSealiftError } from "../../contract/errors.ts";
+import { grantOf } from "../../contract/files/applications.ts";
 import { readGrants } from "../../releases/applications.ts";
 import { isApplication, type Layout } from "../../releases/layout.ts";
 import { unitKey } from "../../releases/names.ts";
@@ -36,7 +37,7 @@ export class Withdrawals {
     if (grants === undefined) return found;
     for (const item of apps) {
       const { id } = item;
-      if (grants.applications[id] !== undefined) {
+      if (grantOf(grants.applications, id) !== undefined) {
         this.#stopped.delete(id);
         this.#faults.delete(id);
       } else if (!this.#stopped.has(id)) {

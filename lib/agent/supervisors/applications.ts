@@ -1,10 +1,12 @@
-import { deploymentError, SealiftError } from "../../contract/errors.ts";
-import { type Application, healthSocket } from "../../contract/files/application.ts";
-import { type ApplicationsFile, hostAndPort } from "../../contract/files/applications.ts";
+import { SealiftError } from "../../contract/errors.ts";
+import { isJob } from "../../contract/files/application-kinds.ts";
+import type { ApplicationsFile } from "../../contract/files/applications.ts";
 import { type InstalledApplication, readInstalled } from "../../releases/applications.ts";
+import { healthUrl } from "../../releases/health-url.ts";
+import { jobFault, readJob } from "../../releases/jobs.ts";
 import type { Layout } from "../../releases/layout.ts";
+import { probe } from "../../support/network/probe.ts";
 import { type ApplicationRunner, applicationUnits } from "./application-units.ts";
-import { probe } from "./probe.ts";
 import { servedApplications } from "./served-applications.ts";
 import { look, type Looking, settles } from "./settling.ts";
 import { passingStopped } from "./stopped-applications.ts";
@@ -18,9 +20,6 @@ export interface ApplicationSupervisorOptions {
   /** Default: `system`. */
   systemdScope?: SystemdScope | undefined;
 }
-
-/** Hosts that stand for every address of this machine, each with the one that is asked. */
-const EVERY_ADDRESS: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
 /** Returns the program that runs the applications of a project root. */
 export const applicationRunner = ({
@@ -60,6 +59,8 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
       const id = named(unit);
       const installed = await readInstalled(layout, id);
       if (installed === undefined) return notInstalled(id);
+      // Its next time is not waited for.
+      if (isJob(installed.app)) return undefined;
       const { within, stays_up: staysUp } = installed.app.health;
       const times = { withinMs: within * 1000, staysUpMs: staysUp * 1000 };
       return settles({ ...looking(installed, id, timeoutMs, signal), ...times, signal });
@@ -67,6 +68,10 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
     async look(unit, timeoutMs, signal) {
       const id = named(unit);
       const installed = await readInstalled(layout, id);
+      if (installed !== undefined && isJob(installed.app)) {
+        const fault = jobFault(await readJob(layout, id), installed.release);
+        return { ...(fault !== undefined && { fault }), restarts: 0 };
+      }
       return installed === undefined
         ? { fault: notInstalled(id), restarts: 0 }
         : look(looking(installed, id, timeoutMs, signal), installed.app.health.within * 1000);
@@ -75,21 +80,6 @@ export function applicationSupervisor(options: ApplicationSupervisorOptions): Su
 }
 
 const notInstalled = (id: string): string => `the application ${id} is not installed`;
-
-/** Returns the URL that answers for an application; undefined without a health path. @throws DeploymentError */
-export function healthUrl({ applications }: ApplicationsFile, id: string, app: Application): URL | undefined {
-  const path = app.health.http;
-  const socket = healthSocket(app);
-  if (path === undefined || socket === undefined) return undefined;
-  const at = applications[id]?.listen[socket];
-  if (at === undefined)
-    throw deploymentError("supervisor_unavailable", `applications.yaml gives ${id} no address for ${socket}.`, {
-      hint: `Add it: \`sealift app allow ${id} --listen ${socket}=127.0.0.1:PORT\`.`,
-    });
-  const { host, port } = hostAndPort(at);
-  const asked = EVERY_ADDRESS[host] ?? host;
-  return new URL(`http://${asked.includes(":") ? `[${asked}]` : asked}:${port}${path}`);
-}
 
 function named(id: string | null): string {
   if (id !== null) return id;

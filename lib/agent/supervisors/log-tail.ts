@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { parseEnv } from "node:util";
 import { MAX_LOG_CHARACTERS, MAX_LOG_LINES } from "../../contract/surfaces/reports.ts";
+import { readInstalled } from "../../releases/applications.ts";
 import type { Item, Layout } from "../../releases/layout.ts";
 import { printableLine, withoutPasswords } from "../../support/printable.ts";
 import { applicationLogs, readLogs } from "./logs.ts";
@@ -27,7 +28,10 @@ export async function logTail(
   const lines: string[] = [];
   try {
     const request = { lines: MAX_LOG_LINES, follow: false, systemdScope };
-    const hide = redactor(await readFile(layout.envFile(item), "utf8").catch(() => ""));
+    // One that is of another application has the settings of that one.
+    const of = (await readInstalled(layout, item.id).catch(() => undefined))?.app.of;
+    const settings = layout.envFile(of === undefined ? item : { ...item, id: of });
+    const hide = redactor(await readFile(settings, "utf8").catch(() => ""));
     await readLogs(await applicationLogs(layout, [item.id], request), {
       maxCharacters: MAX_LINE,
       signal: signal === undefined ? limit : AbortSignal.any([signal, limit]),

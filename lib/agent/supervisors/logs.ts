@@ -2,9 +2,10 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import type { Readable } from "node:stream";
 import { deploymentError, usageError } from "../../contract/errors.ts";
+import { isJob } from "../../contract/files/application-kinds.ts";
 import { APPLICATIONS_FILE, APPLICATIONS_FOLDER } from "../../contract/files/application-names.ts";
 import { type TargetName, targetOfName, targetText } from "../../contract/target.ts";
-import { applicationLog, readGrants } from "../../releases/applications.ts";
+import { applicationLog, readGrants, readInstalled } from "../../releases/applications.ts";
 import { isApplication, type Layout } from "../../releases/layout.ts";
 import { itemOfUnit, unitKey } from "../../releases/names.ts";
 import { currentRelease, namedUnits } from "../../releases/release.ts";
@@ -88,7 +89,9 @@ export async function applicationLogs(
   const units = await Promise.all(
     ids.map(async (id) => {
       const { instance, belongsTo } = await instanceOf(systemdScope, layout.root, id);
-      if (instance !== undefined) return `sealift-app@${instance}`;
+      const installed = await readInstalled(layout, id).catch(() => undefined);
+      const isOne = installed !== undefined && isJob(installed.app);
+      if (instance !== undefined) return `sealift-${isOne ? "job" : "app"}@${instance}`;
       throw usageError("usage", `The unit sealift-app@${id} runs ${id} of ${belongsTo}.`);
     }),
   );

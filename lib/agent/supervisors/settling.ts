@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { counted } from "../../support/counted.ts";
-import { isServerError, probe } from "./probe.ts";
+import { isServerError, probe } from "../../support/network/probe.ts";
 import { type Sample, SAMPLE_INTERVAL_MS, type Supervisor, type UnitHealth } from "./supervisor.ts";
 
 /** Time between the first two questions for an answer, in milliseconds; it doubles up to that of samples. */

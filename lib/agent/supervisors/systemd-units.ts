@@ -29,6 +29,12 @@ type Properties = Partial<
     | "StateChangeTimestamp"
     | "WorkingDirectory"
     | "ExecCondition"
+    | "InvocationID"
+    | "ConditionResult"
+    | "ExecMainCode"
+    | "ExecMainStatus"
+    | "ExecMainStartTimestampMonotonic"
+    | "ExecMainExitTimestampMonotonic"
     | (typeof USAGE_PROPERTIES)[number],
     string
   >

@@ -27,6 +27,7 @@ import { WatchMemory } from "./state.ts";
 import { StateRecord } from "./state-record.ts";
 import type { LoopContext, WatchTarget } from "./target.ts";
 import { healthWatchOf } from "./target-health.ts";
+import { jobsOf } from "./target-jobs.ts";
 import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion, titleOf } from "./target-on-disk.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
@@ -102,19 +103,19 @@ export class TargetLoop implements AsyncDisposable {
 
   /**
    * Runs turns until one of the signals is aborted. After `signal` a deployment under way undoes what is incomplete;
-   * after `dropped` it is completed.
+   * after `dropped` it is completed. A root that is refused is told by each check.
    */
   async run(signal: AbortSignal, dropped: AbortSignal): Promise<void> {
     const ending = AbortSignal.any([signal, dropped]);
     await using ended = new AsyncDisposableStack();
     ended.use<AsyncDisposable>(this);
-    // If the root is refused, each check says so.
     const refusal = await this.#root.enter(this.#target.options).catch(asSealiftError);
     if (refusal === undefined) await this.#memory.begin();
     using _requests =
       refusal === undefined ? await onRequests(this.#root, this.#source.target, () => this.wake()) : undefined;
     const watched = { of: this.#source, root: this.#root, definition: () => this.#target };
     ended.use(healthWatchOf(watched, this.#context, () => this.wake("hint")).begin(ending));
+    ended.use(jobsOf(this.#source, this.#root, () => this.#target, this.#context, ending));
     while (!ending.aborted) {
       this.#nudge = new AbortController();
       await this.turn(signal, dropped);

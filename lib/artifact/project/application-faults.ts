@@ -1,7 +1,7 @@
 import { posix } from "node:path";
 import { addressVariables, unknownVariables } from "../../contract/files/address-variables.ts";
 import { addressNames, type Application } from "../../contract/files/application.ts";
-import { HOST_FOLDER } from "../../contract/files/application-names.ts";
+import { HOST_FOLDER, SETTINGS_TEMPLATE } from "../../contract/files/application-names.ts";
 
 /** Kind of a member of an application's folder; undefined where there is none. */
 export type Found = "folder" | "file" | "program" | undefined;
@@ -9,10 +9,11 @@ export type Found = "folder" | "file" | "program" | undefined;
 /**
  * Compares an application's descriptor with its folder (docs/contract/application.md).
  *
- * @param at tells what stands at a path of the folder; a program is a file that may be executed
+ * @param at tells what stands at a path of the folder that it runs in; a program is a file that may be executed
+ * @param own tells that of its own folder, where it runs in another one's; it has settings there, and no own
  * @returns every fault, as `key: message`
  */
-export function applicationFaults(app: Application, at: (path: string) => Found): string[] {
+export function applicationFaults(app: Application, at: (path: string) => Found, own = at): string[] {
   const faults: string[] = [];
   const names = addressNames(app);
   const { required, optional, values } = app.environment;
@@ -32,7 +33,9 @@ export function applicationFaults(app: Application, at: (path: string) => Found)
     if (found === undefined || found === "folder") continue;
     faults.push(`data: ${path} is a file, and a folder of the host belongs there`);
   }
-  if (at(HOST_FOLDER) !== undefined) faults.push(`${HOST_FOLDER} is the host's own folder: rename it`);
+  if (app.of !== undefined && own(SETTINGS_TEMPLATE) !== undefined)
+    faults.push(`${SETTINGS_TEMPLATE} is not read: the settings are those of ${app.of}`);
+  if (own(HOST_FOLDER) !== undefined) faults.push(`${HOST_FOLDER} is the host's own folder: rename it`);
   return faults;
 }
 

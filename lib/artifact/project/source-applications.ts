@@ -6,6 +6,7 @@ import { APPLICATION_FILE, APPLICATIONS_FOLDER, applicationsOf } from "../../con
 import type { InstallPlan } from "../../contract/files/install-plan.ts";
 import { parseYaml } from "../../support/yaml-file.ts";
 import type { MemberList } from "../tree/member-list.ts";
+import { familyFaults, folderOwner } from "./application-families.ts";
 import { applicationFaults, type Found } from "./application-faults.ts";
 
 /** Tells whether a path of a project is an application's folder. It may be a link to the folder of a repository. */
@@ -37,36 +38,60 @@ export function checkApplications(
     throw usageError("source_invalid", `integration.yaml says that ${APPLICATIONS_FOLDER}/ holds plugins.`, {
       hint: "Applications have that folder for themselves: move the plugins to another one.",
     });
-  const apps = new Map<string, Application>();
-  const faults = ids.flatMap((id) => {
-    const folder = `${APPLICATIONS_FOLDER}/${id}`;
-    const found = readIn(root, members, folder);
-    if (!Array.isArray(found)) apps.set(id, found);
-    return Array.isArray(found) ? found.map((fault) => `${folder}/${APPLICATION_FILE}: ${fault}`) : [];
-  });
+  const { apps, faults } = readAll(root, members, ids);
   if (faults.length > 0)
     throw usageError("source_invalid", `The project's applications are not valid: ${faults.join("; ")}`, { faults });
   return apps;
 }
 
-/** Reads the descriptor of an application. @returns its faults instead, if it has some */
-function readIn(root: string, members: MemberList, folder: string): Application | string[] {
-  const path = `${folder}/${APPLICATION_FILE}`;
-  if (!members.has(path)) return ["is missing, and the plan installs this application"];
-  const found = (at: string): Found => {
-    const index = members.indexOf(`${folder}/${at}`);
+/** Reads the descriptors of applications, with every fault of every one. */
+function readAll(root: string, members: MemberList, ids: readonly string[]) {
+  const apps = new Map<string, Application>();
+  const found = new Map<string, string[]>();
+  for (const id of ids) {
+    const app = readIn(root, members, id);
+    if (Array.isArray(app)) found.set(id, app);
+    else apps.set(id, app);
+  }
+  const blame = (id: string, faults: readonly string[]): void =>
+    void found.set(id, [...(found.get(id) ?? []), ...faults]);
+  // One that cannot be read tells nothing of those that are of it.
+  const unreadable = new Set(found.keys());
+  const family = familyFaults(apps).filter(([id]) => !unreadable.has(apps.get(id)!.of!));
+  for (const [id, fault] of family) blame(id, [fault]);
+  for (const [id, app] of apps) {
+    const shared = folderOwner(apps, id);
+    // Whose folder it runs in is not known.
+    if (family.some(([one]) => one === id) || (app.of !== undefined && shared === id)) continue;
+    const { data } = apps.get(shared)!;
+    blame(id, applicationFaults({ ...app, data }, kindIn(members, shared), kindIn(members, id)));
+  }
+  const faults = ids.flatMap((id) => (found.get(id) ?? []).map((fault) => `${fileOf(id)}: ${fault}`));
+  return { apps, faults };
+}
+
+const fileOf = (id: string): string => `${APPLICATIONS_FOLDER}/${id}/${APPLICATION_FILE}`;
+
+/** Returns what tells the kinds of the members of an application's folder. */
+const kindIn =
+  (members: MemberList, id: string) =>
+  (at: string): Found => {
+    const index = members.indexOf(`${APPLICATIONS_FOLDER}/${id}/${at}`);
     const member = index === undefined ? undefined : members.at(index);
     return member?.type === "file" && member.executable ? "program" : member?.type;
   };
+
+/** Reads the descriptor of an application. @returns its faults instead, if it has some */
+function readIn(root: string, members: MemberList, id: string): Application | string[] {
+  const path = fileOf(id);
+  if (!members.has(path)) return ["is missing, and the plan installs this application"];
   let faults: string[] = [];
   try {
     const text = readFileSync(join(root, path), "utf8");
-    const app = parseYaml(text, application, path, (message, all) => {
+    return parseYaml(text, application, path, (message, all) => {
       faults = all;
       return usageError("source_invalid", message, { faults: all });
     });
-    faults = applicationFaults(app, found);
-    return faults.length > 0 ? faults : app;
   } catch (error) {
     if (faults.length > 0) return faults;
     throw error;

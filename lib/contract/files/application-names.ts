@@ -15,6 +15,8 @@ export const HOST_FOLDER = ".sealift";
 /** Program there that starts the application; the next one migrates its data. */
 export const START = "start";
 export const MIGRATE = "migrate";
+/** Program there that runs a job once. No unit of a program that runs all the time starts it. */
+export const RUN = "run";
 
 /** Folder of a project root with an empty file for each application that an operator has stopped. */
 export const STOPPED_FOLDER = ".sealift/state/stopped";

@@ -1,6 +1,7 @@
 import validRange from "semver/ranges/valid.js";
 import * as z from "zod";
 import { appLimits } from "./app-limits.ts";
+import { kindFaults, kindKeys } from "./application-kinds.ts";
 import { dataFolder, pathInside, PLAIN_LINE } from "./application-paths.ts";
 import { seconds } from "./seconds.ts";
 import { settingNames } from "./setting-names.ts";
@@ -86,6 +87,7 @@ export const application = z
         within: seconds.default(20),
       })
       .prefault({}),
+    ...kindKeys,
   })
   .superRefine((app, context) => {
     const { http, port } = app.health;
@@ -97,6 +99,7 @@ export const application = z
       fault(["health", "port"], `is ${port}, which neither listen nor ports names`);
     if (http !== undefined && port === undefined && names.length !== 1)
       fault(["health", "port"], "must name the address of listen or ports that answers");
+    for (const [key, message] of kindFaults(app)) fault([key], message);
   });
 export type Application = z.output<typeof application>;
 

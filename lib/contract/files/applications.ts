@@ -39,6 +39,8 @@ const grant = z.strictObject({
   same_user: z.boolean().default(false),
   /** The user runs nothing else: without control groups, its processes are told by it (since 0.3.0). */
   alone: z.boolean().default(false),
+  /** Application whose user, settings and data it shares; it has no user of its own (since 0.3.0). */
+  of: pluginId.optional(),
   /** Name in `listen` or `ports` of `app.yaml` → its address. */
   listen: z.record(socketName, address).default({}),
   /** Limits that the operator sets (since 0.3.0). */
@@ -56,6 +58,14 @@ export const applicationsFile = z
     applications: z.record(pluginId, grant),
   })
   .superRefine(({ applications }, context) => {
+    for (const [id, { of, user, same_user: sameUser, alone }] of Object.entries(applications)) {
+      if (of === undefined) continue;
+      const fault = (key: string, message: string): void =>
+        context.addIssue({ code: "custom", path: ["applications", id, key], message });
+      if (of === id) fault("of", "is the application itself");
+      else if (applications[of]?.of !== undefined) fault("of", `is ${of}, which is of ${applications[of].of} itself`);
+      if (user !== undefined || sameUser || alone) fault("of", `gives it the user of ${of}: it has none of its own`);
+    }
     const held: { at: string; id: string }[] = [];
     for (const [id, { listen }] of Object.entries(applications))
       for (const [name, at] of Object.entries(listen)) {
@@ -71,6 +81,21 @@ export const applicationsFile = z
   });
 export type ApplicationsFile = z.output<typeof applicationsFile>;
 export type ApplicationGrant = z.output<typeof grant>;
+
+/**
+ * Returns the grant by which an application runs: one that is of another one runs as that one's user.
+ *
+ * @returns undefined where it, or the one that it is of, is not granted
+ */
+export function grantOf(
+  applications: ApplicationsFile["applications"] | undefined,
+  id: string,
+): ApplicationGrant | undefined {
+  const own = applications?.[id];
+  if (own?.of === undefined) return own;
+  const base = applications?.[own.of];
+  return base && { ...own, user: base.user, same_user: base.same_user, alone: base.alone };
+}
 
 /** Returns host and port of an address in `applications.yaml`, without the brackets of IPv6. */
 export function hostAndPort(at: string): { host: string; port: number } {

@@ -1,5 +1,6 @@
 import { Cron } from "croner";
 import { usageError } from "../../contract/errors.ts";
+import { CRON_RULES } from "../../contract/files/due-times.ts";
 import type { JobConfiguration } from "../../contract/files/integration.ts";
 import type { Logger } from "../../support/logging.ts";
 import { messageOf } from "../guest/fault.ts";
@@ -21,20 +22,6 @@ interface Job {
 }
 
 /**
- * Rules for cron: five fields, in local time; restricted days of the month and of the week mean either, as in POSIX.
- * When clocks change, a job with fixed minutes and hours runs once at each of its times, as in Vixie cron: not again in
- * the repeated hour, and after the gap for times within it.
- */
-const CRON_RULES = {
-  mode: "5-part",
-  domAndDow: false,
-  sloppyRanges: true,
-  fixedTimeRule: "no-wildcard",
-  paused: true,
-  unref: true,
-} as const;
-
-/**
  * Makes a cron job that is not started yet.
  * @throws TypeError or RangeError for an invalid expression
  */
@@ -43,7 +30,7 @@ export function cronJob(expression: string, run: () => void): Cron {
   if (expression.trim().split(/\s+/).length !== 5) {
     throw new TypeError(`the cron expression ${expression} has not five fields`);
   }
-  const cron = new Cron(expression.trim(), CRON_RULES, run);
+  const cron = new Cron(expression.trim(), { ...CRON_RULES, unref: true }, run);
   if (cron.nextRun() === null) throw new RangeError(`the cron expression ${expression} names a day that never comes`);
   return cron;
 }

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { usageError } from "../../contract/errors.ts";
-import { HOST_FOLDER, START, STOPPED_FOLDER } from "../../contract/files/application-names.ts";
+import { HOST_FOLDER, RUN, START, STOPPED_FOLDER } from "../../contract/files/application-names.ts";
 import { hostAndPort } from "../../contract/files/applications.ts";
 import type { AppLimits } from "../../contract/files/limit-forms.ts";
 import { ifThere, namesIn, statsOf } from "../files.ts";
@@ -21,6 +21,8 @@ export interface AppUnitOptions extends Pick<UnitOptions, "node" | "packageFolde
   environment: Readonly<Record<string, string>>;
   /** Limits that the operator sets. */
   limits?: AppLimits | undefined;
+  /** Application that it is of, whose settings and data it shares; undefined for none. */
+  base?: { id: string; instance: string } | undefined;
   /** Signal and time of an installed `app.yaml` to end; undefined before the first deployment. */
   stop?: { signal: string; within: number } | undefined;
 }
@@ -45,7 +47,7 @@ export async function instanceFor(
   { force }: { force: boolean },
 ): Promise<string> {
   const [first, further] = instancesOf(id, projectRoot);
-  const text = (await ifThere(readFile(join(root, dropInOf(first)), "utf8"))) ?? "";
+  const text = await dropInText({ instance: first, root });
   const owner = rootOfUnit(id, /^WorkingDirectory=(.*)$/m.exec(text)?.[1]);
   return force || owner === undefined || isOneRoot(join(root, owner), join(root, projectRoot)) ? first : further;
 }
@@ -58,11 +60,22 @@ export async function otherOfUser(
   for (const name of await namesIn(join(root, UNITS))) {
     const [, other] = /^sealift-app@(.+)\.service\.d$/.exec(name) ?? [];
     if (other === undefined || other === instance) continue;
-    const text = (await ifThere(readFile(join(root, dropInOf(other)), "utf8"))) ?? "";
-    if (/^User=(.*)$/m.exec(text)?.[1] === user) return other;
+    const text = await dropInText({ instance: other, root });
+    // Those that are of it share its user.
+    if (userIn(text) === user && !text.includes(`\nPartOf=sealift-app@${instance}.service\n`)) return other;
   }
   return undefined;
 }
+
+/** Returns the user of an application's units; undefined where it has none. */
+export const userOfUnit = async (of: Pick<AppUnitOptions, "instance" | "root">): Promise<string | undefined> =>
+  userIn(await dropInText(of));
+
+const userIn = (text: string): string | undefined => /^User=(.*)$/m.exec(text)?.[1];
+
+/** Reads the drop-in of an application; empty where it has none. */
+const dropInText = async ({ instance, root }: Pick<AppUnitOptions, "instance" | "root">): Promise<string> =>
+  (await ifThere(readFile(join(root, dropInOf(instance)), "utf8"))) ?? "";
 
 /** Plans the units of an application, its user, and the rule by which the watch may restart it. Writes nothing. */
 export async function planAppUnits(options: AppUnitOptions): Promise<UnitFile[]> {
@@ -71,6 +84,7 @@ export async function planAppUnits(options: AppUnitOptions): Promise<UnitFile[]>
   const texts: [path: string, text: string][] = [
     [`${UNITS}/sealift-app@.service`, await templateText("sealift-app@.service")],
     [dropInOf(instance), dropIn(options)],
+    ...(await jobTexts(options)),
     ...(socket === undefined ? [] : [[`${unit}.socket`, socketUnit(options, socket)] as [string, string]]),
     [addressesPath(instance), addressesText(options)],
     [`/etc/sysusers.d/sealift-app-${instance}.conf`, users(options)],
@@ -78,6 +92,26 @@ export async function planAppUnits(options: AppUnitOptions): Promise<UnitFile[]>
     ["/etc/polkit-1/rules.d/50-sealift-watch.rules", await templateText("50-sealift-watch.rules")],
   ];
   return Promise.all(texts.map(([path, text]) => planFile(path, text, { root, projectRoot: options.projectRoot })));
+}
+
+/** Returns the units with which it runs as a job, should a version make one of it. */
+async function jobTexts(options: AppUnitOptions): Promise<[path: string, text: string][]> {
+  const unit = `sealift-job@${options.instance}.service`;
+  const path = workingDirectory(options.id, unitPath(options.projectRoot));
+  const dropIn = [
+    "[Unit]",
+    `ConditionPathExists=${path}/${HOST_FOLDER}/${RUN}`,
+    "[Service]",
+    ...placeLines(options),
+    "",
+  ];
+  return [
+    [`${UNITS}/sealift-job@.service`, await templateText("sealift-job@.service")],
+    [`${UNITS}/${unit}.d/sealift.conf`, dropIn.join("\n")],
+    [`${UNITS}/sealift-jobs.target`, await templateText("sealift-jobs.target")],
+    // A unit that another one names stays in memory, and so does how it ended.
+    [`${UNITS}/sealift-jobs.target.d/${options.instance}.conf`, `[Unit]\nAfter=${unit}\n`],
+  ];
 }
 
 /** Describes a socket unit of an earlier call, which would take the address that the application binds itself now. */
@@ -94,6 +128,7 @@ export function appSteps({ instance, socket, root }: Pick<AppUnitOptions, "insta
   const units = [
     ...(socket === undefined ? [] : [`sealift-app@${instance}.socket`]),
     `sealift-app@${instance}.service`,
+    "sealift-jobs.target",
   ];
   if (root !== "/") return [`systemctl --root=${root} enable ${units.join(" ")}`];
   return [
@@ -101,13 +136,13 @@ export function appSteps({ instance, socket, root }: Pick<AppUnitOptions, "insta
     `systemd-tmpfiles --create sealift-app-${instance}.conf`,
     "systemctl daemon-reload",
     `systemctl enable ${units.join(" ")}`,
+    "systemctl start sealift-jobs.target",
     ...(socket === undefined ? [] : [`systemctl start ${units[0]}`]),
   ];
 }
 
 function dropIn(options: AppUnitOptions): string {
-  const { id, instance, user, socket, stop } = options;
-  const projectRoot = unitPath(options.projectRoot);
+  const { instance, socket, stop, base } = options;
   return [
     "[Unit]",
     installed(options),
@@ -115,21 +150,42 @@ function dropIn(options: AppUnitOptions): string {
     ...(socket === undefined
       ? []
       : [`Requires=sealift-app@${instance}.socket`, `After=sealift-app@${instance}.socket`]),
+    ...(base === undefined ? [] : afterBase(`sealift-app@${base.instance}.service`)),
     "[Service]",
+    ...placeLines(options),
+    ...(stop === undefined ? [] : [`KillSignal=${stop.signal}`, `TimeoutStopSec=${stop.within}`]),
+    "",
+  ].join("\n");
+}
+
+/** Lines by which an application ends before the one that it is of, and starts after it. */
+const afterBase = (unit: string): string[] => [`Wants=${unit}`, `After=${unit}`, `PartOf=${unit}`];
+
+/** Lines that say who runs an application, where, and with what: those of a job are the same. */
+export function placeLines(options: AppUnitOptions): string[] {
+  const { id, instance, user, base } = options;
+  const projectRoot = unitPath(options.projectRoot);
+  const shared = base ?? { id, instance };
+  return [
     `User=${user}`,
     `WorkingDirectory=${workingDirectory(id, projectRoot)}`,
     "# Asked at each start, whoever begins it; it gets nothing of the application's settings.",
     `ExecCondition=${ONLY_NO} /usr/bin/env -i ${sealiftProgram(options)} app prepare ${id} --condition --project-root ${projectRoot}`,
-    `EnvironmentFile=-${projectRoot}/apps/${id}.env`,
+    `EnvironmentFile=-${projectRoot}/apps/${shared.id}.env`,
     "# The last one wins: addresses are the operator's, whatever the settings say.",
     `EnvironmentFile=${addressesPath(instance)}`,
     ...limitLines(options.limits ?? {}),
-    ...(stop === undefined ? [] : [`KillSignal=${stop.signal}`, `TimeoutStopSec=${stop.within}`]),
+    ...(base === undefined
+      ? []
+      : [
+          "StateDirectory=",
+          `StateDirectory=sealift-app/${base.instance}`,
+          `Environment=HOME=%S/sealift-app/${base.instance}`,
+        ]),
     "# The host's data: outside the application sees an empty folder there, which the agent fills with what a release ships.",
-    `BindPaths=/var/lib/sealift-app/${instance}:${projectRoot}/.sealift/data/apps/${id}`,
+    `BindPaths=/var/lib/sealift-app/${shared.instance}:${projectRoot}/.sealift/data/apps/${shared.id}`,
     `InaccessiblePaths=-${projectRoot}/.sealift/state -${projectRoot}/.sealift/trust`,
-    "",
-  ].join("\n");
+  ];
 }
 
 /** Lines of the operator's limits. */
@@ -190,7 +246,7 @@ function listenStream(address: string): string {
 const users = ({ user, id }: AppUnitOptions): string =>
   `u ${user} - "Sealift application ${id}"\nu sealift-watch - "Sealift watch" /var/lib/sealift-watch\n`;
 
-const folders = ({ projectRoot, id }: AppUnitOptions): string =>
+const folders = ({ projectRoot, id: own, base: { id } = { id: own, instance: own } }: AppUnitOptions): string =>
   [
     "# Where the data of the application is seen. The agent's, which fills it with what a release ships.",
     ...["apps", ".sealift", ".sealift/data", ".sealift/data/apps", `.sealift/data/apps/${id}`].map(

@@ -36,14 +36,32 @@ export class ApplicationRoot {
     return new ApplicationRoot(folder);
   }
 
+  /** User of its grants. */
+  readonly user = GRANT_USER;
+
   /** Writes a release of one application, and links it as a switch does. @returns the release's name */
-  async install(id: string, { app = {}, command = ["node", "server.js"], migrate, files }: InstalledFiles) {
+  install = (id: string, installed: InstalledFiles): Promise<string> => this.installTogether({ [id]: installed });
+
+  /** Writes a release of some applications, and links each as a switch does. @returns the release's name */
+  async installTogether(applications: Readonly<Record<string, InstalledFiles>>): Promise<string> {
     const release = `r${++this.#releases}`;
+    for (const [id, installed] of Object.entries(applications)) await this.#write(release, id, installed);
+    return release;
+  }
+
+  async #write(
+    release: string,
+    id: string,
+    { app = {}, command = ["node", "server.js"], migrate, files }: InstalledFiles,
+  ) {
     const folder = join(this.layout.releases("project-p"), release, "apps", id);
-    const launcher = (words: readonly string[]): string => `#!/bin/sh\nexec ${quoted(words)}\n`;
+    const { of, schedule, within = 3600 } = app as { of?: string; schedule?: string; within?: number };
+    const limit = schedule === undefined ? "" : `timeout -s TERM -k 1 ${within} `;
+    const enter = of === undefined ? "" : `cd -P '../${of}' || exit 126\n`;
+    const launcher = (words: readonly string[]): string => `#!/bin/sh\n${enter}exec ${limit}${quoted(words)}\n`;
     const all: Record<string, string> = {
       "app.yaml": stringify({ command, ...app, ...(migrate !== undefined && { migrate }) }),
-      ".sealift/start": launcher(command),
+      [schedule === undefined ? ".sealift/start" : ".sealift/run"]: launcher(command),
       ...(migrate !== undefined && { ".sealift/migrate": launcher(migrate) }),
       ...files,
     };
@@ -55,7 +73,6 @@ export class ApplicationRoot {
     await mkdir(dirname(link), { recursive: true });
     await rm(link, { force: true });
     await symlink(folder, link);
-    return release;
   }
 
   /** Writes the operator's grants. */
@@ -64,7 +81,12 @@ export class ApplicationRoot {
     supervisor: "serve" | "systemd" = "serve",
   ): Promise<void> {
     const granted = Object.entries(applications).map(([id, grant]) => [id, { ...GRANT_USER, ...grant }]);
-    const content = { supervisor, applications: Object.fromEntries(granted) as object };
+    await this.grantAsIs(Object.fromEntries(granted) as Record<string, object>, supervisor);
+  }
+
+  /** Writes grants that name their users themselves. */
+  async grantAsIs(applications: Readonly<Record<string, object>>, supervisor = "serve"): Promise<void> {
+    const content = { supervisor, applications };
     await writeFile(join(this.layout.root, "applications.yaml"), stringify(content));
   }
 }

@@ -58,7 +58,7 @@ t.test("a command has the addresses of the host in its words, and the version's 
 
 t.test("a value that a shell would read stays one word", async (t) => {
   const app = application.parse({ command: ["sh", "-c", "x"], listen: ["http"] });
-  const text = await launcherOf(["sh", "-c", 'printf "%s" "$0"', "$HOST b"], app, "/bin");
+  const text = await launcherOf(["sh", "-c", 'printf "%s" "$0"', "$HOST b"], app, { folders: "/bin" });
   const said = execFileSync("sh", ["-c", text], { env: { HOST: "$(echo no) *;'" }, encoding: "utf8" });
   t.equal(said, "$(echo no) *;' b");
   t.strictSame(wordParts("", new Set(["PORT"])), [{ text: "" }]);

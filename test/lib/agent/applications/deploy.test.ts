@@ -89,6 +89,43 @@ t.test("a host whose supervisor is away blames no version", async (t) => {
   t.strictSame([await readQuarantine(h.layout, GIVEN_TARGET), h.pretended.calls], [[], []]);
 });
 
+t.test("a version is held whose program is of another application than the operator says", async (t) => {
+  const h = await applicationHost(t);
+  const of = (yaml: string, version = "1.0.0") =>
+    appSource(version, ["worker", "web"], APP, { "apps/worker/app.yaml": `${yaml}${APP}` });
+  const held = (message: RegExp) => ({ outcome: "failed", error: { code: "app_not_allowed", message } });
+  t.match(await h.run(of("of: web\n")), held(/The application worker is not allowed/));
+  await h.allow("supervisor: serve\napplications: { web: {}, worker: {} }\n");
+  t.match(await h.run(of("of: web\n")), held(/worker is of web in this version, and allowed to run as one of its own/));
+  await h.allow("supervisor: serve\napplications: { worker: { of: web } }\n");
+  t.match(await h.run(of("of: web\n")), held(/worker is of web, which is not allowed to run/));
+  await h.allow("supervisor: serve\napplications: { web: {}, worker: { of: web } }\n");
+  t.match(await h.run(of("")), held(/worker is of nobody in this version, and allowed to run as one that is of web/));
+  t.match(await h.run(of("of: web\n")), { outcome: "deployed" });
+  t.strictSame(h.pretended.calls, ["restart web", "check web", "restart worker", "check worker"], "in this order");
+  t.equal(
+    await readFile(join(h.root, "apps/worker/.sealift/start"), "utf8"),
+    "#!/bin/sh\ncd -P '../web' || exit 126\nexec '/usr/bin/sh' 'server.sh'\n",
+  );
+  for (const [yaml, message] of [
+    ["of: worker\n", /worker\/app\.yaml is not valid: of: it cannot be of itself/],
+    ["of: other\n", /of: the plan installs no application other/],
+  ] as const)
+    t.match(await h.run(of(yaml, "1.1.0")), { outcome: "failed", error: { code: "app_invalid", message } }, yaml);
+});
+
+t.test("a job is no unit of a deployment", async (t) => {
+  const h = await applicationHost(t);
+  const job = `schedule: "30 3 * * *"\n${APP}`;
+  await h.run(appSource("1.0.0"));
+  t.match(await h.run(appSource("1.1.0", ["web"], job)), { outcome: "deployed" });
+  t.strictSame(h.pretended.calls, ["restart web", "check web", "stop web"], "what ran all the time is stopped");
+  t.match(await readdir(join(h.root, "apps/web/.sealift")), ["run"]);
+  t.match(await h.run(appSource("1.2.0", ["web"], job)), { outcome: "deployed" });
+  t.match(await h.run(appSource("1.3.0")), { outcome: "deployed" });
+  t.strictSame(h.pretended.calls.slice(3), ["restart web", "check web"]);
+});
+
 t.test("a version without a grant is held, at first and later, and not quarantined", async (t) => {
   const h = await applicationHost(t, null);
   const held = {

@@ -1,8 +1,8 @@
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import t, { type Test } from "tap";
-import { probe } from "../../../../lib/agent/supervisors/probe.ts";
 import { settles } from "../../../../lib/agent/supervisors/settling.ts";
+import { probe } from "../../../../lib/support/network/probe.ts";
 
 async function served(t: Test, listener: Parameters<typeof createServer>[1]): Promise<[URL, Server]> {
   const server = createServer(listener).listen(0, "127.0.0.1");

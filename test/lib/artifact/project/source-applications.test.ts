@@ -123,6 +123,64 @@ t.test("each bad value of app.yaml gets an error that says what to write", async
   for (const [yaml, fault] of cases) t.match(faultsOf(t, `${yaml}\n`), [fault], yaml);
 });
 
+t.test("a program that is of another application has a command in that one's folder, and nothing of its own", (t) => {
+  const faultsIn = (worker: string, more: Record<string, string> = {}, files: Folder = {}): string[] => {
+    const others = Object.fromEntries(Object.entries(more).map(([id, yaml]) => [id, { "app.yaml": yaml }]));
+    const web = { "app.yaml": `${GOOD}data: storage\n`, "server.js": "", "w.sh": "", ...(files.web as Folder) };
+    const root = project(t, { web, worker: { "app.yaml": worker, ...(files.worker as Folder) }, ...others });
+    chmodSync(join(root, "apps/web/w.sh"), 0o755);
+    try {
+      listProject(root, { ...OPTIONS, include: [".env.template"] });
+      return [];
+    } catch (error) {
+      return (error as SealiftError).faults!;
+    }
+  };
+  const OF = "of: web\ncommand: [./w.sh]\n";
+  t.strictSame(faultsIn(OF), []);
+  t.strictSame(faultsIn(`${OF}schedule: "30 3 * * *"\n`), []);
+  const at = "apps/worker/app.yaml: ";
+  for (const [yaml, fault] of [
+    ["of: web\ncommand: [./x.sh]\n", /command: x\.sh is not in the folder/],
+    ["of: web\ncommand: [./storage/x.sh]\n", /command: storage\/x\.sh lies in storage, which belongs to the host/],
+    [`${OF}data: own\n`, /data: is that of web/],
+    [`${OF}migrate: [./w.sh]\n`, /migrate: is that of web/],
+    [`${OF}environment: { optional: [A] }\n`, /environment: is that of web/],
+    ["of: worker\ncommand: [./w.sh]\n", /of: it cannot be of itself/],
+    ["of: nobody\ncommand: [./w.sh]\n", /of: the plan installs no application nobody/],
+  ] as const)
+    t.match(faultsIn(yaml), [new RegExp(`^${at}${fault.source}`)], yaml);
+  t.match(faultsIn("of: second\ncommand: [./w.sh]\n", { second: OF }), [/of: second is of web itself/], "a chain");
+  t.match(
+    faultsIn("of: second\ncommand: [./w.sh]\n", { second: "of: worker\ncommand: [./w.sh]\n" }),
+    [/worker.*of: second is of worker itself/, /second.*of: worker is of second itself/],
+    "a circle",
+  );
+  t.match(faultsIn(OF, {}, { worker: { ".env.template": "A=1" } }), [/\.env\.template is not read/]);
+  t.end();
+});
+
+t.test("a schedule comes at times that there are, and not each second", (t) => {
+  const job = (lines: string): string[] => faultsOf(t, `${GOOD}schedule: ${lines}\n`);
+  for (const good of ['"30 3 * * *"', '"*/5 * * * 1-5"', '"0 0 29 2 *"', '"30 2 * * *"\ntimezone: Europe/Vienna'])
+    t.strictSame(job(good), [], good);
+  for (const [lines, fault] of [
+    ['"0 0 31 2 *"', /schedule: names a day that never comes/],
+    ['"* * * * * *"', /schedule: must have five fields/],
+    ['"@daily"', /schedule: must have five fields/],
+    ['"2030-01-01T00:00:00 1 1 1 1"', /schedule: is not valid/],
+    ['"61 * * * *"', /schedule: is not valid/],
+    ['"0 3 * * *"\ntimezone: Europe/Wien', /timezone: is no time zone/],
+    ['"0 3 * * *"\ntimezone: "+01:00"', /timezone: is no time zone/],
+    ['"0 3 * * *"\nwithin: 25h', /within/],
+    ['"0 3 * * *"\nports: [http]', /ports: is for a program that runs all the time/],
+    ['"0 3 * * *"\nmigrate: [node, m.js]', /migrate: is for a program that runs all the time/],
+  ] as const)
+    t.match(job(lines), [fault], lines);
+  t.match(faultsOf(t, `${GOOD}catch_up: true\n`), [/catch_up: belongs to a job/]);
+  t.end();
+});
+
 t.test("a command of the folder must be there, and executable", async (t) => {
   t.match(faultsOf(t, "command: [./bin/run]\n"), [/command: bin\/run is not in the folder/]);
   t.match(faultsOf(t, "command: [./bin/run]\n", { bin: { run: "" } }), [/command: bin\/run is not executable: `chmod/]);

@@ -1,5 +1,5 @@
 import { isAbort } from "../../contract/errors.ts";
-import { exchange, SilenceError } from "../../support/network/exchange.ts";
+import { exchange, SilenceError } from "./exchange.ts";
 
 /** Time limit of one question where nothing else bounds it, in milliseconds. */
 export const PROBE_TIMEOUT_MS = 5_000;

@@ -1,0 +1,131 @@
+// Holds: a command runs in the place of an application, and ends as it does (lib/apps/run.ts, lib/apps/guard.ts)
+// Holds: whatever it has started ends with it, and with whoever runs it (lib/apps/run.ts)
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import t, { type Test } from "tap";
+import { releasesRunIn } from "../../lib/releases/runs.ts";
+import { ApplicationRoot, GRANT_USER } from "../support/host/application-root.ts";
+import { logOf, SEALIFT } from "../support/host/served-root.ts";
+import { needs } from "../support/programs/optional.ts";
+import { Terminal } from "../support/programs/terminal.ts";
+import { until } from "../support/until.ts";
+
+async function application(t: Test) {
+  const root = await ApplicationRoot.make(t);
+  await root.installTogether({
+    web: { app: { environment: { required: ["GREETING"] } }, files: { "server.js": "", "there.txt": "there" } },
+    worker: { app: { of: "web" }, files: {} },
+  });
+  await root.grantAsIs({ web: GRANT_USER, worker: { of: "web" } });
+  writeFileSync(join(root.layout.root, "apps/web.env"), "GREETING=it's $HOME\nIFS=x\n", { mode: 0o600 });
+  const open = join(root.layout.root, "open");
+  mkdirSync(open);
+  chmodSync(open, 0o777);
+  const begin = (id: string, words: readonly string[], input?: string) => {
+    const args = [SEALIFT, "app", "run", id, "--project-root", root.layout.root, "--", ...words];
+    const child = spawn(process.execPath, args, { stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"] });
+    child.stdin?.end(input);
+    const printed = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name]!.setEncoding("utf8").on("data", (text: string) => (printed[name] += text));
+    return { child, printed, ended: once(child, "close").then(([code]) => ({ code: code as number, ...printed })) };
+  };
+  const run = (id: string, words: readonly string[], input?: string) => begin(id, words, input).ended;
+  return { root, open, begin, run };
+}
+
+/** Processes whose command line has a word of this test. */
+const living = (word: string): string[] =>
+  readdirSync("/proc").filter((pid) => {
+    try {
+      return (
+        /^\d+$/.test(pid) && Number(pid) !== process.pid && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes(word)
+      );
+    } catch {
+      return false;
+    }
+  });
+
+t.test("a command has the application's user, folder and settings, and these pipes", async (t) => {
+  const { root, run } = await application(t);
+  const script = `process.stdout.write(JSON.stringify({ uid: process.getuid(), greeting: process.env.GREETING, cwd: process.cwd(),
+    there: require("fs").readFileSync("there.txt", "utf8"), input: require("fs").readFileSync(0, "utf8"), ifs: process.env.IFS,
+    told: process.env.sealift_told, umask: process.umask() }))`;
+  for (const id of ["web", "worker"]) {
+    const { code, stdout, stderr } = await run(id, [process.execPath, "-e", script], "typed");
+    t.equal(code, 0, stderr);
+    t.match(JSON.parse(stdout), {
+      greeting: "it's $HOME",
+      cwd: /apps\/web$/,
+      there: "there",
+      input: "typed",
+      umask: 0o077,
+    });
+    t.notMatch(JSON.parse(stdout), { told: String });
+    if (process.getuid!() === 0) t.not((JSON.parse(stdout) as { uid: number }).uid, 0);
+  }
+  const log = readFileSync(logOf(root, "web"), "utf8");
+  t.match(
+    log,
+    /sealift: a run begins as process \d+, user .*\n.*sealift: the run as process \d+ ended with exit code 0/,
+  );
+  t.notMatch(log, /readFileSync|GREETING/, "without its words");
+  t.strictSame(readdirSync(join(root.layout.sealift, "runs")), []);
+});
+
+t.test("it ends with the exit code of the command, and 128 more for a signal", async (t) => {
+  const { run } = await application(t);
+  for (const [words, code] of [
+    [["sh", "-c", "exit 7"], 7],
+    [["sh", "-c", "kill -INT $$"], 130],
+    [["sh", "-c", "kill -KILL $$"], 137],
+    [["no-such-program"], 127],
+    [["./there.txt"], 126],
+  ] as const)
+    t.match(await run("web", words), { code }, words.join(" "));
+  t.match(await run("web", []), { code: 2, stderr: /Give it after two dashes/ });
+  t.match(await run("nobody", ["true"]), { code: 1, stderr: /does not grant nobody/ });
+  const many = await run("web", [
+    "sh",
+    "-c",
+    'echo $# "$1" "$10000"',
+    "sh",
+    ...Array.from({ length: 10_000 }, (_, at) => `$HOME ${at}`),
+  ]);
+  t.match(many, { code: 0, stdout: /^10000 \$HOME 0 / }, many.stderr);
+});
+
+t.test("signals are passed on, and nothing stays behind", async (t) => {
+  const { root, open, begin } = await application(t);
+  for (const [signal, code] of [
+    ["SIGTERM", 0],
+    ["SIGINT", 0],
+    ["SIGKILL", null],
+  ] as const) {
+    const mark = `marked-${process.pid}-${signal}`;
+    const file = join(open, signal);
+    const script = `trap 'echo passed > ${file}; exit 0' TERM INT; setsid sh -c 'while :; do sleep 0.1; done' ${mark} & (sleep 600; :) & echo begun; while :; do sleep 0.1; done`;
+    const { child, printed, ended } = begin("web", ["sh", "-c", script, mark]);
+    await until(() => printed.stdout.includes("begun"));
+    t.strictSame([...(await releasesRunIn(root.layout, "project-p"))], ["r1"], "its release is not collected");
+    child.kill(signal);
+    t.match(await ended, { code }, signal);
+    await until(() => living(mark).length === 0);
+    t.equal(existsSync(file), signal !== "SIGKILL");
+    t.strictSame([...(await releasesRunIn(root.layout, "project-p"))], []);
+  }
+  t.strictSame(readdirSync(join(root.layout.sealift, "runs")), [], "records of those that were killed go, too");
+});
+
+t.test("a terminal is the command's own, where there is one", { skip: needs("tmux") }, async (t) => {
+  const { root } = await application(t);
+  const script = "test -t 0 && test -t 1 && echo is a terminal; read -r line; echo got $line; exit 3";
+  const words = ["app", "run", "web", "--project-root", root.layout.root, "--", "sh", "-c", script];
+  await using terminal = await Terminal.run([process.execPath, SEALIFT, ...words]);
+  await terminal.shows(/^is a terminal/m);
+  await terminal.press("typed", "Enter");
+  await terminal.shows(/^got typed/m);
+  await terminal.shows(/^exit 3/m);
+});
