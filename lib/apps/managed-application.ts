@@ -1,6 +1,5 @@
-import { SealiftError } from "../contract/errors.ts";
-import type { LimitName } from "../contract/files/limit-forms.ts";
 import { isJob } from "../contract/files/application-kinds.ts";
+import type { LimitName } from "../contract/files/limit-forms.ts";
 import type { ApplicationStatus } from "../contract/surfaces/app-serve.ts";
 import { applicationPaths } from "../releases/applications.ts";
 import { readJournal } from "../releases/journal.ts";
@@ -14,7 +13,7 @@ import { Launcher } from "./launch.ts";
 import { usedNow } from "./limits.ts";
 import { LogFile } from "./log-file.ts";
 import { Pauses } from "./pauses.ts";
-import { ServeFault } from "./serve-fault.ts";
+import { asFault, ServeFault } from "./serve-fault.ts";
 import { readSetting, type Setting } from "./setting.ts";
 
 /** One application of a project root: its state, and what is to be done when its process ends. */
@@ -296,9 +295,3 @@ export class ManagedApplication implements Relative {
 /** Returns why limits do nothing here. */
 const whyUnlimited = (found: FoundMembers): string =>
   found.members === undefined ? found.reason : (found.unlimited ?? "its control group has no such controller");
-
-function asFault(thrown: unknown): ServeFault {
-  if (thrown instanceof ServeFault) return thrown;
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new ServeFault(thrown instanceof SealiftError ? "settings_invalid" : "internal", message, { cause: thrown });
-}

@@ -56,7 +56,11 @@ t.test("a host joins with the line of an invite, and has all that its watch need
   const began = performance.now();
   const ended = await joinAs("pier-7", file, " --supervisor runtime --runtime-url http://127.0.0.1:9000");
   t.ok(performance.now() - began < 2000, "within two seconds");
-  t.match(ended, { code: 0, stdout: /host\.env\n.*host\.key\n.*signer\.pub\n.*host\.card\n.*watch\.yaml\n/, stderr: /pier-7 has joined Harbour/ });
+  t.match(ended, {
+    code: 0,
+    stdout: /host\.env\n.*host\.key\n.*signer\.pub\n.*host\.card\n.*watch\.yaml\n/,
+    stderr: /pier-7 has joined Harbour/,
+  });
   for (const secret of ["host.env", "host.key"])
     t.equal((await stat(join(out("pier-7"), secret))).mode & 0o777, 0o600, secret);
   t.equal(await readFile(join(out("pier-7"), "signer.pub"), "utf8"), `${signer}\n`);

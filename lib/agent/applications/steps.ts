@@ -14,10 +14,7 @@ const LOOK_SECONDS = 10;
  */
 export function impliedSteps(before: readonly Item[], apps: readonly Item[]): InstallStep[] {
   const dropped = before.filter((item) => !apps.some((app) => sameItem(app, item)));
-  return [
-    ...dropped.toReversed().map((item) => impliedStep("stop", item)),
-    ...stepsOfChanged(apps),
-  ];
+  return [...dropped.toReversed().map((item) => impliedStep("stop", item)), ...stepsOfChanged(apps)];
 }
 
 /** Returns the steps by which applications get what has changed: each is restarted and checked. */

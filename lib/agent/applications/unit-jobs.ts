@@ -56,10 +56,7 @@ export class UnitJobs implements JobLauncher {
 
   async #show(id: string) {
     const unit = await this.#unit(id);
-    const found = await askUnits(this.#scope, [unit], READY_TIMEOUT_MS, undefined, [
-      ...PROPERTIES,
-      "ConditionResult",
-    ]);
+    const found = await askUnits(this.#scope, [unit], READY_TIMEOUT_MS, undefined, [...PROPERTIES, "ConditionResult"]);
     const [properties = {}] = found;
     if (properties.LoadState !== "loaded") throw new Error(`the unit ${unit} is ${properties.LoadState ?? "missing"}`);
     return properties;

@@ -101,7 +101,7 @@ async function replaceSettings(
     signal.throwIfAborted();
   } catch (thrown) {
     const error = await blamed(run, errorOf(run, thrown), journal.entry.touched);
-    return takeBack(run, journal, error);
+    return await takeBack(run, journal, error);
   }
   await forgetFormerEnvFiles(journal);
   await journal.clear();

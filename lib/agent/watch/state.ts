@@ -72,6 +72,13 @@ export class WatchMemory {
     return this.#turns.add(() => removeTemporaries(this.#path));
   }
 
+  /** Pauses a target, or ends that. @returns whether it was not so before */
+  async pause(paused: boolean): Promise<boolean> {
+    if ((await this.read()).paused === paused) return false;
+    await this.change({ paused });
+    return true;
+  }
+
   read(): Promise<WatchState> {
     return this.#turns.add(() => this.#read());
   }

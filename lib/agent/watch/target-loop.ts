@@ -3,16 +3,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT } from "../../contract/codes.ts";
 import { asSealiftError, type SealiftError } from "../../contract/errors.ts";
 import type { TargetName } from "../../contract/target.ts";
-import type { AcceptedSettings } from "../../releases/fleet-settings.ts";
 import type { Layout } from "../../releases/layout.ts";
 import { releaseLeft } from "../../releases/quarantine.ts";
 import { readRootMark } from "../../releases/trust-roots.ts";
-import type { AgentEvent } from "../base/events.ts";
 import { deploy } from "../deployment/deploy.ts";
 import { previousRelease } from "../deployment/rollback.ts";
 import type { DeployResult } from "../deployment/run.ts";
-import { applySettings } from "../settings/apply.ts";
-import { FollowedSettings } from "../settings/follow.ts";
 import type { Source } from "../sources/source.ts";
 import type { SupervisorChoice } from "../supervisors/supervisor.ts";
 import { AheadFetch } from "./ahead.ts";
@@ -29,6 +25,7 @@ import type { LoopContext, WatchTarget } from "./target.ts";
 import { healthWatchOf } from "./target-health.ts";
 import { jobsOf } from "./target-jobs.ts";
 import { decisionFacts, describeTarget, isDamaged, lookAt, runningVersion, titleOf } from "./target-on-disk.ts";
+import { TargetSettings } from "./target-settings.ts";
 import { WatchedRoot } from "./watched-root.ts";
 
 /** Endless loop of one target: ask, decide, deploy, wait. Only its signal ends it. */
@@ -40,7 +37,7 @@ export class TargetLoop implements AsyncDisposable {
   readonly #record: StateRecord;
   readonly ahead: AheadFetch;
   readonly #trust = new FollowedTrust((event) => this.#context.emit({ ...event, target: this.name }));
-  readonly #settings = new FollowedSettings();
+  readonly #settings: TargetSettings;
   #target: WatchTarget;
   #asked: TargetFacts["asked"];
   #failures = 0;
@@ -63,6 +60,7 @@ export class TargetLoop implements AsyncDisposable {
     this.#record = new StateRecord(this.#memory);
     this.#context = { ...context, emit: this.#record.hearing(context.emit) };
     this.ahead = new AheadFetch(this.#context);
+    this.#settings = new TargetSettings(this.#source, this.#memory, this.#context);
   }
 
   get name(): string {
@@ -153,13 +151,8 @@ export class TargetLoop implements AsyncDisposable {
     const { emit } = this.#context;
     await this.#root.enter(this.#target.options);
     emit({ event: "action.asked", target: this.name, action });
-    if (action === "pause" || action === "resume") {
-      const paused = action === "pause";
-      if ((await this.#memory.read()).paused !== paused) {
-        await this.#memory.change({ paused });
-        emit({ event: action === "pause" ? "target.paused" : "target.resumed", target: this.name });
-      }
-    }
+    if ((action === "pause" || action === "resume") && (await this.#memory.pause(action === "pause")))
+      emit({ event: action === "pause" ? "target.paused" : "target.resumed", target: this.name });
     if (action === "resume") await releaseLeft(this.#layout, this.#source.target);
     if (action === "check") this.#asked ??= action;
     if (action === "redeploy" || action === "retry") this.#asked = action;
@@ -203,7 +196,7 @@ export class TargetLoop implements AsyncDisposable {
 
   async #follow(signal: AbortSignal, dropped: AbortSignal | undefined): Promise<TurnResult> {
     await this.#poll(signal);
-    await this.#followSettings(signal);
+    await this.#settings.follow(this.#target, this.#layout, signal);
     const decision = await this.#decide();
     switch (decision.do) {
       case "nothing": {
@@ -245,24 +238,6 @@ export class TargetLoop implements AsyncDisposable {
       previous_version: (await previousRelease(this.#layout, this.#target.source("latest")))?.version ?? null,
       changed: latest?.version !== before.latest?.version,
     });
-  }
-
-  /** Takes newer settings of the fleet, and carries them out; not while the target is paused. */
-  async #followSettings(signal: AbortSignal): Promise<void> {
-    const { settings: source, options, hub } = this.#target;
-    const { paused, latest } = await this.#memory.read();
-    if (source === undefined || paused) return;
-    const of = this.#source;
-    const emit = (event: AgentEvent): void => this.#context.emit({ ...event, target: this.name });
-    const check = {
-      ...{ layout: this.#layout, source, of, emit, signal, named: latest?.settingsVersion ?? undefined },
-      run: (settings: AcceptedSettings) =>
-        this.#context.deployments.run({ projectRoot: this.#layout.root, hub }, () => {
-          signal.throwIfAborted();
-          return applySettings(of, settings, { ...options, signal }, emit);
-        }),
-    };
-    await this.#settings.followOrTell(check);
   }
 
   async #decide(): Promise<Decision> {

@@ -91,7 +91,7 @@ async function hosted(t: Test) {
   await w.until("deploy.done", { version: "1.0.0", outcome: "deployed" });
   const standing = async () => (await readStanding(layout, GIVEN_TARGET))?.state ?? "healthy";
   return {
-    ...{ root, database, w, publish: given.publish },
+    ...{ root, database, w, publish: (version: string) => given.publish(version) },
     ask: () => ask(port),
     /** Ends what runs applications, and starts it as a boot does. */
     reboot: async (meanwhile: () => Promise<void>): Promise<void> => {

@@ -205,7 +205,7 @@ export async function storeUploads<In>(
 /** Forgets the card and the settings of a host. @returns what was there */
 export async function dropHost(db: Queries, named: Named): Promise<HostSettingsTable | undefined> {
   const gone = await deleteWhere(own(db), "host_settings", named).returningAll().executeTakeFirst();
-  if (gone?.terms_digest != null) await dropUnnamedTerms(db, named.project_id);
+  if (typeof gone?.terms_digest === "string") await dropUnnamedTerms(db, named.project_id);
   return gone;
 }
 

@@ -1,0 +1,48 @@
+import type { AcceptedSettings } from "../../releases/fleet-settings.ts";
+import type { Layout } from "../../releases/layout.ts";
+import type { AgentEvent } from "../base/events.ts";
+import { applySettings } from "../settings/apply.ts";
+import { FollowedSettings } from "../settings/follow.ts";
+import type { Source } from "../sources/source.ts";
+import type { WatchMemory } from "./state.ts";
+import type { LoopContext, WatchTarget } from "./target.ts";
+
+/** Settings of the fleet of one watched target. */
+export class TargetSettings {
+  readonly #of: Source;
+  readonly #memory: WatchMemory;
+  readonly #context: LoopContext;
+  readonly #followed = new FollowedSettings();
+
+  constructor(of: Source, memory: WatchMemory, context: LoopContext) {
+    this.#of = of;
+    this.#memory = memory;
+    this.#context = context;
+  }
+
+  /**
+   * Takes newer settings that the last poll has heard of, and carries them out when it is the turn of this root;
+   * not while the target is paused.
+   */
+  async follow(
+    { settings: source, options, hub, name }: WatchTarget,
+    layout: Layout,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { paused, latest } = await this.#memory.read();
+    if (source === undefined || paused) return;
+    const named = latest?.settingsVersion ?? undefined;
+    const of = this.#of;
+    const { emit, deployments } = this.#context;
+    const tell = (event: AgentEvent): void => emit({ ...event, target: name });
+    const carryOut = (settings: AcceptedSettings) => {
+      signal.throwIfAborted();
+      return applySettings(of, settings, { ...options, signal }, tell);
+    };
+    await this.#followed.followOrTell({
+      ...{ layout, source, of, named, signal },
+      emit: tell,
+      run: (settings) => deployments.run({ projectRoot: layout.root, hub }, () => carryOut(settings)),
+    });
+  }
+}
